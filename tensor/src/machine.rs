@@ -137,6 +137,11 @@ impl Machine {
         (0..self.size()).map(move |number| all.point(number))
     }
 
+    /// The point with a number.
+    pub(crate) fn point(&self, number: usize) -> Vec<usize> {
+        Grid { extents: self.extents() }.point(number)
+    }
+
     /// The number of a point in [`points`](Self::points), if it is one. Placements and computations number processors alike, by this.
     pub fn number(&self, point: &[usize]) -> Option<usize> {
         Grid { extents: self.extents() }.number(point)

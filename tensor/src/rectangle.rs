@@ -114,6 +114,17 @@ impl Rectangle {
     }
 }
 
+/// Whether no two of these rectangles share a point.
+pub(crate) fn are_disjoint<'a>(rectangles: impl Iterator<Item = &'a Rectangle>) -> bool {
+    let mut all: Vec<&Rectangle> = rectangles.filter(|rectangle| !rectangle.is_empty()).collect();
+    all.sort_unstable();
+    // In the order of their first coordinates, those that begin after the end of one do not overlap with it.
+    all.iter().enumerate().all(|(position, first)| {
+        let mut near = all[position + 1..].iter().take_while(|next| next.order() == 0 || next.low[0] < first.high[0]);
+        near.all(|next| !next.overlaps(first))
+    })
+}
+
 impl fmt::Display for Rectangle {
     /// Writes the bounds of each dimension: `[0..3, 2..5]`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

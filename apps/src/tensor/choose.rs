@@ -42,18 +42,9 @@ impl Choice {
             Error::Usage(error.to_string())
         }
         let plan = Plan::new(&algorithm.statement).map_err(usage)?;
-        let order = plan.order();
-        let tasks = i128::from(order.points()) * i128::from(order.steps());
-        if tasks > MOST_TASKS {
-            return Err(Error::Usage(format!(
-                "{} points in {} steps are {tasks} tasks, and there can be {MOST_TASKS} at most: take a smaller --grid, or a larger --chunk",
-                order.points(),
-                order.steps()
-            )));
-        }
         let extents: Vec<usize> = algorithm.grid.iter().map(|&extent| extent as usize).collect();
         let machine = Machine::from(Grid::new(extents).map_err(usage)?);
-        let traffic = Traffic::new(&plan, &machine, &algorithm.placements).map_err(usage)?;
+        let traffic = Traffic::of(&plan, &machine, &algorithm.placements).map_err(usage)?;
         let estimate = Estimate::new(&plan, &traffic, &algorithm.placements, &Rates::default());
         let explained = explain(&plan, &algorithm.placements, &traffic, &estimate);
         let explanation = format!("{assignment}\n{name}\n{explained}");
@@ -139,13 +130,7 @@ pub struct Wishes<'a> {
     pub processors: i64,
 }
 
-/// Schedules are not compared for more processors: for all that there are then, it takes long to say what they move.
-const MOST_ON_PAPER: usize = 64;
-
-/// A grid may be larger than the job, up to so many processors: what it moves is counted for each two of them.
-const MOST_PROCESSORS: usize = 1024;
-
-/// More tasks take minutes to plan.
+/// More tasks take minutes to launch.
 const MOST_TASKS: i128 = 1 << 18;
 
 /// How the statements of a program run, one after the other.
@@ -179,6 +164,24 @@ impl Choices {
             let placements = &choice.algorithm.placements;
             placements.iter().find(|(known, _)| known == tensor).map(|(_, placement)| (placement, &choice.machine))
         })
+    }
+
+    /// Checks that they can run.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there are too many tasks.
+    pub fn check(&self) -> Result<()> {
+        for order in self.0.iter().map(|choice| choice.plan.order()) {
+            let tasks = i128::from(order.points()) * i128::from(order.steps());
+            if tasks > MOST_TASKS {
+                return Err(Error::Usage(format!(
+                    "{} points in {} steps are {tasks} tasks, and there can be {MOST_TASKS} at most: take a smaller --grid, or a larger --chunk",
+                    order.points(),
+                    order.steps()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// How each statement runs, and why so.
@@ -223,13 +226,6 @@ fn choose_one(assignment: &Assignment, wishes: Wishes<'_>) -> Result<Choice> {
     if wishes.chunk.is_some() && wishes.algorithm != Some(AlgorithmName::Summa) {
         return Err(Error::Usage("--chunk is for --algorithm summa alone".to_owned()));
     }
-    let most = MOST_PROCESSORS.max(wishes.processors.max(0) as usize);
-    if let Some(grid) = wishes.grid.filter(|grid| wishes.algorithm.is_some() && grid.size() > most) {
-        return Err(Error::Usage(format!(
-            "--grid {grid} has {} processors; at most {most} can be planned for, or as many as the job has: take a smaller grid",
-            grid.size()
-        )));
-    }
     match (wishes.algorithm, wishes.grid) {
         (Some(AlgorithmName::None), Some(_)) => {
             Err(Error::Usage("--grid is for several processors: --algorithm none uses one".to_owned()))
@@ -239,11 +235,8 @@ fn choose_one(assignment: &Assignment, wishes: Wishes<'_>) -> Result<Choice> {
             let (name, algorithm) = named(name, &Statement::new(assignment), wishes)?;
             Choice::new(name, algorithm, assignment)
         }
-        (None, Some(grid)) if grid.size() > MOST_ON_PAPER => Err(Error::Usage(format!(
-            "--grid {grid}: for more than {MOST_ON_PAPER} processors, say how to use them with --algorithm"
-        ))),
         (None, Some(grid)) => Choice::cheapest(assignment, grid.size() as i64, Some(&extents_of(grid))),
-        (None, None) => Choice::cheapest(assignment, wishes.processors.min(MOST_ON_PAPER as i64), None),
+        (None, None) => Choice::cheapest(assignment, wishes.processors, None),
     }
 }
 

@@ -95,6 +95,7 @@ pub fn run(options: &Options) -> AppResult<Answer> {
         |runtime| {
             let processors = workers_of_job(runtime)?;
             let choices = plan(options, &problem, processors)?;
+            choices.check()?;
             run_on(runtime, &Task { options, problem: &problem, choices: &choices, processors })
         },
     )?;

@@ -321,8 +321,19 @@ fn infinities_and_nans_are_verified() {
 }
 
 #[test]
+fn grids_of_many_processors_are_explained() {
+    for (grid, pieces) in [("9x9x9", "A: 81 pieces"), ("1024x1024", "about 1048576 pieces")] {
+        let arguments = format!("--size i=4096,j=4096,k=4096 --grid {grid} --explain");
+        let arguments: Vec<&str> = ["tensor", PRODUCT].into_iter().chain(arguments.split(' ')).collect();
+        let told = run(&arguments);
+        assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{grid}");
+        assert!(told.stdout.contains(pieces), "{}", told.stdout);
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_the_reason() {
-    let large = "--grid 300x300 has 90000 processors; at most 1024 can be planned for, or as many as the job has: take a smaller grid";
+    let large = "90000 points in 300 steps are 27000000 tasks, and there can be 262144 at most: take a smaller --grid, or a larger --chunk";
     refuses(PRODUCT, "--size i=7,j=5,k=3 --grid 300x300 --algorithm cannon", 2, large);
     let steps = "4 points in 1000000000 steps are 4000000000 tasks, and there can be 262144 at most: take a smaller --grid, or a larger --chunk";
     refuses(PRODUCT, "--size i=2,j=2,k=1000000000 --grid 2x2 --algorithm summa --chunk 1", 2, steps);
@@ -359,10 +370,10 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
     refuses(PRODUCT, "--algorithm none --grid 2x2", 2, "--grid is for several processors: --algorithm none uses one");
     refuses(PRODUCT, "--algorithm cannon --chunk 3", 2, "--chunk is for --algorithm summa alone");
     refuses(
-        PRODUCT,
-        "--grid 9x9x9",
+        "A(i,j) = B(i,j)",
+        "--grid 1000x1000",
         2,
-        "--grid 9x9x9: for more than 64 processors, say how to use them with --algorithm",
+        "1000000 points in 1 steps are 1000000 tasks, and there can be 262144 at most: take a smaller --grid, or a larger --chunk",
     );
     refuses(
         "a(i) = B(i,j) + 3",

@@ -7,6 +7,16 @@ use crate::notation::IndexVariable;
 
 /// Whether `variable` takes all values of its [interval](Bounds::interval) when `fixed` have values, whatever other variables do.
 pub fn is_exact(statement: &Statement, variable: &IndexVariable, fixed: &[IndexVariable]) -> bool {
+    exact(statement, variable, fixed, false)
+}
+
+/// Whether it does in each of the [parts](super::RectangleOf::parts) that a part of a fused loop makes of its interval.
+pub fn is_exact_in_parts(statement: &Statement, variable: &IndexVariable, fixed: &[IndexVariable]) -> bool {
+    exact(statement, variable, fixed, true)
+}
+
+fn exact(statement: &Statement, variable: &IndexVariable, fixed: &[IndexVariable], in_parts: bool) -> bool {
+    let is_exact = |variable| exact(statement, variable, fixed, in_parts);
     let dependencies = statement.dependencies(variable);
     let known = dependencies.iter().filter(|loops| fixed.contains(loops)).count();
     if known == 0 || known == dependencies.len() {
@@ -16,9 +26,10 @@ pub fn is_exact(statement: &Statement, variable: &IndexVariable, fixed: &[IndexV
         Some(Relation::Split { outer, inner, .. } | Relation::Divide { outer, inner, .. }) => {
             let unknown = |other: &IndexVariable| !statement.dependencies(other).iter().any(|on| fixed.contains(on));
             let single = statement.dependencies(outer).iter().all(|on| fixed.contains(on));
-            is_exact(statement, outer, fixed) && is_exact(statement, inner, fixed) && (single || unknown(inner))
+            is_exact(outer) && is_exact(inner) && (single || unknown(inner))
         }
-        Some(Relation::Bound { bounded, .. }) => is_exact(statement, bounded, fixed),
+        Some(Relation::Bound { bounded, .. }) => is_exact(bounded),
+        Some(Relation::Fuse { fused, .. }) => in_parts && is_exact(fused),
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Interval;
 use crate::concrete::{Loop, Node, Relation, Statement};
-use crate::notation::{Access, Expression, IndexVariable};
+use crate::notation::{Access, Expression, IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
 
 /// How an interval follows from values, and from intervals before it, which are told by their positions.
@@ -27,6 +27,16 @@ enum Formula {
 const NONE: Interval = Interval { low: 0, high: 0 };
 
 impl Formula {
+    /// The formulas that it depends on.
+    fn sources(&self) -> Vec<usize> {
+        match self {
+            Self::Value(_) | Self::All(_) => Vec::new(),
+            Self::Blocks { outer, inner, .. } => vec![*outer, *inner],
+            Self::Rotated { sources, .. } => sources.clone(),
+            Self::Quotient { fused, .. } | Self::Remainder { fused, .. } => vec![*fused],
+        }
+    }
+
     fn evaluate(&self, values: &[i64], before: &[Interval]) -> Interval {
         match self {
             Self::Value(position) => Interval { low: values[*position], high: values[*position] + 1 },
@@ -69,9 +79,68 @@ impl Formula {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Formulas {
     all: Vec<Formula>,
+    /// Of the variable of each, how many values it has in all.
+    extents: Vec<i64>,
 }
 
 impl Formulas {
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn extent(&self, position: usize) -> i64 {
+        self.extents[position]
+    }
+
+    /// Whether there is one value at most, whatever the loops' values are.
+    fn is_single(&self, position: usize) -> bool {
+        match &self.all[position] {
+            Formula::All(extent) => *extent <= 1,
+            other => other.sources().into_iter().all(|source| self.is_single(source)),
+        }
+    }
+
+    /// What an interval depends on: nothing, if it is all values.
+    pub(super) fn below(&self, position: usize) -> Vec<usize> {
+        match &self.all[position] {
+            Formula::Rotated { .. } if !self.is_single(position) => Vec::new(),
+            other => other.sources(),
+        }
+    }
+
+    /// Whether an interval depends on others in the same way as another one.
+    pub(super) fn is_like(&self, here: usize, (other, there): (&Self, usize)) -> bool {
+        self.extents[here] == other.extents[there]
+            && match (&self.all[here], &other.all[there]) {
+                (Formula::Blocks { length: mine, .. }, Formula::Blocks { length: others, .. })
+                | (Formula::Quotient { length: mine, .. }, Formula::Quotient { length: others, .. })
+                | (Formula::Remainder { length: mine, .. }, Formula::Remainder { length: others, .. }) => {
+                    mine == others
+                }
+                (Formula::All(_) | Formula::Rotated { .. }, Formula::All(_) | Formula::Rotated { .. }) => true,
+                _ => false,
+            }
+    }
+
+    /// Adds those with one value, which depends on loops, on which the interval of a variable depends.
+    pub(super) fn single_below(&self, position: usize, found: &mut Vec<usize>) {
+        match &self.all[position] {
+            Formula::All(_) => {}
+            _ if self.is_single(position) => found.push(position),
+            // It is all values.
+            Formula::Rotated { .. } => {}
+            other => other.sources().into_iter().for_each(|source| self.single_below(source, found)),
+        }
+    }
+
+    /// Adds the positions of the loops on which the interval of a variable depends.
+    pub(super) fn loops_below(&self, position: usize, found: &mut Vec<usize>) {
+        match &self.all[position] {
+            Formula::Value(of_loop) => found.push(*of_loop),
+            other => other.sources().into_iter().for_each(|source| self.loops_below(source, found)),
+        }
+    }
+
     pub(super) fn evaluate(&self, values: &[i64]) -> Vec<Interval> {
         let mut intervals = Vec::with_capacity(self.all.len());
         for formula in &self.all {
@@ -80,6 +149,46 @@ impl Formulas {
         }
         intervals
     }
+
+    /// The same, once for each combination of parts of fused loops for which the intervals of both loops that were fused are exact.
+    /// Some intervals may be known to be single values.
+    pub(super) fn cases(&self, values: &[i64], known: &[Option<i64>]) -> Vec<Vec<Interval>> {
+        let mut cases = vec![Vec::with_capacity(self.all.len())];
+        for (position, formula) in self.all.iter().enumerate() {
+            if let Some(value) = known.get(position).copied().flatten() {
+                // Blocks may reach beyond the end.
+                let high = (value + 1).min(self.extents[position]);
+                cases.iter_mut().for_each(|case| case.push(Interval { low: value, high }));
+                continue;
+            }
+            if let Formula::Quotient { fused, length } | Formula::Remainder { fused, length } = formula {
+                let divided = |case: Vec<Interval>| {
+                    let parts = whole_rows(case[*fused], *length);
+                    parts.into_iter().map(move |part| {
+                        let mut case = case.clone();
+                        case[*fused] = part;
+                        case
+                    })
+                };
+                cases = cases.into_iter().flat_map(divided).collect();
+            }
+            for case in &mut cases {
+                let interval = formula.evaluate(values, case);
+                case.push(interval);
+            }
+        }
+        cases
+    }
+}
+
+/// An interval in parts that are within a row of this length each, or whole rows.
+fn whole_rows(interval: Interval, length: i64) -> Vec<Interval> {
+    if interval.is_empty() || interval.low / length == interval.last() / length {
+        return vec![interval];
+    }
+    let (from, to) = ((interval.low + length - 1) / length * length, interval.high / length * length);
+    let parts = [(interval.low, from), (from, to), (to, interval.high)];
+    parts.into_iter().map(|(low, high)| Interval { low, high }).filter(|part| !part.is_empty()).collect()
 }
 
 /// An access, and what its rectangle depends on.
@@ -142,6 +251,7 @@ impl<'a> Finder<'a> {
             },
         };
         self.formulas.all.push(formula);
+        self.formulas.extents.push(self.statement.extent(variable).unwrap_or(0));
         let position = self.formulas.all.len() - 1;
         self.known.insert(variable.clone(), position);
         position
@@ -169,12 +279,21 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// All accesses in `node`, which is what is inside of the loops whose values will be known.
-    pub(super) fn accesses<'n>(&mut self, node: &'n Node) -> Vec<AccessFormula<'n>> {
+    /// The accesses in `node`, which is what is inside of the loops whose values will be known, to tensors that are wanted.
+    pub(super) fn accesses<'n>(
+        &mut self,
+        node: &'n Node,
+        is_wanted: impl Fn(&TensorVariable) -> bool,
+    ) -> Vec<AccessFormula<'n>> {
         let mut found = Vec::new();
         for site in node.sites() {
+            let accesses = std::iter::once(site.target).chain(site.value.accesses());
+            let wanted: Vec<&Access> = accesses.filter(|access| is_wanted(&access.tensor)).collect();
+            if wanted.is_empty() {
+                continue;
+            }
             let needed = self.needed(&site.loops);
-            for access in std::iter::once(site.target).chain(site.value.accesses()) {
+            for access in wanted {
                 let dimensions = access.variables.iter().map(|variable| self.variable(variable)).collect();
                 found.push(AccessFormula { access, needed: needed.clone(), dimensions });
             }
@@ -205,21 +324,22 @@ impl<'a> Finder<'a> {
 /// [`Bounds::tensor`](super::Bounds::tensor) says the same for values that are known already. Where many values are to come, this is far quicker.
 #[derive(Clone, Debug)]
 pub struct RectangleOf {
-    formulas: Formulas,
+    pub(super) formulas: Formulas,
     /// Of each access: what it needs, and its dimensions.
-    accesses: Vec<(Vec<usize>, Vec<usize>)>,
-    order: usize,
+    pub(super) accesses: Vec<(Vec<usize>, Vec<usize>)>,
+    pub(super) order: usize,
+    /// The number of loops with values.
+    pub(super) loops: usize,
 }
 
 impl RectangleOf {
     /// The rectangle of `tensor` in `node`, which is what is inside of the loops over `fixed`.
     pub fn new(statement: &Statement, node: &Node, tensor: &str, fixed: &[IndexVariable]) -> Self {
         let mut finder = Finder::new(statement, fixed);
-        let accesses: Vec<_> =
-            finder.accesses(node).into_iter().filter(|access| access.access.tensor.name() == tensor).collect();
+        let accesses = finder.accesses(node, |other| other.name() == tensor);
         let order = statement.tensors().iter().find(|known| known.name() == tensor).map_or(0, |known| known.order());
         let accesses = accesses.into_iter().map(|access| (access.needed, access.dimensions)).collect();
-        Self { formulas: finder.formulas(), accesses, order }
+        Self { formulas: finder.formulas(), accesses, order, loops: fixed.len() }
     }
 
     /// The rectangle where the loops have these values, in their order: the smallest one with all that the accesses use. It is empty for a tensor that
@@ -229,10 +349,42 @@ impl RectangleOf {
     ///
     /// If there are fewer values than loops.
     pub fn at(&self, values: &[i64]) -> Rectangle {
-        let intervals = self.formulas.evaluate(values);
-        let rectangles = self.accesses.iter().map(|(needed, dimensions)| rectangle(needed, dimensions, &intervals));
+        self.hull(&self.formulas.evaluate(values))
+    }
+
+    /// The same without what the accesses surely do not use where a part of a fused loop is known: disjoint rectangles, none of them empty. Seven elements from the middle of a row
+    /// on are the rest of this row, whole rows, and the beginning of another.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer values than loops.
+    pub fn parts(&self, values: &[i64]) -> Vec<Rectangle> {
+        apart(self.formulas.cases(values, &[]).iter().map(|case| self.hull(case)), self.order)
+    }
+
+    fn hull(&self, intervals: &[Interval]) -> Rectangle {
+        let rectangles = self.accesses.iter().map(|(needed, dimensions)| rectangle(needed, dimensions, intervals));
         rectangles.reduce(|first, second| first.hull(&second)).unwrap_or_else(|| Rectangle::empty(self.order))
     }
+}
+
+/// What is in some of these rectangles, as disjoint ones; one, if all is in that.
+pub(super) fn apart(rectangles: impl Iterator<Item = Rectangle>, order: usize) -> Vec<Rectangle> {
+    let mut parts: Vec<Rectangle> = Vec::new();
+    for rectangle in rectangles.filter(|rectangle| !rectangle.is_empty()) {
+        let mut rest = vec![rectangle];
+        for known in &parts {
+            rest = rest.iter().flat_map(|part| part.minus(known)).collect();
+        }
+        parts.append(&mut rest);
+    }
+    if parts.len() > 1 {
+        let hull = parts.iter().fold(Rectangle::empty(order), |hull, part| hull.hull(part));
+        if parts.iter().map(Rectangle::volume).sum::<i64>() == hull.volume() {
+            return vec![hull];
+        }
+    }
+    parts
 }
 
 /// How many operations a part of a statement does, as a function of the values of the loops around it.

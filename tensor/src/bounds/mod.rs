@@ -14,6 +14,7 @@
 //!
 //! Where a variable that an assignment needs has no values, the assignment uses nothing.
 
+mod colors;
 mod exact;
 mod formula;
 
@@ -21,7 +22,8 @@ use crate::concrete::{Node, Statement};
 use crate::notation::{Access, IndexVariable};
 use crate::rectangle::Rectangle;
 
-pub use exact::is_exact;
+pub use colors::Colors;
+pub use exact::{is_exact, is_exact_in_parts};
 pub use formula::{IterationsOf, RectangleOf};
 
 use formula::Finder;
@@ -76,7 +78,7 @@ impl<'a> Bounds<'a> {
     /// All accesses in `node`, each with the elements that it can use. `node` is what is inside of the loops whose values are known.
     pub fn uses<'n>(&self, node: &'n Node) -> Vec<(&'n Access, Rectangle)> {
         let mut finder = Finder::new(self.statement, &self.fixed);
-        let accesses = finder.accesses(node);
+        let accesses = finder.accesses(node, |_| true);
         let intervals = finder.formulas().evaluate(&self.values);
         accesses.iter().map(|access| (access.access, access.rectangle(&intervals))).collect()
     }

@@ -10,12 +10,17 @@ pub(super) type Distributed = Vec<(IndexVariable, i64)>;
 /// Loops are distributed over at most so many dimensions.
 const DIMENSIONS: usize = 3;
 
+/// So many processors may stay idle, for a grid of better factors.
+const FEWER: i64 = 16;
+
 /// Products of `count` factors, each at least 2, in all orders.
 pub(super) fn factors(product: i64, count: usize) -> Vec<Vec<i64>> {
     if count == 0 {
         return if product == 1 { vec![Vec::new()] } else { Vec::new() };
     }
-    let firsts = (2..=product).filter(|first| product % first == 0);
+    let low: Vec<i64> = (1..=product.isqrt()).filter(|first| product % first == 0).collect();
+    let high = low.iter().rev().map(|first| product / first).filter(|second| second * second != product);
+    let firsts = low.iter().copied().chain(high).filter(|first| *first > 1);
     firsts
         .flat_map(|first| {
             factors(product / first, count - 1).into_iter().map(move |rest| [&[first], &rest[..]].concat())
@@ -51,7 +56,7 @@ fn of(statement: &Statement, loops: &[IndexVariable], processors: i64) -> Vec<Di
 }
 
 /// The most promising ways to distribute `loops`: those with the lowest sums of the times that the first processor, which has the largest blocks, computes, and gets what it
-/// does not have. Fewer processors than all are tried as far as three quarters of them.
+/// does not have. Fewer processors than all are tried as far as three quarters of them, or sixteen less.
 pub(super) fn promising(
     statement: &Statement,
     loops: &[IndexVariable],
@@ -60,7 +65,7 @@ pub(super) fn promising(
     count: usize,
 ) -> Vec<Distributed> {
     let processors = processors as i64;
-    let mut all: Vec<(f64, Distributed)> = (processors - processors / 4..=processors)
+    let mut all: Vec<(f64, Distributed)> = (processors - (processors / 4).min(FEWER)..=processors)
         .rev()
         .filter(|used| *used > 1)
         .flat_map(|used| of(statement, loops, used))

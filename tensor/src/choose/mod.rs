@@ -76,7 +76,7 @@ impl Candidate {
         let plan = Plan::new(&algorithm.statement).ok()?;
         let extents: Option<Vec<usize>> = algorithm.grid.iter().map(|&extent| usize::try_from(extent).ok()).collect();
         let machine = Machine::from(Grid::new(extents?).ok()?);
-        let traffic = Traffic::new(&plan, &machine, &algorithm.placements).ok()?;
+        let traffic = Traffic::of(&plan, &machine, &algorithm.placements).ok()?;
         let estimate = Estimate::new(&plan, &traffic, &algorithm.placements, rates);
         Some(Self { name, algorithm, machine, plan, traffic, estimate })
     }

@@ -7,8 +7,11 @@ use super::estimate::Estimate;
 use crate::notation::TensorVariable;
 use crate::placement::Placement;
 use crate::plan::Plan;
-use crate::rectangle::Rectangle;
+use crate::rectangle::{Rectangle, are_disjoint};
 use crate::traffic::Traffic;
+
+/// The pieces of so many points and steps are counted.
+const MOST_COUNTED: i64 = 1 << 14;
 
 /// Tells how a plan runs, and what that costs: its statement, where its tensors are, into which pieces they are partitioned, the launches, the bytes that move, memory, and the
 /// estimated time.
@@ -62,32 +65,38 @@ fn section(text: &mut String, title: &str, lines: &str) {
 fn pieces(plan: &Plan, tensor: &TensorVariable) -> String {
     let (order, (fixed, _)) = (plan.order(), plan.innermost_fetch(tensor.name()));
     let rectangles = plan.rectangles(tensor.name(), fixed);
+    if order.steps().saturating_mul(order.points()) > MOST_COUNTED {
+        // The first tile is the largest.
+        let (tiles, first) = (rectangles.colors().count() - 1, rectangles.at(&vec![0; fixed.len()]).extents());
+        return format!("about {tiles} pieces of {}", extents(&first));
+    }
     let mut all = BTreeSet::new();
     for step in 0..order.steps() {
         for point in 0..order.points() {
-            let rectangle = rectangles.at(&order.values(step, point)[..fixed.len()]);
-            if !rectangle.is_empty() {
-                all.insert(rectangle);
+            let parts = rectangles.parts(&order.values(step, point)[..fixed.len()]);
+            if !parts.is_empty() {
+                all.insert(parts);
             }
         }
     }
     let mut largest = vec![0; tensor.order()];
-    for extents in all.iter().map(Rectangle::extents) {
-        largest.iter_mut().zip(extents).for_each(|(largest, extent)| *largest = extent.max(*largest));
+    for parts in &all {
+        let hull = parts.iter().fold(Rectangle::empty(tensor.order()), |hull, part| hull.hull(part));
+        largest.iter_mut().zip(hull.extents()).for_each(|(largest, extent)| *largest = extent.max(*largest));
     }
-    let size: Vec<String> = largest.iter().map(ToString::to_string).collect();
-    let size = if size.is_empty() { "a number".to_owned() } else { size.join(" x ") };
-    let all: Vec<&Rectangle> = all.iter().collect();
-    // Sorted by the first coordinate, those that begin after the end of one do not overlap with it.
-    let overlap = all.iter().enumerate().any(|(position, first)| {
-        let near = all[position + 1..].iter().take_while(|next| next.low.first() < first.high.first());
-        near.into_iter().any(|next| next.overlaps(first))
-    });
+    let size = extents(&largest);
+    let overlap = !are_disjoint(all.iter().flatten());
     match all.len() {
         0 => "nothing".to_owned(),
         1 => format!("one piece, {size}"),
         count => format!("{count} pieces of at most {size}, {}", if overlap { "overlapping" } else { "disjoint" }),
     }
+}
+
+/// The size of a piece.
+fn extents(extents: &[i64]) -> String {
+    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+    if extents.is_empty() { "a number".to_owned() } else { extents.join(" x ") }
 }
 
 /// A number of bytes, as people read it.

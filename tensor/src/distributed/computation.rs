@@ -1,36 +1,38 @@
-//! A plan as launches.
+//! A program's plans as launches.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, Rect};
-use maniple::{Context, TaskLauncher};
+use maniple::task::TaskDefinition;
+use maniple::{Context, LogicalPartition, TaskLauncher};
 
 use super::error::DistributedError;
-use super::fetch::Fetch;
+use super::fetch::{Fetching, partition};
 use super::launched::Launched;
 use super::leaf::definition;
+use super::place::PLACE;
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::kernel::Kernels;
 use crate::notation::TensorVariable;
-use crate::plan::Plan;
+use crate::plan::{Graph, Launching, Operation, Partition, Plan};
 
 /// Plans, one after the other, with the tensors that they run on: all that can be found out once and used for each run. Runs of one computation repeat the same launches, which the runtime
 /// notices: from the third on they cost a fraction.
 #[derive(Clone)]
 pub struct Computation {
-    parts: Vec<Part>,
+    operations: Vec<Prepared>,
 }
 
-/// A plan with its tensors.
+/// What is done, in this order.
 #[derive(Clone)]
-struct Part {
-    /// What all elements of the result are at the beginning.
-    initial: Option<(Tensor, Scalar)>,
-    /// What is launched, in this order.
-    launches: Vec<(AnyRect, TaskLauncher)>,
+enum Prepared {
+    /// All elements of a tensor become a value.
+    Fill(Tensor, Scalar),
+    /// A launch over a domain.
+    Launch(AnyRect, TaskLauncher),
 }
 
 impl Computation {
@@ -50,7 +52,13 @@ impl Computation {
     ///
     /// As of [`new`](Self::new).
     pub fn in_order(cx: &Context, plans: &[Arc<Plan>], tensors: &[&Tensor]) -> Result<Self, DistributedError> {
-        Ok(Self { parts: plans.iter().map(|plan| Part::new(cx, plan, tensors)).collect::<Result<_, _>>()? })
+        let graph = Graph::new(plans);
+        let tensors = graph.tensors.iter().map(|variable| find(tensors, variable).cloned());
+        let tensors = tensors.collect::<Result<Vec<Tensor>, _>>()?;
+        let (partitions, launches) = (HashMap::new(), HashMap::new());
+        let mut preparation = Preparation { cx, graph: &graph, tensors, partitions, launches, operations: Vec::new() };
+        graph.run(&mut |operation, step| preparation.add(operation, step))?;
+        Ok(Self { operations: preparation.operations })
     }
 
     /// Launches all that the plans say, and waits for nothing.
@@ -60,48 +68,96 @@ impl Computation {
     /// [`DistributedError::Runtime`].
     pub fn launch(&self, cx: &Context) -> Result<Launched, DistributedError> {
         let mut steps = Vec::new();
-        for part in &self.parts {
-            if let Some((result, initial)) = &part.initial {
-                result.fill(cx, *initial)?;
+        for operation in &self.operations {
+            match operation {
+                Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
+                Prepared::Launch(domain, launcher) => steps.push(cx.index_launch(*domain, launcher.clone().typed())),
             }
-            let launches = part.launches.iter();
-            steps.extend(launches.map(|(domain, launcher)| cx.index_launch(*domain, launcher.clone().typed())));
         }
         Ok(Launched { steps })
     }
 }
 
-impl Part {
-    fn new(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Self, DistributedError> {
-        let (order, leaf) = (plan.order(), plan.leaf());
-        let operands: Vec<&Tensor> =
-            leaf.tensors.iter().map(|variable| find(tensors, variable)).collect::<Result<_, _>>()?;
-        let executable = Kernels::shared().get(&leaf.kernel)?;
-        let stored = operands.iter().map(|tensor| (tensor.field(), tensor.modes().clone())).collect();
-        let task = Arc::new(definition(cx.nodes(), plan, &order, executable, stored));
-        let fetched: Vec<Fetch> =
-            operands.iter().map(|tensor| Fetch::new(cx, plan, &order, tensor)).collect::<Result<_, _>>()?;
-        let mut launchers: HashMap<Vec<usize>, TaskLauncher> = HashMap::new();
-        let step = |step: i64| {
-            let tables: Vec<usize> = fetched.iter().map(|fetch| fetch.table(step)).collect();
-            let launcher = launchers.entry(tables).or_insert_with_key(|tables| {
-                let requirements = fetched.iter().zip(tables).map(|(fetch, &table)| fetch.requirement(table));
-                requirements.fold(TaskLauncher::new(&task), TaskLauncher::requirement)
-            });
-            launcher.clone().arguments(step)
+/// A graph that is being prepared.
+struct Preparation<'a> {
+    cx: &'a Context,
+    graph: &'a Graph,
+    tensors: Vec<Tensor>,
+    /// By their positions, as far as they are made.
+    partitions: HashMap<usize, LogicalPartition>,
+    /// By their numbers.
+    launches: HashMap<usize, Launch>,
+    operations: Vec<Prepared>,
+}
+
+/// A launch of the graph.
+struct Launch {
+    task: Arc<TaskDefinition>,
+    fetches: Vec<Fetching>,
+    /// By the numbers of what they ask for.
+    launchers: HashMap<Vec<usize>, TaskLauncher>,
+}
+
+impl Preparation<'_> {
+    fn add(&mut self, operation: &Operation, step: i64) -> Result<(), DistributedError> {
+        match operation {
+            Operation::Loop { .. } => {}
+            Operation::Partition(number) => {
+                let Partition { tensor, colors } = &self.graph.partitions[*number];
+                self.partitions.insert(*number, partition(self.cx, &self.tensors[*tensor], colors)?);
+            }
+            Operation::Fill { tensor, value } => {
+                let tensor = &self.tensors[*tensor];
+                self.operations.push(match tensor.fill_at_home(*value) {
+                    Some((domain, launcher)) => Prepared::Launch(domain, launcher),
+                    None => Prepared::Fill(tensor.clone(), *value),
+                });
+            }
+            Operation::Launch(launching) => {
+                let launcher = self.launcher(launching, step)?;
+                let domain = AnyRect::from(Rect::<1>::from(0..launching.order.points()));
+                self.operations.push(Prepared::Launch(domain, launcher));
+            }
+        }
+        Ok(())
+    }
+
+    fn launcher(&mut self, launching: &Launching, step: i64) -> Result<TaskLauncher, DistributedError> {
+        if !self.launches.contains_key(&launching.number) {
+            let launch = self.launch(launching)?;
+            self.launches.insert(launching.number, launch);
+        }
+        let Launch { task, fetches, launchers } = &mut self.launches.get_mut(&launching.number).expect("it is there");
+        let requirements = fetches.iter_mut().map(|fetch| fetch.requirement(step)).collect::<Result<Vec<_>, _>>()?;
+        let (numbers, requirements): (Vec<_>, Vec<_>) = requirements.into_iter().unzip();
+        let launcher = launchers
+            .entry(numbers)
+            .or_insert_with(|| requirements.into_iter().fold(TaskLauncher::new(task), TaskLauncher::requirement));
+        Ok(if launching.runs_leaf { launcher.clone().arguments(step) } else { launcher.clone() })
+    }
+
+    fn launch(&self, launching: &Launching) -> Result<Launch, DistributedError> {
+        let (plan, mut fetches, mut stored) = (&launching.plan, Vec::new(), Vec::new());
+        for fetch in &launching.fetches {
+            let tensor = &self.tensors[self.graph.partitions[fetch.partition].tensor];
+            // Partitions come before what uses them.
+            fetches.push(Fetching::new(launching, fetch, (tensor, &self.partitions[&fetch.partition])));
+            stored.push((tensor.field(), tensor.modes().clone()));
+        }
+        let task = match launching.runs_leaf {
+            false => Arc::clone(&PLACE),
+            true => {
+                let executable = Kernels::shared().get(&plan.leaf().kernel)?;
+                Arc::new(definition(self.cx.nodes(), plan, &launching.order, executable, stored))
+            }
         };
-        let domain = AnyRect::from(Rect::<1>::from(0..order.points()));
-        let steps = (0..order.steps()).map(step).map(|launcher| (domain, launcher));
-        let (result, at_home) = (operands[0], plan.initial.and_then(|initial| operands[0].fill_at_home(initial)));
-        let initial = plan.initial.filter(|_| at_home.is_none()).map(|initial| (result.clone(), initial));
-        Ok(Self { initial, launches: at_home.into_iter().chain(steps).collect() })
+        Ok(Launch { task, fetches, launchers: HashMap::new() })
     }
 }
 
 impl fmt::Debug for Computation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let launches: usize = self.parts.iter().map(|part| part.launches.len()).sum();
-        f.debug_struct("Computation").field("launches", &launches).finish_non_exhaustive()
+        f.debug_struct("Computation").field("operations", &self.operations.len()).finish_non_exhaustive()
     }
 }
 

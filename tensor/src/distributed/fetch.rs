@@ -3,86 +3,86 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use maniple::space::{AnyPoint, AnySpace, Point};
+use maniple::space::{AnyPoint, Point};
 use maniple::{Context, Error, FieldMask, LogicalPartition, Privilege as Held, Projection, Requirement, Target};
 
 use super::error::DistributedError;
 use super::operators::operator;
 use super::tensor::Tensor;
-use crate::plan::{Order, Plan, Privilege};
-use crate::rectangle::Rectangle;
+use crate::bounds::Colors;
+use crate::element::ElementType;
+use crate::plan::{Fetch, Launching, Order, Privilege};
 
-/// What is fetched of one tensor.
-pub(super) struct Fetch {
-    /// For each different table of the pieces that points are given.
-    requirements: Vec<Requirement>,
-    table_of_step: Vec<usize>,
+/// The colors of so many points are looked up in a table; those of more are computed where they are asked for.
+const MOST_IN_TABLE: i64 = 1 << 12;
+
+/// What the points of a launch are given of one tensor, at all steps.
+pub(super) struct Fetching {
+    partition: LogicalPartition,
+    fields: FieldMask,
+    element: ElementType,
+    order: Arc<Order>,
+    fetch: Fetch,
+    /// The positions of the sequences' variables on whose values pieces depend.
+    sequences: Vec<usize>,
+    /// For each different combination of their values, and what is done, what launches ask for.
+    requirements: HashMap<(Vec<i64>, Privilege), (usize, Requirement)>,
 }
 
-impl Fetch {
-    pub(super) fn new(cx: &Context, plan: &Plan, order: &Order, tensor: &Tensor) -> Result<Self, DistributedError> {
-        let (name, element) = (tensor.variable().name(), tensor.variable().element());
-        let (fixed, privilege) = plan.innermost_fetch(name);
-        let privilege = match privilege {
+impl Fetching {
+    pub(super) fn new(launching: &Launching, fetch: &Fetch, (tensor, partition): (&Tensor, &LogicalPartition)) -> Self {
+        let (depends, order) = (fetch.colors.loops(), Arc::clone(&launching.order));
+        let sequences = order.sequences().map(|(position, _)| position);
+        let sequences = sequences.filter(|position| depends.contains(position)).collect();
+        let (fields, element) = (FieldMask::of(tensor.field()), tensor.variable().element());
+        let (partition, fetch) = (partition.clone(), fetch.clone());
+        Self { partition, fields, element, order, fetch, sequences, requirements: HashMap::new() }
+    }
+
+    /// What a launch asks for at a step, with a number. Steps with the same ask for the same.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::NoOperator`].
+    pub(super) fn requirement(&mut self, step: i64) -> Result<(usize, Requirement), DistributedError> {
+        let (values, privilege) = (self.order.values(step, 0), self.fetch.privilege(&self.order, step));
+        let key = (self.sequences.iter().map(|&position| values[position]).collect(), privilege);
+        if let Some(known) = self.requirements.get(&key) {
+            return Ok(known.clone());
+        }
+        let held = match privilege {
             Privilege::Read => Held::Read,
             Privilege::ReadWrite => Held::ReadWrite,
             Privilege::Write => Held::Discard,
             Privilege::Reduce(reduction) => Held::Reduce(
-                operator(reduction, element)
+                operator(reduction, self.element)
                     .ok_or_else(|| DistributedError::NoOperator { operator: format!("{reduction:?}") })?,
             ),
         };
-        let rectangles = plan.rectangles(name, fixed);
-        let (mut pieces, mut projections, mut table_of_step) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut numbers, mut known, mut tables) = (HashMap::new(), HashMap::new(), HashMap::new());
-        for step in 0..order.steps() {
-            let piece = |point| {
-                let mut values = order.values(step, point);
-                values.truncate(fixed.len());
-                *known.entry(values).or_insert_with_key(|values| {
-                    let rectangle = rectangles.at(values);
-                    let next = numbers.len() as i64;
-                    *numbers.entry(rectangle.clone()).or_insert_with(|| {
-                        pieces.push(rectangle);
-                        next
-                    })
-                })
-            };
-            let table: Vec<i64> = (0..order.points()).map(piece).collect();
-            let next = projections.len();
-            let table = *tables.entry(table).or_insert_with_key(|table: &Vec<i64>| {
-                projections.push(by_table(table.clone()));
-                next
-            });
-            table_of_step.push(table);
-        }
-        let partition = partition(cx, tensor, &pieces)?;
-        let requirement = |projection| {
-            Requirement::new(Target::Partition(partition.clone(), projection), FieldMask::of(tensor.field()), privilege)
-        };
-        Ok(Self { requirements: projections.into_iter().map(requirement).collect(), table_of_step })
-    }
-
-    /// The number of the table of a step. Steps with the same ask for the same.
-    pub(super) fn table(&self, step: i64) -> usize {
-        self.table_of_step[step as usize]
-    }
-
-    /// What a launch asks for.
-    pub(super) fn requirement(&self, table: usize) -> Requirement {
-        self.requirements[table].clone()
+        let (order, fetch) = (Arc::clone(&self.order), self.fetch.clone());
+        let projection = by_color(self.order.points(), move |point| fetch.color(&order, (step, point)));
+        let target = Target::Partition(self.partition.clone(), projection);
+        let requirement = (self.requirements.len(), Requirement::new(target, self.fields.clone(), held));
+        self.requirements.insert(key, requirement.clone());
+        Ok(requirement)
     }
 }
 
-/// The piece of each point, by their numbers.
-pub(super) fn by_table(table: Vec<i64>) -> Projection {
-    Projection::Color(Arc::new(move |point: AnyPoint| Point([table[point.coords()[0] as usize]]).into()))
+/// The piece of each of so many points.
+pub(super) fn by_color(points: i64, color: impl Fn(i64) -> i64 + Send + Sync + 'static) -> Projection {
+    let color: Box<dyn Fn(i64) -> i64 + Send + Sync> = if points <= MOST_IN_TABLE {
+        let table: Vec<i64> = (0..points).map(color).collect();
+        Box::new(move |point| table[point as usize])
+    } else {
+        Box::new(color)
+    };
+    Projection::Color(Arc::new(move |point: AnyPoint| Point([color(point[0])]).into()))
 }
 
-/// A partition of the tensor into pieces.
-fn partition(cx: &Context, tensor: &Tensor, pieces: &[Rectangle]) -> Result<LogicalPartition, DistributedError> {
-    let space = |piece| tensor.rect(piece).map(AnySpace::from);
-    let pieces = pieces.iter().map(space).collect::<Result<Vec<_>, _>>()?;
+/// A partition of the tensor into the pieces of all colors.
+pub(super) fn partition(cx: &Context, tensor: &Tensor, colors: &Colors) -> Result<LogicalPartition, DistributedError> {
+    let pieces = (0..colors.count()).map(|color| tensor.space(&colors.parts(color)));
+    let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
     let partitioning = cx.index_partition(tensor.region().space(), pieces.len(), &pieces)?;
     Ok(tensor.region().partition(&partitioning).map_err(Error::from)?)
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value, Workers};
 use maniple::{Error, FieldId};
 
+use super::held::Held;
 use super::modes::Modes;
-use crate::element::ElementType;
-use crate::kernel::{Argument, Dimension, Executable, Team, View};
+use crate::kernel::{Argument, Executable, Team};
 use crate::plan::{Order, Plan};
-use crate::with_element;
 
 /// Who runs the loops over threads of a leaf: those workers of the node that have nothing else to do.
 struct Helpers<'a> {
@@ -56,44 +55,26 @@ fn run_leaf(
     helpers: &Helpers<'_>,
 ) -> maniple::Result<()> {
     let leaf = plan.leaf();
+    let mut held = Vec::with_capacity(leaf.tensors.len());
+    for (number, (tensor, (field, _))) in leaf.tensors.iter().zip(stored).enumerate() {
+        held.push(Held::new(call, (number, *field), tensor.element())?);
+    }
     let mut arguments: Vec<Argument<'_>> = Vec::with_capacity(executable.kernel().parameters.len());
-    for (number, (tensor, (field, modes))) in leaf.tensors.iter().zip(stored).enumerate() {
-        // SAFETY: the view goes with `arguments`, before the call does; the kernel writes to its first buffer alone, for which the task has a privilege.
-        let view = unsafe { view(call, (number, *field), (tensor.element(), modes)) }?;
-        arguments.push(view.into());
+    for (held, (_, modes)) in held.iter_mut().zip(stored) {
+        // SAFETY: the view goes with `arguments`, before the call does. The kernel stays within the parts that the plan has fetched, and writes to its first buffer alone, for
+        // which the task has a privilege.
+        arguments.push(unsafe { held.view(modes) }.into());
     }
     if matches!(&arguments[0], Argument::View(result) if result.is_empty()) {
         // Nothing is computed. An operand without elements is no reason to stop: other terms may have some.
         return Ok(());
     }
-    if plan.multiply(values, &mut arguments, helpers).map_err(Error::from_task)? {
-        return Ok(());
+    if !plan.multiply(values, &mut arguments, helpers).map_err(Error::from_task)? {
+        arguments.extend(leaf.scalars(values).map(Argument::from));
+        // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; iterations of its
+        // parallel loops are independent, or the schedule would have been refused.
+        unsafe { executable.call(&mut arguments, helpers) }.map_err(Error::from_task)?;
     }
-    arguments.extend(leaf.scalars(values).map(Argument::from));
-    // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; iterations of its parallel
-    // loops are independent, or the schedule would have been refused.
-    unsafe { executable.call(&mut arguments, helpers) }.map_err(Error::from_task)
-}
-
-/// A view of what a task has of a tensor with these dimensions.
-///
-/// # Safety
-///
-/// The view lives no longer than the call, and of the values that others may see, nothing is changed through it.
-unsafe fn view<'a>(
-    call: &LeafCall<'a>,
-    (requirement, field): (usize, FieldId),
-    (element, modes): (ElementType, &Modes),
-) -> maniple::Result<View<'a>> {
-    let strided = with_element!(element, T => call.strided::<T>(requirement, field))?;
-    let (bounds, size) = (strided.bounds(), element.size() as isize);
-    let dimension = |d: usize| Dimension {
-        low: bounds.lo().coords()[d],
-        high: bounds.hi().coords()[d] + 1,
-        stride: (strided.strides()[d] / size) as i64,
-    };
-    let dimensions = modes.levels().map(dimension).collect();
-    // SAFETY: the task has the field at all points of the rectangle, as values of that type; privileges say that nobody changes them, or, if they
-    // may be changed, that nobody else looks.
-    Ok(unsafe { View::from_raw(strided.address(), element, dimensions, strided.is_writable()) })
+    held.iter().for_each(Held::put_back);
+    Ok(())
 }

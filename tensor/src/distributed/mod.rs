@@ -5,13 +5,17 @@
 //! inside of a launch becomes a loop around it, which is the same for the points do not depend on each other; launches are deferred, so the data of later steps travels
 //! while earlier ones compute. A [`TensorMapper`] keeps tiles where they are.
 //!
-//! Rectangles that occur are found once: each tensor gets one partition with a piece for each different one, and a launch says by a table which piece a point has. Steps
-//! with equal tables share everything but their numbers.
+//! Each tensor gets one partition, with a piece for each different part that points are given; which one a point has at a step follows from the relations between the loops
+//! ([`Colors`](crate::bounds::Colors)). Steps that fetch the same share everything but their numbers.
+//!
+//! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it is for, by a launch before. The other points
+//! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
 
 mod computation;
 mod elements;
 mod error;
 mod fetch;
+mod held;
 mod home;
 mod launched;
 mod leaf;

@@ -2,25 +2,24 @@
 
 use std::sync::{Arc, LazyLock};
 
-use maniple::space::{AnyRect, AnySpace, Rect};
+use maniple::space::{AnyRect, Rect};
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, Error, FieldId, FieldMask, FieldValue, Privilege, Requirement, Target, TaskLauncher};
 
 use super::error::DistributedError;
-use super::fetch::by_table;
+use super::fetch::by_color;
 use super::home::Home;
 use super::launched::Launched;
-use super::modes::rect;
 use super::rows::set_rows;
 use super::tensor::Tensor;
 use crate::element::{Element, Scalar};
 use crate::machine::Machine;
-use crate::placement::{Along, Piece, Placed, Placement};
+use crate::placement::{Along, Placed, Placement};
 use crate::rectangle::Rectangle;
 use crate::with_element;
 
 /// Does nothing. What it asks for is brought to where it runs.
-static PLACE: LazyLock<Arc<TaskDefinition>> =
+pub(super) static PLACE: LazyLock<Arc<TaskDefinition>> =
     LazyLock::new(|| Arc::new(TaskDefinition::new("place").leaf(TaskOptions::default(), |_| Ok(Value::new(())))));
 
 impl Tensor {
@@ -59,34 +58,25 @@ impl Tensor {
 
 impl Home {
     fn new(cx: &Context, tensor: &Tensor, placed: Placed) -> Result<Self, DistributedError> {
-        let order = tensor.variable().order();
-        let nothing = rect(&vec![(0, 0); order.max(1)]).ok_or_else(|| tensor.too_many_dimensions())?;
-        let mut spaces = vec![AnySpace::from(nothing)];
-        let mut known: Vec<Piece> = Vec::new();
-        let (mut own, mut all) = (Vec::new(), Vec::new());
-        for point in placed.machine().points() {
-            let piece = placed.piece(&point);
-            let number = match known.iter().position(|other| *other == piece) {
-                _ if piece.is_empty() => 0,
-                Some(number) => number + 1,
-                None => {
-                    let parts = piece.rectangles().map(|part| tensor.rect(&part).map(AnySpace::from));
-                    let parts: Vec<AnySpace> = parts.collect::<Result<_, _>>()?;
-                    let all = AnySpace::union_all(order.max(1), &parts);
-                    spaces.push(all.expect("the parts have the tensor's dimensions"));
-                    known.push(piece);
-                    known.len()
-                }
-            };
-            all.push(number as i64);
-            own.push(if is_first(&placed, &point) { number as i64 } else { 0 });
-        }
-        let domain = AnyRect::from(Rect::<1>::from(0..all.len() as i64));
+        // The first piece has nothing.
+        let pieces = placed.pieces().map(|piece| piece.rectangles().collect());
+        let pieces: Vec<Vec<Rectangle>> = std::iter::once(Vec::new()).chain(pieces).collect();
+        let spaces = pieces.iter().map(|parts| tensor.space(parts)).collect::<Result<Vec<_>, _>>()?;
         let partitioning = cx.index_partition(tensor.region().space(), spaces.len(), &spaces)?;
         let partition = tensor.region().partition(&partitioning).map_err(Error::from)?;
-        let target = |table| Target::Partition(partition.clone(), by_table(table));
-        let all = (!placed.is_disjoint()).then(|| target(all));
-        Ok(Self { placed: Arc::new(placed), domain, own: target(own), all })
+        let (processors, placed) = (placed.machine().size() as i64, Arc::new(placed));
+        let target = |by_the_first: bool| {
+            let placed = Arc::clone(&placed);
+            let color = move |processor: i64| {
+                let point = placed.machine().point(processor as usize);
+                let idle = by_the_first && !is_first(&placed, &point);
+                placed.number(&point).filter(|_| !idle).map_or(0, |piece| piece as i64 + 1)
+            };
+            Target::Partition(partition.clone(), by_color(processors, color))
+        };
+        let domain = AnyRect::from(Rect::<1>::from(0..processors));
+        let (own, all) = (target(true), (!placed.is_disjoint()).then(|| target(false)));
+        Ok(Self { placed, domain, own, all })
     }
 
     fn launcher(

@@ -182,6 +182,14 @@ impl Tensor {
         self.modes.rect(rectangle).ok_or_else(|| self.too_many_dimensions())
     }
 
+    /// The part of the region with the elements of some rectangles.
+    pub(super) fn space(&self, rectangles: &[Rectangle]) -> Result<AnySpace, DistributedError> {
+        let rects: Vec<AnySpace> =
+            rectangles.iter().map(|part| self.rect(part).map(AnySpace::from)).collect::<Result<_, _>>()?;
+        let all = AnySpace::union_all(self.region.space().space().dim(), &rects);
+        Ok(all.expect("the rectangles have the tensor's dimensions"))
+    }
+
     pub(super) fn too_many_dimensions(&self) -> DistributedError {
         DistributedError::Order { tensor: self.variable.name().to_owned(), found: self.variable.order() }
     }

@@ -98,7 +98,10 @@ impl Maker<'_> {
                     self.parameters.push((variable.clone(), parameter.clone()));
                     parameter.value()
                 }
-                Some(Relation::Split { inner, factor, .. }) if variable == inner => (*factor).into(),
+                // A block longer than the loop is as long as the loop: what is made of it depends on that.
+                Some(Relation::Split { inner, factor, .. }) if variable == inner => {
+                    if statement.recovery(inner).is_some() { statement.extents[inner] } else { *factor }.into()
+                }
                 Some(Relation::Split { parent, factor, .. }) => {
                     let parent = self.extent(parent);
                     self.bound(variable, parent.ceiling_divide(*factor))

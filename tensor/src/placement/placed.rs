@@ -91,6 +91,37 @@ impl Placed {
         Some(color)
     }
 
+    /// The number of the piece at `point` among [all](Self::pieces); `None` beside a face.
+    pub(crate) fn number(&self, point: &[usize]) -> Option<usize> {
+        Some(
+            self.color(point)?
+                .into_iter()
+                .zip(self.colors())
+                .fold(0, |number, (index, extent)| number * extent + index),
+        )
+    }
+
+    /// The piece of each color, the last dimension of the colors running fastest.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+        let count: usize = self.colors().into_iter().product();
+        (0..count).map(|mut number| {
+            let along = self.placement.levels.iter().flat_map(|level| &level.grid).zip(self.machine.extents());
+            let mut point: Vec<usize> = Vec::new();
+            for (along, extent) in along.collect::<Vec<_>>().into_iter().rev() {
+                point.push(match *along {
+                    Along::Partition(..) => number % extent,
+                    Along::Fixed(face) => face,
+                    Along::Broadcast => 0,
+                });
+                if matches!(along, Along::Partition(..)) {
+                    number /= extent;
+                }
+            }
+            point.reverse();
+            self.piece(&point)
+        })
+    }
+
     /// Whether no element is held by two processors.
     pub fn is_disjoint(&self) -> bool {
         let copies = |(along, extent): (&Along, usize)| *along == Along::Broadcast && extent > 1;

@@ -9,9 +9,9 @@ use crate::notation::{IndexVariable, TensorVariable};
 /// A statement can't run on several processors as it is scheduled.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// Points would write different elements of overlapping rectangles.
+    /// Points would write different elements of overlapping parts.
     #[error(
-        "points of the launch over {variables} would write different elements, but overlapping rectangles, of {tensor}; \
+        "points of the launch over {variables} would write different elements, but overlapping parts, of {tensor}; \
          distribute loops over blocks of its dimensions"
     )]
     Overlap {

@@ -11,13 +11,15 @@
 //!    [`Plan::rectangle`], a function of the values of all variables from the outermost step to this one ([`Launch::fixed`]). A use that is
 //!    *fetched* is to be brought into a memory near the processor at the start of this point or step; the others are named
 //!    because something inside fetches a part of them, and a task that launches others has to hold their privileges. (It needs no instance of them.)
+//!    A tensor that is only read may be fetched at several levels: an inner part is a part of the outer one, which is near already ([`Plan::outer_fetches`]).
 //! 4. The [`Leaf`]'s kernel takes a view of each tensor ([`Leaf::tensors`], in this order), and as `i64` the values of [`Leaf::fixed`] and the extents of [`Leaf::sizes`]. The
 //!    view of a tensor may be any instance that covers the rectangle that was fetched last on the way to the leaf; what no step fetches, the
-//!    kernel wants whole. It stays within that rectangle.
+//!    kernel wants whole. It stays within that rectangle, and within its parts.
 //!
-//! Every tensor is fetched at the innermost launch or inside of it, so a leaf in a task finds all its data among the task's own. Rectangles of results
+//! Every tensor is fetched at the innermost launch or inside of it, so a leaf in a task finds all its data among the task's own. A block of a fused loop
+//! uses less than its rectangle: the rest of a row, whole rows, and the beginning of another ([`RectangleOf::parts`](crate::bounds::RectangleOf::parts)). These parts of results
 //! with [`Privilege::ReadWrite`] or [`Privilege::Write`] are disjoint between the points of a launch. Where points would combine values into the same
-//! elements, or their rectangles would overlap, the privilege is [`Privilege::Reduce`]: the kernel then combines
+//! elements, or their parts would overlap, the privilege is [`Privilege::Reduce`]: the kernel then combines
 //! with whatever is in its view, so instances for reduction, which begin as identities, are right, and so are ordinary ones.
 //!
 //! Rectangles depend on nothing but the values, so equal values have equal rectangles: they can be made once and
@@ -65,10 +67,12 @@
 //! | `privilege` | who may do what with a tensor |
 //! | `order` | when leaves run |
 //! | `multiply` | leaves by a library of matrix products |
+//! | `graph` | the plans of a program as one: partitions, and launches over their pieces |
 //! | `print` | plans as text |
-//! | `piece`, `sequential` | a plan run on one processor, each leaf on copies of what was fetched |
+//! | `piece`, `sequential` | a plan, or a graph, run on one processor, each leaf on copies of what was fetched |
 
 mod build;
+mod graph;
 mod multiply;
 mod order;
 mod piece;
@@ -78,6 +82,7 @@ mod sequential;
 mod step;
 
 pub use build::PlanError;
+pub use graph::{Fetch, Graph, Launching, Operation, Partition};
 pub use order::Order;
 pub use piece::Piece;
 pub use sequential::{Fetched, RunError, RunLeaf};

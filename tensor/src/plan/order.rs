@@ -31,6 +31,24 @@ impl Order {
         self.variables.iter().filter(|(launched, _)| *launched).map(|(_, extent)| *extent).collect()
     }
 
+    /// Whether this is the first point, and the first step, of all with the same values of the `depth` outermost variables.
+    pub fn is_first(&self, step: i64, point: i64, depth: usize) -> bool {
+        self.values(step, point)[depth..].iter().all(|value| *value == 0)
+    }
+
+    /// The first step with the same values of the `depth` outermost variables as this one.
+    pub fn first_of(&self, step: i64, depth: usize) -> i64 {
+        let inside = self.variables[depth..].iter().filter(|(launched, _)| !launched);
+        let steps = inside.map(|(_, extent)| extent).product::<i64>().max(1);
+        step / steps * steps
+    }
+
+    /// The sequences, the outermost first: the positions of their variables, and their extents.
+    pub fn sequences(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
+        let all = self.variables.iter().enumerate();
+        all.filter(|(_, (launched, _))| !launched).map(|(position, (_, extent))| (position, *extent))
+    }
+
     /// The value of each of [`Leaf::fixed`](super::Leaf::fixed), given the numbers of a step and a point; of loops without iterations, 0.
     pub fn values(&self, mut step: i64, mut point: i64) -> Vec<i64> {
         let mut values = vec![0; self.variables.len()];
@@ -65,23 +83,36 @@ impl Plan {
 
     /// Where a tensor is fetched last on the way to the leaf: the variables with values there, and what is done with it. What no step fetches is used whole.
     pub fn innermost_fetch(&self, tensor: &str) -> (&[IndexVariable], Privilege) {
-        let used = |uses: &[Use]| uses.iter().find(|used| used.tensor.name() == tensor).cloned();
-        // A plan without steps names no uses.
-        let is_result = self.statement.result().name() == tensor;
-        let (mut found, mut privilege) = (&[][..], if is_result { Privilege::ReadWrite } else { Privilege::Read });
-        let mut step = &self.root;
+        let (mut fixed, mut privilege) = (&[][..], self.outside(tensor));
+        for (variables, used) in self.uses(tensor).into_iter().filter(|(_, used)| used.fetched) {
+            (fixed, privilege) = (variables, used.privilege);
+        }
+        (fixed, privilege)
+    }
+
+    /// Where a tensor that is read is fetched before, from the outermost: the variables with values there. A part of each part is what the next one fetches.
+    pub fn outer_fetches(&self, tensor: &str) -> Vec<&[IndexVariable]> {
+        let reads = self.uses(tensor).into_iter().filter(|(_, used)| used.fetched && used.privilege == Privilege::Read);
+        let mut fetches: Vec<_> = reads.map(|(fixed, _)| fixed).collect();
+        fetches.pop();
+        fetches
+    }
+
+    /// What is done with a tensor outside of all steps.
+    fn outside(&self, tensor: &str) -> Privilege {
+        if self.statement.result().name() == tensor { Privilege::ReadWrite } else { Privilege::Read }
+    }
+
+    /// The uses of a tensor from the outermost step, with the variables that have values there.
+    fn uses(&self, tensor: &str) -> Vec<(&[IndexVariable], &Use)> {
+        let (mut found, mut step) = (Vec::new(), &self.root);
         loop {
             let (fixed, uses, body) = match step {
                 Step::Launch(launch) => (&launch.fixed, &launch.uses, &launch.body),
                 Step::Sequence(sequence) => (&sequence.fixed, &sequence.uses, &sequence.body),
-                Step::Leaf(_) => return (found, privilege),
+                Step::Leaf(_) => return found,
             };
-            if let Some(used) = used(uses) {
-                privilege = used.privilege;
-                if used.fetched {
-                    found = fixed;
-                }
-            }
+            found.extend(uses.iter().find(|used| used.tensor.name() == tensor).map(|used| (&fixed[..], used)));
             step = body;
         }
     }

@@ -120,13 +120,13 @@ impl Piece {
         Some(part)
     }
 
-    /// Puts the elements of `part`, which are all within this piece, into it; with an operator, combines them with those that are there.
-    pub fn merge(&mut self, part: &Self, operator: Option<notation::Reduction>) {
-        for (position, point) in points(&part.rectangle).enumerate() {
-            let here = self.position(&point);
+    /// Puts those elements of `part` that are in a rectangle, which both pieces have, into this piece; with an operator, combines them with those that are there.
+    pub fn merge(&mut self, part: &Self, rectangle: &Rectangle, operator: Option<notation::Reduction>) {
+        for point in points(rectangle) {
+            let (here, there) = (self.position(&point), part.position(&point));
             let value = match operator {
-                Some(operator) => notation::reduce(operator, self.at(here), part.at(position)),
-                None => part.at(position),
+                Some(operator) => notation::reduce(operator, self.at(here), part.at(there)),
+                None => part.at(there),
             };
             self.put(here, value);
         }

@@ -1,14 +1,15 @@
 //! Who may do what with the result.
 //!
-//! Between the points of a launch, rectangles of the result are disjoint if any two points differ in a block of one of its dimensions. That
+//! Between the points of a launch, parts of the result are disjoint if any two points differ in a block of one of its dimensions. That
 //! holds if each of the launch's variables counts blocks of a dimension (or is one), all else that the dimension depends on being
-//! known at the launch. Otherwise points may meet, and values are combined with the operator of the assignment.
+//! known at the launch; or blocks of a loop that several dimensions were fused to. Where that does not tell, the parts themselves do.
+//! Otherwise points may meet, and values are combined with the operator of the assignment.
 
 use super::step::{Privilege, inside};
 use crate::bounds::{self, RectangleOf};
 use crate::concrete::{Relation, Statement};
 use crate::notation::{Access, IndexVariable};
-use crate::rectangle::Rectangle;
+use crate::rectangle::{self, Rectangle};
 
 /// What each point of a launch over `variables` does with the result, when `fixed`, which include them, have values; none if points would write overlapping
 /// rectangles without an operator to combine values.
@@ -34,7 +35,7 @@ pub(super) fn of_launch(
 /// More points are not looked at one by one.
 const MOST_POINTS: i64 = 1 << 10;
 
-/// Whether the rectangles of any two points of a launch are disjoint, where variables do not tell: a part of a fused loop may be whole rows.
+/// Whether the parts of any two points of a launch are disjoint, where variables do not tell.
 fn are_disjoint(statement: &Statement, variables: &[IndexVariable], fixed: &[IndexVariable]) -> bool {
     let count = |variables: &[IndexVariable]| {
         let extents = variables.iter().map(|variable| statement.extents[variable]);
@@ -52,11 +53,9 @@ fn are_disjoint(statement: &Statement, variables: &[IndexVariable], fixed: &[Ind
         values
     };
     let of = RectangleOf::new(statement, inside(statement, fixed), statement.result().name(), fixed);
-    let rectangles: Vec<Rectangle> = (0..all).map(|number| of.at(&values(number))).collect();
+    let parts: Vec<Vec<Rectangle>> = (0..all).map(|number| of.parts(&values(number))).collect();
     // Points of one launch follow one another.
-    rectangles.chunks(count(variables).max(1) as usize).all(|launch| {
-        launch.iter().enumerate().all(|(at, first)| launch[at + 1..].iter().all(|second| !first.overlaps(second)))
-    })
+    parts.chunks(count(variables).max(1) as usize).all(|launch| rectangle::are_disjoint(launch.iter().flatten()))
 }
 
 /// What is done with the result when `fixed` have values, and nobody else uses the same part.
@@ -66,9 +65,9 @@ pub(super) fn of_step(statement: &Statement, fixed: &[IndexVariable], reduced: b
         Some(_) => Privilege::ReadWrite,
         None => {
             let reads = statement.operands().contains(statement.result());
-            let all = targets(statement)
-                .into_iter()
-                .all(|target| target.variables.iter().all(|variable| bounds::is_exact(statement, variable, fixed)));
+            let all = targets(statement).into_iter().all(|target| {
+                target.variables.iter().all(|variable| bounds::is_exact_in_parts(statement, variable, fixed))
+            });
             if all && !reads { Privilege::Write } else { Privilege::ReadWrite }
         }
     }
@@ -92,7 +91,8 @@ fn is_apart(statement: &Statement, variable: &IndexVariable, among: &[IndexVaria
                 Relation::Bound { bounded, .. } => bounded == variable,
                 // A block that is rotated may wrap around, and is then a part of a rectangle that has more.
                 Relation::Rotate { result, by, .. } => result == variable && known(result) && by.iter().all(known),
-                Relation::Fuse { .. } => false,
+                // Different parts of it are different pairs: see `RectangleOf::parts`.
+                Relation::Fuse { fused, .. } => fused == variable,
             };
             keeps && relation.parents().into_iter().all(|parent| is_apart(statement, parent, among, fixed))
         })

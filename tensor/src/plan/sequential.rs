@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::graph::{Graph, Launching, Operation, Partition};
 use super::piece::Piece;
 use super::step::{Leaf, Plan, Privilege, Step, Use};
 use crate::element::{ElementType, Scalar};
 use crate::kernel::{Argument, KernelError, ViewError, interpret};
 use crate::loops::{IllFormed, check};
-use crate::notation::{DenseArray, IndexVariable};
+use crate::notation::{DenseArray, IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
 use crate::substitute::SubstituteError;
 
@@ -146,39 +147,25 @@ impl Run<'_, '_> {
         body: &Step,
         pieces: &mut Pieces,
     ) -> Result<(), RunError> {
-        let mut outside = Pieces::new();
+        let mut outside = BTreeMap::new();
         for Use { tensor, privilege, .. } in uses.iter().filter(|used| used.fetched) {
             let name = tensor.name();
+            let parts = self.plan.rectangles(name, fixed).parts(values);
             let rectangle = self.plan.rectangle(name, fixed, values);
             let source = pieces.get(name).ok_or_else(|| RunError::Missing(name.to_owned()))?;
-            let mut part = source.part(&rectangle).ok_or_else(|| RunError::NotCovered {
-                tensor: name.to_owned(),
-                wanted: rectangle.to_string(),
-                found: source.rectangle().to_string(),
-            })?;
-            let elements = rectangle.volume();
-            let identity = match privilege {
-                Privilege::Reduce(operator) => operator.identity(tensor.element()),
-                Privilege::Write => Some(poison(tensor.element())),
-                Privilege::Read | Privilege::ReadWrite => None,
-            };
-            if let Some(identity) = identity {
-                part = Piece::filled(rectangle, identity);
-            } else {
+            let piece = fetched(source, tensor, *privilege, (rectangle, &parts))?;
+            if matches!(privilege, Privilege::Read | Privilege::ReadWrite) {
+                let elements = parts.iter().map(Rectangle::volume).sum();
                 let (fixed, values) = (fixed.to_vec(), values.to_vec());
                 self.fetched.push(Fetched { tensor: name.to_owned(), fixed, values, elements });
             }
-            outside.extend(pieces.insert(name.to_owned(), part).map(|source| (name.to_owned(), source)));
+            outside.extend(pieces.insert(name.to_owned(), piece).map(|source| (name.to_owned(), (source, parts))));
         }
         self.step(body, values, pieces)?;
         for Use { tensor, privilege, .. } in uses.iter().filter(|used| used.fetched) {
-            let Some(mut source) = outside.remove(tensor.name()) else { continue };
-            if let Some(part) = pieces.get(tensor.name()) {
-                match privilege {
-                    Privilege::Read => {}
-                    Privilege::ReadWrite | Privilege::Write => source.merge(part, None),
-                    Privilege::Reduce(operator) => source.merge(part, Some(*operator)),
-                }
+            let Some((mut source, parts)) = outside.remove(tensor.name()) else { continue };
+            if let Some(piece) = pieces.get(tensor.name()) {
+                put_back(&mut source, piece, *privilege, &parts);
             }
             pieces.insert(tensor.name().to_owned(), source);
         }
@@ -186,19 +173,115 @@ impl Run<'_, '_> {
     }
 
     fn leaf(&mut self, leaf: &Leaf, values: &[i64], pieces: &mut Pieces) -> Result<(), RunError> {
-        let mut views = Vec::new();
-        for (position, tensor) in leaf.tensors.iter().enumerate() {
-            let piece = pieces.remove(tensor.name()).ok_or_else(|| RunError::Missing(tensor.name().to_owned()))?;
-            views.push((tensor.name().to_owned(), position == 0, piece));
+        run_leaf(leaf, values, pieces, self.run_leaf)
+    }
+}
+
+/// What a point is given of a tensor: elements that are not fetched are poisoned, or what reductions begin with.
+fn fetched(
+    source: &Piece,
+    tensor: &TensorVariable,
+    privilege: Privilege,
+    (rectangle, parts): (Rectangle, &[Rectangle]),
+) -> Result<Piece, RunError> {
+    let old = source.part(&rectangle).ok_or_else(|| RunError::NotCovered {
+        tensor: tensor.name().to_owned(),
+        wanted: rectangle.to_string(),
+        found: source.rectangle().to_string(),
+    })?;
+    let initial = match privilege {
+        Privilege::Reduce(operator) => operator.identity(tensor.element()),
+        Privilege::Read | Privilege::ReadWrite | Privilege::Write => None,
+    };
+    let mut piece = Piece::filled(rectangle, initial.unwrap_or_else(|| poison(tensor.element())));
+    if matches!(privilege, Privilege::Read | Privilege::ReadWrite) {
+        parts.iter().for_each(|part| piece.merge(&old, part, None));
+    }
+    Ok(piece)
+}
+
+/// Has a point's part of a tensor take effect.
+fn put_back(source: &mut Piece, piece: &Piece, privilege: Privilege, parts: &[Rectangle]) {
+    let mut merge = |operator| parts.iter().for_each(|part| source.merge(piece, part, operator));
+    match privilege {
+        Privilege::Read => {}
+        Privilege::ReadWrite | Privilege::Write => merge(None),
+        Privilege::Reduce(operator) => merge(Some(operator)),
+    }
+}
+
+fn run_leaf(leaf: &Leaf, values: &[i64], pieces: &mut Pieces, run: &mut RunLeaf<'_>) -> Result<(), RunError> {
+    let mut views = Vec::new();
+    for (position, tensor) in leaf.tensors.iter().enumerate() {
+        let piece = pieces.remove(tensor.name()).ok_or_else(|| RunError::Missing(tensor.name().to_owned()))?;
+        views.push((tensor.name().to_owned(), position == 0, piece));
+    }
+    let mut arguments: Vec<Argument<'_>> = Vec::new();
+    for (_, written, piece) in &mut views {
+        arguments.push(if *written { piece.update()? } else { piece.read()? }.into());
+    }
+    arguments.extend(leaf.scalars(values).map(Argument::from));
+    let done = run(values, &mut arguments);
+    drop(arguments);
+    pieces.extend(views.into_iter().map(|(name, _, piece)| (name, piece)));
+    done
+}
+
+impl Graph {
+    /// Runs all plans with the interpreter on one processor, each point on copies of its pieces, and gives all tensors as they are in the end.
+    ///
+    /// # Errors
+    ///
+    /// If tensors are missing that are read, a kernel fails, or reaches outside of its pieces.
+    pub fn run_sequentially(
+        &self,
+        operands: &BTreeMap<String, DenseArray>,
+    ) -> Result<BTreeMap<String, DenseArray>, RunError> {
+        let mut pieces = BTreeMap::new();
+        for tensor in &self.tensors {
+            let made = || Piece::filled(Rectangle::whole(tensor.dimensions()), poison(tensor.element()));
+            let piece = operands.get(tensor.name()).map_or_else(made, Piece::of);
+            pieces.insert(tensor.name().to_owned(), piece);
         }
-        let mut arguments: Vec<Argument<'_>> = Vec::new();
-        for (_, written, piece) in &mut views {
-            arguments.push(if *written { piece.update()? } else { piece.read()? }.into());
+        self.run(&mut |operation, step| match operation {
+            Operation::Partition(_) | Operation::Loop { .. } => Ok(()),
+            Operation::Fill { tensor, value } => {
+                let tensor = &self.tensors[*tensor];
+                let filled = Piece::filled(Rectangle::whole(tensor.dimensions()), *value);
+                pieces.insert(tensor.name().to_owned(), filled);
+                Ok(())
+            }
+            Operation::Launch(launching) => {
+                let points = 0..launching.order.points();
+                points.into_iter().try_for_each(|point| self.point(launching, (step, point), &mut pieces))
+            }
+        })?;
+        Ok(pieces.into_iter().map(|(name, piece)| (name, piece.to_array())).collect())
+    }
+
+    /// What one point of a launch does.
+    fn point(&self, launching: &Launching, at: (i64, i64), pieces: &mut Pieces) -> Result<(), RunError> {
+        let (mut inside, mut given) = (Pieces::new(), Vec::new());
+        for fetch in &launching.fetches {
+            let Partition { tensor, colors } = &self.partitions[fetch.partition];
+            let (tensor, parts) = (&self.tensors[*tensor], colors.parts(fetch.color(&launching.order, at)));
+            let source = pieces.get(tensor.name()).ok_or_else(|| RunError::Missing(tensor.name().to_owned()))?;
+            let hull = parts.iter().fold(Rectangle::empty(tensor.order()), |hull, part| hull.hull(part));
+            let privilege = fetch.privilege(&launching.order, at.0);
+            inside.insert(tensor.name().to_owned(), fetched(source, tensor, privilege, (hull, &parts))?);
+            given.push((tensor.name(), privilege, parts));
         }
-        arguments.extend(leaf.scalars(values).map(Argument::from));
-        let done = (self.run_leaf)(values, &mut arguments);
-        drop(arguments);
-        pieces.extend(views.into_iter().map(|(name, _, piece)| (name, piece)));
-        done
+        if launching.runs_leaf {
+            let leaf = launching.plan.leaf();
+            let kernel = check(&leaf.kernel)?;
+            let values = launching.order.values(at.0, at.1);
+            run_leaf(leaf, &values, &mut inside, &mut |_, arguments| Ok(interpret(&kernel, arguments, true)?))?;
+        }
+        for (name, privilege, parts) in given {
+            if let (Some(source), Some(piece)) = (pieces.get_mut(name), inside.get(name)) {
+                put_back(source, piece, privilege, &parts);
+            }
+        }
+        Ok(())
     }
 }

@@ -99,7 +99,7 @@ pub enum Privilege {
     Read,
     /// Elements are read and written, by this point alone.
     ReadWrite,
-    /// All elements of the rectangle are written, by this point alone, and none is read: old ones need not be fetched.
+    /// All elements of the parts are written, by this point alone, and none is read: old ones need not be fetched.
     Write,
     /// Values are combined with elements, maybe by several points.
     Reduce(Reduction),

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::holders::{Homes, nearest, without};
 use super::message::{Cause, Message, Traffic};
+use super::needs::{Needs, Parts, together};
 use crate::machine::Machine;
 use crate::notation::TensorVariable;
 use crate::placement::{Placed, Placement, PlacementError};
-use crate::plan::{Order, Plan, Privilege};
+use crate::plan::{Plan, Privilege};
 use crate::rectangle::Rectangle;
 
 /// Traffic can't be told.
@@ -33,7 +34,7 @@ pub enum TrafficError {
 
 impl Traffic {
     /// What `plan` moves on `machine`, when its tensors have these placements at the beginning, and the result is to have its placement in the end.
-    /// The time it takes grows with processors, steps, and pieces.
+    /// The time it takes grows with processors, steps, and pieces: for many, see [`Traffic::estimated`].
     ///
     /// # Errors
     ///
@@ -46,28 +47,40 @@ impl Traffic {
         let order = plan.order();
         let tensors: Vec<TensorVariable> = plan.leaf().tensors.clone();
         let near = nearest(machine);
-        let mut traffic =
-            Self { machine: machine.clone(), tensors, steps: order.steps(), messages: Vec::new(), memory: Vec::new() };
+        let mut traffic = Self {
+            machine: machine.clone(),
+            tensors,
+            steps: order.steps(),
+            messages: Vec::new(),
+            memory: Vec::new(),
+            unlisted: None,
+        };
         let mut most = vec![0; machine.size()];
         let mut now = vec![vec![0; machine.size()]; order.steps().max(1) as usize];
         for (number, tensor) in traffic.tensors.iter().enumerate() {
-            let given = placements.iter().find(|(other, _)| other.name() == tensor.name());
-            let Some((_, placement)) = given else {
-                let given: Vec<_> = placements.iter().map(|(tensor, _)| tensor.name()).collect();
-                return Err(TrafficError::NoPlacement { tensor: tensor.name().to_owned(), given: given.join(", ") });
-            };
-            let placed = Placed::new(placement, &Rectangle::whole(tensor.dimensions()), machine)
-                .map_err(|reason| TrafficError::Placement { tensor: tensor.name().to_owned(), reason })?;
-            let homes = Homes::new(&placed);
+            let homes = Homes::new(&place(tensor, machine, placements)?);
             let size = tensor.element().size();
             let mut count = Count { homes: &homes, near: &near, step: 0, sent: BTreeMap::new() };
             let (fixed, privilege) = plan.innermost_fetch(tensor.name());
             let mut state = State::new(privilege, plan.initial.is_some(), machine.size());
-            let mut needs = Needs { plan, order: &order, tensor: tensor.name(), depth: fixed.len(), known: None };
+            let mut needs_of_leaves = Needs::new(plan, &order, tensor, (fixed, false));
+            let outer = plan.outer_fetches(tensor.name()).into_iter();
+            let mut outer: Vec<Needs<'_>> =
+                outer.map(|fixed| Needs::new(plan, &order, tensor, (fixed, true))).collect();
             for step in 0..order.steps() {
                 count.step = step;
-                let needed = needs.at(step, machine.size());
-                let held = state.step(&mut count, needed);
+                for fetch in outer.iter_mut().filter(|fetch| order.is_first(step, 0, fetch.depth())) {
+                    state.bring(&mut count, fetch.at(step, machine.size()));
+                }
+                let needed = needs_of_leaves.at(step, machine.size());
+                let held = match &mut outer[..] {
+                    [] => state.step(&mut count, needed),
+                    outer => {
+                        let fetched: Vec<&Parts> =
+                            outer.iter_mut().map(|fetch| fetch.at(step, machine.size())).collect();
+                        state.step(&mut count, &together(&fetched, needed))
+                    }
+                };
                 for (sum, elements) in now[step as usize].iter_mut().zip(held) {
                     *sum += elements as u64 * size as u64;
                 }
@@ -90,48 +103,19 @@ impl Traffic {
     }
 }
 
-/// What processors need of a tensor.
-type Parts = Vec<Vec<Rectangle>>;
-
-/// Which parts of a tensor each processor needs.
-struct Needs<'a> {
-    plan: &'a Plan,
-    order: &'a Order,
-    tensor: &'a str,
-    depth: usize,
-    /// The values that the last step had, as far as they matter, and what was needed.
-    known: Option<(Vec<i64>, Parts)>,
-}
-
-impl Needs<'_> {
-    fn at(&mut self, step: i64, processors: usize) -> &Parts {
-        let prefix = self.order.values(step, 0)[..self.depth].to_vec();
-        if self.known.as_ref().is_none_or(|(before, _)| *before != prefix) {
-            let (fixed, _) = self.plan.innermost_fetch(self.tensor);
-            let rectangles = self.plan.rectangles(self.tensor, fixed);
-            let points = self.order.points();
-            let mut parts = vec![Vec::new(); processors];
-            for point in 0..points {
-                let rectangle = rectangles.at(&self.order.values(step, point)[..self.depth]);
-                let of: &mut Vec<Rectangle> = &mut parts[processor_of(point, points, processors)];
-                if !rectangle.is_empty() && !of.contains(&rectangle) {
-                    of.push(rectangle);
-                }
-            }
-            self.known = Some((prefix, parts));
-        }
-        // It was set just now, if not before.
-        self.known.as_ref().map(|(_, parts)| parts).expect("something is known")
-    }
-}
-
-/// The processor that a point runs on.
-pub(crate) fn processor_of(point: i64, points: i64, processors: usize) -> usize {
-    if points <= processors as i64 {
-        point as usize
-    } else {
-        (point as i128 * processors as i128 / points as i128) as usize
-    }
+/// Where a tensor is placed.
+pub(super) fn place(
+    tensor: &TensorVariable,
+    machine: &Machine,
+    placements: &[(TensorVariable, Placement)],
+) -> Result<Placed, TrafficError> {
+    let given = placements.iter().find(|(other, _)| other.name() == tensor.name());
+    let Some((_, placement)) = given else {
+        let given: Vec<_> = placements.iter().map(|(tensor, _)| tensor.name()).collect();
+        return Err(TrafficError::NoPlacement { tensor: tensor.name().to_owned(), given: given.join(", ") });
+    };
+    Placed::new(placement, &Rectangle::whole(tensor.dimensions()), machine)
+        .map_err(|reason| TrafficError::Placement { tensor: tensor.name().to_owned(), reason })
 }
 
 /// Messages of one tensor so far, and where it is placed.
@@ -152,6 +136,25 @@ impl Count<'_> {
         let (elements, hull) = sent.or_insert_with(|| (0, Rectangle::empty(part.order())));
         *elements += part.volume();
         *hull = hull.hull(part);
+    }
+
+    /// Brings parts to the processors that need them, as far as they have no copies.
+    fn fetch_all(&mut self, needed: &Parts, copies: &Parts) {
+        let homes = self.homes;
+        for (processor, parts) in needed.iter().enumerate() {
+            let mut missing = Vec::new();
+            for part in parts {
+                let mut rest = vec![part.clone()];
+                copies[processor].iter().for_each(|copy| without(&mut rest, copy));
+                missing.iter().for_each(|other| without(&mut rest, other));
+                missing.append(&mut rest);
+            }
+            for part in &missing {
+                for (home, part) in homes.parts(processor, part) {
+                    self.fetch(processor, &home.processors, part, copies);
+                }
+            }
+        }
     }
 
     /// Brings a part that is placed elsewhere, on `homes`, to a processor: from there, or a nearer one among those that have copies.
@@ -201,6 +204,15 @@ impl State {
         }
     }
 
+    /// Brings parts of what nobody changes to processors, beside what they have.
+    fn bring(&mut self, count: &mut Count<'_>, parts: &Parts) {
+        let Self::Copies(copies) = self else { return };
+        count.fetch_all(parts, copies);
+        for (copies, parts) in copies.iter_mut().zip(parts) {
+            copies.extend(parts.iter().filter(|part| !copies.contains(part)).cloned().collect::<Vec<_>>());
+        }
+    }
+
     /// One step in which processors need these parts. Gives the number of elements that each has then beside what is placed on it.
     fn step(&mut self, count: &mut Count<'_>, needed: &Parts) -> Vec<i64> {
         let homes = count.homes;
@@ -222,20 +234,7 @@ impl State {
                     .zip(needed)
                     .map(|(old, new)| [&old, &new[..]].concat())
                     .collect();
-                for (processor, parts) in needed.iter().enumerate() {
-                    let mut missing = Vec::new();
-                    for part in parts {
-                        let mut rest = vec![part.clone()];
-                        copies[processor].iter().for_each(|copy| without(&mut rest, copy));
-                        missing.iter().for_each(|other| without(&mut rest, other));
-                        missing.append(&mut rest);
-                    }
-                    for part in &missing {
-                        for (home, part) in homes.parts(processor, part) {
-                            count.fetch(processor, &home.processors, part, copies);
-                        }
-                    }
-                }
+                count.fetch_all(needed, copies);
                 copies.clone_from(needed);
                 both.iter().enumerate().map(beside).collect()
             }

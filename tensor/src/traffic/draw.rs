@@ -18,8 +18,18 @@ const MOST: i64 = 64;
 /// bring the result to its place.
 ///
 /// Processors lie as in [pictures of placements](crate::placement::draw()): the last dimension of the machine runs from left to right, the one before downwards, and
-/// others are panels side by side. If there are more than 64 steps, the first ones are drawn.
+/// others are panels side by side. If there are more than 64 steps, the first ones are drawn. Of traffic that is not [listed](Traffic::is_listed) there is no more than a title.
 pub fn draw(traffic: &Traffic, title: &str) -> String {
+    if !traffic.is_listed() {
+        return format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 64\" font-family=\"sans-serif\">\n<title>{0}</title>\n\
+             <text x=\"{GAP}\" y=\"22\" font-size=\"15\" fill=\"#222\">{0}: {1} bytes on {2} in {3} steps, too many messages to draw</text>\n</svg>\n",
+            escape(title),
+            traffic.bytes(),
+            traffic.machine(),
+            traffic.steps(),
+        );
+    }
     let layout = Layout::new(traffic);
     let drawn = traffic.steps().clamp(1, MOST);
     // The fewest columns that make the picture no higher than wide.

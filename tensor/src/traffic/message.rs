@@ -44,9 +44,21 @@ pub struct Traffic {
     pub(super) steps: i64,
     pub(super) messages: Vec<Message>,
     pub(super) memory: Vec<u64>,
+    /// If messages are not listed: the bytes of each tensor, and the most that a processor has.
+    pub(super) unlisted: Option<(Vec<u64>, u64)>,
 }
 
 impl Traffic {
+    /// Whether all messages are listed; otherwise bytes are [estimated](Self::estimated).
+    pub fn is_listed(&self) -> bool {
+        self.unlisted.is_none()
+    }
+
+    /// The most bytes that one processor has at one time.
+    pub fn most_memory(&self) -> u64 {
+        self.unlisted.as_ref().map_or_else(|| self.memory.iter().copied().max().unwrap_or(0), |(_, most)| *most)
+    }
+
     /// The machine.
     pub fn machine(&self) -> &Machine {
         &self.machine
@@ -62,12 +74,13 @@ impl Traffic {
         self.steps
     }
 
-    /// The messages, in order of steps; at most one in each step between two processors for each tensor and cause.
+    /// The messages, in order of steps; at most one in each step between two processors for each tensor and cause. None if they are not [listed](Self::is_listed).
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// The most bytes that each processor has at one time: what is placed on it, and what it fetched or computed beside it.
+    /// The most bytes that each processor has at one time: what is placed on it, and what it fetched or computed beside it. Nothing if messages are not
+    /// [listed](Self::is_listed), for which there is [`most_memory`](Self::most_memory).
     pub fn memory(&self) -> &[u64] {
         &self.memory
     }
@@ -78,12 +91,18 @@ impl Traffic {
 
     /// How many bytes are sent.
     pub fn bytes(&self) -> u64 {
-        self.sum(|_| true)
+        self.unlisted.as_ref().map_or_else(|| self.sum(|_| true), |(bytes, _)| bytes.iter().sum())
     }
 
     /// How many bytes of the tensor called `name` are sent.
     pub fn of_tensor(&self, name: &str) -> u64 {
-        self.sum(|message| self.tensors[message.tensor].name() == name)
+        match &self.unlisted {
+            None => self.sum(|message| self.tensors[message.tensor].name() == name),
+            Some((bytes, _)) => {
+                let of = self.tensors.iter().zip(bytes).filter(|(tensor, _)| tensor.name() == name);
+                of.map(|(_, bytes)| bytes).sum()
+            }
+        }
     }
 
     /// How many bytes are sent in a step.

@@ -5,13 +5,17 @@
 mod algorithms;
 mod bounds;
 mod choices;
+mod colors;
 mod common;
 mod complex_numbers;
 mod costs;
 mod fused_launches;
 mod generators;
+mod graphs;
+mod hierarchies;
 mod illegal_schedules;
 mod kernels;
+mod large_grids;
 mod matched_algorithms;
 mod notation;
 mod notation_errors;

@@ -292,8 +292,18 @@ fn received(plan: &Plan, placed: &Placed, tensor: &str) -> BTreeMap<(i64, usize)
         (0..order.points()).filter(here).collect()
     };
     let needed = |step, processor| -> BTreeSet<Vec<i64>> {
-        let rectangle = |point| plan.rectangle(tensor, fixed, &order.values(step, point)[..fixed.len()]);
-        points(processor).into_iter().flat_map(|point| elements(&rectangle(point))).collect()
+        let used = |fixed: &[IndexVariable], point| -> BTreeSet<Vec<i64>> {
+            let parts = plan.rectangles(tensor, fixed).parts(&order.values(step, point)[..fixed.len()]);
+            parts.iter().flat_map(elements).collect()
+        };
+        // What is fetched around launches is for the first of the points inside.
+        let is_first =
+            |fixed: &[IndexVariable], point| order.values(0, point)[fixed.len()..].iter().all(|value| *value == 0);
+        let of_point = |point| {
+            let outer = plan.outer_fetches(tensor).into_iter().filter(move |fixed| is_first(fixed, point));
+            outer.flat_map(move |fixed| used(fixed, point)).chain(used(fixed, point)).collect::<Vec<_>>()
+        };
+        points(processor).into_iter().flat_map(of_point).collect()
     };
     let place = |processor: usize, element: &Vec<i64>| placed.piece(&processors[processor]).contains(element);
     let mut received = BTreeMap::<(i64, usize), i64>::new();

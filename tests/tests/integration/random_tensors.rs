@@ -4,6 +4,7 @@
 #[path = "../../../tensor/tests/integration/random/mod.rs"]
 mod random;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fastrand::Rng;
@@ -12,12 +13,13 @@ use maniple_tensor::choose::choose;
 use maniple_tensor::concrete::{Statement, Unit};
 use maniple_tensor::cost::Rates;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor, compute};
-use maniple_tensor::element::ElementType;
+use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::notation::{DenseArray, IndexVariable, evaluate, parse_with_extents};
-use maniple_tensor::plan::Plan;
+use maniple_tensor::plan::{Graph, Plan};
+use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Races;
 use maniple_tests::nodes::{Nodes, on_nodes};
-use random::{Problem, same, schedule};
+use random::{Problem, fused, nested, same, schedule};
 
 /// Elements that hold small whole numbers, and sums and products of some, exactly, and infinities and NaNs.
 const ELEMENTS: [ElementType; 4] = [ElementType::I64, ElementType::F64, ElementType::I32, ElementType::C64];
@@ -44,6 +46,20 @@ impl Case {
                 continue;
             }
             return Self::new(seed, problem, plan);
+        }
+    }
+
+    /// Blocks of fused loops, or launches in launches.
+    fn special(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        loop {
+            let problem = Problem::of(ELEMENTS[seed as usize % 4], &mut random);
+            let make = if seed.is_multiple_of(2) { fused } else { nested };
+            let Some(statement) = make(&problem.assignment, &mut random) else { continue };
+            let Ok(plan) = Plan::new(&statement) else { continue };
+            if plan.order().steps() * plan.order().points() <= 200 {
+                return Self::new(seed, problem, plan);
+            }
         }
     }
 
@@ -114,6 +130,80 @@ fn random_schedules_on_several_nodes() {
     for nodes in 2..=4 {
         let cases: Vec<Case> = (0..200).filter(|seed| seed % 3 + 2 == nodes).map(Case::scheduled).collect();
         agree(nodes as usize, &cases);
+    }
+}
+
+#[test]
+fn fused_and_nested_launches_on_one_node_and_several() {
+    for nodes in 1..=4 {
+        let cases: Vec<Case> = (2000..2160).filter(|seed| seed / 2 % 4 + 1 == nodes).map(Case::special).collect();
+        agree(nodes as usize, &cases);
+    }
+}
+
+/// The plans of a program's statements, by random schedules.
+fn plans(program: &Program, random: &mut Rng) -> Vec<Arc<Plan>> {
+    let plan = |statement| loop {
+        let scheduled = match random.u8(..3) {
+            0 => Some(schedule(statement, random).0),
+            1 => fused(statement, random),
+            _ => nested(statement, random),
+        };
+        if let Some(Ok(plan)) = scheduled.map(|scheduled| Plan::new(&scheduled))
+            && plan.order().steps() * plan.order().points() <= 100
+        {
+            return Arc::new(plan);
+        }
+    };
+    program.statements().iter().map(plan).collect()
+}
+
+#[test]
+fn programs_on_one_node_and_several() {
+    let texts = [
+        "T(i,k) = B(i,j) * C(j,k); A(i,k) = T(i,k) + B(i,k); s = A(i,k) * T(i,k)",
+        "A(i,j) = B(i,j) + C(i,j); B(j,i) = A(i,j); A(i,j) += B(i,j)",
+        "y(i) = reduce(max, j, B(i,j)); y(i) += x(i); z = y(i) * x(i); B(i,j) = z * y(j)",
+    ];
+    for nodes in 1..=3 {
+        let results = on_nodes(Nodes::new(nodes), async |cx, _| -> Result<()> {
+            for (seed, text) in (0..8).flat_map(|seed| texts.map(|text| (seed, text))) {
+                let mut random = Rng::with_seed(seed * 4 + nodes as u64);
+                let n = random.i64(1..9);
+                let extents: Vec<_> = ["i", "j", "k"].map(|name| (IndexVariable::new(name), n)).into();
+                let program = Program::parse_with_extents(text, ElementType::I64, &extents).unwrap();
+                let mut operands = BTreeMap::new();
+                for tensor in program.inputs() {
+                    let value = |_: &[i64]| Scalar::I64(random.i64(-4..5));
+                    let array = DenseArray::from_fn(ElementType::I64, tensor.dimensions(), value);
+                    operands.insert(tensor.name().to_owned(), array);
+                }
+                let (expected, plans) = (program.evaluate(&operands).unwrap(), plans(&program, &mut random));
+                let mut tensors = Vec::new();
+                for variable in program.tensors() {
+                    let tensor = Tensor::new(cx, &variable).map_err(told)?;
+                    if let Some(array) = operands.get(variable.name()) {
+                        tensor.write(cx, array).map_err(told)?;
+                    }
+                    tensors.push(tensor);
+                }
+                let computation =
+                    Computation::in_order(cx, &plans, &tensors.iter().collect::<Vec<_>>()).map_err(told)?;
+                let done = computation.launch(cx).map_err(told)?;
+                for tensor in &tensors {
+                    let (found, name) = (tensor.read(cx).await.map_err(told)?, tensor.variable().name());
+                    assert_eq!(
+                        found,
+                        expected[name],
+                        "{name} of {text}, seed {seed} on {nodes} nodes\n{}",
+                        Graph::new(&plans)
+                    );
+                }
+                done.await?;
+            }
+            Ok(())
+        });
+        results.into_iter().for_each(|result| result.unwrap());
     }
 }
 

@@ -11,6 +11,7 @@ use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::machine::{Grid, Machine};
 use maniple_tensor::notation::{Assignment, DenseArray, IndexVariable, TensorVariable, evaluate, parse_with_extents};
 use maniple_tensor::plan::Plan;
+use maniple_tensor::schedule::ScheduleError;
 use maniple_tensor::traffic::Traffic;
 use maniple_tests::nodes::{Nodes, on_nodes};
 
@@ -209,6 +210,28 @@ fn the_algorithm_in_two_and_a_half_dimensions_moves_what_its_model_says() {
         let algorithm = solomonik(&Statement::new(&product(n)), processors, copies).unwrap();
         all(&algorithm, n);
     }
+}
+
+/// Rows over two groups, and in each columns over two nodes, in four steps. What is fetched around the inner launch comes to the first node of the group as a whole, and goes
+/// on from there.
+#[test]
+fn what_is_fetched_around_a_launch_is_brought_to_one_of_its_nodes() {
+    let n = 8;
+    let run = |around: bool| {
+        let scheduled = || -> std::result::Result<Statement, ScheduleError> {
+            let groups = Statement::new(&product(n)).distribute(["i"], ["io"], ["ii"], &[2])?;
+            let groups = if around { groups.communicate(["C"], "io")? } else { groups };
+            let steps = groups.divide("k", "ko", "ki", 4)?.reorder(["ko", "j", "ii", "ki"])?;
+            steps.distribute(["j"], ["jo"], ["ji"], &[2])?.communicate(["A", "B", "C"], "jo")
+        };
+        let placements = [("A", "xy -> xy"), ("B", "xy -> x*"), ("C", "xy -> 00")];
+        let placed =
+            placements.map(|(name, text)| (TensorVariable::new(name, ElementType::I64, [n, n]), text.parse().unwrap()));
+        all(&Algorithm { statement: scheduled().unwrap(), grid: vec![2, 2], placements: placed.into() }, n)
+    };
+    // Half of C for each of three nodes; or all of it for one, from which its neighbour has a half, and a half for the other.
+    assert_eq!(run(false), (8 * 3 * n * n / 2) as u64);
+    assert_eq!(run(true), (8 * 2 * n * n) as u64);
 }
 
 /// Of a tensor that is placed by the second placement after the first, and then again: the bytes that all nodes send each time.

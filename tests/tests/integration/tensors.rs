@@ -242,3 +242,41 @@ fn tiles_stay_in_memories_that_have_no_room_for_whole_tensors() {
     let error = run(|_, _| Box::new(DefaultMapper::new())).unwrap_err().to_string();
     assert!(error.contains("memory"), "{error}");
 }
+
+/// `fuse(i, j, f); divide(f, fo, fi, pieces); distribute(fo)`.
+fn fused(assignment: &Assignment, pieces: i64) -> Statement {
+    let fused = Statement::new(assignment).fuse("i", "j", "f");
+    fused.and_then(|fused| fused.divide("f", "fo", "fi", pieces)?.distribute_loops(["fo"])).unwrap()
+}
+
+#[test]
+fn blocks_of_fused_loops_on_one_node_and_several() {
+    for extents in [[10, 10], [3, 7], [7, 2], [1, 9]] {
+        let sum = assignment("A(i,j) = B(i,j) + C(i,j)", ElementType::I64, &extents);
+        for nodes in [1, 3] {
+            agree(nodes, &sum, &[4, 5, 9].map(|pieces| fused(&sum, pieces)));
+        }
+        let added = assignment("A(i,j) += B(j,i) * c(i)", ElementType::F64, &extents);
+        let statements = [fused(&added, 4)];
+        let (operands, plan) = (operands(&added), Arc::new(Plan::new(&statements[0]).unwrap()));
+        let expected = evaluate(&added, &operands).unwrap();
+        // Each piece in an instance of its own, in which its parts lie apart.
+        let apart: [fn(&Machine, ProcessorId) -> Box<dyn Mapper>; 2] =
+            [|_, _| Box::new(TensorMapper::new()), |_, _| Box::new(DefaultMapper::piecewise())];
+        for mapper in apart {
+            let runtime =
+                Runtime::builder().machine(two_memories(1 << 20)).workers(2).mapper_for(mapper).build().unwrap();
+            let found = runtime.run(async |cx| {
+                let mut tensors = Vec::new();
+                for variable in plan.statement.tensors() {
+                    let tensor = Tensor::new(cx, variable)?;
+                    tensor.write(cx, &operands[variable.name()])?;
+                    tensors.push(tensor);
+                }
+                compute(cx, &plan, &tensors.iter().collect::<Vec<_>>())?.await?;
+                Ok(tensors[0].read(cx).await?)
+            });
+            assert_eq!(found.unwrap(), expected);
+        }
+    }
+}

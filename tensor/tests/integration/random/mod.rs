@@ -291,6 +291,79 @@ pub fn schedule(assignment: &Assignment, random: &mut Rng) -> (Statement, Vec<Co
     (statement, commands)
 }
 
+/// Two or three loops as one, blocks of which are distributed, after which come some legal commands; none if there are not enough loops.
+pub fn fused(assignment: &Assignment, random: &mut Rng) -> Option<Statement> {
+    let statement = Statement::new(assignment);
+    let loops: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
+    let first = random.usize(..loops.len().max(2) - 1);
+    let statement = match first {
+        0 => statement,
+        _ => statement.distribute([loops[0].clone()], ["go"], ["gi"], &[random.i64(1..4)]).ok()?,
+    };
+    let statement = match first {
+        0 => statement,
+        _ => statement.reorder([loops[first].clone(), loops.get(first + 1)?.clone(), "gi".into()]).unwrap_or(statement),
+    };
+    let mut statement = statement.fuse(loops.get(first)?.clone(), loops.get(first + 1)?.clone(), "f").ok()?;
+    let mut name = "f";
+    if let Some(third) = loops.get(first + 2).filter(|_| random.bool())
+        && let Ok(fused) = statement.fuse("f", third.clone(), "ff")
+    {
+        (statement, name) = (fused, "ff");
+    }
+    let statement = match random.bool() {
+        true => statement.divide(name, "fo", "fi", random.i64(2..7)),
+        false => statement.split(name, "fo", "fi", random.i64(1..12)),
+    };
+    let statement = statement.ok()?.distribute_loops(["fo"]).ok()?;
+    Some(more(statement, 6, random))
+}
+
+/// Loops distributed twice, with tensors communicated at both launches and at steps around and between them; none if there are no loops.
+pub fn nested(assignment: &Assignment, random: &mut Rng) -> Option<Statement> {
+    let mut statement = Statement::new(assignment);
+    let loops: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
+    let target = loops.get(random.usize(..loops.len().max(1)))?;
+    if let Some(stepped) = loops.iter().find(|other| *other != target && random.bool()) {
+        statement = statement.divide(stepped.clone(), "so", "si", random.i64(1..4)).ok()?;
+    }
+    let between = random.bool();
+    let order: Vec<IndexVariable> = match (statement.extent(&"so".into()).is_some(), between) {
+        (true, true) => vec![target.clone(), "so".into()],
+        (true, false) => vec!["so".into(), target.clone()],
+        (false, _) => vec![target.clone()],
+    };
+    let statement = statement.reorder(order).ok()?;
+    let statement = statement.distribute([target.clone()], ["to"], ["ti"], &[random.i64(2..4)]).ok()?;
+    let statement = if between { statement.reorder(["so", "ti"]).unwrap_or(statement) } else { statement };
+    let statement = statement.distribute(["ti"], ["tio"], ["tii"], &[random.i64(2..4)]).ok()?;
+    let names: Vec<String> = statement.tensors().iter().map(|tensor| tensor.name().to_owned()).collect();
+    let mut changed = statement;
+    for place in ["so", "to", "tio"] {
+        for name in &names {
+            if random.bool()
+                && let Ok(communicated) = changed.communicate([name.as_str()], place)
+            {
+                changed = communicated;
+            }
+        }
+    }
+    Some(more(changed, 4, random))
+}
+
+/// The statement after at most so many more legal commands.
+fn more(mut statement: Statement, most: usize, random: &mut Rng) -> Statement {
+    for _ in 0..random.usize(..most) {
+        if let Some(command) = command(&statement, random)
+            && let Ok(changed) = command.apply(&statement)
+            && size(&changed) < 30_000.0
+        {
+            statement = changed;
+        }
+    }
+    statement
+}
+
 /// How many iterations the innermost loops have.
 pub fn size(statement: &Statement) -> f64 {
     fn of(statement: &Statement, node: &Node) -> f64 {

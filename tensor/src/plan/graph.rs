@@ -1,0 +1,295 @@
+//! Several plans as one: partitions of tensors, and launches over their pieces.
+//!
+//! A [`Graph`] has the plans of a program's statements in their order. Where a plan names rectangles, a graph names pieces of [`Partition`]s, each of which is made once, whichever
+//! launches use it, and says by a function which piece a point of a launch is given. What operations depend on each other is not written down: it follows from the pieces that they
+//! use, and what they do with them. Operations that use different ones may run at the same time, those of different statements too.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use maniple_tensor::concrete::Statement;
+//! use maniple_tensor::element::ElementType;
+//! use maniple_tensor::notation::{TensorVariable, parse};
+//! use maniple_tensor::plan::{Graph, Plan};
+//!
+//! let tensors = ["A", "B", "C", "D"].map(|name| TensorVariable::new(name, ElementType::F64, [100, 100]));
+//! let product = Statement::new(&parse("A(i,j) = B(i,k) * C(k,j)", &tensors)?)
+//!     .distribute(["i"], ["io"], ["ii"], &[4])?
+//!     .divide("k", "ko", "ki", 5)?
+//!     .reorder(["ko", "ii", "j", "ki"])?
+//!     .communicate(["B", "C"], "ko")?;
+//! let sum = Statement::new(&parse("D(i,j) = A(i,j) + B(i,j)", &tensors)?).distribute(["i"], ["io"], ["ii"], &[4])?;
+//! let plans = [Arc::new(Plan::new(&product)?), Arc::new(Plan::new(&sum)?)];
+//! assert_eq!(
+//!     Graph::new(&plans).to_string(),
+//!     "A.0 = A in 4 pieces
+//! B.0 = B in 20 pieces
+//! C.0 = C in 5 pieces
+//! fill A with 0.0
+//! for ko in 0..5
+//!   launch A over 4 points: A.0 read and written, B.0 read, C.0 read
+//! D.0 = D in 4 pieces
+//! B.1 = B in 4 pieces
+//! launch D over 4 points: D.0 written, A.0 read, B.1 read
+//! "
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::order::Order;
+use super::step::{Plan, Privilege};
+use crate::bounds::Colors;
+use crate::element::Scalar;
+use crate::notation::{Expression, IndexVariable, Literal, Place, TensorVariable};
+
+/// What the plans of a program do, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// All tensors, by whose positions others name them.
+    pub tensors: Vec<TensorVariable>,
+    /// The partitions that operations make, by whose positions others name them.
+    pub partitions: Vec<Partition>,
+    /// What is done, in this order.
+    pub operations: Vec<Operation>,
+    /// How many launches it names.
+    launches: usize,
+}
+
+/// A tensor in pieces.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// The position of the tensor.
+    pub tensor: usize,
+    /// The pieces, by the bounds of loops.
+    pub colors: Arc<Colors>,
+}
+
+/// One thing that is done.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// A tensor is partitioned: the position of the partition.
+    Partition(usize),
+    /// All elements of a tensor become a value.
+    Fill {
+        /// The position of the tensor.
+        tensor: usize,
+        /// The value.
+        value: Scalar,
+    },
+    /// Something is done several times.
+    Loop {
+        /// The loop's variable.
+        variable: IndexVariable,
+        /// How often.
+        steps: i64,
+        /// What is done each time.
+        body: Vec<Operation>,
+    },
+    /// Points run at the same time.
+    Launch(Launching),
+}
+
+/// Points that run at the same time, with pieces of tensors.
+#[derive(Clone, Debug)]
+pub struct Launching {
+    /// The plan that it is of.
+    pub plan: Arc<Plan>,
+    /// Its points and steps.
+    pub order: Arc<Order>,
+    /// How many of the steps are those of loops that are not around this launch, but around the plan's leaf.
+    pub inner_steps: i64,
+    /// Whether points run the plan's leaf. Otherwise they do nothing but have their pieces brought near.
+    pub runs_leaf: bool,
+    /// The number of this launch among all of the graph.
+    pub number: usize,
+    /// What each point is given: if it runs a leaf, a piece of each of [its tensors](super::Leaf::tensors).
+    pub fetches: Vec<Fetch>,
+}
+
+/// What each point of a launch is given of one tensor.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// The position of the partition.
+    pub partition: usize,
+    /// Which piece is used where.
+    pub colors: Arc<Colors>,
+    /// What is done with the piece, by all steps together.
+    privilege: Privilege,
+    /// The piece is the same wherever the outermost variables have the same values: so many.
+    pub depth: usize,
+    /// Whether of all points with the same piece the first alone is given it.
+    pub by_the_first: bool,
+}
+
+impl Fetch {
+    /// What is done with a point's piece at a step: of steps that together write all of it, the first alone may lose what is there.
+    pub fn privilege(&self, order: &Order, step: i64) -> Privilege {
+        match self.privilege {
+            Privilege::Write if order.first_of(step, self.depth) != step => Privilege::ReadWrite,
+            privilege => privilege,
+        }
+    }
+
+    /// The color of a point's piece at a step.
+    pub fn color(&self, order: &Order, (step, point): (i64, i64)) -> i64 {
+        let values = order.values(step, point);
+        let idle = self.by_the_first && values[self.depth..].iter().any(|value| *value != 0);
+        if idle { 0 } else { self.colors.at(&values[..self.depth]) }
+    }
+}
+
+impl Graph {
+    /// The graph of plans that run one after the other.
+    pub fn new(plans: &[Arc<Plan>]) -> Self {
+        let mut graph = Self::default();
+        plans.iter().for_each(|plan| graph.add(plan));
+        graph
+    }
+
+    fn add(&mut self, plan: &Arc<Plan>) {
+        let (order, leaf) = (Arc::new(plan.order()), plan.leaf());
+        let mut fetch = |tensor: &TensorVariable, fixed: &[IndexVariable], privilege, by_the_first| {
+            let colors = Arc::new(plan.rectangles(tensor.name(), fixed).colors());
+            let partition = self.partition(tensor, &colors);
+            Fetch { partition, colors, privilege, depth: fixed.len(), by_the_first }
+        };
+        let mut launches = Vec::new();
+        for tensor in &leaf.tensors {
+            for fixed in plan.outer_fetches(tensor.name()) {
+                launches.push((false, fixed.len(), vec![fetch(tensor, fixed, Privilege::Read, true)]));
+            }
+        }
+        launches.sort_by_key(|(_, depth, _)| *depth);
+        let fetches = leaf.tensors.iter().map(|tensor| {
+            let (fixed, privilege) = plan.innermost_fetch(tensor.name());
+            fetch(tensor, fixed, privilege, false)
+        });
+        let fetches = fetches.collect();
+        launches.push((true, leaf.fixed.len(), fetches));
+        if let Some(value) = plan.initial {
+            let tensor = self.tensor(plan.statement.result());
+            self.operations.push(Operation::Fill { tensor, value });
+        }
+        let loops: Vec<(usize, i64)> = order.sequences().collect();
+        let mut operations = Vec::new();
+        // From the innermost loop outwards, each around what is launched inside of it.
+        for level in (0..=loops.len()).rev() {
+            let around = |depth: &usize| loops.iter().filter(|(position, _)| position < depth).count();
+            let here = launches.extract_if(.., |(_, depth, _)| around(depth) == level);
+            let launch = |(runs_leaf, _, fetches)| {
+                let inner_steps = loops[level..].iter().map(|(_, steps)| steps).product();
+                let (plan, order) = (Arc::clone(plan), Arc::clone(&order));
+                self.launches += 1;
+                let number = self.launches - 1;
+                Operation::Launch(Launching { plan, order, inner_steps, runs_leaf, number, fetches })
+            };
+            let mut body: Vec<Operation> = here.map(launch).collect();
+            body.append(&mut operations);
+            operations = match level.checked_sub(1).map(|outer| loops[outer]) {
+                None => body,
+                Some((position, steps)) => {
+                    vec![Operation::Loop { variable: leaf.fixed[position].clone(), steps, body }]
+                }
+            };
+        }
+        self.operations.append(&mut operations);
+    }
+
+    fn tensor(&mut self, tensor: &TensorVariable) -> usize {
+        let known = self.tensors.iter().position(|known| known == tensor);
+        known.unwrap_or_else(|| {
+            self.tensors.push(tensor.clone());
+            self.tensors.len() - 1
+        })
+    }
+
+    /// The partition of a tensor into these parts. One that is there already is taken.
+    fn partition(&mut self, tensor: &TensorVariable, colors: &Arc<Colors>) -> usize {
+        let tensor = self.tensor(tensor);
+        let is_same = |known: &Partition| known.tensor == tensor && known.colors.has_parts_of(colors);
+        if let Some(known) = self.partitions.iter().position(is_same) {
+            return known;
+        }
+        self.partitions.push(Partition { tensor, colors: Arc::clone(colors) });
+        let partition = self.partitions.len() - 1;
+        self.operations.push(Operation::Partition(partition));
+        partition
+    }
+
+    /// Goes through all that is done in its order, again and again what is in loops: `visit` is told the number of the step too, of those of the [`Order`] of a launch the first one
+    /// with the values that loops around have.
+    ///
+    /// # Errors
+    ///
+    /// The first one of `visit`.
+    pub fn run<'g, E>(&'g self, visit: &mut dyn FnMut(&'g Operation, i64) -> Result<(), E>) -> Result<(), E> {
+        fn run<'g, E>(
+            operations: &'g [Operation],
+            around: i64,
+            visit: &mut dyn FnMut(&'g Operation, i64) -> Result<(), E>,
+        ) -> Result<(), E> {
+            operations.iter().try_for_each(|operation| match operation {
+                Operation::Loop { steps, body, .. } => {
+                    (0..*steps).try_for_each(|step| run(body, around * steps + step, visit))
+                }
+                Operation::Launch(launching) => visit(operation, around * launching.inner_steps),
+                Operation::Partition(_) | Operation::Fill { .. } => visit(operation, around),
+            })
+        }
+        run(&self.operations, 0, visit)
+    }
+
+    /// What a partition is called.
+    fn name(&self, partition: usize) -> String {
+        let tensor = self.partitions[partition].tensor;
+        let before = self.partitions[..partition].iter().filter(|other| other.tensor == tensor).count();
+        format!("{}.{before}", self.tensors[tensor].name())
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, operations: &[Operation], indent: usize) -> fmt::Result {
+        for operation in operations {
+            write!(f, "{:indent$}", "")?;
+            match operation {
+                Operation::Partition(partition) => {
+                    let Partition { tensor, colors } = &self.partitions[*partition];
+                    let (name, tensor) = (self.name(*partition), self.tensors[*tensor].name());
+                    match colors.count() - 1 {
+                        1 => writeln!(f, "{name} = {tensor} in one piece")?,
+                        pieces => writeln!(f, "{name} = {tensor} in {pieces} pieces")?,
+                    }
+                }
+                Operation::Fill { tensor, value } => {
+                    let value = Expression::Literal(Literal::Typed(*value), Place::default());
+                    writeln!(f, "fill {} with {value}", self.tensors[*tensor].name())?;
+                }
+                Operation::Loop { variable, steps, body } => {
+                    writeln!(f, "for {variable} in 0..{steps}")?;
+                    self.write(f, body, indent + 2)?;
+                }
+                Operation::Launch(Launching { plan, order, runs_leaf, fetches, .. }) => {
+                    let what = if *runs_leaf { &plan.leaf().kernel.name } else { "nothing" };
+                    let given = |Fetch { partition, privilege, by_the_first, .. }: &Fetch| {
+                        let to = if *by_the_first { " by the first" } else { "" };
+                        format!("{} {privilege}{to}", self.name(*partition))
+                    };
+                    let fetches: Vec<String> = fetches.iter().map(given).collect();
+                    let points = match order.points() {
+                        1 => "one point".to_owned(),
+                        points => format!("{points} points"),
+                    };
+                    writeln!(f, "launch {what} over {points}: {}", fetches.join(", "))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, &self.operations, 0)
+    }
+}
