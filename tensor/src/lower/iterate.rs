@@ -370,7 +370,7 @@ impl<'a> Lowering<'a> {
     fn alone(&mut self, driven: &Driven<'_>, merged: &Merged, first: bool) -> Step {
         let (position, at) = (self.names.index("p"), self.names.index(driven.outer.variable.name()));
         let coordinate = self.stored(merged.visit).coordinate(merged.level, position.value());
-        let there = self.stored(merged.visit).below(merged.level, position.value());
+        let (there, element) = self.with_element(merged, driven.body, &position);
         let parallel = first && self.is_parallel(driven.outer, driven.body);
         let kind = if parallel { kind(driven.outer) } else { LoopKind::Serial };
         let segment = (&position, merged.cursor.value(), merged.end.value());
@@ -378,8 +378,22 @@ impl<'a> Lowering<'a> {
             let step = lowering.with_place(merged.visit, there, |lowering| {
                 lowering.iteration(driven.outer, driven.body, at.value(), parallel)
             });
-            Step::Sequence(vec![Step::bind(&at, without_base(coordinate, &driven.base)), step])
+            let at = Step::bind(&at, without_base(coordinate, &driven.base));
+            Step::Sequence([at].into_iter().chain(element).chain([step]).collect())
         })
+    }
+
+    /// The place below a position; if it is that of an element which loops inside use, with the step that loads it once.
+    fn with_element(&mut self, merged: &Merged, body: &Node, position: &Variable) -> (Place, Option<Step>) {
+        let place = self.stored(merged.visit).below(merged.level, position.value());
+        let Visit { access, format } = &self.visits[merged.visit];
+        let is_last = merged.level + 1 == format.rank() && !matches!(body, Node::Assign { .. });
+        let (Place::Level(_, position), true, false) = (&place, is_last, self.is_counting()) else {
+            return (place, None);
+        };
+        let element = Variable::new(self.names.fresh(access.tensor.name()), access.tensor.element());
+        let load = Step::bind(&element, self.stored(merged.visit).element(position.clone()));
+        (Place::Element(element.value()), Some(load))
     }
 
     /// Binds the positions of an access that a loop visits.

@@ -84,11 +84,28 @@ pub(super) fn adds_up(statement: &Statement) -> bool {
     statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum && zero == Some(result.fill()))
 }
 
-/// The statement with its outermost loop on threads, if its iterations write different elements.
+/// The statement with its outermost loop on threads, and its innermost on lanes if nothing sparse has its variable, where iterations write different elements.
 pub(super) fn on_threads(statement: &Statement) -> Statement {
-    let outermost = statement.spine().first().map(|outer| outer.variable.clone());
-    let parallel = outermost.and_then(|variable| statement.parallelize(variable, Unit::Threads, Races::Forbidden).ok());
-    parallel.unwrap_or_else(|| statement.clone())
+    let spine: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
+    let parallel = |statement: &Statement, variable: &IndexVariable, unit| {
+        statement.parallelize(variable.clone(), unit, Races::Forbidden).unwrap_or_else(|_| statement.clone())
+    };
+    let mut made = match spine.first() {
+        Some(outermost) => parallel(statement, outermost, Unit::Threads),
+        None => return statement.clone(),
+    };
+    let sites = made.body().sites();
+    let is_dense = |variable: &IndexVariable| {
+        let mut accesses = sites.iter().flat_map(|site| site.value.accesses());
+        accesses.all(|access| is_dense(access.tensor.format()) || !access.variables.contains(variable))
+    };
+    if let [_, .., innermost] = &spine[..]
+        && is_dense(innermost)
+        && Appending::new(&made).is_none()
+    {
+        made = parallel(&made, innermost, Unit::Vector);
+    }
+    made
 }
 
 /// Whether an access is of a workspace.
