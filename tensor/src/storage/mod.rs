@@ -19,18 +19,23 @@
 //! | `entries` | coordinates with elements, in any order |
 //! | `value` | what is asked of elements |
 //! | `tensor` | [`SparseTensor`] |
-//! | `sort`, `pack` | entries to levels |
+//! | `sort`, `radix`, `pack` | entries to levels |
+//! | `rows`, `transpose`, `direct` | compressed rows to compressed columns, blocks, diagonals, slots |
 //! | `convert` | formats to formats |
 
 mod convert;
+mod direct;
 mod entries;
 mod error;
 mod pack;
+mod radix;
+mod rows;
 mod sort;
 mod tensor;
+mod transpose;
 mod value;
 
 pub use entries::EntryList;
 pub use error::StorageError;
-pub use pack::{Duplicates, Packed, pack};
+pub use pack::{Duplicates, Packed, pack, pack_by};
 pub use tensor::SparseTensor;

@@ -24,5 +24,6 @@ mod schedules;
 mod sizes;
 mod sparse;
 mod storage;
+mod storage_parallel;
 mod stored;
 mod traffic;
