@@ -38,10 +38,14 @@ impl LevelKind for Compressed {
         let Entries { coordinates, positions, team, .. } = entries;
         let is_new = |entry: usize| entry == 0 || !unique || positions[entry] != positions[entry - 1] || coordinates[entry] != coordinates[entry - 1];
         let chunks = ranges(coordinates.len(), team.size());
-        let counts = each(team, chunks.clone(), |_: &mut (), chunk| chunk.filter(|&entry| is_new(entry)).count());
-        let ascend = |_: &mut (), chunk: Range<usize>| positions[chunk.start.saturating_sub(1)..chunk.end].is_sorted();
-        let ascends = each(team, chunks.clone(), ascend).into_iter().all(|ascends| ascends);
-        let total = counts.iter().sum();
+        let counted = each(team, chunks.clone(), |_: &mut (), chunk| {
+            chunk.fold((0, true), |(count, ascends), entry| {
+                let follows = entry == 0 || positions[entry - 1] <= positions[entry];
+                (count + usize::from(is_new(entry)), ascends & follows)
+            })
+        });
+        let (counts, ascend): (Vec<usize>, Vec<bool>) = counted.into_iter().unzip();
+        let (total, ascends) = (counts.iter().sum(), ascend.into_iter().all(|ascends| ascends));
         let mut starts = filled(0, level.parents + 1)?;
         let mut crd = Array::filled(level.coordinate_width(false)?, 0, total)?;
         if ascends {
