@@ -61,9 +61,8 @@ pub(crate) fn read<T: Number>(text: &[u8], form: &Form, parallel: &dyn Parallel)
         parts.push(first);
         rest = after;
     }
-    let lines = each(parallel, parts.clone(), |part| {
-        part.iter().filter(|&&byte| byte == b'\n').count() + usize::from(!part.is_empty() && !part.ends_with(b"\n"))
-    });
+    let lines =
+        each(parallel, parts.clone(), |part| line_ends(part) + usize::from(!part.is_empty() && !part.ends_with(b"\n")));
     let total = lines.iter().sum();
     let mut entries =
         Entries { coordinates: vec![vec![0; total]; form.extents.len()], values: vec![T::zeroed(); total] };
@@ -131,16 +130,19 @@ fn blanks(text: &[u8]) -> &[u8] {
 
 /// The number that a text begins with, of at most 18 digits, and what follows it.
 fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
-    let mut number = 0;
+    let mut number = 0_u64;
     let mut count = 0;
     while let Some(digit) = text.get(count).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        number = 10 * number + u64::from(digit);
+        number = number.wrapping_mul(10).wrapping_add(digit.into());
         count += 1;
-        if count > 18 {
-            return None;
-        }
     }
-    (count > 0).then(|| (number, &text[count..]))
+    (1..=18).contains(&count).then(|| (number, &text[count..]))
+}
+
+/// How many lines end in a text: counted in bytes, many at once.
+fn line_ends(text: &[u8]) -> usize {
+    let few = |few: &[u8]| few.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>();
+    text.chunks(u8::MAX.into()).map(|chunk| usize::from(few(chunk))).sum()
 }
 
 /// So many lines are written into memory by a thread before they go to the file.

@@ -152,7 +152,7 @@ macro_rules! floats {
             }
 
             fn write(self, into: &mut impl Write) -> io::Result<()> {
-                write_scientific(zmij::Buffer::new().format(self), into)
+                into.write_all(zmij::Buffer::new().format(self).as_bytes())
             }
 
             fn quick(text: &[u8]) -> Option<(Self, usize)> {
@@ -205,20 +205,21 @@ floats!(f32 => F32, C32, 10, f64 => F64, C64, 22);
 /// nearest (Clinger, *How to read floating point numbers accurately*, 1990). Both operations give the same in `f64` as in `f32`, whose operands have at most 24 bits.
 fn quick(text: &[u8], bits: u32, power: u32) -> Option<(f64, usize)> {
     let digit = |at: usize| text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10);
-    let mut at = usize::from(text.first() == Some(&b'-'));
-    let (sign, mut mantissa, mut digits, mut point) = (at == 1, 0_u64, 0, None);
-    loop {
-        if let Some(digit) = digit(at) {
+    let sign = text.first() == Some(&b'-');
+    let (mut at, mut mantissa) = (usize::from(sign), 0_u64);
+    let mut read = |mut at: usize| {
+        let first = at;
+        while let Some(digit) = digit(at) {
             mantissa = mantissa.wrapping_mul(10).wrapping_add(digit.into());
-            digits += 1;
-        } else if point.is_none() && text.get(at) == Some(&b'.') {
-            point = Some(digits);
-        } else {
-            break;
+            at += 1;
         }
-        at += 1;
-    }
-    let mut exponent = point.map_or(0, |point| point - digits);
+        at - first
+    };
+    let whole = read(at);
+    at += whole;
+    let fraction = if text.get(at) == Some(&b'.') { read(at + 1) } else { 0 };
+    at += if text.get(at) == Some(&b'.') { 1 + fraction } else { 0 };
+    let mut exponent = -(fraction as i32);
     if let Some(b'e' | b'E') = text.get(at) {
         let is_negative = text.get(at + 1) == Some(&b'-');
         at += 1 + usize::from(is_negative || text.get(at + 1) == Some(&b'+'));
@@ -231,7 +232,7 @@ fn quick(text: &[u8], bits: u32, power: u32) -> Option<(f64, usize)> {
         // An exponent has digits.
         at = if at == first { return None } else { at };
     }
-    if !(1..=19).contains(&digits) || mantissa >> bits != 0 || exponent.unsigned_abs() > power {
+    if !(1..=19).contains(&(whole + fraction)) || mantissa >> bits != 0 || exponent.unsigned_abs() > power {
         return None;
     }
     let power = POWERS[exponent.unsigned_abs() as usize];
@@ -244,34 +245,6 @@ const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,
 ];
-
-/// Writes a decimal number, such as `-12.5` or `1e-7`, as one with a digit before the point and an exponent, `-1.25e1`; words as they are.
-fn write_scientific(text: &str, into: &mut impl Write) -> io::Result<()> {
-    let (sign, text) = text.strip_prefix('-').map_or(("", text), |text| ("-", text));
-    if !text.starts_with(|first: char| first.is_ascii_digit()) {
-        return write!(into, "{sign}{text}");
-    }
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mut digits = [b'0'; 48];
-    let mut count = 0;
-    for digit in whole.bytes().chain(fraction.bytes()).take(digits.len()) {
-        digits[count] = digit;
-        count += 1;
-    }
-    let first = digits[..count].iter().take_while(|digit| **digit == b'0').count();
-    let last = digits[..count].iter().rposition(|digit| *digit != b'0').map_or(first, |last| last + 1);
-    let exponent = exponent.parse::<i32>().unwrap_or(0) + whole.len() as i32 - 1 - first as i32;
-    into.write_all(sign.as_bytes())?;
-    let [leading, rest @ ..] = &digits[first..last] else { return into.write_all(b"0e0") };
-    into.write_all(&[*leading])?;
-    if !rest.is_empty() {
-        into.write_all(b".")?;
-        into.write_all(rest)?;
-    }
-    into.write_all(b"e")?;
-    into.write_all(itoa::Buffer::new().format(exponent).as_bytes())
-}
 
 fn too_large(text: &str, bits: u32) -> Problem {
     Problem::TooLarge(format!("the value '{}' is too large for {bits} bits", shown(text)))
@@ -378,9 +351,11 @@ mod tests {
             value.write(&mut text).expect("memory takes all");
             let text = String::from_utf8_lossy(&text);
             // Of two texts that are as short and as near, either is right.
-            let (read, usual) = (f64::parse(&text).expect("a number"), format!("{value:e}"));
+            let read = f64::parse(&text).expect("a number");
             assert!(read.to_bits() == value.to_bits() || read.is_nan() && value.is_nan(), "{text}");
-            assert_eq!((text.len(), text.find('e')), (usual.len(), usual.find('e')), "{text} {usual}");
+            let digits =
+                |text: &str| text.split('e').next().map(|text| text.replace(['.', '-'], "").trim_matches('0').len());
+            assert_eq!(digits(&text), digits(&format!("{value:e}")), "{text}");
             let mut text = Vec::new();
             (value as f32).write(&mut text).expect("memory takes all");
             let (text, value) = (String::from_utf8_lossy(&text), value as f32);
@@ -388,7 +363,7 @@ mod tests {
                 text.parse::<f32>().is_ok_and(|read| read.to_bits() == value.to_bits() || value.is_nan()),
                 "{text}"
             );
-            assert_eq!(text.len(), format!("{value:e}").len(), "{text}");
+            assert_eq!(digits(&text), digits(&format!("{value:e}")), "{text}");
         }
     }
 
