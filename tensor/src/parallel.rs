@@ -51,6 +51,11 @@ pub(crate) fn ranges(count: usize, parts: usize) -> Vec<Range<usize>> {
     (0..count).step_by(length).map(|first| first..(first + length).min(count)).collect()
 }
 
+/// `0..count` in as many ranges as a team shares well, even if some of its threads have other work.
+pub(crate) fn chunks(count: usize, team: &dyn Team) -> Vec<Range<usize>> {
+    ranges(count, if team.size() > 1 { 4 * team.size() } else { 1 })
+}
+
 /// The parts of a slice that have these lengths, one after the other.
 ///
 /// # Panics

@@ -9,7 +9,7 @@ use maniple_kernel::execution::Team;
 use super::array::{Array, filled, with_numbers};
 use super::error::LevelError;
 use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Place};
-use crate::parallel::{each, ranges, split};
+use crate::parallel::{chunks, each, split};
 
 /// The kind of compressed levels.
 pub struct Compressed;
@@ -37,7 +37,7 @@ impl LevelKind for Compressed {
         let unique = level.properties.unique;
         let Entries { coordinates, positions, team, .. } = entries;
         let is_new = |entry: usize| entry == 0 || !unique || positions[entry] != positions[entry - 1] || coordinates[entry] != coordinates[entry - 1];
-        let chunks = ranges(coordinates.len(), team.size());
+        let chunks = chunks(coordinates.len(), team);
         let counted = each(team, chunks.clone(), |_: &mut (), chunk| {
             chunk.fold((0, true), |(count, ascends), entry| {
                 let follows = entry == 0 || positions[entry - 1] <= positions[entry];
@@ -109,7 +109,7 @@ fn append<C: Send>(
     narrow: impl Fn(i64) -> C + Sync,
     team: &dyn Team,
 ) {
-    let chunks = ranges(coordinates.len(), team.size());
+    let chunks = chunks(coordinates.len(), team);
     let total = crd.len();
     let before = |chunk: &Range<usize>| chunk.start.checked_sub(1).map(|entry| (positions[entry], coordinates[entry]));
     let befores: Vec<_> = chunks.iter().map(before).collect();

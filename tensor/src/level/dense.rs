@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::error::LevelError;
 use super::kind::{Assemble, Capabilities, Entries, LevelData, LevelKind, Locate, Place};
-use crate::parallel::{each, ranges, split};
+use crate::parallel::{chunks, each, split};
 
 /// The kind of dense levels.
 pub struct Dense;
@@ -58,7 +58,7 @@ pub(super) fn slot(level: &LevelData, parent: usize, coordinate: i64) -> usize {
 /// Gives each entry the [slot] of its coordinate.
 pub(super) fn place_all(level: &LevelData, entries: Entries<'_>) {
     let Entries { coordinates, positions, team, .. } = entries;
-    let chunks = ranges(coordinates.len(), team.size());
+    let chunks = chunks(coordinates.len(), team);
     let parts = split(positions, chunks.iter().map(Range::len));
     each(team, chunks.into_iter().zip(parts).collect(), |_: &mut (), (chunk, positions)| {
         for (position, coordinate) in positions.iter_mut().zip(&coordinates[chunk]) {

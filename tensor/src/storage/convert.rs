@@ -3,8 +3,9 @@
 use super::direct::directly;
 use super::entries::EntryList;
 use super::error::StorageError;
-use super::pack::{Duplicates, pack, pack_by};
+use super::pack::{pack, pack_by};
 use super::rows::Rows;
+use super::sort::Duplicates;
 use super::tensor::SparseTensor;
 use super::transpose::transposed;
 use super::value::{distance, is_same};

@@ -37,5 +37,6 @@ mod value;
 
 pub use entries::EntryList;
 pub use error::StorageError;
-pub use pack::{Duplicates, Packed, pack, pack_by};
+pub use pack::{Packed, pack, pack_by};
+pub use sort::Duplicates;
 pub use tensor::SparseTensor;

@@ -6,27 +6,14 @@ use std::ops::Range;
 use super::entries::EntryList;
 use super::error::StorageError;
 use super::radix::Keys;
-use super::sort::{Key, sort};
+use super::sort::{Duplicates, Key, Sorted, outside, sort};
 use super::tensor::{SparseTensor, check_extents};
 use super::value::{is_same, sum};
 use crate::element::Element;
 use crate::format::{Format, Level, LevelExpression};
 use crate::kernel::Team;
 use crate::level::{Entries, LevelData, filled};
-use crate::parallel::{each, ranges, threads};
-
-/// What to do with several entries that have the same coordinates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Duplicates {
-    /// Add them up.
-    Sum,
-    /// Take the first.
-    First,
-    /// Take the last.
-    Last,
-    /// Refuse them.
-    Refuse,
-}
+use crate::parallel::{chunks, each, threads};
 
 /// A tensor that was packed from entries.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,15 +22,6 @@ pub struct Packed<T> {
     pub tensor: SparseTensor<T>,
     /// How many entries had the coordinates of one before.
     pub duplicates: usize,
-}
-
-/// Entries in the order of a format, each once.
-pub(super) struct Sorted<T> {
-    /// For each level, the coordinate of each entry.
-    pub(super) levels: Vec<Vec<i64>>,
-    pub(super) values: Vec<T>,
-    /// How many others had the coordinates of one of these.
-    pub(super) duplicates: usize,
 }
 
 /// Stores `entries`, in any order, as a tensor of extents `dimensions` in a format. What is not among them has the value `fill`. Entries with this value are stored too, as far as the last
@@ -108,7 +86,16 @@ pub fn pack_by<T: Element>(
 /// Whether each entry has its own number as position.
 fn is_identity(team: &dyn Team, positions: &[usize]) -> bool {
     let is_own = |_: &mut (), range: Range<usize>| range.clone().eq(positions[range].iter().copied());
-    each(team, ranges(positions.len(), team.size()), is_own).into_iter().all(|is_own| is_own)
+    each(team, chunks(positions.len(), team), is_own).into_iter().all(|is_own| is_own)
+}
+
+/// The positions that coordinates have in a dense level without one above, in the same memory where that may be.
+fn as_positions(coordinates: Vec<i64>, start: i64) -> Vec<usize> {
+    match bytemuck::try_cast_vec(coordinates) {
+        Ok(positions) if start == 0 => positions,
+        Ok(positions) => positions.into_iter().map(|at: usize| at.wrapping_sub(start as usize)).collect(),
+        Err((_, coordinates)) => coordinates.into_iter().map(|at| (at - start) as usize).collect(),
+    }
 }
 
 /// Stores all levels, and gives the position of each entry in the last one.
@@ -132,9 +119,8 @@ fn assemble<T: Element>(
             components: Vec::new(),
         };
         if level == 0 && *kind == Level::Dense {
-            // Coordinates are positions, in the same memory.
             data.positions = data.positions_of(data.extent()).map_err(failed(level))?;
-            positions = Some(coordinates.into_iter().map(|at| (at - data.bounds.start) as usize).collect());
+            positions = Some(as_positions(coordinates, data.bounds.start));
         } else {
             let mut above = positions.take().map_or_else(|| filled(0, values.len()), Ok).map_err(failed(level))?;
             let entries = Entries { coordinates: &coordinates, positions: &mut above, same: &same, team };
@@ -219,17 +205,6 @@ impl<'a> LevelCoordinates<'a> {
         self.bounds[level] = 0..if grouped.is_empty() { 0 } else { most + 1 };
         self.coordinates[level] = Cow::Owned(counts);
     }
-}
-
-/// The first of some entries, by one dimension after the other, that is outside of the tensor.
-pub(super) fn outside(coordinates: &[Vec<i64>], dimensions: &[i64], entries: Range<usize>) -> Option<usize> {
-    coordinates.iter().zip(dimensions).find_map(|(all, &extent)| {
-        let is_outside = |coordinate: &i64| *coordinate as u64 >= extent as u64;
-        // All are looked at first, which takes no branches.
-        let some = all[entries.clone()].iter().fold(false, |some, coordinate| some | is_outside(coordinate));
-        let first = || all[entries.clone()].iter().position(is_outside).map(|entry| entries.start + entry);
-        some.then(first).flatten()
-    })
 }
 
 /// Leaves one of several neighbours that have the same coordinates, with the element that they have together.

@@ -7,13 +7,13 @@ use std::slice::IterMut;
 
 use super::entries::EntryList;
 use super::error::StorageError;
-use super::pack::{Duplicates, Sorted, outside};
+use super::sort::{Duplicates, Sorted, outside};
 use super::value::sum;
 use crate::element::Element;
 use crate::format::{Format, LevelExpression};
 use crate::kernel::Team;
 use crate::level::{filled, room};
-use crate::parallel::{each, ranges, split};
+use crate::parallel::{chunks, each, split};
 
 /// About how many entries are sorted at once: those that fit in a core's cache.
 const PART: usize = 1 << 15;
@@ -147,7 +147,7 @@ impl<'a> Keys<'a> {
         };
         let count = values.len();
         let bits = (count / PART).checked_ilog2().map_or(0, |bits| bits + 1).min(MOST_BITS).min(self.bits);
-        let chunks = ranges(count, team.size());
+        let chunks = chunks(count, team);
         let counted = each(team, chunks.clone(), |_: &mut (), chunk| self.count(&coordinates, chunk, bits));
         if let Some(entry) = counted.iter().find_map(|chunk| chunk.outside) {
             let coordinates = coordinates.iter().map(|all| all[entry]).collect();
@@ -238,7 +238,7 @@ impl<'a> Keys<'a> {
             let mut level = Vec::new();
             if !matches!(expression, LevelExpression::Mode(_)) {
                 level = filled(0, count).map_err(failed)?;
-                let chunks = ranges(count, team.size());
+                let chunks = chunks(count, team);
                 let parts = split(&mut level, chunks.iter().map(Range::len));
                 each(team, chunks.into_iter().zip(parts).collect(), |_: &mut (), (chunk, part)| {
                     let first = chunk.start;

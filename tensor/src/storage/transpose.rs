@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::format::Format;
 use crate::kernel::Team;
 use crate::level::{Array, Component, LevelError, filled, positions, with_numbers};
-use crate::parallel::{each, ranges, split};
+use crate::parallel::{chunks, each, split};
 
 /// About how many entries are put in order at once: those that fit in a core's cache.
 const PART: usize = 1 << 16;
@@ -75,7 +75,7 @@ impl<T: Element> Rows<'_, T> {
         let bits = usize::BITS - columns.saturating_sub(1).leading_zeros();
         let shift = bits - (count / PART).checked_ilog2().map_or(0, |bits| bits + 1).min(MOST_BITS).min(bits);
         let parts = (columns.saturating_sub(1) >> shift) + 1;
-        let chunks = ranges(count, team.size());
+        let chunks = chunks(count, team);
         let counts = each(team, chunks.clone(), |_: &mut (), chunk| {
             let mut counts = vec![0; parts];
             self.for_each_block(chunk, |_, columns| {
