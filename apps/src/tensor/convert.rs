@@ -1,9 +1,7 @@
 //! Sparse tensors from one file to another.
 
 use clap::Args;
-use maniple_tensor::element::{Element, Scalar};
 use maniple_tensor::format::Format;
-use maniple_tensor::notation::cast;
 use maniple_tensor::storage::{Duplicates, pack};
 use maniple_tensor::with_element;
 
@@ -73,11 +71,8 @@ pub fn run(options: &Options) -> Result<String> {
         let packed = pack(&format, &dimensions, fill, entries, Duplicates::Sum).map_err(|error| unsuitable(error.to_string()))?;
         options.to.write(&packed.tensor)?;
         let extents: Vec<String> = dimensions.iter().map(i64::to_string).collect();
-        let zero = T::from_scalar(cast(Scalar::I32(0), T::TYPE));
-        let zeros = packed.tensor.values().iter().filter(|value| Some(**value) == zero).count();
-        let dropped = if packed.tensor.keeps_fill() || zeros == 0 { "" } else { "; zeros are not kept by this format" };
         Ok(format!(
-            "{}: {} with {} as {format}{dropped}\n{}",
+            "{}: {} with {} as {format}\n{}",
             options.to.path().display(),
             extents.join(" x "),
             counted(read - packed.duplicates, "entry", "entries"),
