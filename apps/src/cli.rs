@@ -34,6 +34,7 @@ Examples:
   maniple run metg                           what a task costs
   maniple run circuit --profile c.mprof      record what every worker does
   maniple tensor 'y(i) = A(i,j) * x(j)'      compute with tensors
+  maniple tensor info web.mtx                look at a sparse tensor in a file
   maniple prof c.mprof                       look at it in the browser
   maniple info                               what the runtime found to run on
   maniple launch -n 4 -- ./my-program        start a program as four nodes
@@ -60,7 +61,7 @@ enum Command {
 
     /// Compute with tensors: a statement in index notation
     #[command(long_about = tensor::ABOUT, after_long_help = tensor::EXAMPLES)]
-    Tensor(Box<tensor::Options>),
+    Tensor(tensor::CommandLine),
 
     /// Look at a profile: timeline, statistics, critical path
     #[command(long_about = prof::ABOUT, after_long_help = prof::EXAMPLES)]
@@ -143,8 +144,8 @@ impl Command {
             Self::Run(Simulation::Triangles(options)) => Some(&mut options.graph.runtime),
             Self::Run(Simulation::Taskbench(options)) => Some(&mut options.runtime),
             Self::Run(Simulation::Metg(options)) => Some(&mut options.runtime),
-            Self::Tensor(options) => Some(&mut options.runtime),
-            Self::Info(_) | Self::Prof(_) => None,
+            Self::Tensor(tensor::CommandLine::Statement(options)) => Some(&mut options.runtime),
+            Self::Tensor(tensor::CommandLine::File(_)) | Self::Info(_) | Self::Prof(_) => None,
             #[cfg(unix)]
             Self::Launch(_) => None,
         }
@@ -228,7 +229,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Run(Simulation::Triangles(options)) => triangles::run(options)?.to_string(),
         Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
         Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
-        Command::Tensor(options) => tensor::run(options)?.to_string(),
+        Command::Tensor(line) => tensor::answer(line)?.to_string(),
         Command::Info(options) => info::run(options)?.to_string(),
         Command::Prof(options) => return prof::run(options).map(|()| ExitCode::SUCCESS),
         #[cfg(unix)]

@@ -49,6 +49,7 @@ pub mod lower;
 pub mod machine;
 pub mod notation;
 pub mod oracle;
+mod parallel;
 pub mod placement;
 pub mod plan;
 pub mod program;

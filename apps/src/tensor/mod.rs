@@ -1,11 +1,13 @@
 //! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
-//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
+//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors; [`info`], [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
 
 pub mod check;
 pub mod choose;
+pub mod convert;
 pub mod files;
+pub mod info;
 pub mod options;
 pub mod picture;
 pub mod problem;
@@ -33,7 +35,7 @@ use maniple_tensor::with_element;
 
 use self::choose::{Choices, Wishes, choose};
 use self::files::Array;
-pub use self::options::{ABOUT, EXAMPLES, Options};
+pub use self::options::{ABOUT, CommandLine, EXAMPLES, Options, Subcommand};
 use self::problem::Problem;
 pub use self::report::{Checked, Report};
 use self::values::Values;
@@ -54,7 +56,7 @@ pub enum Answer {
     Report(Box<Report>),
     /// What was computed with sparse tensors.
     Sparse(sparse::Report),
-    /// How it would be computed.
+    /// How it would be computed, or what a file has.
     Explanation(String),
 }
 
@@ -65,6 +67,18 @@ impl fmt::Display for Answer {
             Self::Sparse(report) => report.fmt(f),
             Self::Explanation(text) => f.write_str(text),
         }
+    }
+}
+
+/// Computes a statement, or looks at or converts a file.
+///
+/// # Errors
+/// As of [`run`], [`info::run`] and [`convert::run`].
+pub fn answer(line: &CommandLine) -> AppResult<Answer> {
+    match line {
+        CommandLine::Statement(options) => run(options),
+        CommandLine::File(Subcommand::Info(options)) => info::run(options).map(Answer::Explanation),
+        CommandLine::File(Subcommand::Convert(options)) => convert::run(options).map(Answer::Explanation),
     }
 }
 

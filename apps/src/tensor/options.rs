@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgMatches, Args, FromArgMatches, Subcommand as _, ValueEnum};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::format::Format;
 use maniple_tensor::generate::Generator;
@@ -10,6 +10,7 @@ use maniple_tensor::machine::Grid;
 use maniple_tensor::placement::Placement;
 
 use super::files::TensorFile;
+use super::{convert, info};
 use crate::options::{RuntimeOptions, at_most, positive};
 
 /// What `maniple tensor` teaches.
@@ -42,7 +43,55 @@ Examples:
   maniple tensor 'A(i,j) = B(i,j) * 2' --schedule 'parallelize(j, vector)'
   maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'   by columns
   maniple tensor 'y(i) = A(i,j) * x(j)' --input A=web.mtx --format A=csr
-  maniple tensor 'y(i) = A(i,j) * x(j)' --generate A=rmat:12 --format A=csr";
+  maniple tensor 'y(i) = A(i,j) * x(j)' --generate A=rmat:12 --format A=csr
+  maniple tensor info web.mtx                      what is in a file
+  maniple tensor convert web.mtx web.npz --format csr";
+
+/// A statement, or something else to do with tensors.
+#[derive(Clone, Debug)]
+pub enum CommandLine {
+    /// A statement.
+    Statement(Box<Options>),
+    /// Something to do with files.
+    File(Subcommand),
+}
+
+impl Args for CommandLine {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let command = Subcommand::augment_subcommands(Options::augment_args(command));
+        command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for CommandLine {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        match matches.subcommand_name() {
+            Some(_) => Subcommand::from_arg_matches(matches).map(Self::File),
+            None => Options::from_arg_matches(matches).map(|options| Self::Statement(Box::new(options))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What is done with files of tensors.
+#[derive(clap::Subcommand, Clone, Debug)]
+pub enum Subcommand {
+    /// Tell what is in a file of a sparse tensor
+    #[command(long_about = info::ABOUT, after_long_help = info::EXAMPLES)]
+    Info(info::Options),
+
+    /// Write a sparse tensor to another file, in another form or format
+    #[command(long_about = convert::ABOUT, after_long_help = convert::EXAMPLES)]
+    Convert(convert::Options),
+}
 
 /// What to compute, on what, and how.
 #[derive(Args, Clone, Debug)]

@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use maniple_files::matrix_market::{Entry, Field, Reader, Symmetry, write_coordinates};
-use maniple_files::{ReadError, tns};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::generate::Generator;
@@ -21,6 +17,7 @@ use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 use maniple_tensor::with_element;
 
 use super::Answer;
+use super::files::{Contents, SparseFile, Stored};
 use super::options::Options;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
 use super::values::Values;
@@ -80,7 +77,7 @@ pub fn run(options: &Options) -> Result<Answer> {
     with_element!(element, T => run_as::<T>(options))
 }
 
-fn run_as<T: Element>(options: &Options) -> Result<Answer> {
+fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let text = said(&options.statement)?;
     let mut given = BTreeMap::new();
     for (name, file) in &options.input {
@@ -88,7 +85,7 @@ fn run_as<T: Element>(options: &Options) -> Result<Answer> {
             return Err(Error::Usage(format!("--input says twice what {name} is")));
         }
     }
-    let program = declared(options, T::TYPE, &text, &given)?;
+    let program = declared(options, <T as Element>::TYPE, &text, &given)?;
     let schedules = schedules(&options.schedule, &program)?;
     let computations = program.statements().iter().enumerate().map(|(number, statement)| {
         let computation = Computation::new(statement).map_err(usage)?;
@@ -133,7 +130,7 @@ fn run_as<T: Element>(options: &Options) -> Result<Answer> {
         let found = results.iter().rev().find(of_name).and_then(|result| tensors.get(result.name()));
         let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
         let tensor = found.ok_or_else(|| Error::Usage(format!("--output: the results are {}", names.join(", "))))?;
-        write(file.path(), tensor)?;
+        SparseFile::of(file.path())?.write(tensor)?;
     }
     let (first, rest) = times.split_first().map_or((Duration::ZERO, &times[..]), |(first, rest)| (*first, rest));
     let mut sorted = rest.to_vec();
@@ -360,73 +357,10 @@ fn verified<T: Element>(
 
 /// Reads the entries of a file, and the extents.
 pub(crate) fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
-    let file = File::open(path).map_err(|source| InputError::Unreadable { file: path.to_owned(), source })?;
-    let wrong = |error: ReadError| Error::from(InputError::read(path, error));
-    let source = BufReader::new(file);
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("tns") => {
-            let mut reader = tns::Reader::<_, f64>::new(source).map_err(wrong)?;
-            let (mut entries, mut at) = (EntryList::new(reader.order()), Vec::new());
-            while let Some(value) = reader.next_entry(&mut at).map_err(wrong)? {
-                let coordinates: Vec<i64> = at.iter().map(|&coordinate| coordinate as i64).collect();
-                entries.push(&coordinates, value);
-            }
-            Ok((reader.extents().iter().map(|&extent| extent as i64).collect(), entries))
-        }
-        Some("mtx") => {
-            let reader = Reader::new(source).map_err(wrong)?;
-            let dimensions = vec![reader.header().rows as i64, reader.header().columns as i64];
-            let mut entries = EntryList::new(2);
-            let push = |entry: Entry<f64>| {
-                entries.push(&[entry.row as i64, entry.column as i64], entry.value);
-                Ok(())
-            };
-            reader.for_each(push).map_err(wrong)?;
-            Ok((dimensions, entries))
-        }
-        _ => {
-            let reason = "sparse tensors are read from .mtx and .tns files so far".to_owned();
-            Err(InputError::Unsuitable { name: path.display().to_string(), reason }.into())
-        }
+    let Contents { dimensions, fill, entries } = SparseFile::of(path)?.read::<f64>()?;
+    if fill != 0.0 {
+        let reason = format!("what is not stored is {fill}, and must be 0 in a statement");
+        return Err(InputError::Unsuitable { name: path.display().to_string(), reason }.into());
     }
-}
-
-/// Writes a tensor: a matrix, or a vector as a column, to a Matrix Market file, any tensor to a `.tns` file.
-fn write<T: Element>(path: &Path, tensor: &SparseTensor<T>) -> Result<()> {
-    if T::TYPE.is_complex() {
-        return Err(Error::Usage(
-            "--output: complex sparse tensors are not written so far: take a real --type".to_owned(),
-        ));
-    }
-    let entries = tensor.entries().map(|value| number(value.to_scalar()));
-    let is_market = path.extension().is_some_and(|extension| extension == "mtx");
-    let write = || {
-        let mut into = BufWriter::new(File::create(path)?);
-        match (is_market, tensor.dimensions()) {
-            (true, &[rows, ref columns @ ..]) if columns.len() < 2 => {
-                let columns = columns.first().copied().unwrap_or(1);
-                let entry = |(at, value): (Vec<i64>, f64)| Entry {
-                    row: at[0] as u64,
-                    column: at.get(1).map_or(0, |&column| column as u64),
-                    value,
-                };
-                let entries: Vec<Entry<f64>> = entries.iter().map(entry).collect();
-                let size = (rows as u64, columns as u64);
-                write_coordinates(&mut into, size, Field::Real, Symmetry::General, &entries)?;
-            }
-            (false, _) if path.extension().is_some_and(|extension| extension == "tns") => {
-                for (at, value) in entries.iter() {
-                    at.iter().try_for_each(|coordinate| write!(into, "{} ", coordinate + 1))?;
-                    writeln!(into, "{value}")?;
-                }
-            }
-            _ => {
-                return Err(std::io::Error::other(
-                    "sparse tensors are written to .tns files, and matrices to .mtx files",
-                ));
-            }
-        }
-        into.flush()
-    };
-    write().map_err(|source| Error::Write { path: path.to_owned(), source })
+    Ok((dimensions, entries))
 }

@@ -20,6 +20,7 @@ mod profile;
 mod slurm;
 mod tensor_chapter;
 mod tensor_command;
+mod tensor_convert;
 mod tensor_files;
 mod tensor_programs;
 mod tensor_sparse;

@@ -114,16 +114,16 @@ fn numbers_without_dimensions_are_files_too() {
     let result = computed("a = b * 2", &["--input", &format!("b={three}")], "six.npy");
     assert_eq!(elements(&result), 6_f64.to_le_bytes());
     let market = computed("a = b * 2", &["--input", &format!("b={three}")], "six.mtx");
-    assert_eq!(String::from_utf8_lossy(&market), "%%MatrixMarket matrix array real general\n1 1\n6e0\n");
+    assert_eq!(String::from_utf8_lossy(&market), "%%MatrixMarket matrix array real general\n1 1\n6.0\n");
 }
 
 #[test]
 fn matrix_market_files_have_columns_and_symmetries() {
     let cases = [
-        ("real general\n% a comment\n2 3\n1\n4\n2\n5\n3\n6.5\n", "real", "2 3\n1e0\n4e0\n2e0\n5e0\n3e0\n6.5e0\n"),
-        ("real symmetric\n2 2\n1\n2\n3D0\n", "real", "2 2\n1e0\n2e0\n2e0\n3e0\n"),
+        ("real general\n% a comment\n2 3\n1\n4\n2\n5\n3\n6.5\n", "real", "2 3\n1.0\n4.0\n2.0\n5.0\n3.0\n6.5\n"),
+        ("real symmetric\n2 2\n1\n2\n3D0\n", "real", "2 2\n1.0\n2.0\n2.0\n3.0\n"),
         ("integer skew-symmetric\n3 3\n1\n2\n3\n", "integer", "3 3\n0\n1\n2\n-1\n0\n3\n-2\n-3\n0\n"),
-        ("complex hermitian\n2 2\n1 0\n2 3\n4 0\n", "complex", "2 2\n1e0 0e0\n2e0 3e0\n2e0 -3e0\n4e0 0e0\n"),
+        ("complex hermitian\n2 2\n1 0\n2 3\n4 0\n", "complex", "2 2\n1.0 0.0\n2.0 3.0\n2.0 -3.0\n4.0 0.0\n"),
         ("integer general\n1 1\n9007199254740993\n", "integer", "1 1\n9007199254740993\n"),
     ];
     for (number, (text, field, expected)) in cases.into_iter().enumerate() {
@@ -252,7 +252,7 @@ fn comments_may_be_in_any_encoding() {
             .to_vec();
     let input = file("latin1.mtx", content);
     let output = computed("a(i) = b(i)", &["--input", &format!("b={input}")], "latin1-out.mtx");
-    assert_eq!(String::from_utf8_lossy(&output), "%%MatrixMarket matrix array real general\n2 1\n1e0\n2e0\n");
+    assert_eq!(String::from_utf8_lossy(&output), "%%MatrixMarket matrix array real general\n2 1\n1.0\n2.0\n");
 }
 
 #[test]

@@ -9,6 +9,8 @@
 //! | [`tns`] | FROSTT's `.tns`: sparse tensors as text |
 //! | `dense` | [`Dense`] arrays: shape, [`Order`] and elements |
 //! | `number` | the six types of elements, [`Number`] and [`NumberType`] |
+//! | `parallel` | [`Parallel`]: the threads that the caller has |
+//! | `lines` | [`Entries`], a line each, read and written by several threads |
 //! | `text` | lines of text, of which nothing is taken for granted |
 //! | `error` | [`ReadError`]: the line or byte, and the [`Problem`] there |
 //!
@@ -29,10 +31,12 @@
 
 mod dense;
 mod error;
+mod lines;
 pub mod matrix_market;
 pub mod npy;
 pub mod npz;
 mod number;
+mod parallel;
 mod text;
 pub mod tns;
 
@@ -40,4 +44,6 @@ pub use num_complex::Complex;
 
 pub use self::dense::{Dense, Order};
 pub use self::error::{Problem, ReadError};
+pub use self::lines::Entries;
 pub use self::number::{Number, NumberType};
+pub use self::parallel::{InTurn, Parallel};

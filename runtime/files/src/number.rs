@@ -71,7 +71,7 @@ impl fmt::Display for NumberType {
 }
 
 /// A type of elements: `i32`, `i64`, `f32`, `f64`, and complex numbers of the last two.
-pub trait Number: Pod + PartialEq {
+pub trait Number: Pod + PartialEq + Send + Sync {
     /// The type as a value.
     const TYPE: NumberType;
     /// The number 1.
@@ -89,6 +89,12 @@ pub trait Number: Pod + PartialEq {
     /// # Errors
     /// As of `into`.
     fn write(self, into: &mut impl Write) -> io::Result<()>;
+
+    /// The number that a text begins with and the bytes that it takes, where that is found out fast; most numbers are like that.
+    #[doc(hidden)]
+    fn quick(_: &[u8]) -> Option<(Self, usize)> {
+        None
+    }
 
     /// The number with the opposite sign; the smallest integer is its own opposite.
     #[must_use]
@@ -113,7 +119,7 @@ macro_rules! integers {
             }
 
             fn write(self, into: &mut impl Write) -> io::Result<()> {
-                write!(into, "{self}")
+                into.write_all(itoa::Buffer::new().format(self).as_bytes())
             }
 
             fn negated(self) -> Self {
@@ -128,7 +134,7 @@ macro_rules! integers {
 }
 
 macro_rules! floats {
-    ($($ty:ty => $real:ident, $complex:ident),*) => {$(
+    ($($ty:ty => $real:ident, $complex:ident, $power:expr),*) => {$(
         impl Number for $ty {
             const TYPE: NumberType = NumberType::$real;
             const ONE: Self = 1.0;
@@ -146,7 +152,11 @@ macro_rules! floats {
             }
 
             fn write(self, into: &mut impl Write) -> io::Result<()> {
-                write!(into, "{self:e}")
+                into.write_all(zmij::Buffer::new().format(self).as_bytes())
+            }
+
+            fn quick(text: &[u8]) -> Option<(Self, usize)> {
+                quick(text, Self::MANTISSA_DIGITS, $power).map(|(value, length)| (value as Self, length))
             }
 
             fn negated(self) -> Self {
@@ -171,7 +181,9 @@ macro_rules! floats {
             }
 
             fn write(self, into: &mut impl Write) -> io::Result<()> {
-                write!(into, "{:e} {:e}", self.re, self.im)
+                self.re.write(into)?;
+                into.write_all(b" ")?;
+                self.im.write(into)
             }
 
             fn negated(self) -> Self {
@@ -186,7 +198,53 @@ macro_rules! floats {
 }
 
 integers!(i32 => I32, i64 => I64);
-floats!(f32 => F32, C32, f64 => F64, C64);
+// With the largest power of ten that the type holds exactly.
+floats!(f32 => F32, C32, 10, f64 => F64, C64, 22);
+
+/// The float that a text begins with, of a type of so many bits whose powers of ten are exact up to `power`: one of few digits, which is the quotient or product of two exact numbers and so the
+/// nearest (Clinger, *How to read floating point numbers accurately*, 1990). Both operations give the same in `f64` as in `f32`, whose operands have at most 24 bits.
+fn quick(text: &[u8], bits: u32, power: u32) -> Option<(f64, usize)> {
+    let digit = |at: usize| text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10);
+    let sign = text.first() == Some(&b'-');
+    let (mut at, mut mantissa) = (usize::from(sign), 0_u64);
+    let mut read = |mut at: usize| {
+        let first = at;
+        while let Some(digit) = digit(at) {
+            mantissa = mantissa.wrapping_mul(10).wrapping_add(digit.into());
+            at += 1;
+        }
+        at - first
+    };
+    let whole = read(at);
+    at += whole;
+    let fraction = if text.get(at) == Some(&b'.') { read(at + 1) } else { 0 };
+    at += if text.get(at) == Some(&b'.') { 1 + fraction } else { 0 };
+    let mut exponent = -(fraction as i32);
+    if let Some(b'e' | b'E') = text.get(at) {
+        let is_negative = text.get(at + 1) == Some(&b'-');
+        at += 1 + usize::from(is_negative || text.get(at + 1) == Some(&b'+'));
+        let (mut number, first) = (0, at);
+        while let Some(digit) = digit(at).filter(|_| at < first + 3) {
+            number = 10 * number + i32::from(digit);
+            at += 1;
+        }
+        exponent += if is_negative { -number } else { number };
+        // An exponent has digits.
+        at = if at == first { return None } else { at };
+    }
+    if !(1..=19).contains(&(whole + fraction)) || mantissa >> bits != 0 || exponent.unsigned_abs() > power {
+        return None;
+    }
+    let power = POWERS[exponent.unsigned_abs() as usize];
+    let value = if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power };
+    Some((if sign { -value } else { value }, at))
+}
+
+/// The powers of ten that are exact in `f64`.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
 
 fn too_large(text: &str, bits: u32) -> Problem {
     Problem::TooLarge(format!("the value '{}' is too large for {bits} bits", shown(text)))
@@ -255,6 +313,95 @@ mod tests {
         assert!(f64::parse("NaN").unwrap().is_nan());
         refused::<f64>("1e999", "the value '1e999' is too large for 64 bits");
         refused::<f32>("1e99", "the value '1e99' is too large for 32 bits");
+    }
+
+    #[test]
+    fn floats_are_written_as_short_as_the_standard_library_writes_them() {
+        let mut random = 0x2545_F491_4F6C_DD1D_u64;
+        let mut next = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        let special = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.5,
+            0.001,
+            123_456.789,
+            1e15,
+            1e16,
+            1e17,
+            1e22,
+            5e-324,
+            f64::MAX,
+            f64::NAN,
+            f64::INFINITY,
+            -f64::INFINITY,
+        ];
+        let any: Vec<f64> = (0..20_000)
+            .map(|_| f64::from_bits(next()))
+            .chain((0..9999).map(|i| f64::from(i) / 100.0))
+            .chain(special)
+            .collect();
+        for value in any {
+            let mut text = Vec::new();
+            value.write(&mut text).expect("memory takes all");
+            let text = String::from_utf8_lossy(&text);
+            // Of two texts that are as short and as near, either is right.
+            let read = f64::parse(&text).expect("a number");
+            assert!(read.to_bits() == value.to_bits() || read.is_nan() && value.is_nan(), "{text}");
+            let digits =
+                |text: &str| text.split('e').next().map(|text| text.replace(['.', '-'], "").trim_matches('0').len());
+            assert_eq!(digits(&text), digits(&format!("{value:e}")), "{text}");
+            let mut text = Vec::new();
+            (value as f32).write(&mut text).expect("memory takes all");
+            let (text, value) = (String::from_utf8_lossy(&text), value as f32);
+            assert!(
+                text.parse::<f32>().is_ok_and(|read| read.to_bits() == value.to_bits() || value.is_nan()),
+                "{text}"
+            );
+            assert_eq!(digits(&text), digits(&format!("{value:e}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_fast_is_what_is_read_otherwise() {
+        let mut found = 0;
+        for (number, digits) in
+            (0..30_000_u64).zip([1_u64, 997, 123_457, 900_719_925_474_099, 8_888_888_888_888].into_iter().cycle())
+        {
+            let mantissa = number.wrapping_mul(digits);
+            for text in [
+                format!("{mantissa}"),
+                format!("-{}.{number}", mantissa % 9973),
+                format!("{mantissa}e-{}", number % 30),
+                format!("0.{number:05}E+{}", number % 40),
+                format!("{number}.e2"),
+            ] {
+                if let Some((value, length)) = f64::quick(text.as_bytes()) {
+                    assert_eq!(
+                        (value.to_bits(), length),
+                        (f64::parse(&text).expect("a number").to_bits(), text.len()),
+                        "{text}"
+                    );
+                    found += 1;
+                }
+                if let Some((value, length)) = f32::quick(text.as_bytes()) {
+                    assert_eq!(
+                        (value.to_bits(), length),
+                        (f32::parse(&text).expect("a number").to_bits(), text.len()),
+                        "{text}"
+                    );
+                }
+            }
+        }
+        assert!(found > 50_000, "{found}");
+        for text in ["", "-", ".", "e5", "1e", "1e+", "+1", "x", "12345678901234567890"] {
+            assert_eq!(f64::quick(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

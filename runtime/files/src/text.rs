@@ -102,7 +102,7 @@ pub(crate) fn foreign(start: &[u8]) -> Option<Problem> {
     if start.starts_with(b"\xef\xbb\xbf") {
         return told("the file starts with a byte order mark; save it without");
     }
-    let line_end = start.iter().position(|&byte| byte == b'\r')?;
+    let line_end = start.iter().take(LONGEST).position(|&byte| byte == b'\r')?;
     let is_alone = start.get(line_end + 1).is_some_and(|&next| next != b'\n');
     if is_alone && start.starts_with(b"%%") {
         return told("lines end with a carriage return alone, as on old Macs; end them with line feeds");

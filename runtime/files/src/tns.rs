@@ -5,7 +5,9 @@ use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
 
 use crate::error::{Problem, ReadError};
+use crate::lines::{self, Entries, Form, write_coordinate};
 use crate::number::{Number, coordinate_from};
+use crate::parallel::Parallel;
 use crate::text::{Lines, foreign, shown};
 
 /// A file of real numbers that is being read.
@@ -111,6 +113,58 @@ fn entry<T: Number>(
         coordinates.push(coordinate_from(base, "coordinate", word, extent)?);
     }
     if coordinates.len() != order { Err(other()) } else { T::parse(value) }
+}
+
+/// Reads all entries of a file, given as its text, of which coordinates count from `base`, 0 or 1, and the extents: those given, or those of the smallest tensor that has all entries.
+///
+/// Takes memory for as many entries as the text has lines.
+///
+/// # Errors
+/// As of [`Reader`].
+pub fn read_entries<T: Number>(
+    text: &[u8],
+    base: u64,
+    extents: Option<&[u64]>,
+    parallel: &dyn Parallel,
+) -> Result<(Vec<u64>, Entries<T>), ReadError> {
+    let begin = |text| {
+        let reader = Reader::<_, T>::new(text)?;
+        let reader = if base == 0 { reader.from_zero() } else { reader };
+        match extents {
+            Some(extents) => reader.within(extents),
+            None => Ok(reader),
+        }
+    };
+    let mut reader = begin(text)?;
+    // The first entry is in the line that was read last.
+    let lines_before = text.split_inclusive(|&byte| byte == b'\n').take(reader.line() as usize - 1);
+    let rest = &text[lines_before.map(<[u8]>::len).sum()..];
+    let most = extents.map_or_else(|| vec![i64::MAX as u64; reader.order()], <[u64]>::to_vec);
+    if let Some(entries) = lines::read::<T>(rest, &Form { base, extents: most, words: 1, is_integer: false }, parallel)
+    {
+        let largest = |all: &Vec<i64>| all.iter().max().map_or(0, |&largest| largest as u64 + 1);
+        let largest = || entries.coordinates.iter().map(largest).collect();
+        return Ok((extents.map_or_else(largest, <[u64]>::to_vec), entries));
+    }
+    let mut entries = Entries::new(reader.order());
+    let mut at = Vec::new();
+    while let Some(value) = reader.next_entry(&mut at)? {
+        entries.push(at.iter().copied(), value);
+    }
+    Ok((reader.extents().to_vec(), entries))
+}
+
+/// Writes all entries, whose coordinates are counted from 0, in their order.
+///
+/// # Errors
+/// As of `into`.
+pub fn write_lines<T: Number>(into: &mut impl Write, entries: &Entries<T>, parallel: &dyn Parallel) -> io::Result<()> {
+    lines::write(into, entries.values.len(), parallel, |entry, text| {
+        entries.coordinates.iter().for_each(|all| write_coordinate(text, all[entry]));
+        entries.values[entry].write(text)?;
+        text.push(b'\n');
+        Ok(())
+    })
 }
 
 /// Writes one entry, of which the coordinates are counted from 0.

@@ -17,38 +17,58 @@ pub enum Array {
 }
 
 /// Does the same with the vector of each width.
-macro_rules! each {
+macro_rules! with_numbers {
     ($array:expr, $numbers:ident => $result:expr) => {
         match $array {
-            Array::U8($numbers) => $result,
-            Array::I16($numbers) => $result,
-            Array::I32($numbers) => $result,
-            Array::I64($numbers) => $result,
+            $crate::level::Array::U8($numbers) => $result,
+            $crate::level::Array::I16($numbers) => $result,
+            $crate::level::Array::I32($numbers) => $result,
+            $crate::level::Array::I64($numbers) => $result,
         }
     };
 }
+pub(crate) use with_numbers;
 
-/// `count` times `value`.
+/// `count` times `value`. Zeros are pages that the system makes when they are first written to, by whichever thread.
 ///
 /// # Errors
 ///
 /// [`LevelError::Memory`] instead of the end of the process.
 pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>, LevelError> {
-    let mut numbers = Vec::new();
     let bytes = || LevelError::Memory { bytes: count as u128 * size_of::<T>() as u128 };
-    numbers.try_reserve_exact(count).map_err(|_| bytes())?;
-    numbers.resize(count, value);
+    // Whether there is room: `vec!` alone knows how to get zeros, and does not ask.
+    Vec::<T>::new().try_reserve_exact(count).map_err(|_| bytes())?;
+    let numbers = vec![value; count];
+    take_large_pages(&numbers);
     Ok(numbers)
 }
 
-/// `count` zeros, in memory that the system gives zeroed where it can.
+/// Room for `count` elements.
 ///
 /// # Errors
 ///
-/// As [`filled`].
-pub fn zeroed<T: bytemuck::Zeroable>(count: usize) -> Result<Vec<T>, LevelError> {
+/// [`LevelError::Memory`].
+pub fn room<T>(count: usize) -> Result<Vec<T>, LevelError> {
+    let mut elements = Vec::new();
     let bytes = count as u128 * size_of::<T>() as u128;
-    bytemuck::allocation::try_zeroed_slice_box(count).map(Vec::from).map_err(|()| LevelError::Memory { bytes })
+    elements.try_reserve_exact(count).map_err(|_| LevelError::Memory { bytes })?;
+    take_large_pages(&elements);
+    Ok(elements)
+}
+
+/// Asks the system for large pages where a vector was not written to yet: with small ones, making them takes longer than filling them. NumPy does so too.
+fn take_large_pages<T>(vector: &Vec<T>) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4 << 10;
+        let start = vector.as_ptr() as usize;
+        let end = (start + vector.capacity() * size_of::<T>()) / PAGE * PAGE;
+        let start = start.next_multiple_of(PAGE);
+        if end.saturating_sub(start) >= 4 << 20 {
+            // SAFETY: the pages lie within the vector's own memory, and the advice changes nothing that can be read there. Whether it is taken does not matter.
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
 }
 
 impl Array {
@@ -78,7 +98,7 @@ impl Array {
 
     /// How many numbers there are.
     pub fn len(&self) -> usize {
-        each!(self, numbers => numbers.len())
+        with_numbers!(self, numbers => numbers.len())
     }
 
     /// Whether there are none.
@@ -93,7 +113,7 @@ impl Array {
     /// If there are not as many.
     #[allow(clippy::unnecessary_cast)] // of one width of four
     pub fn get(&self, place: usize) -> i64 {
-        each!(self, numbers => numbers[place] as i64)
+        with_numbers!(self, numbers => numbers[place] as i64)
     }
 
     /// Replaces the number at `place`; the width holds `value`.
@@ -102,7 +122,18 @@ impl Array {
     ///
     /// If there are not as many.
     pub fn set(&mut self, place: usize, value: i64) {
-        each!(self, numbers => numbers[place] = value as _);
+        with_numbers!(self, numbers => numbers[place] = value as _);
+    }
+
+    /// Copies the numbers from `first` on, as many as `into` has.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    #[allow(clippy::unnecessary_cast)] // of one width of four
+    pub fn read(&self, first: usize, into: &mut [i64]) {
+        let range = first..first + into.len();
+        with_numbers!(self, numbers => into.iter_mut().zip(&numbers[range]).for_each(|(into, &number)| *into = number as i64));
     }
 
     /// The bytes of all numbers.

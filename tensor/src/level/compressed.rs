@@ -4,9 +4,12 @@
 
 use std::ops::Range;
 
-use super::array::Array;
+use maniple_kernel::execution::Team;
+
+use super::array::{Array, filled, with_numbers};
 use super::error::LevelError;
 use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Place};
+use crate::parallel::{chunks, each, split};
 
 /// The kind of compressed levels.
 pub struct Compressed;
@@ -32,30 +35,29 @@ impl LevelKind for Compressed {
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {
         let unique = level.properties.unique;
-        let count = |entry: &usize| entries.is_new(entries.positions, *entry, unique);
-        let total = (0..entries.coordinates.len()).filter(count).count();
-        let width = level.coordinate_width(false)?;
-        // What the segments take, from which the next free place of each follows: positions above need not ascend with entries.
-        let mut free = super::array::filled(0_usize, level.parents + 1)?;
-        for entry in (0..entries.coordinates.len()).filter(count) {
-            free[entries.positions[entry] + 1] += 1;
+        let Entries { coordinates, positions, team, .. } = entries;
+        let is_new = |entry: usize| entry == 0 || !unique || positions[entry] != positions[entry - 1] || coordinates[entry] != coordinates[entry - 1];
+        let chunks = chunks(coordinates.len(), team);
+        let counted = each(team, chunks.clone(), |_: &mut (), chunk| {
+            chunk.fold((0, true), |(count, ascends), entry| {
+                let follows = entry == 0 || positions[entry - 1] <= positions[entry];
+                (count + usize::from(is_new(entry)), ascends & follows)
+            })
+        });
+        let (counts, ascend): (Vec<usize>, Vec<bool>) = counted.into_iter().unzip();
+        let (total, ascends) = (counts.iter().sum(), ascend.into_iter().all(|ascends| ascends));
+        let mut starts = filled(0, level.parents + 1)?;
+        let mut crd = Array::filled(level.coordinate_width(false)?, 0, total)?;
+        if ascends {
+            with_numbers!(&mut crd, crd => append((coordinates, positions, unique), &counts, &mut starts, crd, |at| at as _, team));
+        } else {
+            insert((coordinates, positions, unique), &mut starts, &mut crd);
         }
-        (0..level.parents).for_each(|parent| free[parent + 1] += free[parent]);
-        let pos = positions(level, &free)?;
-        let mut crd = Array::filled(width, 0, total)?;
-        let mut before = (usize::MAX, 0);
-        for (position, &coordinate) in entries.positions.iter_mut().zip(entries.coordinates) {
-            let parent = *position;
-            let is_new = !unique || before != (parent, coordinate);
-            before = (parent, coordinate);
-            if is_new {
-                crd.set(free[parent], coordinate);
-                free[parent] += 1;
-            }
-            *position = free[parent] - 1;
-        }
+        level.components = vec![
+            Component { name: "pos", array: self::positions(level, &starts)? },
+            Component { name: "crd", array: crd },
+        ];
         level.positions = total;
-        level.components = vec![Component { name: "pos", array: pos }, Component { name: "crd", array: crd }];
         Ok(())
     }
 
@@ -95,12 +97,75 @@ impl LevelKind for Compressed {
     }
 }
 
+/// The entries of a level: coordinates, positions above and then here, and whether equal neighbours are one.
+type Unplaced<'a> = (&'a [i64], &'a mut [usize], bool);
+
+/// Stores entries in the order in which they are, of which each of the team's chunks has so many that are new.
+fn append<C: Send>(
+    (coordinates, positions, unique): Unplaced<'_>,
+    counts: &[usize],
+    starts: &mut [usize],
+    crd: &mut [C],
+    narrow: impl Fn(i64) -> C + Sync,
+    team: &dyn Team,
+) {
+    let chunks = chunks(coordinates.len(), team);
+    let total = crd.len();
+    let before = |chunk: &Range<usize>| chunk.start.checked_sub(1).map(|entry| (positions[entry], coordinates[entry]));
+    let befores: Vec<_> = chunks.iter().map(before).collect();
+    // A chunk says where the parents start that come after that of the entry before it, up to that of its last entry.
+    let ends: Vec<usize> = chunks.iter().map(|chunk| positions[chunk.end - 1] + 1).collect();
+    let lengths: Vec<usize> = ends.iter().enumerate().map(|(chunk, end)| end - chunk.checked_sub(1).map_or(0, |before| ends[before])).collect();
+    let (starts, rest) = starts.split_at_mut(ends.last().copied().unwrap_or(0));
+    rest.fill(total);
+    let firsts = counts.iter().scan(0, |sum, count| Some(std::mem::replace(sum, *sum + count)));
+    let crd = split(crd, counts.iter().copied());
+    let positions = split(positions, chunks.iter().map(Range::len));
+    let parts = chunks.into_iter().zip(befores).zip(firsts).zip(positions).zip(crd).zip(split(starts, lengths));
+    each(team, parts.collect(), |_: &mut (), (((((chunk, mut before), first), positions), crd), starts)| {
+        let (mut starts, mut place) = (starts.iter_mut(), 0);
+        for (position, &coordinate) in positions.iter_mut().zip(&coordinates[chunk]) {
+            let parent = *position;
+            let reached = before.map_or(0, |(parent, _)| parent + 1);
+            starts.by_ref().take(parent + 1 - reached).for_each(|start| *start = first + place);
+            if !unique || before != Some((parent, coordinate)) {
+                crd[place] = narrow(coordinate);
+                place += 1;
+            }
+            before = Some((parent, coordinate));
+            *position = first + place - 1;
+        }
+    });
+}
+
+/// Stores entries whose positions above do not ascend: each where the next one of its parent goes.
+fn insert((coordinates, positions, unique): Unplaced<'_>, starts: &mut [usize], crd: &mut Array) {
+    let is_new = |before: Option<(usize, i64)>, now| !unique || before != Some(now);
+    let mut before = None;
+    for now in positions.iter().copied().zip(coordinates.iter().copied()) {
+        starts[now.0 + 1] += usize::from(is_new(before, now));
+        before = Some(now);
+    }
+    (1..starts.len()).for_each(|parent| starts[parent] += starts[parent - 1]);
+    let mut free = starts.to_vec();
+    before = None;
+    for (position, &coordinate) in positions.iter_mut().zip(coordinates) {
+        let now = (*position, coordinate);
+        if is_new(before, now) {
+            crd.set(free[now.0], coordinate);
+            free[now.0] += 1;
+        }
+        before = Some(now);
+        *position = free[now.0] - 1;
+    }
+}
+
 /// The array `pos` of segments that begin at `starts`, which has the end of the last one too.
-pub(super) fn positions(level: &LevelData, starts: &[usize]) -> Result<Array, LevelError> {
+pub(crate) fn positions(level: &LevelData, starts: &[usize]) -> Result<Array, LevelError> {
     let width = level.position_width(starts.last().copied().unwrap_or(0))?;
     if !level.properties.ranges {
         let mut pos = Array::filled(width, 0, level.parents + 1)?;
-        starts.iter().enumerate().for_each(|(place, &start)| pos.set(place, start as i64));
+        with_numbers!(&mut pos, pos => pos.iter_mut().zip(starts).for_each(|(pos, &start)| *pos = start as _));
         return Ok(pos);
     }
     let mut pos = Array::filled(width, 0, 2 * level.parents)?;

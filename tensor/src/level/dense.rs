@@ -1,7 +1,10 @@
 //! Dense levels: all coordinates, one after the other. Nothing is stored.
 
+use std::ops::Range;
+
 use super::error::LevelError;
 use super::kind::{Assemble, Capabilities, Entries, LevelData, LevelKind, Locate, Place};
+use crate::parallel::{chunks, each, split};
 
 /// The kind of dense levels.
 pub struct Dense;
@@ -54,9 +57,14 @@ pub(super) fn slot(level: &LevelData, parent: usize, coordinate: i64) -> usize {
 
 /// Gives each entry the [slot] of its coordinate.
 pub(super) fn place_all(level: &LevelData, entries: Entries<'_>) {
-    for (position, coordinate) in entries.positions.iter_mut().zip(entries.coordinates) {
-        *position = slot(level, *position, *coordinate);
-    }
+    let Entries { coordinates, positions, team, .. } = entries;
+    let chunks = chunks(coordinates.len(), team);
+    let parts = split(positions, chunks.iter().map(Range::len));
+    each(team, chunks.into_iter().zip(parts).collect(), |_: &mut (), (chunk, positions)| {
+        for (position, coordinate) in positions.iter_mut().zip(&coordinates[chunk]) {
+            *position = slot(level, *position, *coordinate);
+        }
+    });
 }
 
 /// Checks that there is a position for every coordinate of every parent.

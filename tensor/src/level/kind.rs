@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use maniple_kernel::execution::Team;
+
 use super::array::Array;
 use super::error::LevelError;
 use super::width::Width;
@@ -211,6 +213,8 @@ pub struct Entries<'a> {
     pub positions: &'a mut [usize],
     /// Whether two entries have the same value.
     pub same: &'a dyn Fn(usize, usize) -> bool,
+    /// The threads that may share the work.
+    pub team: &'a dyn Team,
 }
 
 impl Entries<'_> {

@@ -17,7 +17,8 @@ mod kind;
 mod width;
 
 pub use array::Array;
-pub(crate) use array::{filled, zeroed};
+pub(crate) use array::{filled, room, with_numbers};
+pub(crate) use compressed::positions;
 pub use error::LevelError;
 pub use kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Line, Locate, Place, Properties};
 pub use width::Width;

@@ -13,7 +13,7 @@ use crate::concrete::Statement;
 use crate::element::{Element, Scalar};
 use crate::format::Format;
 use crate::kernel::{Argument, Kernels, Scoped, Team, View};
-use crate::level::{filled, zeroed};
+use crate::level::filled;
 use crate::loops::Reduction;
 use crate::lower::{Appending, Output, Slot, StoredKernel, stored};
 use crate::notation::{Assignment, Expression, TensorVariable};
@@ -420,9 +420,8 @@ fn zero<T: Element>() -> T {
 }
 
 /// `count` zeros; an error as of [`room`].
-fn zeros<N: bytemuck::Zeroable>(count: usize) -> Result<Vec<N>, SparseError> {
-    let memory = |_| StorageError::Memory(count as u128 * size_of::<N>() as u128);
-    Ok(zeroed(count).map_err(memory)?)
+fn zeros<N: bytemuck::Zeroable + Clone>(count: usize) -> Result<Vec<N>, SparseError> {
+    room(N::zeroed(), count)
 }
 
 /// `count` times `value`; an error says how much memory that is, if there is not enough.

@@ -1,5 +1,8 @@
 //! Entries of tensors: coordinates with their elements, in any order.
 
+use super::error::StorageError;
+use crate::level::room;
+
 /// Coordinates with their elements, in any order and any number of times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntryList<T> {
@@ -54,8 +57,46 @@ impl<T: Copy> EntryList<T> {
         self.coordinates.iter().map(|all| all[entry]).collect()
     }
 
+    /// The coordinates of all entries in one dimension.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many dimensions.
+    pub fn along(&self, dimension: usize) -> &[i64] {
+        &self.coordinates[dimension]
+    }
+
     /// All entries.
     pub fn iter(&self) -> impl Iterator<Item = (Vec<i64>, T)> {
         self.values.iter().enumerate().map(|(entry, &value)| (self.coordinates(entry), value))
+    }
+
+    /// Entries whose coordinates of each dimension are one vector, as long as that of the elements.
+    ///
+    /// # Panics
+    ///
+    /// If they have different lengths.
+    pub fn of(coordinates: Vec<Vec<i64>>, values: Vec<T>) -> Self {
+        assert!(coordinates.iter().all(|all| all.len() == values.len()), "a coordinate for each element");
+        Self { coordinates, values }
+    }
+
+    /// For each dimension, the coordinates of all entries, and their elements.
+    pub fn into_parts(self) -> (Vec<Vec<i64>>, Vec<T>) {
+        (self.coordinates, self.values)
+    }
+
+    /// The entries of all lists, one after the other.
+    pub(super) fn concatenated(rank: usize, lists: Vec<Self>) -> Result<Self, StorageError> {
+        let mut all = Self::new(rank);
+        let count = lists.iter().map(Self::len).sum();
+        let memory = |_| StorageError::Memory(count as u128 * size_of::<i64>() as u128);
+        all.coordinates.iter_mut().try_for_each(|all| room(count).map(|room| *all = room)).map_err(memory)?;
+        all.values = room(count).map_err(memory)?;
+        for list in lists {
+            all.coordinates.iter_mut().zip(&list.coordinates).for_each(|(all, part)| all.extend_from_slice(part));
+            all.values.extend_from_slice(&list.values);
+        }
+        Ok(all)
     }
 }

@@ -19,22 +19,28 @@
 //! | `entries` | coordinates with elements, in any order |
 //! | `value` | what is asked of elements |
 //! | `tensor` | [`SparseTensor`] |
-//! | `sort`, `pack` | entries to levels |
+//! | `sort`, `radix`, `pack` | entries to levels |
 //! | `segments` | what kernels wrote below each parent, to levels |
+//! | `rows`, `transpose`, `direct` | compressed rows to compressed columns, blocks, diagonals, slots |
 //! | `convert` | formats to formats |
 
 mod convert;
+mod direct;
 mod entries;
 mod error;
 mod pack;
+mod radix;
+mod rows;
 mod segments;
 mod sort;
 mod tensor;
+mod transpose;
 mod value;
 
 pub use entries::EntryList;
 pub use error::StorageError;
-pub use pack::{Duplicates, Packed, pack};
+pub use pack::{Packed, pack, pack_by};
+pub use sort::Duplicates;
 pub use tensor::SparseTensor;
 
 pub(crate) use segments::{Coordinates, Segments};

@@ -5,25 +5,15 @@ use std::ops::Range;
 
 use super::entries::EntryList;
 use super::error::StorageError;
-use super::sort::{Key, sort};
+use super::radix::Keys;
+use super::sort::{Duplicates, Key, Sorted, outside, sort};
 use super::tensor::{SparseTensor, check_extents};
 use super::value::{is_same, sum};
 use crate::element::Element;
-use crate::format::{Format, LevelExpression};
+use crate::format::{Format, Level, LevelExpression};
+use crate::kernel::Team;
 use crate::level::{Entries, LevelData, filled};
-
-/// What to do with several entries that have the same coordinates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Duplicates {
-    /// Add them up.
-    Sum,
-    /// Take the first.
-    First,
-    /// Take the last.
-    Last,
-    /// Refuse them.
-    Refuse,
-}
+use crate::parallel::{chunks, each, threads};
 
 /// A tensor that was packed from entries.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +27,7 @@ pub struct Packed<T> {
 /// Stores `entries`, in any order, as a tensor of extents `dimensions` in a format. What is not among them has the value `fill`. Entries with this value are stored too, as far as the last
 /// level can tell what is stored from what is not.
 ///
-/// Takes time for sorting by counting, unless entries have the order of the format, and for what the levels store.
+/// Takes time for sorting by counting, unless entries have the order of the format, and for what the levels store; many entries are packed by all processors, as by [`pack_by`].
 ///
 /// # Errors
 ///
@@ -49,27 +39,97 @@ pub fn pack<T: Element>(
     entries: EntryList<T>,
     duplicates: Duplicates,
 ) -> Result<Packed<T>, StorageError> {
+    pack_by(&threads(entries.len()), format, dimensions, fill, entries, duplicates)
+}
+
+/// [`pack`] by the threads of `team`. The tensor is the same for any team: sums of duplicates are in the order of entries.
+///
+/// # Errors
+///
+/// As of [`pack`].
+pub fn pack_by<T: Element>(
+    team: &dyn Team,
+    format: &Format,
+    dimensions: &[i64],
+    fill: T,
+    entries: EntryList<T>,
+    duplicates: Duplicates,
+) -> Result<Packed<T>, StorageError> {
     check_extents(format, dimensions, T::TYPE)?;
-    let EntryList { coordinates, mut values } = entries;
-    is_inside(&coordinates, dimensions)?;
-    let mut levels = LevelCoordinates::new(format, &coordinates, dimensions);
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    let (counts, direct): (Vec<usize>, Vec<usize>) =
-        (0..format.levels().len()).partition(|&level| levels.is_count(level));
-    levels.sort(&direct, &mut order);
-    let before = order.len();
-    combine(&coordinates, &mut values, &mut order, duplicates)?;
-    let duplicates = before - order.len();
-    if !counts.is_empty() {
-        counts.into_iter().for_each(|level| levels.count(level, &coordinates, dimensions, &order));
-        levels.sort(&(0..format.levels().len()).collect::<Vec<_>>(), &mut order);
-    }
-    let (stored, positions) = levels.assemble(dimensions, &order, &values)?;
+    let mut bounds: Vec<_> = format.expressions().iter().map(|expression| expression.bounds(dimensions)).collect();
+    let sorted = match Keys::new(format, dimensions) {
+        Some(keys) => keys.sort(team, entries, duplicates)?,
+        None => {
+            let EntryList { coordinates, values } = entries;
+            if let Some(entry) = outside(&coordinates, dimensions, 0..values.len()) {
+                let coordinates = coordinates.iter().map(|all| all[entry]).collect();
+                return Err(StorageError::Outside { coordinates, dimensions: dimensions.to_vec() });
+            }
+            let levels = LevelCoordinates::new(format, &coordinates, &mut bounds);
+            levels.sorted(&coordinates, dimensions, values, duplicates)?
+        }
+    };
+    let Sorted { levels, values, duplicates } = sorted;
+    let (stored, positions) = assemble(team, (format, dimensions, &bounds), levels, &values)?;
     let count = stored.last().map_or(1, |last| last.positions);
-    let mut all = filled(fill, count).map_err(|_| StorageError::Memory(count as u128 * size_of::<T>() as u128))?;
-    positions.iter().zip(&order).for_each(|(&position, &entry)| all[position] = values[entry]);
-    let tensor = SparseTensor::of(format, dimensions, fill, stored, all);
-    Ok(Packed { tensor, duplicates })
+    let values = if count == values.len() && is_identity(team, &positions) {
+        values
+    } else {
+        let bytes = count as u128 * size_of::<T>() as u128;
+        let mut all = filled(fill, count).map_err(|_| StorageError::Memory(bytes))?;
+        positions.iter().zip(&values).for_each(|(&position, &value)| all[position] = value);
+        all
+    };
+    Ok(Packed { tensor: SparseTensor::of(format, dimensions, fill, stored, values), duplicates })
+}
+
+/// Whether each entry has its own number as position.
+fn is_identity(team: &dyn Team, positions: &[usize]) -> bool {
+    let is_own = |_: &mut (), range: Range<usize>| range.clone().eq(positions[range].iter().copied());
+    each(team, chunks(positions.len(), team), is_own).into_iter().all(|is_own| is_own)
+}
+
+/// The positions that coordinates have in a dense level without one above, in the same memory where that may be.
+fn as_positions(coordinates: Vec<i64>, start: i64) -> Vec<usize> {
+    match bytemuck::try_cast_vec(coordinates) {
+        Ok(positions) if start == 0 => positions,
+        Ok(positions) => positions.into_iter().map(|at: usize| at.wrapping_sub(start as usize)).collect(),
+        Err((_, coordinates)) => coordinates.into_iter().map(|at| (at - start) as usize).collect(),
+    }
+}
+
+/// Stores all levels, and gives the position of each entry in the last one.
+fn assemble<T: Element>(
+    team: &dyn Team,
+    (format, dimensions, bounds): (&Format, &[i64], &[Range<i64>]),
+    levels: Vec<Vec<i64>>,
+    values: &[T],
+) -> Result<(Vec<LevelData>, Vec<usize>), StorageError> {
+    let same = |one: usize, other: usize| is_same(values[one], values[other]);
+    let failed = |level| move |error| StorageError::Level { format: format.to_string(), level, error };
+    let mut positions = None;
+    let mut stored: Vec<LevelData> = Vec::new();
+    for ((level, kind), coordinates) in format.levels().iter().enumerate().zip(levels) {
+        let mut data = LevelData {
+            bounds: bounds[level].clone(),
+            properties: format.properties()[level],
+            line: format.line(level, dimensions),
+            parents: stored.last().map_or(1, |above| above.positions),
+            positions: 0,
+            components: Vec::new(),
+        };
+        if level == 0 && *kind == Level::Dense {
+            data.positions = data.positions_of(data.extent()).map_err(failed(level))?;
+            positions = Some(as_positions(coordinates, data.bounds.start));
+        } else {
+            let mut above = positions.take().map_or_else(|| filled(0, values.len()), Ok).map_err(failed(level))?;
+            let entries = Entries { coordinates: &coordinates, positions: &mut above, same: &same, team };
+            kind.kind().assemble(&mut data, entries).map_err(failed(level))?;
+            positions = Some(above);
+        }
+        stored.push(data);
+    }
+    Ok((stored, positions.unwrap_or_else(|| vec![0; values.len()])))
 }
 
 /// The coordinates of entries in levels.
@@ -77,11 +137,11 @@ struct LevelCoordinates<'a> {
     format: &'a Format,
     /// For each level, the coordinate of each entry.
     coordinates: Vec<Cow<'a, [i64]>>,
-    bounds: Vec<Range<i64>>,
+    bounds: &'a mut [Range<i64>],
 }
 
 impl<'a> LevelCoordinates<'a> {
-    fn new(format: &'a Format, coordinates: &'a [Vec<i64>], dimensions: &[i64]) -> Self {
+    fn new(format: &'a Format, coordinates: &'a [Vec<i64>], bounds: &'a mut [Range<i64>]) -> Self {
         let count = coordinates.first().map_or(0, Vec::len);
         let in_level = |expression: &LevelExpression| match expression {
             LevelExpression::Mode(mode) => Cow::Borrowed(&coordinates[*mode][..]),
@@ -94,8 +154,30 @@ impl<'a> LevelCoordinates<'a> {
                 Cow::Owned((0..count).map(value).collect())
             }
         };
-        let bounds = format.expressions().iter().map(|expression| expression.bounds(dimensions)).collect();
         Self { format, coordinates: format.expressions().iter().map(in_level).collect(), bounds }
+    }
+
+    /// Sorts entries by looking at one coordinate after the other, and makes one of those with equal coordinates.
+    fn sorted<T: Element>(
+        mut self,
+        coordinates: &[Vec<i64>],
+        dimensions: &[i64],
+        mut values: Vec<T>,
+        duplicates: Duplicates,
+    ) -> Result<Sorted<T>, StorageError> {
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        let all = 0..self.format.levels().len();
+        let (counts, direct): (Vec<usize>, Vec<usize>) = all.clone().partition(|&level| self.is_count(level));
+        self.sort(&direct, &mut order);
+        combine(coordinates, &mut values, &mut order, duplicates)?;
+        let duplicates = values.len() - order.len();
+        if !counts.is_empty() {
+            counts.into_iter().for_each(|level| self.count(level, coordinates, dimensions, &order));
+            self.sort(&all.collect::<Vec<_>>(), &mut order);
+        }
+        let level = |coordinates: &Cow<'_, [i64]>| order.iter().map(|&entry| coordinates[entry]).collect();
+        let levels = self.coordinates.iter().map(level).collect();
+        Ok(Sorted { levels, values: order.iter().map(|&entry| values[entry]).collect(), duplicates })
     }
 
     fn is_count(&self, level: usize) -> bool {
@@ -123,47 +205,6 @@ impl<'a> LevelCoordinates<'a> {
         self.bounds[level] = 0..if grouped.is_empty() { 0 } else { most + 1 };
         self.coordinates[level] = Cow::Owned(counts);
     }
-
-    /// Stores all levels, and gives the position of each entry in the last one.
-    fn assemble<T: Element>(
-        &self,
-        dimensions: &[i64],
-        order: &[usize],
-        values: &[T],
-    ) -> Result<(Vec<LevelData>, Vec<usize>), StorageError> {
-        let same = |one: usize, other: usize| is_same(values[order[one]], values[order[other]]);
-        let mut positions = vec![0; order.len()];
-        let mut stored: Vec<LevelData> = Vec::new();
-        let mut coordinates = Vec::new();
-        for (level, kind) in self.format.levels().iter().enumerate() {
-            coordinates.clear();
-            coordinates.extend(order.iter().map(|&entry| self.coordinates[level][entry]));
-            let mut data = LevelData {
-                bounds: self.bounds[level].clone(),
-                properties: self.format.properties()[level],
-                line: self.format.line(level, dimensions),
-                parents: stored.last().map_or(1, |above| above.positions),
-                positions: 0,
-                components: Vec::new(),
-            };
-            let entries = Entries { coordinates: &coordinates, positions: &mut positions, same: &same };
-            let failed = |error| StorageError::Level { format: self.format.to_string(), level, error };
-            kind.kind().assemble(&mut data, entries).map_err(failed)?;
-            stored.push(data);
-        }
-        Ok((stored, positions))
-    }
-}
-
-/// Refuses entries outside of the tensor.
-fn is_inside(coordinates: &[Vec<i64>], dimensions: &[i64]) -> Result<(), StorageError> {
-    for (all, &extent) in coordinates.iter().zip(dimensions) {
-        if let Some(entry) = all.iter().position(|coordinate| !(0..extent).contains(coordinate)) {
-            let coordinates = coordinates.iter().map(|all| all[entry]).collect();
-            return Err(StorageError::Outside { coordinates, dimensions: dimensions.to_vec() });
-        }
-    }
-    Ok(())
 }
 
 /// Leaves one of several neighbours that have the same coordinates, with the element that they have together.

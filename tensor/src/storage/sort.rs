@@ -1,7 +1,40 @@
-//! Orders of entries by the coordinates of levels.
+//! Orders of entries by the coordinates of levels, and what is left of entries with equal ones.
 
 use std::cmp::Ordering;
 use std::ops::Range;
+
+/// What to do with several entries that have the same coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Duplicates {
+    /// Add them up.
+    Sum,
+    /// Take the first.
+    First,
+    /// Take the last.
+    Last,
+    /// Refuse them.
+    Refuse,
+}
+
+/// Entries in the order of a format, each once.
+pub(super) struct Sorted<T> {
+    /// For each level, the coordinate of each entry.
+    pub(super) levels: Vec<Vec<i64>>,
+    pub(super) values: Vec<T>,
+    /// How many others had the coordinates of one of these.
+    pub(super) duplicates: usize,
+}
+
+/// The first of some entries, by one dimension after the other, that is outside of the tensor.
+pub(super) fn outside(coordinates: &[Vec<i64>], dimensions: &[i64], entries: Range<usize>) -> Option<usize> {
+    coordinates.iter().zip(dimensions).find_map(|(all, &extent)| {
+        let is_outside = |coordinate: &i64| *coordinate as u64 >= extent as u64;
+        // All are looked at first, which takes no branches.
+        let some = all[entries.clone()].iter().fold(false, |some, coordinate| some | is_outside(coordinate));
+        let first = || all[entries.clone()].iter().position(is_outside).map(|entry| entries.start + entry);
+        some.then(first).flatten()
+    })
+}
 
 /// Coordinates of all entries in one level, and the bounds of the level.
 pub(super) struct Key<'a> {

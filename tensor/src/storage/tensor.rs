@@ -5,7 +5,9 @@ use super::error::StorageError;
 use super::value::is_same;
 use crate::element::{Element, ElementType};
 use crate::format::{Format, FormatError, LevelExpression, Recovery};
+use crate::kernel::Team;
 use crate::level::{Component, LevelData, LevelError};
+use crate::parallel::{each, ranges};
 
 /// A tensor in memory: what its levels store, and an element for each position of the last one.
 ///
@@ -133,11 +135,16 @@ impl<T: Element> SparseTensor<T> {
 
     /// Visits all entries with their coordinates, in the order in which they are stored. If the tensor does not [keep them](Self::keeps_fill), those with the fill value are left out.
     pub fn for_each(&self, mut visit: impl FnMut(&[i64], T)) {
-        let recovery = self.format.recovery();
         let mut at = vec![0; self.levels.len()];
+        self.walk(0, 0, &mut at, &mut self.visitor(&mut visit));
+    }
+
+    /// What visits entries, given the coordinates of all levels and the position of the last one.
+    fn visitor(&self, mut visit: impl FnMut(&[i64], T)) -> impl FnMut(&[i64], usize) {
+        let recovery = self.format.recovery();
         let mut coordinates = vec![0; self.dimensions.len()];
         let (skips_fill, is_plain) = (!self.keeps_fill(), self.format.is_plain());
-        self.walk(0, 0, &mut at, &mut |at, position| {
+        move |at, position| {
             let value = self.values[position];
             if skips_fill && is_same(value, self.fill) {
                 return;
@@ -148,7 +155,7 @@ impl<T: Element> SparseTensor<T> {
             if is_plain || coordinates.iter().zip(&self.dimensions).all(is_inside) {
                 visit(&coordinates, value);
             }
-        });
+        }
     }
 
     /// Visits the positions of the last level, with the coordinates of all levels.
@@ -166,6 +173,27 @@ impl<T: Element> SparseTensor<T> {
         let mut entries = EntryList::new(self.dimensions.len());
         self.for_each(|coordinates, value| entries.push(coordinates, value));
         entries
+    }
+
+    /// [`entries`](Self::entries), gathered by the threads of `team`.
+    pub(super) fn entries_by(&self, team: &dyn Team) -> Result<EntryList<T>, StorageError> {
+        let Some(top) = self.levels.first().filter(|_| team.size() > 1) else { return Ok(self.entries()) };
+        let mut children = Vec::new();
+        self.format.levels()[0]
+            .kind()
+            .visit(top, 0, 0, &mut |coordinate, position| children.push((coordinate, position)));
+        let lists = each(team, ranges(children.len(), 4 * team.size()), |_: &mut (), range| {
+            let mut entries = EntryList::new(self.dimensions.len());
+            let mut visit = self.visitor(|coordinates, value| entries.push(coordinates, value));
+            let mut at = vec![0; self.levels.len()];
+            for &(coordinate, position) in &children[range] {
+                at[0] = coordinate;
+                self.walk(1, position, &mut at, &mut visit);
+            }
+            drop(visit);
+            entries
+        });
+        EntryList::concatenated(self.dimensions.len(), lists)
     }
 
     /// The element at `coordinates`: the first that is stored there, or the fill value.

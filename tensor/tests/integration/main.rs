@@ -28,5 +28,6 @@ mod schedules;
 mod sizes;
 mod sparse;
 mod storage;
+mod storage_parallel;
 mod stored;
 mod traffic;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use maniple_files::Number;
+use maniple_files::npz::Values;
 use maniple_tensor::element::{Complex, Element, ElementType, Scalar};
 use maniple_tensor::notation::cast;
 use maniple_tensor::with_element;
@@ -33,6 +34,8 @@ pub trait Stored: Random + Number {
     fn wrap(elements: Arc<Vec<Self>>) -> Elements;
     #[doc(hidden)]
     fn unwrap(elements: &Elements) -> Option<&Arc<Vec<Self>>>;
+    /// Elements as those of a `.npz` file.
+    fn values(elements: Vec<Self>) -> Values;
 }
 
 macro_rules! stored {
@@ -47,6 +50,10 @@ macro_rules! stored {
                     Elements::$variant(elements) => Some(elements),
                     _ => None,
                 }
+            }
+
+            fn values(elements: Vec<Self>) -> Values {
+                Values::$variant(elements)
             }
         }
     )*};

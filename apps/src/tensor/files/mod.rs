@@ -1,6 +1,7 @@
-//! Tensors in files: NumPy's `.npy`, and Matrix Market `array` files of matrices (`.mtx`).
+//! Tensors in files. Dense ones: NumPy's `.npy`, and Matrix Market `array` files of matrices (`.mtx`); in `sparse`, sparse ones.
 
 mod array;
+mod sparse;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -12,6 +13,7 @@ use maniple_files::{Complex, Dense, NumberType, Problem, ReadError, npy};
 use maniple_tensor::with_element;
 
 pub use self::array::{Array, Stored};
+pub use self::sparse::{Contents, SparseFile};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::options::place;
@@ -27,8 +29,8 @@ pub struct TensorFile {
 enum Form {
     Numpy,
     MatrixMarket,
-    /// Coordinates and values, as FROSTT has them.
-    Coordinates,
+    /// Those of sparse tensors alone, which [`SparseFile`] reads.
+    Sparse,
     /// That which its first byte says: of a pipe, whose name tells nothing.
     ByContent,
 }
@@ -61,7 +63,7 @@ impl TensorFile {
         let is_numpy = match self.form {
             Form::Numpy => true,
             Form::MatrixMarket => false,
-            Form::Coordinates => {
+            Form::Sparse => {
                 let (name, reason) = (
                     self.path.display().to_string(),
                     "the tensor is sparse: say how to store it, such as --format NAME=csf:3",
@@ -102,7 +104,7 @@ impl TensorFile {
                 self.path.display()
             )));
         }
-        if self.form == Form::Coordinates {
+        if self.form == Form::Sparse {
             return Err(Error::Usage(format!(
                 "{}: dense tensors are written to .npy and .mtx files",
                 self.path.display()
@@ -121,7 +123,7 @@ impl TensorFile {
             match self.form {
                 Form::Numpy => write_npy(array, &mut file)?,
                 // What is written has a name that tells.
-                Form::MatrixMarket | Form::Coordinates | Form::ByContent => write_market(array, &mut file)?,
+                Form::MatrixMarket | Form::Sparse | Form::ByContent => write_market(array, &mut file)?,
             }
             file.flush()
         };
@@ -137,8 +139,11 @@ impl FromStr for TensorFile {
         let form = match path.extension().and_then(|extension| extension.to_str()) {
             Some("npy") => Form::Numpy,
             Some("mtx") => Form::MatrixMarket,
-            Some("tns") => Form::Coordinates,
-            _ => return Err("the name must end with .npy (NumPy), .mtx (Matrix Market) or .tns (FROSTT)".to_owned()),
+            Some("tns" | "npz") => Form::Sparse,
+            _ => {
+                let known = ".npy (NumPy), .mtx (Matrix Market), .tns (FROSTT) or .npz (SciPy)";
+                return Err(format!("the name must end with {known}"));
+            }
         };
         Ok(Self { path, form })
     }

@@ -1,15 +1,18 @@
 //! Matrix Market files (Boisvert, Pozo and Remington 1996, *The Matrix Market Exchange Formats*): a matrix as lines of text.
 //!
 //! A [`Reader`] gives the [`Header`] and then one [`Entry`] after the other, in both layouts and with all fields and symmetries; what follows by symmetry is added by [`Reader::for_each`] and
-//! [`Reader::dense`], otherwise left to the caller. [`write_array`] writes a dense matrix, [`write_coordinates`] a sparse one.
+//! [`Reader::dense`], otherwise left to the caller. [`read_entries`] and [`write_entries`] take the file as a whole, and
+//! several threads. [`write_array`] writes a dense matrix, [`write_coordinates`] a sparse one.
 
 mod header;
 mod reader;
+mod whole;
 
 use std::io::{self, Write};
 
 pub use self::header::{Field, Header, Layout, Symmetry};
 pub use self::reader::{Entry, Reader};
+pub use self::whole::{read_entries, write_entries};
 use crate::number::Number;
 
 /// Writes a general matrix in the layout `array`, of which the elements are given column by column.

@@ -7,6 +7,7 @@ mod npy;
 mod npz;
 mod scipy;
 mod tns;
+mod whole;
 
 use proptest::prelude::*;
 

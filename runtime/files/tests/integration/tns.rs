@@ -83,7 +83,7 @@ fn coordinates_may_be_counted_from_zero_and_checked_against_extents() {
 fn extents_are_the_largest_coordinates_or_those_that_are_given() {
     let mut file = Vec::new();
     write_entries(&mut file, &[(vec![3, 0], 1.5), (vec![0, 2], 2.0), (vec![0, 1], 1e300)]).unwrap();
-    assert_eq!(String::from_utf8(file.clone()).unwrap(), "1 2 1e300\n1 3 2e0\n4 1 1.5e0\n");
+    assert_eq!(String::from_utf8(file.clone()).unwrap(), "1 2 1e+300\n1 3 2.0\n4 1 1.5\n");
     let mut reader = Reader::<_, f64>::new(&file[..]).unwrap();
     assert_eq!(reader.extents(), [0, 0]);
     while reader.next_entry(&mut Vec::new()).unwrap().is_some() {}

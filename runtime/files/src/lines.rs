@@ -1,0 +1,180 @@
+//! Lines of coordinates and a value each, read and written in parts at the same time.
+//!
+//! What is read here is the usual form alone: a line for each entry, and nothing wrong. Whoever gets no answer reads the file line by line, and finds out what is the matter and where.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use crate::number::{Number, is_integer};
+use crate::parallel::{Parallel, each};
+
+/// Entries of a sparse array, in the order in which a file lists them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entries<T> {
+    /// For each dimension, the coordinate of each entry, counted from 0.
+    pub coordinates: Vec<Vec<i64>>,
+    /// The value of each entry.
+    pub values: Vec<T>,
+}
+
+impl<T> Entries<T> {
+    /// None, of a number of dimensions.
+    pub(crate) fn new(rank: usize) -> Self {
+        Self { coordinates: vec![Vec::new(); rank], values: Vec::new() }
+    }
+
+    /// Adds an entry.
+    pub(crate) fn push(&mut self, coordinates: impl IntoIterator<Item = u64>, value: T) {
+        self.coordinates.iter_mut().zip(coordinates).for_each(|(all, at)| all.push(at as i64));
+        self.values.push(value);
+    }
+}
+
+/// What each line has.
+pub(crate) struct Form {
+    /// The number that the first coordinate of a dimension has.
+    pub(crate) base: u64,
+    /// For each dimension, one more than the last coordinate.
+    pub(crate) extents: Vec<u64>,
+    /// How many words there are after the coordinates: none stands for one.
+    pub(crate) words: usize,
+    /// Whether values are written as integers.
+    pub(crate) is_integer: bool,
+}
+
+/// Files are cut into parts of at least so many bytes.
+const PART: usize = 1 << 16;
+
+/// A part of a file, and where the coordinates and values of its lines go.
+type Part<'a, T> = (&'a [u8], Vec<&'a mut [i64]>, &'a mut [T]);
+
+/// Reads lines of one entry each; none if there is any other line, or anything wrong.
+pub(crate) fn read<T: Number>(text: &[u8], form: &Form, parallel: &dyn Parallel) -> Option<Entries<T>> {
+    let text = text.trim_ascii_end();
+    let mut parts = Vec::new();
+    let count = parallel.parts().min(text.len() / PART).max(1);
+    let mut rest = text;
+    for part in (1..=count).rev() {
+        let least = rest.len() / part;
+        let end = rest[least..].iter().position(|&byte| byte == b'\n').map_or(rest.len(), |end| least + end + 1);
+        let (first, after) = rest.split_at(end);
+        parts.push(first);
+        rest = after;
+    }
+    let lines =
+        each(parallel, parts.clone(), |part| line_ends(part) + usize::from(!part.is_empty() && !part.ends_with(b"\n")));
+    let total = lines.iter().sum();
+    let mut entries =
+        Entries { coordinates: vec![vec![0; total]; form.extents.len()], values: vec![T::zeroed(); total] };
+    let mut places: Vec<Part<'_, T>> = Vec::new();
+    let mut values = &mut entries.values[..];
+    for (part, lines) in parts.into_iter().zip(&lines) {
+        places.push((part, Vec::new(), values.split_off_mut(..*lines)?));
+    }
+    for all in &mut entries.coordinates {
+        let mut all = &mut all[..];
+        for (place, lines) in places.iter_mut().zip(&lines) {
+            place.1.push(all.split_off_mut(..*lines)?);
+        }
+    }
+    let read = each(parallel, places, |(text, mut coordinates, values)| part(text, form, &mut coordinates, values));
+    (read.len() == lines.len() && read.into_iter().all(|read| read.is_some())).then_some(entries)
+}
+
+/// Reads as many lines as there are places for values.
+fn part<T: Number>(mut text: &[u8], form: &Form, coordinates: &mut [&mut [i64]], values: &mut [T]) -> Option<()> {
+    for (number, value) in values.iter_mut().enumerate() {
+        for (all, &extent) in coordinates.iter_mut().zip(&form.extents) {
+            let (at, rest) = digits(blanks(text))?;
+            let at = at.checked_sub(form.base).filter(|at| *at < extent)?;
+            all[number] = at as i64;
+            text = rest;
+        }
+        if form.words == 1 && !form.is_integer && text.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+            let word = blanks(text);
+            if let Some((quick, length)) = T::quick(word)
+                && let Some(rest) = line_end(&word[length..])
+            {
+                (*value, text) = (quick, rest);
+                continue;
+            }
+        }
+        let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+        let (line, rest) = text.split_at(end);
+        let word = line.trim_ascii();
+        // Something must be between the last coordinate and the value.
+        if word.is_empty() != (form.words == 0) || line.first().is_some_and(|first| !first.is_ascii_whitespace()) {
+            return None;
+        }
+        *value = match std::str::from_utf8(word).ok()? {
+            "" => T::ONE,
+            word if form.is_integer && !is_integer(word) => return None,
+            word => T::parse(word).ok()?,
+        };
+        text = rest.get(1..).unwrap_or(&[]);
+    }
+    text.is_empty().then_some(())
+}
+
+/// What follows the end of a line, if there is nothing before it but blanks.
+fn line_end(text: &[u8]) -> Option<&[u8]> {
+    let text = blanks(text);
+    let text = text.strip_prefix(b"\r").unwrap_or(text);
+    if text.is_empty() { Some(text) } else { text.strip_prefix(b"\n") }
+}
+
+fn blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    &text[blanks..]
+}
+
+/// The number that a text begins with, of at most 18 digits, and what follows it.
+fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0_u64;
+    let mut count = 0;
+    while let Some(digit) = text.get(count).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        number = number.wrapping_mul(10).wrapping_add(digit.into());
+        count += 1;
+    }
+    (1..=18).contains(&count).then(|| (number, &text[count..]))
+}
+
+/// How many lines end in a text: counted in bytes, many at once.
+fn line_ends(text: &[u8]) -> usize {
+    let few = |few: &[u8]| few.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>();
+    text.chunks(u8::MAX.into()).map(|chunk| usize::from(few(chunk))).sum()
+}
+
+/// So many lines are written into memory by a thread before they go to the file.
+const LINES: usize = 1 << 14;
+
+/// Writes `count` lines, of which `line` adds each to a text.
+pub(crate) fn write(
+    into: &mut impl Write,
+    count: usize,
+    parallel: &dyn Parallel,
+    line: impl Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync,
+) -> io::Result<()> {
+    let wave = LINES * parallel.parts().max(1);
+    for first in (0..count).step_by(wave) {
+        let end = (first + wave).min(count);
+        let parts: Vec<Range<usize>> =
+            (first..end).step_by(LINES).map(|first| first..(first + LINES).min(end)).collect();
+        let expected = parts.len();
+        let texts = each(parallel, parts, |mut lines| {
+            let mut text = Vec::new();
+            lines.try_for_each(|number| line(number, &mut text)).map(|()| text)
+        });
+        if texts.len() < expected {
+            return Err(io::Error::other("the lines of a part were not made"));
+        }
+        texts.into_iter().try_for_each(|text| into.write_all(&text?))?;
+    }
+    Ok(())
+}
+
+/// Writes a coordinate, which text counts from 1, and a blank.
+pub(crate) fn write_coordinate(text: &mut Vec<u8>, at: i64) {
+    text.extend_from_slice(itoa::Buffer::new().format(at + 1).as_bytes());
+    text.push(b' ');
+}
