@@ -261,8 +261,8 @@ fn blocks_of_fused_loops_on_one_node_and_several() {
         let (operands, plan) = (operands(&added), Arc::new(Plan::new(&statements[0]).unwrap()));
         let expected = evaluate(&added, &operands).unwrap();
         // Each piece in an instance of its own, in which its parts lie apart.
-        let apart: [fn(&Machine, ProcessorId) -> Box<dyn Mapper>; 2] =
-            [|_, _| Box::new(TensorMapper::new()), |_, _| Box::new(DefaultMapper::piecewise())];
+        type Make = fn(&Machine, ProcessorId) -> Box<dyn Mapper>;
+        let apart: [Make; 2] = [|_, _| Box::new(TensorMapper::new()), |_, _| Box::new(DefaultMapper::piecewise())];
         for mapper in apart {
             let runtime =
                 Runtime::builder().machine(two_memories(1 << 20)).workers(2).mapper_for(mapper).build().unwrap();
