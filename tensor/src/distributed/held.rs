@@ -55,7 +55,7 @@ impl<'a> Held<'a> {
         }
         let mut words = vec![0_u64; (size as usize).div_ceil(size_of::<u64>())];
         self.address = words.as_mut_ptr().cast();
-        // SAFETY: the part's elements are there, and the copy is nobody else's.
+        // SAFETY: the part's elements are there, and no other view has the copy.
         parts.iter().for_each(|part| self.each(part, |there, here| unsafe { self.put(here, there) }));
         self.copied = Some((words, parts));
     }
@@ -106,8 +106,8 @@ impl<'a> Held<'a> {
             Dimension { low, high, stride: (self.strides[d] / size) as i64 }
         };
         let dimensions = modes.levels().map(dimension).collect();
-        // SAFETY: the task has the field at all points that are looked at, as values of that type; privileges say that nobody changes them, or, if they
-        // may be changed, that nobody else looks.
+        // SAFETY: the task has the field at all points that are looked at, as values of that type; privileges say that no other task changes them, or, if they
+        // may be changed, that no other task looks.
         unsafe { View::from_raw(self.address, self.element, dimensions, self.is_writable) }
     }
 }
