@@ -82,7 +82,7 @@ fn what_sparse_tensors_cannot_do_yet_is_refused_with_what_helps() {
     let error = refused(&["--generate", "A=poisson:3", "--size", "i=4"]);
     assert!(error.starts_with("error: index variable i has 4 values by --size, and 9 by"), "{error}");
     assert!(refused(&["--format", "Z=csr"]).contains("no tensor of this name"));
-    assert!(refused(&["--format", "A=csr", "--type", "f32"]).contains("type f64 so far"));
+    assert!(refused(&["--format", "A=csr", "--type", "A=f32"]).contains("give --type f32 for all"));
     let broken = write("sparse-broken.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 2\n4 1 1\n");
     let (code, _, error) = run(spmv, &["--format", "A=csr", "--input", &format!("A={broken}")]);
     assert!(code == Some(1) && error.contains("sparse-broken.mtx:4:"), "{code:?} {error}");
