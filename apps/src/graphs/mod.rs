@@ -23,7 +23,7 @@ use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor};
 use crate::error::{Error, Result};
 use crate::options::{RuntimeOptions, place};
 use crate::report::{Table, counted, seconds};
-use crate::tensor::sparse::read;
+use crate::tensor::sparse::{MOST_ELEMENTS, read};
 
 /// Which graph.
 #[derive(Args, Clone, Debug)]
@@ -59,6 +59,10 @@ impl GraphOptions {
             None => {
                 let dimensions = self.generate.dimensions().unwrap_or_else(|| vec![4096; 2]);
                 let rows = 0..dimensions[0];
+                if self.generate.most_entries(&dimensions).max(dimensions[0] as f64) > MOST_ELEMENTS as f64 {
+                    let problem = format!("--generate {} has too many edges for one node", self.generate);
+                    return Err(Error::Usage(format!("{problem}: take a smaller one")));
+                }
                 let entries = self.generate.rows(&dimensions, rows, self.runtime.seed);
                 (dimensions, entries.map_err(|error| Error::Usage(format!("--generate: {error}")))?)
             }

@@ -282,8 +282,7 @@ fn operand<T: Element>(
         (None, kind) => {
             let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok);
             let kind: Generator = kind.map_err(|error| Error::Usage(format!("{error}")))?;
-            let all: f64 = dimensions.iter().map(|&extent| extent as f64).product();
-            if matches!(kind, Generator::Uniform { density } if density * all > MOST_ELEMENTS as f64) {
+            if kind.most_entries(dimensions) > MOST_ELEMENTS as f64 {
                 let problem =
                     format!("{kind} of extents {dimensions:?} has too many elements for {tensor} on one node");
                 return Err(Error::Usage(format!(
@@ -299,7 +298,7 @@ fn operand<T: Element>(
 }
 
 /// More elements of a dense tensor than this are not made on one node.
-const MOST_ELEMENTS: i64 = 1 << 28;
+pub(crate) const MOST_ELEMENTS: i64 = 1 << 28;
 
 /// How far a sum of many products may be from another order of summing it, in units of its size.
 fn tolerance(element: ElementType) -> f64 {

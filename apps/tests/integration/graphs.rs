@@ -60,6 +60,7 @@ fn what_is_no_graph_is_refused() {
         (&["pagerank", "--damping", "1.5"], 2, "it must be a number between 0 and 1"),
         (&["pagerank", "--matrix", &graph, "--iterations", "1"], 1, "ranks still change"),
         (&["triangles", "--generate", "ring"], 2, "no generator"),
+        (&["bfs", "--generate", "rmat:40"], 2, "has too many edges for one node"),
     ] {
         let (found, out, error) = run(arguments);
         assert_eq!(found, Some(code), "{arguments:?}\n{out}{error}");

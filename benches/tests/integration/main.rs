@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
 mod rivals;
+mod sparse;
 mod tensors;

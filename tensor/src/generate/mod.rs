@@ -89,6 +89,19 @@ impl Generator {
         Some(vec![extent; 2])
     }
 
+    /// About how many entries a tensor of extents `dimensions` has at most.
+    pub fn most_entries(&self, dimensions: &[i64]) -> f64 {
+        let rows = dimensions.first().map_or(1.0, |&rows| rows as f64);
+        match self {
+            Self::Uniform { density } => density * dimensions.iter().map(|&extent| extent as f64).product::<f64>(),
+            Self::Zipf { entries } | Self::Hypersparse { entries } => *entries as f64,
+            Self::Band { width } => rows * *width as f64,
+            Self::Poisson { dimensions, .. } => rows * f64::from(2 * dimensions + 1),
+            Self::Rmat { scale, edges } => *edges as f64 * 2_f64.powi(*scale as i32),
+            Self::Arrow => 3.0 * rows,
+        }
+    }
+
     /// The entries of a tensor of extents `dimensions` whose first coordinate is in `rows`, each once, in ascending order. Values are whole numbers from 1 to 9, where the kind says nothing
     /// else.
     ///
