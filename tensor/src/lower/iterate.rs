@@ -374,7 +374,7 @@ impl<'a> Lowering<'a> {
         let parallel = first && self.is_parallel(driven.outer, driven.body);
         let kind = if parallel { kind(driven.outer) } else { LoopKind::Serial };
         let segment = (&position, merged.cursor.value(), merged.end.value());
-        self.loop_over(driven.outer, kind, segment, |lowering| {
+        self.loop_over((driven.outer, driven.body), (kind, None), segment, |lowering| {
             let step = lowering.with_place(merged.visit, there, |lowering| {
                 lowering.iteration(driven.outer, driven.body, at.value(), parallel)
             });

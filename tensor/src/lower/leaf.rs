@@ -232,30 +232,37 @@ impl<'a> Lowering<'a> {
         let variable = Variable::index(self.names.fresh(outer.variable.name()));
         let parallel = self.is_parallel(outer, body);
         let kind = if parallel { kind(outer) } else { LoopKind::Serial };
-        self.loop_over(outer, kind, (&variable, low, high), |lowering| {
+        // The index is the variable's value: a row of operands whose outermost level it is.
+        let weights = self.weights(outer);
+        self.loop_over((outer, body), (kind, weights), (&variable, low, high), |lowering| {
             lowering.iteration(outer, body, variable.value(), parallel)
         })
     }
 
-    /// A loop with what `inside` gives. One of threads is run in parts if something has to be made for each thread.
+    /// A loop with what `inside` gives. One of threads is run in parts if something has to be made for each thread, or if indices have weights: where segments of rows begin.
     pub(super) fn loop_over(
         &mut self,
-        outer: &Loop,
-        kind: LoopKind,
+        (outer, body): (&Loop, &Node),
+        (kind, weights): (LoopKind, Option<Buffer>),
         (variable, low, high): (&Variable, Expression, Expression),
         inside: impl FnOnce(&mut Self) -> Step,
     ) -> Step {
         let outside =
             (kind == LoopKind::Threads).then(|| (std::mem::take(&mut self.made_before), self.storage.clone()));
-        let body = inside(self);
+        if outside.is_some() {
+            // Each thread makes its own, whatever was made for all where the same loop was serial.
+            body.workspaces().into_iter().for_each(|workspace| {
+                self.storage.remove(workspace.name());
+            });
+        }
+        let step = inside(self);
         let iterations = |low, high, kind| {
-            Step::for_each(variable, low, high, body.clone()).with_kind(kind).with_unroll(outer.unroll)
+            Step::for_each(variable, low, high, step.clone()).with_kind(kind).with_unroll(outer.unroll)
         };
         let Some((made_outside, storage)) = outside else { return iterations(low, high, kind) };
         // Workspaces that were made inside are not there outside.
         self.storage = storage;
         let mut made = std::mem::replace(&mut self.made_before, made_outside);
-        let weights = self.weights(outer);
         if made.is_empty() && weights.is_none() {
             return iterations(low, high, kind);
         }

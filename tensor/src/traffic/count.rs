@@ -180,7 +180,7 @@ impl Count<'_> {
 
 /// Which processors have something beside what is placed on them.
 enum State {
-    /// Copies of what nobody changes: what each processor needed in the last step.
+    /// Copies of tensors that are only read: what each processor needed in the last step.
     Copies(Parts),
     /// The newest elements, disjoint, each with the processor that wrote it.
     Written {
@@ -204,7 +204,7 @@ impl State {
         }
     }
 
-    /// Brings parts of what nobody changes to processors, beside what they have.
+    /// Brings parts of a tensor that is only read to processors, beside what they have.
     fn bring(&mut self, count: &mut Count<'_>, parts: &Parts) {
         let Self::Copies(copies) = self else { return };
         count.fetch_all(parts, copies);

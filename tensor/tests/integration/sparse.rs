@@ -289,3 +289,20 @@ fn sums_of_eight_matrices_are_merged_in_one_loop() {
         assert_eq!(dense(&sum), evaluate(&assignment, &arrays).unwrap());
     }
 }
+
+#[test]
+fn positions_of_one_operand_are_not_taken_for_rows_of_another() {
+    let csr =
+        |name: &str, rows: i64| TensorVariable::new(name, ElementType::I64, [rows, 3]).stored("csr".parse().unwrap());
+    let tensors = [csr("A", 40), csr("B", 3), TensorVariable::new("s", ElementType::I64, [])];
+    let assignment = parse("s = A(k,i) * B(i,j)", &tensors).unwrap();
+    let schedule = "parallelize(i, threads, reduced)".parse().unwrap();
+    let computation = Computation::new(&assignment).unwrap().scheduled(&schedule).unwrap();
+    // Every element is there: positions of A go far beyond the rows of B.
+    let ones = |tensor: &TensorVariable| {
+        stored::<i64>(&DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(1)), tensor)
+    };
+    let (a, b) = (ones(&tensors[0]), ones(&tensors[1]));
+    let sum = computation.run_by(&[("A", &a), ("B", &b)], &Kernels::new(None, None), &Serial).unwrap();
+    assert_eq!(sum.values(), [40 * 3 * 3]);
+}
