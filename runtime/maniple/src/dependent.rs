@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use maniple_realm::locks::Mutex;
-use maniple_region::{Field, FieldMask, FieldValue, Privilege, Ptr, Requirement, Target};
+use maniple_region::{Field, FieldMask, FieldValue, Privilege, Projection, Ptr, Requirement, Target};
 use maniple_space::partition::{self, FieldRead};
 use maniple_space::{AnySpace, IndexSpace, Point, Rect};
 use rustc_hash::FxHashMap;
@@ -60,11 +60,35 @@ impl Context {
         sources: &Partition<F, S>,
         field: Field<F, Ptr<G, T>>,
     ) -> impl Future<Output = Result<Partition<G, T>>> {
+        self.image_by(targets, sources, field, Ptr::point)
+    }
+
+    /// Partitions a region by the numbers of its rows: for each piece of `sources`, the rows that its values are the numbers of. Numbers of no row are ignored.
+    ///
+    /// # Errors
+    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    pub fn image_of_numbers<F, G, V: FieldValue + Into<i64>, const S: usize>(
+        &self,
+        targets: &Region<G, 1>,
+        sources: &Partition<F, S>,
+        field: Field<F, V>,
+    ) -> impl Future<Output = Result<Partition<G, 1>>> {
+        self.image_by(targets, sources, field, |number: V| Point([number.into()]))
+    }
+
+    /// As [`image`](Self::image), by what a function says that values point to.
+    fn image_by<F, G, V: FieldValue, const S: usize, const T: usize>(
+        &self,
+        targets: &Region<G, T>,
+        sources: &Partition<F, S>,
+        field: Field<F, V>,
+        point: fn(V) -> Point<T>,
+    ) -> impl Future<Output = Result<Partition<G, T>>> {
         let pending = self.begin_partition();
         let looking = self.look_at_pieces(sources, field, |pieces| {
             let space = targets.space().clone();
-            move |values: &Column<'_, Ptr<G, T>, S>, part: &IndexSpace<S>| {
-                let points = Mapped { inner: values, map: Ptr::point };
+            move |values: &Column<'_, V, S>, part: &IndexSpace<S>| {
+                let points = Mapped { inner: values, map: point };
                 Ok(partition::image(&within(&pieces, part), &points, &space))
             }
         });
@@ -94,6 +118,42 @@ impl Context {
         async move {
             let found = looking?.wait().await?;
             self.found(pending, targets, sources.colors(), found).await
+        }
+    }
+
+    /// Partitions a region by offsets into it, as sparse matrices have them: point `p` of the sources holds where what belongs to it begins, and point `p + 1` where it ends. For each
+    /// piece of `sources`, the points between what the first and the last point of each of its intervals hold: a piece has the point that ends it too.
+    ///
+    /// Offsets must not fall. A task for each piece looks at the ends of its intervals alone.
+    ///
+    /// # Errors
+    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    pub fn image_of_offsets<F, G, V: FieldValue + Into<i64>>(
+        &self,
+        targets: &Region<G, 1>,
+        sources: &Partition<F, 1>,
+        field: Field<F, V>,
+    ) -> impl Future<Output = Result<Partition<G, 1>>> {
+        let (pending, colors, column) = (self.begin_partition(), sources.colors(), field.id());
+        let space = targets.space().clone();
+        let found =
+            Arc::new(Mutex::new(vec![AnySpace::from(IndexSpace::<1>::from_rects([])); colors.volume() as usize]));
+        let finds = Arc::clone(&found);
+        let body = move |call: &LeafCall<'_>| -> Result<Value> {
+            let offsets = call.read::<V, 1>(0, column)?;
+            let between = |rect: &Rect<1>| Rect::from(offsets[rect.lo].into()..offsets[rect.hi].into());
+            let points = IndexSpace::from_rects(offsets.space().rects().iter().map(between)).intersection(&space);
+            finds.lock()[colors.rect().linear(call.point()) as usize] = points.into();
+            Ok(Value::new(()))
+        };
+        let task = TaskDefinition::new("partition").leaf(TaskOptions::default(), body).dealt_in_blocks();
+        let own = Target::Partition(sources.logical().clone(), Projection::Identity);
+        let reads = Requirement::new(own, FieldMask::of(column), Privilege::Read);
+        let launcher = TaskLauncher::new(&Arc::new(task)).requirement(reads).typed::<()>();
+        let launched = Launched::OnNodes(self.index_launch(colors, launcher));
+        async move {
+            let pieces = Looking { launched, found }.wait().await?;
+            self.found(pending, targets, colors, pieces).await
         }
     }
 

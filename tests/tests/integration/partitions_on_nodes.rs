@@ -103,3 +103,50 @@ fn what_is_still_to_be_contributed_is_there_before_anybody_looks() {
     });
     results.into_iter().for_each(|result| result.unwrap());
 }
+
+#[derive(Fields)]
+struct Row {
+    first: i64,
+    narrow: i32,
+}
+
+/// Row `r` has `r % 4` entries: where they begin, of each row and of one more.
+fn offset(row: i64) -> i64 {
+    (0..row).map(|row| row % 4).sum()
+}
+
+#[task(leaf)]
+fn make_offsets(#[discards(first, narrow)] rows: Piece<Row>) {
+    for row in rows.points() {
+        rows.first[row] = offset(row[0]);
+        rows.narrow[row] = offset(row[0]) as i32;
+    }
+}
+
+#[test]
+fn what_belongs_to_rows_lies_between_their_offsets() {
+    let count = 101;
+    for nodes in [1, 2, 3] {
+        let results = on_nodes(Nodes::new(nodes), async |cx, _| -> Result<()> {
+            let rows = cx.region::<Row>(count as usize + 1)?;
+            let entries = cx.region::<Cell>(offset(count) as usize)?;
+            let made = rows.blocks([30])?;
+            cx.index_launch(made.colors(), make_offsets(&made));
+            // Each has the row that ends its last one. The third is in two parts, and the last has nothing.
+            let parts: [&[(i64, i64)]; 4] = [&[(0, 20)], &[(20, 57)], &[(57, 60), (80, 101)], &[]];
+            let piece = |parts: &[(i64, i64)]| {
+                IndexSpace::from_rects(parts.iter().map(|&(first, end)| Rect::from(first..end + 1)))
+            };
+            let pieces = rows.partition_into(cx.colors(4), parts.map(piece).into())?;
+            let wide = cx.image_of_offsets(&entries, &pieces, Row::first).await?;
+            let narrow = cx.image_of_offsets(&entries, &pieces, Row::narrow).await?;
+            for (color, parts) in (0..).zip(parts) {
+                let expected: Vec<i64> = parts.iter().flat_map(|&(first, end)| offset(first)..offset(end)).collect();
+                assert_eq!(points(&wide, color), expected, "on {nodes} nodes");
+                assert_eq!(points(&narrow, color), expected, "on {nodes} nodes");
+            }
+            Ok(())
+        });
+        results.into_iter().for_each(|result| result.unwrap());
+    }
+}
