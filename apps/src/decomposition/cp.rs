@@ -77,7 +77,8 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
         generated([point[0], point[1], point[2]].map(|index| index as usize))
     })?;
     let square = algebra.tensor("n", &[])?;
-    let square = algebra.matrix(&algebra.statement("n = X(i,j,k) * X(i,j,k)", &[&square, &x])?, &square).await?[0];
+    let square =
+        algebra.matrix(&algebra.statement("n = X(i,j,k) * X(i,j,k)", &[&square, &x]).await?, &square).await?[0];
 
     let mut modes = modes(algebra, &x, size, rank).await?;
     let progress = Progress::iterations(&options.common.runtime);
@@ -125,19 +126,19 @@ async fn modes(algebra: &Algebra<'_>, x: &Tensor, size: [i64; 3], rank: usize) -
         other[mode] = "p";
         let index = INDICES[mode];
         let text = format!("G({index},p) = X(i,j,k) * X({})", other.join(","));
-        let gram = algebra.matrix(&algebra.statement(&text, &[&gram, x])?, &gram).await?;
+        let gram = algebra.matrix(&algebra.statement(&text, &[&gram, x]).await?, &gram).await?;
         let start = Algebra::leading(gram, rank);
         algebra.set(&factor, &start)?;
         tensors.push((factor, product, start.tr_mul(&start)));
     }
-    let updates: Vec<Computation> = (0..3)
-        .map(|mode| {
-            let others: Vec<usize> = (0..3).filter(|other| *other != mode).collect();
-            let factors = others.iter().map(|&other| format!(" * {}({},l)", FACTORS[other], INDICES[other]));
-            let text = format!("M({},l) = X(i,j,k){}", INDICES[mode], factors.collect::<String>());
-            algebra.statement(&text, &[&tensors[mode].1, x, &tensors[others[0]].0, &tensors[others[1]].0])
-        })
-        .collect::<Result<_, _>>()?;
+    let mut updates: Vec<Computation> = Vec::new();
+    for mode in 0..3 {
+        let others: Vec<usize> = (0..3).filter(|other| *other != mode).collect();
+        let factors = others.iter().map(|&other| format!(" * {}({},l)", FACTORS[other], INDICES[other]));
+        let text = format!("M({},l) = X(i,j,k){}", INDICES[mode], factors.collect::<String>());
+        let tensors = [&tensors[mode].1, x, &tensors[others[0]].0, &tensors[others[1]].0];
+        updates.push(algebra.statement(&text, &tensors).await?);
+    }
     let modes = tensors.into_iter().zip(updates);
     Ok(modes.map(|((factor, product, gram), update)| Mode { factor, gram, product, update }).collect())
 }

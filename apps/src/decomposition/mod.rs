@@ -154,11 +154,11 @@ impl Algebra<'_> {
     }
 
     /// A statement on these tensors, scheduled and compiled.
-    fn statement(&self, text: &str, tensors: &[&Tensor]) -> Result<Computation, DistributedError> {
+    async fn statement(&self, text: &str, tensors: &[&Tensor]) -> Result<Computation, DistributedError> {
         let variables: Vec<TensorVariable> = tensors.iter().map(|tensor| tensor.variable().clone()).collect();
         let assignment = parse(text, &variables).map_err(Error::from_task)?;
         let choice = choose(&assignment, self.processors, &Rates::default());
-        Computation::new(self.cx, &Arc::new(choice.best().plan.clone()), tensors)
+        Computation::new(self.cx, &Arc::new(choice.best().plan.clone()), tensors).await
     }
 
     /// Runs a statement and gives its result.

@@ -82,18 +82,21 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
     let x = algebra.tensor("X", &size)?;
     make(algebra, &x, size, [p, q, r], seed).await?;
     let square = algebra.tensor("n", &[])?;
-    let square = algebra.matrix(&algebra.statement("n = X(i,j,k) * X(i,j,k)", &[&square, &x])?, &square).await?[0];
+    let square =
+        algebra.matrix(&algebra.statement("n = X(i,j,k) * X(i,j,k)", &[&square, &x]).await?, &square).await?[0];
 
     let bases: Vec<Tensor> =
         (0..3).map(|mode| algebra.tensor(FACTORS[mode], &[size[mode], ranks[mode]])).collect::<Result<_, _>>()?;
     for (mode, basis) in bases.iter().enumerate() {
         let gram = algebra.tensor("G", &[size[mode], size[mode]])?;
-        let statement = algebra.statement(&with_itself("X", INDICES, mode), &[&gram, &x])?;
+        let statement = algebra.statement(&with_itself("X", INDICES, mode), &[&gram, &x]).await?;
         let gram = algebra.matrix(&statement, &gram).await?;
         algebra.set(basis, &Algebra::leading(gram, ranks[mode] as usize))?;
     }
-    let modes: Vec<Mode> =
-        (0..3).map(|mode| step(algebra, &x, &bases, (size, ranks), mode)).collect::<Result<_, _>>()?;
+    let mut modes = Vec::new();
+    for mode in 0..3 {
+        modes.push(step(algebra, &x, &bases, (size, ranks), mode).await?);
+    }
 
     let progress = Progress::iterations(&options.common.runtime);
     let (started, mut error, mut iterations) = (Instant::now(), 1.0_f64, 0);
@@ -184,7 +187,7 @@ async fn make(
         ("X(i,j,k) = U(i,j,r) * C(k,r)", [x, &u, &parts[2]]),
     ];
     for (text, tensors) in products {
-        algebra.statement(text, &tensors)?.launch(algebra.cx)?.await?;
+        algebra.statement(text, &tensors).await?.launch(algebra.cx)?.await?;
     }
     Ok(())
 }
@@ -199,7 +202,7 @@ fn with_itself(tensor: &str, indices: [&str; 3], mode: usize) -> String {
 /// The index variables of the core.
 const CORE: [&str; 3] = ["p", "q", "r"];
 
-fn step(
+async fn step(
     algebra: &Algebra<'_>,
     x: &Tensor,
     bases: &[Tensor],
@@ -215,12 +218,12 @@ fn step(
         let (from, to) = (from.join(","), to.join(","));
         format!("{result}({to}) = {of}({from}) * {}({},{})", FACTORS[with], INDICES[with], CORE[with])
     };
-    let first = algebra.statement(&product("T", "X", INDICES, indices, early), &[&partly, x, &bases[early]])?;
+    let first = algebra.statement(&product("T", "X", INDICES, indices, early), &[&partly, x, &bases[early]]).await?;
     let before = indices;
     (extents[late], indices[late]) = (ranks[late], CORE[late]);
     let small = algebra.tensor("U", &extents)?;
-    let second = algebra.statement(&product("U", "T", before, indices, late), &[&small, &partly, &bases[late]])?;
+    let second = algebra.statement(&product("U", "T", before, indices, late), &[&small, &partly, &bases[late]]).await?;
     let gram = algebra.tensor("G", &[size[mode], size[mode]])?;
-    let third = algebra.statement(&with_itself("U", indices, mode), &[&gram, &small])?;
+    let third = algebra.statement(&with_itself("U", indices, mode), &[&gram, &small]).await?;
     Ok(Mode { factor: bases[mode].clone(), rank: ranks[mode] as usize, steps: [first, second, third], small, gram })
 }

@@ -1,7 +1,7 @@
 //! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
-//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors; [`info`], [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
+//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors, and `tasks`: as tasks; [`info`], [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
 
 pub mod check;
 pub mod choose;
@@ -14,6 +14,7 @@ pub mod problem;
 pub mod random;
 pub mod report;
 pub mod sparse;
+mod tasks;
 pub mod values;
 
 use std::collections::BTreeMap;
@@ -168,7 +169,7 @@ impl Task<'_> {
             variables.iter().map(|variable| self.operand(cx, variable)).collect::<Result<_, _>>()?;
         let tensors: Vec<&Tensor> = operands.iter().map(|operand| &operand.tensor).collect();
         let plans: Vec<Arc<Plan>> = self.choices.0.iter().map(|choice| Arc::clone(&choice.plan)).collect();
-        let computation = Computation::in_order(cx, &plans, &tensors)?;
+        let computation = Computation::in_order(cx, &plans, &tensors).await?;
         let progress = Progress::steps(self.options.repeat + 1, &self.options.runtime);
         let (mut times, mut moved) = (Vec::new(), 0);
         for repeat in 0..=self.options.repeat {

@@ -1,4 +1,4 @@
-//! Statements on sparse tensors: on one node, each by a kernel of its own.
+//! Statements on sparse tensors: each by a kernel of its own on one node, or, if a loop is distributed, as tasks on all.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +20,7 @@ use super::Answer;
 use super::files::{Contents, SparseFile, Stored};
 use super::options::Options;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
+use super::tasks::Tasks;
 use super::values::Values;
 use crate::error::{Error, Result};
 use crate::input::InputError;
@@ -95,6 +96,20 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         }
     });
     let computations = computations.collect::<Result<Vec<_>>>()?;
+    if let Some((name, format)) = computations.iter().flat_map(Computation::conversions).next()
+        && tasks(&computations)?.is_some()
+    {
+        return Err(Error::Usage(format!(
+            "{name} is used as {format}, and is not converted where loops are distributed: give --format {name}={format}"
+        )));
+    }
+    let tasks = tasks(&computations)?;
+    if tasks.is_none() && place().nodes > 1 {
+        return Err(Error::Usage(format!(
+            "this job has {} nodes, and one alone would compute: distribute a loop, as in --schedule 'distribute({{i}}, {{io}}, {{ii}}, {{4}})'",
+            place().nodes
+        )));
+    }
     if options.explain {
         let explained = computations.iter().zip(program.statements()).map(|(computation, statement)| {
             let conversions = computation.conversions().into_iter();
@@ -103,7 +118,9 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
             let loops = computation.statement();
             Ok(format!("{statement}\n{conversions}{loops}\n{}\n", computation.loops()))
         });
-        return Ok(Answer::Explanation(explained.collect::<Result<String>>()?));
+        let explained = explained.collect::<Result<String>>()?;
+        let graph = tasks.map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
+        return Ok(Answer::Explanation(explained + &graph));
     }
     let mut tensors = BTreeMap::new();
     for tensor in program.inputs() {
@@ -112,7 +129,11 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let inputs = tensors.clone();
     let team = Scoped { threads: options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count() };
     let mut times = Vec::new();
-    for _ in 0..=options.repeat {
+    if let Some(tasks) = &tasks {
+        (tensors, times) = tasks.run(options, &inputs).map(|outcome| (outcome.tensors, outcome.times))?;
+    }
+    let repeats = if tasks.is_some() { 0..0 } else { 0..options.repeat + 1 };
+    for _ in repeats {
         tensors.clone_from(&inputs);
         let started = Instant::now();
         for (computation, statement) in computations.iter().zip(program.statements()) {
@@ -124,7 +145,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         times.push(started.elapsed());
     }
     let checked = if options.verify { Some(verified(&program, &inputs, &tensors)?) } else { None };
-    for (name, file) in &options.output {
+    for (name, file) in options.output.iter().filter(|_| place().rank.0 == 0) {
         let results = program.results();
         let of_name = |result: &&TensorVariable| name.as_deref().is_none_or(|name| name == result.name());
         let found = results.iter().rev().find(of_name).and_then(|result| tensors.get(result.name()));
@@ -156,7 +177,7 @@ fn usage(error: SparseError) -> Error {
     Error::Usage(error.to_string())
 }
 
-/// Sparse statements run on one node, and know no grids yet.
+/// Sparse statements know no grids yet but those of schedules.
 fn refuse_others(options: &Options) -> Result<()> {
     let others = [
         ("--algorithm", options.algorithm.is_some()),
@@ -174,10 +195,12 @@ fn refuse_others(options: &Options) -> Result<()> {
         let problem = format!("--type {name}={element}: statements with sparse tensors compute with one type");
         return Err(Error::Usage(format!("{problem}: give --type {element} for all")));
     }
-    match place().nodes {
-        1 => Ok(()),
-        nodes => Err(Error::Usage(format!("sparse tensors are computed on one node so far, and this job has {nodes}"))),
-    }
+    Ok(())
+}
+
+/// What runs as tasks, if a loop is distributed.
+fn tasks(computations: &[Computation<'_>]) -> Result<Option<Tasks>> {
+    Tasks::new(computations.iter().map(Computation::statement))
 }
 
 /// The program, with the extents and formats of its tensors.

@@ -38,7 +38,7 @@ pub fn serve(runtime: &Runtime, work: &Work) -> Result<()> {
             tensors.push(tensor);
         }
         let tensors: Vec<&Tensor> = tensors.iter().collect();
-        let computation = Computation::new(cx, &plan, &tensors).map_err(maniple::Error::from_task)?;
+        let computation = Computation::new(cx, &plan, &tensors).await.map_err(maniple::Error::from_task)?;
         let turn =
             Arc::new(TaskDefinition::new("turn").codec(Codec::of::<bool>()).leaf(TaskOptions::default(), |call| {
                 let said: &Option<(f64, u64)> = call.arguments()?;

@@ -154,6 +154,17 @@ impl Statement {
             || self.tensors().into_iter().chain(self.body.workspaces()).any(|tensor| tensor.name() == name)
     }
 
+    /// What is inside of the loops over `fixed`, the outermost ones.
+    pub(crate) fn inside(&self, fixed: &[IndexVariable]) -> &Node {
+        let mut node = &self.body;
+        while let Node::Forall(outer, body) = node
+            && fixed.contains(&outer.variable)
+        {
+            node = body;
+        }
+        node
+    }
+
     /// The loops from the outermost inwards, as long as each has nothing but the next inside.
     pub fn spine(&self) -> Vec<&Loop> {
         let mut loops = Vec::new();

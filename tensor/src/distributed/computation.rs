@@ -6,18 +6,20 @@ use std::sync::Arc;
 
 use maniple::space::{AnyRect, Rect};
 use maniple::task::TaskDefinition;
-use maniple::{Context, LogicalPartition, TaskLauncher};
+use maniple::{Context, FieldMask, LogicalPartition, TaskLauncher};
 
 use super::error::DistributedError;
-use super::fetch::{Fetching, partition};
+use super::fetch::{Fetching, Given, below, named, partition};
 use super::launched::Launched;
-use super::leaf::definition;
+use super::leaf::{Kernel, Parameter, Viewed, definition};
+use super::levels::Component;
 use super::place::PLACE;
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::kernel::Kernels;
+use crate::lower::Slot;
 use crate::notation::TensorVariable;
-use crate::plan::{Graph, Launching, Operation, Partition, Plan};
+use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, Space};
 
 /// Plans, one after the other, with the tensors that they run on: all that can be found out once and used for each run. Runs of one computation repeat the same launches, which the runtime
 /// notices: from the third on they cost a fraction.
@@ -36,14 +38,15 @@ enum Prepared {
 }
 
 impl Computation {
-    /// Prepares to run a plan on tensors, and compiles its kernel. The result is collected where it [is placed](Tensor::place) now.
+    /// Prepares to run a plan on tensors, and compiles its kernel. The result is collected where it [is placed](Tensor::place) now. Of tensors in levels, it waits for which positions
+    /// pieces have.
     ///
     /// # Errors
     ///
     /// [`DistributedError::Missing`] if a tensor of the plan is not among `tensors`, [`DistributedError::Shape`] if it has other extents, and what keeps the kernel from being
     /// made.
-    pub fn new(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Self, DistributedError> {
-        Self::in_order(cx, std::slice::from_ref(plan), tensors)
+    pub async fn new(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Self, DistributedError> {
+        Self::in_order(cx, std::slice::from_ref(plan), tensors).await
     }
 
     /// Prepares to run the plans of a program, one after the other. Where they use different tensors they run at the same time.
@@ -51,12 +54,28 @@ impl Computation {
     /// # Errors
     ///
     /// As of [`new`](Self::new).
-    pub fn in_order(cx: &Context, plans: &[Arc<Plan>], tensors: &[&Tensor]) -> Result<Self, DistributedError> {
-        let graph = Graph::new(plans);
+    pub async fn in_order(cx: &Context, plans: &[Arc<Plan>], tensors: &[&Tensor]) -> Result<Self, DistributedError> {
+        let graph = if cx.nodes() > 1 { Graph::gathering(plans) } else { Graph::new(plans) };
         let tensors = graph.tensors.iter().map(|variable| find(tensors, variable).cloned());
         let tensors = tensors.collect::<Result<Vec<Tensor>, _>>()?;
-        let (partitions, launches) = (HashMap::new(), HashMap::new());
-        let mut preparation = Preparation { cx, graph: &graph, tensors, partitions, launches, operations: Vec::new() };
+        let mut partitions: Vec<LogicalPartition> = Vec::with_capacity(graph.partitions.len());
+        for Partition { tensor, space, pieces } in &graph.partitions {
+            let tensor = &tensors[*tensor];
+            partitions.push(match (pieces, space) {
+                // Partitions come before those that follow from them.
+                (Pieces::Below(offsets), Space::Positions(level) | Space::Offsets(level)) => {
+                    below(cx, (tensor, *level), &partitions[*offsets]).await?
+                }
+                (Pieces::Below(offsets), Space::Elements) => partitions[*offsets].clone(),
+                (Pieces::Named(positions), _) => {
+                    let Partition { tensor: of, space, .. } = &graph.partitions[*positions];
+                    named(cx, tensor, (&tensors[*of], *space), &partitions[*positions]).await?
+                }
+                (Pieces::Bounds(colors), space) => partition(cx, (tensor, *space), colors)?,
+            });
+        }
+        let (launches, operations) = (HashMap::new(), Vec::new());
+        let mut preparation = Preparation { cx, tensors, partitions, launches, operations };
         graph.run(&mut |operation, step| preparation.add(operation, step))?;
         Ok(Self { operations: preparation.operations })
     }
@@ -81,10 +100,9 @@ impl Computation {
 /// A graph that is being prepared.
 struct Preparation<'a> {
     cx: &'a Context,
-    graph: &'a Graph,
     tensors: Vec<Tensor>,
-    /// By their positions, as far as they are made.
-    partitions: HashMap<usize, LogicalPartition>,
+    /// By their positions.
+    partitions: Vec<LogicalPartition>,
     /// By their numbers.
     launches: HashMap<usize, Launch>,
     operations: Vec<Prepared>,
@@ -101,11 +119,7 @@ struct Launch {
 impl Preparation<'_> {
     fn add(&mut self, operation: &Operation, step: i64) -> Result<(), DistributedError> {
         match operation {
-            Operation::Loop { .. } => {}
-            Operation::Partition(number) => {
-                let Partition { tensor, colors } = &self.graph.partitions[*number];
-                self.partitions.insert(*number, partition(self.cx, &self.tensors[*tensor], colors)?);
-            }
+            Operation::Loop { .. } | Operation::Partition(_) => {}
             Operation::Fill { tensor, value } => {
                 let tensor = &self.tensors[*tensor];
                 self.operations.push(match tensor.fill_at_home(*value) {
@@ -137,21 +151,60 @@ impl Preparation<'_> {
     }
 
     fn launch(&self, launching: &Launching) -> Result<Launch, DistributedError> {
-        let (plan, mut fetches, mut stored) = (&launching.plan, Vec::new(), Vec::new());
+        let (plan, mut fetches) = (&launching.plan, Vec::new());
         for fetch in &launching.fetches {
-            let tensor = &self.tensors[self.graph.partitions[fetch.partition].tensor];
-            // Partitions come before what uses them.
-            fetches.push(Fetching::new(launching, fetch, (tensor, &self.partitions[&fetch.partition])));
-            stored.push((tensor.field(), tensor.modes().clone()));
+            let tensor = &self.tensors[fetch.tensor];
+            let given = match fetch.partition {
+                Some(partition) => Given::Piece(self.partitions[partition].clone()),
+                None => Given::All(tensor.part(fetch.space).clone()),
+            };
+            let slots = plan.leaf().slots.iter();
+            let slots = slots.filter(|slot| Space::of(slot, tensor.variable()) == Some(fetch.space));
+            let fields = slots.map(|slot| FieldMask::of(tensor.component(slot).field));
+            let fields = fields.reduce(|all: FieldMask, field| all.union(&field)).unwrap_or_default();
+            fetches.push(Fetching::new(launching, fetch, (tensor.variable().element(), fields), given));
         }
         let task = match launching.runs_leaf {
             false => Arc::clone(&PLACE),
-            true => {
-                let executable = Kernels::shared().get(&plan.leaf().kernel)?;
-                Arc::new(definition(self.cx.nodes(), plan, &launching.order, executable, stored))
-            }
+            true => Arc::new(definition(self.cx.nodes(), plan, &launching.order, self.leaf(launching)?)),
         };
         Ok(Launch { task, fetches, launchers: HashMap::new() })
+    }
+
+    /// The kernel of a launch, and what it is called with.
+    fn leaf(&self, launching: &Launching) -> Result<Kernel, DistributedError> {
+        let (plan, leaf) = (&launching.plan, launching.plan.leaf());
+        let tensor = |name: &str| self.tensors.iter().find(|tensor| tensor.variable().name() == name);
+        let levels = |name: &str| tensor(name).and_then(Tensor::levels);
+        let is_narrow = |name: &str| levels(name).is_none_or(|levels| levels.is_narrow);
+        let (kernel, slots) = match leaf.tensors.iter().all(|tensor| is_narrow(tensor.name())) {
+            true => (leaf.kernel.clone(), leaf.slots.clone()),
+            false => {
+                let made = plan.kernel(&is_narrow);
+                (made.kernel, made.slots)
+            }
+        };
+        let given = |slot: &Slot| {
+            let find = |(requirement, fetch): (usize, &Fetch)| {
+                let tensor = &self.tensors[fetch.tensor];
+                (Space::of(slot, tensor.variable())? == fetch.space).then_some((requirement, tensor))
+            };
+            let (requirement, tensor) = launching.fetches.iter().enumerate().find_map(find)?;
+            let Component { field, element, .. } = tensor.component(slot);
+            Some(Viewed { requirement, field, element, modes: tensor.modes().clone() })
+        };
+        let argument = |slot: &Slot| match slot {
+            Slot::Fixed(variable) => leaf.fixed.iter().position(|fixed| fixed == variable).map(Parameter::Fixed),
+            Slot::Size(variable) => plan.statement.extent(variable).map(Parameter::Number),
+            Slot::Extent(name, level) => tensor(name).map(|tensor| {
+                let variable = tensor.variable();
+                Parameter::Number(variable.dimensions()[variable.format().order()[*level]])
+            }),
+            Slot::Chunks => Some(Parameter::Chunks),
+            _ => given(slot).map(Parameter::View),
+        };
+        let parameters = slots.iter().map(|slot| argument(slot).expect("plans name what they fetch")).collect();
+        Ok(Kernel { executable: Kernels::shared().get(&kernel)?, parameters })
     }
 }
 
@@ -166,8 +219,8 @@ impl fmt::Debug for Computation {
 /// # Errors
 ///
 /// As of [`Computation::new`].
-pub fn compute(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Launched, DistributedError> {
-    Computation::new(cx, plan, tensors)?.launch(cx)
+pub async fn compute(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Launched, DistributedError> {
+    Computation::new(cx, plan, tensors).await?.launch(cx)
 }
 
 fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Tensor, DistributedError> {

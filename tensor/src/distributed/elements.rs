@@ -9,16 +9,10 @@ use maniple::task::{TaskDefinition, TaskOptions, Value};
 use maniple::{Context, Error, Field, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher};
 
 use super::error::DistributedError;
-use super::rows::set_rows;
+use super::rows::{blocks_for, set_rows};
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::rectangle::Rectangle;
-
-/// Bytes that a task should write, so that it is worth its cost.
-const WRITTEN_AT_ONCE: usize = 256 << 10;
-
-/// More tasks than this, for each node, write no faster.
-const MOST_WRITERS: usize = 16;
 
 impl Tensor {
     /// Sets all elements to these, in the order of their coordinates, the last dimension fastest. Each node puts its own part in place, so all of a job's nodes are given
@@ -32,6 +26,7 @@ impl Tensor {
         cx: &Context,
         elements: impl Into<Arc<Vec<T>>>,
     ) -> Result<(), DistributedError> {
+        self.check_dense()?;
         let elements = elements.into();
         let whole = Rectangle::whole(self.variable().dimensions());
         if elements.len() as i64 != whole.volume() {
@@ -44,8 +39,7 @@ impl Tensor {
         let dimensions = self.variable().dimensions().to_vec();
         // How far elements are apart, in the order of coordinates, that lie side by side in the region.
         let step = self.modes().last().map_or(1, |last| dimensions[last + 1..].iter().product::<i64>()) as usize;
-        // By what all nodes know, not by the processors, of which each may have another number.
-        let blocks = (size_of_val(elements.as_slice()) / WRITTEN_AT_ONCE).clamp(cx.nodes(), MOST_WRITERS * cx.nodes());
+        let blocks = blocks_for(cx, size_of_val(elements.as_slice()));
         self.put(cx, &self.slabs(blocks), move |row: &[i64], into: &mut [T]| {
             let first = row.iter().zip(&dimensions).fold(0, |position, (index, extent)| position * extent + index);
             let from = &elements[first as usize..];
@@ -82,7 +76,7 @@ impl Tensor {
         &self,
         cx: &Context,
     ) -> impl Future<Output = Result<Vec<T>, DistributedError>> + Send + use<T, D> {
-        let region = self.check_type(T::TYPE).and_then(|()| self.typed::<D>());
+        let region = self.check_dense().and_then(|()| self.check_type(T::TYPE)).and_then(|()| self.typed::<D>());
         let mapping = region.map(|region| cx.map_read(&region, Field::<(), T>::new(self.field())));
         async move { Ok(mapping?.await?.to_vec()) }
     }
@@ -151,6 +145,7 @@ impl Tensor {
         pieces: &[Rectangle],
         row: impl Fn(&[i64], &mut [T]) + Send + Sync + 'static,
     ) -> Result<(), DistributedError> {
+        self.check_dense()?;
         self.check_type(T::TYPE)?;
         let pieces: BTreeSet<&Rectangle> = pieces.iter().filter(|piece| !piece.is_empty()).collect();
         let pieces: Vec<AnySpace> =

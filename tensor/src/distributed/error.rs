@@ -1,6 +1,6 @@
 //! Why a plan cannot be run on the runtime.
 
-use crate::format::FormatError;
+use crate::format::{Format, FormatError};
 use crate::kernel::KernelError;
 use crate::placement::PlacementError;
 
@@ -32,6 +32,26 @@ pub enum DistributedError {
         tensor: String,
         /// The names of those given.
         given: String,
+    },
+    /// A tensor that has not the levels of regions.
+    #[error(
+        "{tensor} is stored as {format}; regions have tensors in dense and compressed levels of whole dimensions, with coordinates in order: convert it, to csr or csf for example"
+    )]
+    Stored {
+        /// Its name.
+        tensor: String,
+        /// How it is stored.
+        format: Format,
+    },
+    /// A tensor in levels where a dense one is needed.
+    #[error(
+        "{tensor} is stored as {format}: only elements of dense tensors are at their coordinates, to be set, read and placed"
+    )]
+    InLevels {
+        /// Its name.
+        tensor: String,
+        /// How it is stored.
+        format: Format,
     },
     /// A reduction that has no operator.
     #[error("{operator} of complex numbers in several parts: complex numbers have no order")]

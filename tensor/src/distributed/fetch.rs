@@ -3,22 +3,35 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use maniple::space::{AnyPoint, Point};
-use maniple::{Context, Error, FieldMask, LogicalPartition, Privilege as Held, Projection, Requirement, Target};
+use maniple::space::{AnyPoint, AnySpace, Point};
+use maniple::{
+    Context, Error, Field, FieldMask, LogicalPartition, LogicalRegion, Partition as Split, Privilege as Held,
+    Projection, Region, Requirement, Target,
+};
 
 use super::error::DistributedError;
+use super::levels::offsets_of;
 use super::operators::operator;
 use super::tensor::Tensor;
 use crate::bounds::Colors;
 use crate::element::ElementType;
-use crate::plan::{Fetch, Launching, Order, Privilege};
+use crate::lower::Slot;
+use crate::plan::{Fetch, Launching, Order, Privilege, Space};
 
 /// The colors of so many points are looked up in a table; those of more are computed where they are asked for.
 const MOST_IN_TABLE: i64 = 1 << 12;
 
-/// What the points of a launch are given of one tensor, at all steps.
+/// What pieces are of.
+#[derive(Clone)]
+pub(super) enum Given {
+    Piece(LogicalPartition),
+    All(LogicalRegion),
+}
+
+/// What the points of a launch are given of one space of a tensor, at all steps.
 pub(super) struct Fetching {
-    partition: LogicalPartition,
+    /// Of its pieces each point has one; of a region all.
+    pieces: Given,
     fields: FieldMask,
     element: ElementType,
     order: Arc<Order>,
@@ -30,13 +43,16 @@ pub(super) struct Fetching {
 }
 
 impl Fetching {
-    pub(super) fn new(launching: &Launching, fetch: &Fetch, (tensor, partition): (&Tensor, &LogicalPartition)) -> Self {
+    pub(super) fn new(
+        launching: &Launching,
+        fetch: &Fetch,
+        (element, fields): (ElementType, FieldMask),
+        pieces: Given,
+    ) -> Self {
         let (depends, order) = (fetch.colors.loops(), Arc::clone(&launching.order));
         let sequences = order.sequences().map(|(position, _)| position);
         let sequences = sequences.filter(|position| depends.contains(position)).collect();
-        let (fields, element) = (FieldMask::of(tensor.field()), tensor.variable().element());
-        let (partition, fetch) = (partition.clone(), fetch.clone());
-        Self { partition, fields, element, order, fetch, sequences, requirements: HashMap::new() }
+        Self { pieces, fields, element, order, fetch: fetch.clone(), sequences, requirements: HashMap::new() }
     }
 
     /// What a launch asks for at a step, with a number. Steps with the same ask for the same.
@@ -60,8 +76,11 @@ impl Fetching {
             ),
         };
         let (order, fetch) = (Arc::clone(&self.order), self.fetch.clone());
-        let projection = by_color(self.order.points(), move |point| fetch.color(&order, (step, point)));
-        let target = Target::Partition(self.partition.clone(), projection);
+        let projection = || by_color(self.order.points(), move |point| fetch.color(&order, (step, point)));
+        let target = match &self.pieces {
+            Given::Piece(partition) => Target::Partition(partition.clone(), projection()),
+            Given::All(region) => region.clone().into(),
+        };
         let requirement = (self.requirements.len(), Requirement::new(target, self.fields.clone(), held));
         self.requirements.insert(key, requirement.clone());
         Ok(requirement)
@@ -79,10 +98,56 @@ pub(super) fn by_color(points: i64, color: impl Fn(i64) -> i64 + Send + Sync + '
     Projection::Color(Arc::new(move |point: AnyPoint| Point([color(point[0])]).into()))
 }
 
-/// A partition of the tensor into the pieces of all colors.
-pub(super) fn partition(cx: &Context, tensor: &Tensor, colors: &Colors) -> Result<LogicalPartition, DistributedError> {
-    let pieces = (0..colors.count()).map(|color| tensor.space(&colors.parts(color)));
-    let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
-    let partitioning = cx.index_partition(tensor.region().space(), pieces.len(), &pieces)?;
-    Ok(tensor.region().partition(&partitioning).map_err(Error::from)?)
+/// A partition of a space of the tensor into the pieces of all colors.
+pub(super) fn partition(
+    cx: &Context,
+    (tensor, space): (&Tensor, Space),
+    colors: &Colors,
+) -> Result<LogicalPartition, DistributedError> {
+    let stored = (tensor.variable().format(), tensor.variable().dimensions());
+    let piece = |color| match space {
+        Space::Offsets(level) => Ok(offsets_of(&colors.parts(color), stored, level).into()),
+        Space::Elements | Space::Positions(_) => tensor.space(&colors.parts(color)),
+    };
+    let pieces = (0..colors.count()).map(piece).collect::<Result<Vec<AnySpace>, _>>()?;
+    let region = tensor.part(space);
+    let partitioning = cx.index_partition(region.space(), pieces.len(), &pieces)?;
+    Ok(region.partition(&partitioning).map_err(Error::from)?)
+}
+
+/// A partition of the positions of a level into what is below the pieces of its offsets.
+pub(super) async fn below(
+    cx: &Context,
+    (tensor, level): (&Tensor, usize),
+    offsets: &LogicalPartition,
+) -> Result<LogicalPartition, DistributedError> {
+    let sources: Split<(), 1> = Split::try_from_logical(offsets.clone())?;
+    let positions: Region<(), 1> = Region::try_from_logical(tensor.part(Space::Positions(level)).clone())?;
+    let pos = tensor.component(&Slot::Positions(String::new(), level));
+    let found = match pos.element {
+        ElementType::I32 => cx.image_of_offsets(&positions, &sources, Field::<(), i32>::new(pos.field)).await,
+        _ => cx.image_of_offsets(&positions, &sources, Field::<(), i64>::new(pos.field)).await,
+    };
+    Ok(found?.logical().clone())
+}
+
+/// A partition of a vector into the elements that the coordinates of pieces of a level name.
+pub(super) async fn named(
+    cx: &Context,
+    vector: &Tensor,
+    (tensor, space): (&Tensor, Space),
+    positions: &LogicalPartition,
+) -> Result<LogicalPartition, DistributedError> {
+    let sources: Split<(), 1> = Split::try_from_logical(positions.clone())?;
+    let elements: Region<(), 1> = Region::try_from_logical(vector.part(Space::Elements).clone())?;
+    let level = match space {
+        Space::Positions(level) | Space::Offsets(level) => level,
+        Space::Elements => 0,
+    };
+    let crd = tensor.component(&Slot::Coordinates(String::new(), level));
+    let found = match crd.element {
+        ElementType::I32 => cx.image_of_numbers(&elements, &sources, Field::<(), i32>::new(crd.field)).await,
+        _ => cx.image_of_numbers(&elements, &sources, Field::<(), i64>::new(crd.field)).await,
+    };
+    Ok(found?.logical().clone())
 }

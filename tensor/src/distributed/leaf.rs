@@ -1,5 +1,6 @@
 //! The task of a plan.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value, Workers};
@@ -7,6 +8,7 @@ use maniple::{Error, FieldId};
 
 use super::held::Held;
 use super::modes::Modes;
+use crate::element::ElementType;
 use crate::kernel::{Argument, Executable, Team};
 use crate::plan::{Order, Plan};
 
@@ -28,21 +30,42 @@ impl Team for Helpers<'_> {
     }
 }
 
+/// A kernel, and what it is called with.
+pub(super) struct Kernel {
+    pub(super) executable: Arc<Executable>,
+    /// In the order of the kernel's own. Views come first of the result, if all tensors are dense of all in the order of the [leaf's](crate::plan::Leaf::tensors).
+    pub(super) parameters: Vec<Parameter>,
+}
+
+/// What a parameter of a kernel is.
+pub(super) enum Parameter {
+    /// A view of what the task has of a tensor.
+    View(Viewed),
+    /// The value of a loop around the leaf, by its position.
+    Fixed(usize),
+    /// A number that all calls have in common.
+    Number(i64),
+    /// In how many parts loops are cut.
+    Chunks,
+}
+
+/// A field of what a task requires.
+pub(super) struct Viewed {
+    pub(super) requirement: usize,
+    pub(super) field: FieldId,
+    pub(super) element: ElementType,
+    pub(super) modes: Modes,
+}
+
 /// The task that runs the leaf; its argument is the number of the step. The points are dealt to so many nodes.
-pub(super) fn definition(
-    nodes: usize,
-    plan: &Arc<Plan>,
-    order: &Order,
-    executable: Arc<Executable>,
-    stored: Vec<(FieldId, Modes)>,
-) -> TaskDefinition {
+pub(super) fn definition(nodes: usize, plan: &Arc<Plan>, order: &Order, kernel: Kernel) -> TaskDefinition {
     let (plan, order) = (Arc::clone(plan), order.clone());
     let points = (order.points() as usize).div_ceil(nodes);
     TaskDefinition::new(&plan.leaf().kernel.name.clone()).leaf(TaskOptions::default(), move |call| {
         let values = order.values(*call.arguments::<i64>()?, call.point().coords()[0]);
         let workers = call.workers();
         let helpers = Helpers { workers, is_cut: points < workers.count() };
-        run_leaf(call, &plan, &values, (&executable, &stored), &helpers)?;
+        run_leaf(call, &plan, &values, &kernel, &helpers)?;
         Ok(Value::new(()))
     })
 }
@@ -51,28 +74,36 @@ fn run_leaf(
     call: &LeafCall<'_>,
     plan: &Plan,
     values: &[i64],
-    (executable, stored): (&Executable, &[(FieldId, Modes)]),
+    Kernel { executable, parameters }: &Kernel,
     helpers: &Helpers<'_>,
 ) -> maniple::Result<()> {
-    let leaf = plan.leaf();
-    let mut held = Vec::with_capacity(leaf.tensors.len());
-    for (number, (tensor, (field, _))) in leaf.tensors.iter().zip(stored).enumerate() {
-        held.push(Held::new(call, (number, *field), tensor.element())?);
-    }
-    let mut arguments: Vec<Argument<'_>> = Vec::with_capacity(executable.kernel().parameters.len());
-    for (held, (_, modes)) in held.iter_mut().zip(stored) {
-        // SAFETY: the view goes with `arguments`, before the call does. The kernel stays within the parts that the plan has fetched, and writes to its first buffer alone, for
-        // which the task has a privilege.
-        arguments.push(unsafe { held.view(modes) }.into());
-    }
-    if matches!(&arguments[0], Argument::View(result) if result.is_empty()) {
+    let viewed = parameters.iter().filter_map(|parameter| match parameter {
+        Parameter::View(viewed) => Some(viewed),
+        _ => None,
+    });
+    let held = viewed.clone().map(|viewed| Held::new(call, (viewed.requirement, viewed.field), viewed.element));
+    let mut held = held.collect::<maniple::Result<Vec<Held<'_>>>>()?;
+    // SAFETY: the views go with `arguments`, before the call does. The kernel stays within the parts that the plan has fetched, and writes to its first buffer alone, for
+    // which the task has a privilege.
+    let views = held.iter_mut().zip(viewed).map(|(held, viewed)| unsafe { held.view(&viewed.modes) });
+    let mut views: VecDeque<Argument<'_>> = views.map(Argument::from).collect();
+    if matches!(views.front(), Some(Argument::View(result)) if result.is_empty()) {
         // Nothing is computed. An operand without elements is no reason to stop: other terms may have some.
         return Ok(());
     }
+    let mut arguments: Vec<Argument<'_>> = Vec::with_capacity(parameters.len());
+    for parameter in parameters {
+        arguments.push(match parameter {
+            Parameter::View(_) => views.pop_front().expect("there is a view for each of these"),
+            Parameter::Fixed(position) => Argument::from(values[*position]),
+            Parameter::Number(number) => Argument::from(*number),
+            Parameter::Chunks => Argument::from(helpers.size() as i64),
+        });
+    }
     if !plan.multiply(values, &mut arguments, helpers).map_err(Error::from_task)? {
-        arguments.extend(leaf.scalars(values).map(Argument::from));
-        // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; iterations of its
-        // parallel loops are independent, or the schedule would have been refused.
+        // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; of tensors in levels it looks only at
+        // what is below their elements, which the task has whole, as offsets and coordinates have been checked. Iterations of its parallel loops are independent, or the schedule would
+        // have been refused.
         unsafe { executable.call(&mut arguments, helpers) }.map_err(Error::from_task)?;
     }
     held.iter().for_each(Held::put_back);

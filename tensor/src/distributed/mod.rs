@@ -19,6 +19,7 @@ mod held;
 mod home;
 mod launched;
 mod leaf;
+mod levels;
 mod mapper;
 mod modes;
 mod operators;

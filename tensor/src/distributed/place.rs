@@ -30,6 +30,7 @@ impl Tensor {
     ///
     /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine, [`DistributedError::Runtime`].
     pub fn place(&self, cx: &Context, placement: &Placement, machine: &Machine) -> Result<Launched, DistributedError> {
+        self.check_dense()?;
         let placed = Placed::new(placement, &Rectangle::whole(self.variable().dimensions()), machine)?;
         let known = self.home().filter(|home| *home.placed == placed);
         // To take the elements from all others first would have copies that are there made again.

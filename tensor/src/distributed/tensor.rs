@@ -13,15 +13,21 @@ use parking_lot::Mutex;
 
 use super::error::DistributedError;
 use super::home::Home;
+use super::levels::{Component, Levels};
 use super::modes::Modes;
 use super::rows::set_rows;
 use crate::element::{Element, ElementType, Scalar};
-use crate::format::Format;
+use crate::format::{Format, Level};
+use crate::level::Properties;
+use crate::lower::Slot;
 use crate::notation::{DenseArray, TensorVariable};
+use crate::plan::Space;
 use crate::rectangle::Rectangle;
+use crate::storage::SparseTensor;
 use crate::with_element;
 
-/// A tensor in memories of the machine: a region over its coordinates with one field. A scalar has one row.
+/// A tensor in memories of the machine. A dense one is a region over its coordinates with one field; a scalar has one row. One in levels is several regions: over the positions of
+/// its levels, and with the offsets at which what is below a position begins.
 ///
 /// Copies are the same tensor.
 #[derive(Clone, Debug)]
@@ -30,6 +36,8 @@ pub struct Tensor {
     region: LogicalRegion,
     field: FieldId,
     modes: Modes,
+    /// If it is not dense. Then region, field and modes are those of the values.
+    levels: Option<Arc<Levels>>,
     /// Where it was placed last.
     home: Arc<Mutex<Option<Home>>>,
 }
@@ -61,9 +69,80 @@ impl Tensor {
         let field_type = with_element!(element, T => FieldType::of::<T>());
         let field = fields.allocate(variable.name(), field_type).map_err(maniple::Error::from)?;
         let region = cx.logical_region(&rows, &fields)?;
-        let tensor = Self { variable: variable.stored(format.clone()), region, field, modes, home: Arc::default() };
-        tensor.fill(cx, variable.fill())?;
+        let variable = variable.stored(format.clone());
+        let tensor = Self { variable, region, field, modes, levels: None, home: Arc::default() };
+        tensor.fill(cx, tensor.variable.fill())?;
         Ok(tensor)
+    }
+
+    /// The tensor that statements call `variable`, with what `stored` has: each of its levels in regions. Each node puts its own part in place, so all of a job's nodes are given all.
+    ///
+    /// Computations read it. A dense one is better [written](Self::write_elements) to a tensor that has one region.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if `stored` has other extents, elements or fill values, or another format than the variable; [`DistributedError::Stored`] if it is not in dense and
+    /// compressed levels of whole dimensions, with coordinates in order and each there once.
+    pub fn from_sparse<T: Element + FieldValue>(
+        cx: &Context,
+        variable: &TensorVariable,
+        stored: impl Into<Arc<SparseTensor<T>>>,
+    ) -> Result<Self, DistributedError> {
+        let (stored, format) = (stored.into(), variable.format());
+        let fits = T::TYPE == variable.element()
+            && stored.dimensions() == variable.dimensions()
+            && stored.format() == format
+            && stored.fill().to_scalar() == variable.fill();
+        if !fits {
+            let describe = |element, dimensions: &[i64], format, fill: Scalar| {
+                format!(
+                    "{element} elements with extents {dimensions:?} as {format}, and {fill:?} where nothing is stored"
+                )
+            };
+            return Err(DistributedError::Shape {
+                tensor: variable.name().to_owned(),
+                expected: describe(variable.element(), variable.dimensions(), format, variable.fill()),
+                found: describe(T::TYPE, stored.dimensions(), stored.format(), stored.fill().to_scalar()),
+            });
+        }
+        let is_used = |(level, properties): (&Level, &Properties)| match level {
+            Level::Dense => true,
+            Level::Compressed => properties.unique && properties.ordered && !properties.ranges,
+            _ => false,
+        };
+        if !format.is_plain() || !format.levels().iter().zip(format.properties()).all(is_used) {
+            return Err(DistributedError::Stored { tensor: variable.name().to_owned(), format: format.clone() });
+        }
+        let levels = Levels::new(cx, &stored)?;
+        let Component { region, field, .. } = levels.values().clone();
+        let modes = Modes::new(&Format::dense(1), 1)?;
+        let (variable, levels) = (variable.clone(), Some(Arc::new(levels)));
+        Ok(Self { variable, region, field, modes, levels, home: Arc::default() })
+    }
+
+    /// The tensor that statements call `variable`, with its elements in a field of a region that the program has: each at its coordinates. What tasks of the program and computations
+    /// do with the field takes place in the order of the program, as all is.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if the region has not a row for each element, or the field another type; [`DistributedError::Format`] unless the tensor is dense.
+    pub fn in_region<F, T: Element + FieldValue, const D: usize>(
+        variable: &TensorVariable,
+        region: &Region<F, D>,
+        field: Field<F, T>,
+    ) -> Result<Self, DistributedError> {
+        let modes = Modes::new(variable.format(), variable.order())?;
+        let rows = modes.rect(&Rectangle::whole(variable.dimensions())).map(AnySpace::from);
+        let found = region.logical().space().space();
+        if rows.as_ref() != Some(found) || T::TYPE != variable.element() {
+            return Err(DistributedError::Shape {
+                tensor: variable.name().to_owned(),
+                expected: format!("{} elements with extents {:?}", variable.element(), variable.dimensions()),
+                found: format!("a field of {} in a region over {found}", T::TYPE),
+            });
+        }
+        let (region, field) = (region.logical().clone(), field.id());
+        Ok(Self { variable: variable.clone(), region, field, modes, levels: None, home: Arc::default() })
     }
 
     /// What statements call it.
@@ -71,7 +150,7 @@ impl Tensor {
         &self.variable
     }
 
-    /// The region with its elements.
+    /// The region with its elements: over its coordinates, or over positions if it is in levels.
     pub fn region(&self) -> &LogicalRegion {
         &self.region
     }
@@ -79,6 +158,30 @@ impl Tensor {
     /// The field of the region.
     pub fn field(&self) -> FieldId {
         self.field
+    }
+
+    pub(super) fn levels(&self) -> Option<&Levels> {
+        self.levels.as_deref()
+    }
+
+    /// The region over a space.
+    pub(super) fn part(&self, space: Space) -> &LogicalRegion {
+        self.levels.as_ref().map_or(&self.region, |levels| levels.region(space))
+    }
+
+    /// What a kernel's parameter is a view of.
+    pub(super) fn component(&self, slot: &Slot) -> Component {
+        let own = || Component { region: self.region.clone(), field: self.field, element: self.variable.element() };
+        self.levels.as_ref().and_then(|levels| levels.component(slot)).cloned().unwrap_or_else(own)
+    }
+
+    /// An error unless elements are at their coordinates.
+    pub(super) fn check_dense(&self) -> Result<(), DistributedError> {
+        if self.levels.is_none() {
+            return Ok(());
+        }
+        let (tensor, format) = (self.variable.name().to_owned(), self.variable.format().clone());
+        Err(DistributedError::InLevels { tensor, format })
     }
 
     pub(super) fn modes(&self) -> &Modes {
@@ -99,6 +202,7 @@ impl Tensor {
     ///
     /// [`DistributedError::Runtime`]; among them a value of another type.
     pub fn fill(&self, cx: &Context, value: Scalar) -> Result<(), DistributedError> {
+        self.check_dense()?;
         let element = self.variable.element();
         with_element!(element, T => {
             let value = T::from_scalar(value).ok_or_else(|| self.other_type(value.element_type()))?;
@@ -122,6 +226,7 @@ impl Tensor {
     ///
     /// [`DistributedError::Shape`] if the array has another type or other extents.
     pub fn write(&self, cx: &Context, array: &DenseArray) -> Result<(), DistributedError> {
+        self.check_dense()?;
         if array.element() != self.variable.element() {
             return Err(self.other_type(array.element()));
         }
@@ -164,7 +269,10 @@ impl Tensor {
         &self,
         cx: &Context,
     ) -> impl Future<Output = Result<DenseArray, DistributedError>> + Send + use<'_, T, D> {
-        let mapping = self.typed::<D>().map(|region| cx.map_read(&region, Field::<(), T>::new(self.field)));
+        let mapping = self
+            .check_dense()
+            .and_then(|()| self.typed::<D>())
+            .map(|region| cx.map_read(&region, Field::<(), T>::new(self.field)));
         async move {
             let values = mapping?.await?;
             let value = |coordinates: &[i64]| values[self.modes.point::<D>(coordinates)].to_scalar();

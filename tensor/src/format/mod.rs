@@ -262,6 +262,11 @@ impl Format {
         &self.order
     }
 
+    /// Whether all levels are dense: nothing but elements is stored.
+    pub fn is_dense(&self) -> bool {
+        self.levels().iter().all(|level| *level == Level::Dense)
+    }
+
     /// Whether each dimension is stored by one level.
     pub fn is_plain(&self) -> bool {
         self.order.len() == self.levels.len()

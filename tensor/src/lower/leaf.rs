@@ -136,13 +136,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn leaf(&mut self, fixed: &[IndexVariable]) -> Kernel {
-        let mut node = &self.statement.body;
-        while let Node::Forall(outer, body) = node
-            && fixed.contains(&outer.variable)
-        {
-            node = body;
-        }
-        let body = self.inside_fixed(node);
+        let body = self.inside_fixed(self.statement.inside(fixed));
         self.kernel(fixed, body)
     }
 

@@ -42,9 +42,11 @@
 //! | `unset` | results whose elements the loops give their first values |
 //! | `balance` | loops of threads in parts that have the same work |
 //! | `stored` | kernels for tensors in levels, and what they are called with |
+//! | `gathered` | which vectors a kernel reads at coordinates that are stored alone |
 
 mod append;
 mod balance;
+mod gathered;
 mod iterate;
 mod jam;
 pub mod khatri_rao;
@@ -59,8 +61,9 @@ mod support;
 mod unset;
 mod values;
 
+pub use gathered::{LevelOf, gathered};
 pub use leaf::{leaf, leaf_of_any_size, whole};
-pub use stored::{Appending, Output, Slot, StoredKernel, stored};
+pub use stored::{Appending, Output, Slot, StoredKernel, stored, stored_leaf};
 
 #[allow(unused_imports)] // For the documentation.
 use crate::concrete::Statement;

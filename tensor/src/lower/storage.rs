@@ -171,7 +171,7 @@ impl Storage {
 
 /// Whether a tensor has levels that are not dense.
 pub(super) fn is_sparse(tensor: &TensorVariable) -> bool {
-    tensor.format().levels().iter().any(|level| *level != Level::Dense)
+    !tensor.format().is_dense()
 }
 
 /// Whether a workspace remembers which of its elements were set.

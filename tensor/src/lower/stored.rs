@@ -6,7 +6,7 @@ use super::storage::{Appended, Levels, Storage, StoredLevel, Written, is_sparse}
 use crate::concrete::{Node, Statement};
 use crate::element::ElementType::I64;
 use crate::format::Level;
-use crate::loops::{Access as Use, Buffer, Kernel, Parameter};
+use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter};
 use crate::notation::IndexVariable;
 
 /// A kernel for tensors in levels.
@@ -39,6 +39,8 @@ pub enum Slot {
     ResultCoordinates(usize),
     /// The elements of the result.
     ResultValues,
+    /// The value of a loop around the kernel.
+    Fixed(IndexVariable),
     /// The extent of a variable.
     Size(IndexVariable),
     /// In how many parts a loop of threads is run.
@@ -120,16 +122,32 @@ fn is_appended_once(statement: &Statement, node: &Node) -> bool {
 ///
 /// A dense result must be what [`Statement::initial`] says, or what the tensor is filled with, before, unless the kernel [overwrites](StoredKernel::overwrites) it.
 pub fn stored(statement: &Statement, narrow: &dyn Fn(&str) -> bool, output: Output) -> StoredKernel {
-    let may_overwrite = output == Output::Elements && !statement.accumulates();
-    match may_overwrite.then(|| attempt(statement, narrow, output, true)) {
+    stored_leaf(statement, &[], narrow, (output, true))
+}
+
+/// The same kernel of what is inside of the loops over `fixed`, the outermost ones, whose values it takes. It overwrites elements only if it `may`: not where several such kernels
+/// together make an element.
+pub fn stored_leaf(
+    statement: &Statement,
+    fixed: &[IndexVariable],
+    narrow: &dyn Fn(&str) -> bool,
+    (output, may_overwrite): (Output, bool),
+) -> StoredKernel {
+    let may_overwrite = may_overwrite && output == Output::Elements && !statement.accumulates();
+    match may_overwrite.then(|| attempt(statement, fixed, narrow, (output, true))) {
         Some(made) if made.overwrites => made,
-        _ => attempt(statement, narrow, output, false),
+        _ => attempt(statement, fixed, narrow, (output, false)),
     }
 }
 
 /// The same, where the loops give elements their first values, or not.
-fn attempt(statement: &Statement, narrow: &dyn Fn(&str) -> bool, output: Output, overwrites: bool) -> StoredKernel {
-    let mut lowering = Lowering::new(statement, &[]);
+fn attempt(
+    statement: &Statement,
+    fixed: &[IndexVariable],
+    narrow: &dyn Fn(&str) -> bool,
+    (output, overwrites): (Output, bool),
+) -> StoredKernel {
+    let mut lowering = Lowering::new(statement, fixed);
     lowering.sizes = Sizes::parameters(statement, &mut lowering.names);
     let appending = Appending::new(statement);
     for tensor in statement.tensors().into_iter().filter(|tensor| is_sparse(tensor)) {
@@ -154,7 +172,13 @@ fn attempt(statement: &Statement, narrow: &dyn Fn(&str) -> bool, output: Output,
         }
     }
     lowering.is_unset = overwrites;
-    let body = lowering.inside_fixed(&statement.body);
+    let body = lowering.inside_fixed(statement.inside(fixed));
+    for variable in fixed {
+        if let Some(Expression::Variable(parameter)) = lowering.known.get(variable) {
+            parameters.push(Parameter::Scalar(parameter.clone()));
+            slots.push(Slot::Fixed(variable.clone()));
+        }
+    }
     parameters.extend(lowering.chunks.clone().map(Parameter::Scalar));
     slots.push(Slot::Chunks);
     let overwrites = overwrites && !lowering.needs_initial;

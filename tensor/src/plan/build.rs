@@ -1,9 +1,12 @@
 //! Statements to plans.
 
+use std::collections::BTreeMap;
+
 use super::privilege;
-use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use, inside};
+use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
 use crate::concrete::{Loop, Node, Statement};
-use crate::lower::{self, khatri_rao, product};
+use crate::format::Format;
+use crate::lower::{self, Output, Slot, StoredKernel, khatri_rao, product, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
 
 /// A statement can't run on several processors as it is scheduled.
@@ -20,6 +23,16 @@ pub enum PlanError {
         /// The result.
         tensor: String,
     },
+    /// The result has levels that are not dense.
+    #[error(
+        "{tensor} is stored as {format}, and what is computed by tasks is dense; declare it dense, or compute it on one node"
+    )]
+    Stored {
+        /// The result.
+        tensor: String,
+        /// Its format.
+        format: Format,
+    },
 }
 
 impl Plan {
@@ -27,14 +40,32 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Overlap`].
+    /// [`PlanError`].
     pub fn new(statement: &Statement) -> Result<Self, PlanError> {
         let spine = statement.spine();
         // Below the last loop that moves something is the leaf.
         let steps = spine.iter().rposition(|outer| moves(outer)).map_or(0, |last| last + 1);
-        let builder = Builder { statement, spine: &spine[..steps] };
+        let spine = &spine[..steps];
+        let result = statement.result();
+        if !result.format().is_dense() {
+            return Err(PlanError::Stored { tensor: result.name().to_owned(), format: result.format().clone() });
+        }
+        let fixed: Vec<IndexVariable> = spine.iter().map(|outer| outer.variable.clone()).collect();
+        let is_stored = statement.tensors().iter().any(|tensor| !tensor.format().is_dense());
+        // Where each element is made by one leaf, it may give the element its first value. Where a loop has no iterations no element is used, and no leaf runs.
+        let may_overwrite = spine.iter().all(|outer| outer.level().is_some())
+            && statement.extents.values().all(|extent| *extent > 0)
+            && privilege::is_made_whole(statement, &fixed);
+        let stored = is_stored.then(|| stored_leaf(statement, &fixed, &|_| true, (Output::Elements, may_overwrite)));
+        let initial = match &stored {
+            Some(stored) if stored.overwrites => None,
+            // What no iteration visits has the fill value.
+            Some(_) if !statement.accumulates() => statement.initial().or(Some(result.fill())),
+            _ => statement.initial(),
+        };
+        let builder = Builder { statement, spine, stored };
         let root = builder.step(0, 0, false)?;
-        Ok(Self { statement: statement.clone(), initial: statement.initial(), root })
+        Ok(Self { statement: statement.clone(), initial, root })
     }
 }
 
@@ -45,6 +76,8 @@ fn moves(outer: &Loop) -> bool {
 struct Builder<'a> {
     statement: &'a Statement,
     spine: &'a [&'a Loop],
+    /// The leaf's kernel, if it is one for tensors in levels.
+    stored: Option<StoredKernel>,
 }
 
 impl Builder<'_> {
@@ -71,6 +104,12 @@ impl Builder<'_> {
                 PlanError::Overlap { variables: names.join(", "), tensor: result.name().to_owned() }
             })?,
             _ => privilege::of_step(self.statement, &fixed, reduced),
+        };
+        let privilege = match (privilege, self.stored.as_ref().map(|stored| stored.overwrites)) {
+            (Privilege::ReadWrite, Some(true)) => Privilege::Write,
+            // Where nothing is stored, elements stay as they are.
+            (Privilege::Write, Some(false)) => Privilege::ReadWrite,
+            (other, _) => other,
         };
         let reduced = matches!(privilege, Privilege::Reduce(_));
         let uses = self.uses(position..end, launch, privilege);
@@ -100,7 +139,27 @@ impl Builder<'_> {
 
     fn leaf(&self) -> Leaf {
         let fixed: Vec<IndexVariable> = self.spine.iter().map(|outer| outer.variable.clone()).collect();
-        let node = inside(self.statement, &fixed);
+        let tensors: Vec<TensorVariable> = self.statement.tensors().into_iter().cloned().collect();
+        if let Some(StoredKernel { kernel, slots, overwrites }) = self.stored.clone() {
+            let sizes = slots.iter().filter_map(|slot| match slot {
+                Slot::Size(variable) => Some((variable.clone(), self.statement.extents[variable])),
+                _ => None,
+            });
+            let sizes = sizes.collect();
+            let gathered = lower::gathered(&kernel, &slots);
+            return Leaf {
+                kernel,
+                slots,
+                overwrites,
+                gathered,
+                sizes,
+                tensors,
+                fixed,
+                product: None,
+                khatri_rao: None,
+            };
+        }
+        let node = self.statement.inside(&fixed);
         let substituted = matches!(node, Node::Forall(outer, _) if outer.substitution.is_some());
         let product = if substituted { product::find(self.statement, node, &fixed).ok() } else { None };
         let khatri_rao = if substituted { khatri_rao::find(self.statement, node, &fixed) } else { None };
@@ -110,14 +169,10 @@ impl Builder<'_> {
         } else {
             (lower::leaf(statement, &fixed), Vec::new())
         };
+        let elements = tensors.iter().map(|tensor| Slot::Elements(tensor.name().to_owned()));
+        let scalars = fixed.iter().cloned().map(Slot::Fixed).chain(sizes.iter().cloned().map(Slot::Size));
+        let slots = elements.chain(scalars).collect();
         let sizes = sizes.into_iter().map(|variable| (variable.clone(), statement.extents[&variable])).collect();
-        Leaf {
-            kernel,
-            sizes,
-            tensors: self.statement.tensors().into_iter().cloned().collect(),
-            fixed,
-            product,
-            khatri_rao,
-        }
+        Leaf { kernel, slots, overwrites: false, gathered: BTreeMap::new(), sizes, tensors, fixed, product, khatri_rao }
     }
 }

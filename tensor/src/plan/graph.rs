@@ -40,9 +40,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::order::Order;
-use super::step::{Plan, Privilege};
+use super::space::Space;
+use super::step::{Leaf, Plan, Privilege};
 use crate::bounds::Colors;
 use crate::element::Scalar;
+use crate::format::Level;
 use crate::notation::{Expression, IndexVariable, Literal, Place, TensorVariable};
 
 /// What the plans of a program do, one after the other.
@@ -56,15 +58,30 @@ pub struct Graph {
     pub operations: Vec<Operation>,
     /// How many launches it names.
     launches: usize,
+    /// Whether points are given no more of vectors than what their parts of levels name.
+    gathers: bool,
 }
 
-/// A tensor in pieces.
+/// What is stored of a tensor, in pieces.
 #[derive(Clone, Debug)]
 pub struct Partition {
     /// The position of the tensor.
     pub tensor: usize,
-    /// The pieces, by the bounds of loops.
-    pub colors: Arc<Colors>,
+    /// What is in pieces.
+    pub space: Space,
+    /// The pieces.
+    pub pieces: Pieces,
+}
+
+/// In which pieces something is.
+#[derive(Clone, Debug)]
+pub enum Pieces {
+    /// Those with the coordinates that follow from the bounds of loops.
+    Bounds(Arc<Colors>),
+    /// The positions below those of the pieces of offsets: the position of their partition.
+    Below(usize),
+    /// The coordinates that a level stores at the positions of its pieces: the position of their partition.
+    Named(usize),
 }
 
 /// One thing that is done.
@@ -105,15 +122,19 @@ pub struct Launching {
     pub runs_leaf: bool,
     /// The number of this launch among all of the graph.
     pub number: usize,
-    /// What each point is given: if it runs a leaf, a piece of each of [its tensors](super::Leaf::tensors).
+    /// What each point is given: if it runs a leaf, what its kernel's [slots](super::Leaf::slots) are views of. Each [space](Fetch::space) of a tensor is there once.
     pub fetches: Vec<Fetch>,
 }
 
-/// What each point of a launch is given of one tensor.
+/// What each point of a launch is given of one space of a tensor.
 #[derive(Clone, Debug)]
 pub struct Fetch {
-    /// The position of the partition.
-    pub partition: usize,
+    /// The position of the tensor.
+    pub tensor: usize,
+    /// What the point is given a piece of.
+    pub space: Space,
+    /// The position of the partition; none: all of it.
+    pub partition: Option<usize>,
     /// Which piece is used where.
     pub colors: Arc<Colors>,
     /// What is done with the piece, by all steps together.
@@ -149,25 +170,40 @@ impl Graph {
         graph
     }
 
+    /// The same where points are given no more of a vector than the elements that their parts of levels name, if these parts are known: where vectors lie in other memories, less has to be
+    /// moved.
+    pub fn gathering(plans: &[Arc<Plan>]) -> Self {
+        let mut graph = Self { gathers: true, ..Self::default() };
+        plans.iter().for_each(|plan| graph.add(plan));
+        graph
+    }
+
     fn add(&mut self, plan: &Arc<Plan>) {
         let (order, leaf) = (Arc::new(plan.order()), plan.leaf());
-        let mut fetch = |tensor: &TensorVariable, fixed: &[IndexVariable], privilege, by_the_first| {
-            let colors = Arc::new(plan.rectangles(tensor.name(), fixed).colors());
-            let partition = self.partition(tensor, &colors);
-            Fetch { partition, colors, privilege, depth: fixed.len(), by_the_first }
-        };
         let mut launches = Vec::new();
         for tensor in &leaf.tensors {
             for fixed in plan.outer_fetches(tensor.name()) {
-                launches.push((false, fixed.len(), vec![fetch(tensor, fixed, Privilege::Read, true)]));
+                let fetches =
+                    leaf.spaces(tensor).map(|space| self.fetch((plan, fixed), (tensor, space), Privilege::Read, true));
+                launches.push((false, fixed.len(), fetches.collect()));
             }
         }
         launches.sort_by_key(|(_, depth, _)| *depth);
-        let fetches = leaf.tensors.iter().map(|tensor| {
+        let mut fetches: Vec<Fetch> = Vec::new();
+        let (last, first): (Vec<&TensorVariable>, Vec<&TensorVariable>) =
+            leaf.tensors.iter().partition(|tensor| self.gathers && leaf.gathered.contains_key(tensor.name()));
+        for tensor in first {
             let (fixed, privilege) = plan.innermost_fetch(tensor.name());
-            fetch(tensor, fixed, privilege, false)
-        });
-        let fetches = fetches.collect();
+            fetches
+                .extend(leaf.spaces(tensor).map(|space| self.fetch((plan, fixed), (tensor, space), privilege, false)));
+        }
+        for tensor in last {
+            let gathered = self.gathered(leaf, tensor, &fetches);
+            fetches.push(gathered.unwrap_or_else(|| {
+                let (fixed, privilege) = plan.innermost_fetch(tensor.name());
+                self.fetch((plan, fixed), (tensor, Space::Elements), privilege, false)
+            }));
+        }
         launches.push((true, leaf.fixed.len(), fetches));
         if let Some(value) = plan.initial {
             let tensor = self.tensor(plan.statement.result());
@@ -198,6 +234,22 @@ impl Graph {
         self.operations.append(&mut operations);
     }
 
+    /// What the points of a launch are given of a space of a tensor that is fetched where the loops over `fixed` have values.
+    fn fetch(
+        &mut self,
+        (plan, fixed): (&Plan, &[IndexVariable]),
+        (variable, space): (&TensorVariable, Space),
+        privilege: Privilege,
+        by_the_first: bool,
+    ) -> Fetch {
+        let colors = Arc::new(plan.rectangles(variable.name(), fixed).colors());
+        // Where a loop has no iterations, offsets of others may be looked at all the same.
+        let is_told = space == Space::Elements || plan.statement.extents.values().all(|extent| *extent > 0);
+        let partition = is_told.then(|| self.partition_by(variable, space, &colors)).flatten();
+        let tensor = self.tensor(variable);
+        Fetch { tensor, space, partition, colors, privilege, depth: fixed.len(), by_the_first }
+    }
+
     fn tensor(&mut self, tensor: &TensorVariable) -> usize {
         let known = self.tensors.iter().position(|known| known == tensor);
         known.unwrap_or_else(|| {
@@ -206,14 +258,48 @@ impl Graph {
         })
     }
 
-    /// The partition of a tensor into these parts. One that is there already is taken.
-    fn partition(&mut self, tensor: &TensorVariable, colors: &Arc<Colors>) -> usize {
+    /// The partition of what is stored of a tensor that has these parts of its coordinates. None if it can't be told which positions these are, because there is a compressed level
+    /// around that has no pieces itself.
+    fn partition_by(&mut self, tensor: &TensorVariable, space: Space, colors: &Arc<Colors>) -> Option<usize> {
+        let are_dense = |count: usize| tensor.format().levels()[..count].iter().all(|level| *level == Level::Dense);
+        let pieces = match space {
+            Space::Elements => Pieces::Bounds(Arc::clone(colors)),
+            Space::Offsets(level) if are_dense(level) => Pieces::Bounds(Arc::clone(colors)),
+            Space::Positions(level) if are_dense(level) && !are_dense(level + 1) => {
+                Pieces::Below(self.partition_by(tensor, Space::Offsets(level), colors)?)
+            }
+            Space::Offsets(_) | Space::Positions(_) => return None,
+        };
+        Some(self.partition(tensor, space, pieces))
+    }
+
+    /// What points are given of a vector that is read at coordinates of one level alone: those that their parts of it name. None if they have no parts of it.
+    fn gathered(&mut self, leaf: &Leaf, vector: &TensorVariable, fetches: &[Fetch]) -> Option<Fetch> {
+        let (name, level) = leaf.gathered.get(vector.name()).filter(|levels| levels.len() == 1)?.first()?;
+        let is_level =
+            |fetch: &&Fetch| self.tensors[fetch.tensor].name() == name && fetch.space == Space::Positions(*level);
+        let of = fetches.iter().find(is_level)?;
+        let (space, pieces) = (Space::Elements, Pieces::Named(of.partition?));
+        let partition = Some(self.partition(vector, space, pieces));
+        Some(Fetch { tensor: self.tensor(vector), space, partition, ..of.clone() })
+    }
+
+    /// A partition. One that is there already is taken.
+    fn partition(&mut self, tensor: &TensorVariable, space: Space, pieces: Pieces) -> usize {
         let tensor = self.tensor(tensor);
-        let is_same = |known: &Partition| known.tensor == tensor && known.colors.has_parts_of(colors);
+        let is_same = |known: &Partition| {
+            (known.tensor, known.space) == (tensor, space)
+                && match (&known.pieces, &pieces) {
+                    (Pieces::Bounds(known), Pieces::Bounds(colors)) => known.has_parts_of(colors),
+                    (Pieces::Below(known), Pieces::Below(offsets)) => known == offsets,
+                    (Pieces::Named(known), Pieces::Named(positions)) => known == positions,
+                    _ => false,
+                }
+        };
         if let Some(known) = self.partitions.iter().position(is_same) {
             return known;
         }
-        self.partitions.push(Partition { tensor, colors: Arc::clone(colors) });
+        self.partitions.push(Partition { tensor, space, pieces });
         let partition = self.partitions.len() - 1;
         self.operations.push(Operation::Partition(partition));
         partition
@@ -254,11 +340,18 @@ impl Graph {
             write!(f, "{:indent$}", "")?;
             match operation {
                 Operation::Partition(partition) => {
-                    let Partition { tensor, colors } = &self.partitions[*partition];
+                    let Partition { tensor, space, pieces } = &self.partitions[*partition];
                     let (name, tensor) = (self.name(*partition), self.tensors[*tensor].name());
-                    match colors.count() - 1 {
-                        1 => writeln!(f, "{name} = {tensor} in one piece")?,
-                        pieces => writeln!(f, "{name} = {tensor} in {pieces} pieces")?,
+                    let what = match space {
+                        Space::Elements => tensor.to_owned(),
+                        Space::Offsets(level) => format!("offsets of level {level} of {tensor}"),
+                        Space::Positions(level) => format!("level {level} of {tensor}"),
+                    };
+                    match pieces {
+                        Pieces::Bounds(colors) if colors.count() == 2 => writeln!(f, "{name} = {what} in one piece")?,
+                        Pieces::Bounds(colors) => writeln!(f, "{name} = {what} in {} pieces", colors.count() - 1)?,
+                        Pieces::Below(offsets) => writeln!(f, "{name} = {what} below {}", self.name(*offsets))?,
+                        Pieces::Named(positions) => writeln!(f, "{name} = {what} at {}", self.name(*positions))?,
                     }
                 }
                 Operation::Fill { tensor, value } => {
@@ -271,9 +364,10 @@ impl Graph {
                 }
                 Operation::Launch(Launching { plan, order, runs_leaf, fetches, .. }) => {
                     let what = if *runs_leaf { &plan.leaf().kernel.name } else { "nothing" };
-                    let given = |Fetch { partition, privilege, by_the_first, .. }: &Fetch| {
+                    let given = |Fetch { tensor, partition, privilege, by_the_first, .. }: &Fetch| {
                         let to = if *by_the_first { " by the first" } else { "" };
-                        format!("{} {privilege}{to}", self.name(*partition))
+                        let whole = || format!("all of {}", self.tensors[*tensor].name());
+                        format!("{} {privilege}{to}", partition.map_or_else(whole, |partition| self.name(partition)))
                     };
                     let fetches: Vec<String> = fetches.iter().map(given).collect();
                     let points = match order.points() {

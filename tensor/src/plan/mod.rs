@@ -62,6 +62,7 @@
 //!
 //! | in reading order | |
 //! | --- | --- |
+//! | `space` | what is stored of a tensor |
 //! | `step` | what a plan consists of |
 //! | `build` | statements to plans |
 //! | `privilege` | who may do what with a tensor |
@@ -79,11 +80,13 @@ mod piece;
 mod print;
 mod privilege;
 mod sequential;
+mod space;
 mod step;
 
 pub use build::PlanError;
-pub use graph::{Fetch, Graph, Launching, Operation, Partition};
+pub use graph::{Fetch, Graph, Launching, Operation, Partition, Pieces};
 pub use order::Order;
 pub use piece::Piece;
 pub use sequential::{Fetched, RunError, RunLeaf};
+pub use space::Space;
 pub use step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};

@@ -5,7 +5,7 @@
 //! known at the launch; or blocks of a loop that several dimensions were fused to. Where that does not tell, the parts themselves do.
 //! Otherwise points may meet, and values are combined with the operator of the assignment.
 
-use super::step::{Privilege, inside};
+use super::step::Privilege;
 use crate::bounds::{self, RectangleOf};
 use crate::concrete::{Relation, Statement};
 use crate::notation::{Access, IndexVariable};
@@ -52,10 +52,18 @@ fn are_disjoint(statement: &Statement, variables: &[IndexVariable], fixed: &[Ind
         }
         values
     };
-    let of = RectangleOf::new(statement, inside(statement, fixed), statement.result().name(), fixed);
+    let of = RectangleOf::new(statement, statement.inside(fixed), statement.result().name(), fixed);
     let parts: Vec<Vec<Rectangle>> = (0..all).map(|number| of.parts(&values(number))).collect();
     // Points of one launch follow one another.
     parts.chunks(count(variables).max(1) as usize).all(|launch| rectangle::are_disjoint(launch.iter().flatten()))
+}
+
+/// Whether the leaf inside of the loops over `fixed` makes elements of the result whole: all that is combined into one, and in parts that have no others.
+pub(super) fn is_made_whole(statement: &Statement, fixed: &[IndexVariable]) -> bool {
+    targets(statement).into_iter().all(|target| {
+        fixed.iter().all(|variable| is_apart(statement, variable, &target.variables, fixed))
+            && target.variables.iter().all(|variable| bounds::is_exact_in_parts(statement, variable, fixed))
+    })
 }
 
 /// What is done with the result when `fixed` have values, and nobody else uses the same part.

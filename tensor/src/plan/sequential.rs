@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Graph, Launching, Operation, Partition};
+use super::graph::{Graph, Launching, Operation};
 use super::piece::Piece;
 use super::step::{Leaf, Plan, Privilege, Step, Use};
 use crate::element::{ElementType, Scalar};
+use crate::format::Format;
 use crate::kernel::{Argument, KernelError, ViewError, interpret};
 use crate::loops::{IllFormed, check};
 use crate::notation::{DenseArray, IndexVariable, TensorVariable};
@@ -27,6 +28,14 @@ pub enum RunError {
         wanted: String,
         /// What is there.
         found: String,
+    },
+    /// A tensor is in levels: only the runtime has such tensors in pieces.
+    #[error("{tensor} is stored as {format}; plans run one after the other on dense tensors alone")]
+    Stored {
+        /// The tensor.
+        tensor: String,
+        /// Its format.
+        format: Format,
     },
     /// A kernel failed.
     #[error(transparent)]
@@ -87,6 +96,7 @@ impl Plan {
     ) -> Result<(DenseArray, Vec<Fetched>), RunError> {
         let mut pieces = BTreeMap::new();
         let result = self.statement.result();
+        check_dense(&self.leaf().tensors)?;
         for tensor in self.statement.tensors() {
             let piece = match (operands.get(tensor.name()), self.initial) {
                 (_, Some(initial)) if tensor == result => Piece::filled(Rectangle::whole(tensor.dimensions()), initial),
@@ -102,6 +112,13 @@ impl Plan {
         run.step(&self.root, &[], &mut pieces)?;
         let missing = || RunError::Missing(result.name().to_owned());
         Ok((pieces.remove(result.name()).ok_or_else(missing)?.to_array(), run.fetched))
+    }
+}
+
+fn check_dense(tensors: &[TensorVariable]) -> Result<(), RunError> {
+    match tensors.iter().find(|tensor| !tensor.format().is_dense()) {
+        None => Ok(()),
+        Some(tensor) => Err(RunError::Stored { tensor: tensor.name().to_owned(), format: tensor.format().clone() }),
     }
 }
 
@@ -238,6 +255,7 @@ impl Graph {
         operands: &BTreeMap<String, DenseArray>,
     ) -> Result<BTreeMap<String, DenseArray>, RunError> {
         let mut pieces = BTreeMap::new();
+        check_dense(&self.tensors)?;
         for tensor in &self.tensors {
             let made = || Piece::filled(Rectangle::whole(tensor.dimensions()), poison(tensor.element()));
             let piece = operands.get(tensor.name()).map_or_else(made, Piece::of);
@@ -263,8 +281,7 @@ impl Graph {
     fn point(&self, launching: &Launching, at: (i64, i64), pieces: &mut Pieces) -> Result<(), RunError> {
         let (mut inside, mut given) = (Pieces::new(), Vec::new());
         for fetch in &launching.fetches {
-            let Partition { tensor, colors } = &self.partitions[fetch.partition];
-            let (tensor, parts) = (&self.tensors[*tensor], colors.parts(fetch.color(&launching.order, at)));
+            let (tensor, parts) = (&self.tensors[fetch.tensor], fetch.colors.parts(fetch.color(&launching.order, at)));
             let source = pieces.get(tensor.name()).ok_or_else(|| RunError::Missing(tensor.name().to_owned()))?;
             let hull = parts.iter().fold(Rectangle::empty(tensor.order()), |hull, part| hull.hull(part));
             let privilege = fetch.privilege(&launching.order, at.0);

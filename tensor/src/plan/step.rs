@@ -1,11 +1,15 @@
 //! What a plan consists of.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::space::Space;
 use crate::bounds::{Bounds, Interval, RectangleOf};
-use crate::concrete::{Node, Statement};
+use crate::concrete::Statement;
 use crate::element::Scalar;
 use crate::loops::{Kernel, Reduction};
 use crate::lower::khatri_rao::KhatriRao;
 use crate::lower::product::Product;
+use crate::lower::{LevelOf, Output, Slot, StoredKernel, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
 
@@ -66,8 +70,14 @@ pub struct Sequence {
 /// A kernel, and what it is called with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
-    /// The kernel. Its parameters are views of `tensors`, then the values of `fixed`, and then the extents of `sizes`.
+    /// The kernel. If all tensors are dense, its parameters are views of `tensors`, then the values of `fixed`, and then the extents of `sizes`.
     pub kernel: Kernel,
+    /// What the kernel's parameters are. Positions and coordinates of tensors in levels have 32 bits; [`Plan::kernel`] makes others.
+    pub slots: Vec<Slot>,
+    /// If a tensor is in levels: whether the kernel gives all elements of its part of the result their first values.
+    pub overwrites: bool,
+    /// The vectors that the kernel reads only at coordinates of levels, and which these are.
+    pub gathered: BTreeMap<String, BTreeSet<LevelOf>>,
     /// The tensors, the result first.
     pub tensors: Vec<TensorVariable>,
     /// The variables of all steps around, from the outermost.
@@ -114,7 +124,7 @@ impl Plan {
 
     /// [`rectangle`](Self::rectangle) as a function of the values: for more than a few of them this is quicker.
     pub fn rectangles(&self, tensor: &str, fixed: &[IndexVariable]) -> RectangleOf {
-        RectangleOf::new(&self.statement, inside(&self.statement, fixed), tensor, fixed)
+        RectangleOf::new(&self.statement, self.statement.inside(fixed), tensor, fixed)
     }
 
     /// The values that `variable` can have where the variables `fixed`, those of some step, have these values.
@@ -139,6 +149,12 @@ impl Plan {
         }
     }
 
+    /// The kernel of the leaf where positions and coordinates of some tensors in levels are `narrow`, of 32 bits, and those of others have 64.
+    pub fn kernel(&self, narrow: &dyn Fn(&str) -> bool) -> StoredKernel {
+        let leaf = self.leaf();
+        stored_leaf(&self.statement, &leaf.fixed, narrow, (Output::Elements, leaf.overwrites))
+    }
+
     /// The kernel, and what it is called with.
     pub fn leaf(&self) -> &Leaf {
         let mut step = &self.root;
@@ -152,18 +168,13 @@ impl Plan {
     }
 }
 
-/// What is inside of the loops over `fixed`, the outermost ones.
-pub(super) fn inside<'a>(statement: &'a Statement, fixed: &[IndexVariable]) -> &'a Node {
-    let mut node = statement.body();
-    while let Node::Forall(outer, body) = node
-        && fixed.contains(&outer.variable)
-    {
-        node = body;
-    }
-    node
-}
-
 impl Leaf {
+    /// What the kernel uses of a tensor.
+    pub fn spaces(&self, tensor: &TensorVariable) -> impl Iterator<Item = Space> {
+        let spaces: BTreeSet<Space> = self.slots.iter().filter_map(|slot| Space::of(slot, tensor)).collect();
+        spaces.into_iter()
+    }
+
     /// What the kernel takes after the tensors: the values of [`fixed`](Self::fixed), and [sizes](Self::sizes).
     pub fn scalars(&self, values: &[i64]) -> impl Iterator<Item = i64> {
         values.iter().copied().chain(self.sizes.iter().map(|(_, extent)| *extent))

@@ -39,7 +39,7 @@ fn in_loops(mut statement: Statement) -> (Statement, Vec<Renamed>) {
     let before: Vec<(IndexVariable, IndexVariable)> =
         accesses.iter().zip(&formats).flat_map(|(access, format)| edges(access, format, &nest)).collect();
     let is_sparse = |variable: &IndexVariable| {
-        let mut sparse = accesses.iter().zip(&formats).filter(|(_, format)| !is_dense(format));
+        let mut sparse = accesses.iter().zip(&formats).filter(|(_, format)| !format.is_dense());
         sparse.any(|(access, _)| access.variables.contains(variable))
     };
     let wanted: Vec<IndexVariable> = first_of_result
@@ -97,7 +97,7 @@ pub(super) fn on_threads(statement: &Statement) -> Statement {
     let sites = made.body().sites();
     let is_dense = |variable: &IndexVariable| {
         let mut accesses = sites.iter().flat_map(|site| site.value.accesses());
-        accesses.all(|access| is_dense(access.tensor.format()) || !access.variables.contains(variable))
+        accesses.all(|access| access.tensor.format().is_dense() || !access.variables.contains(variable))
     };
     if let [_, .., innermost] = &spine[..]
         && is_dense(innermost)
@@ -154,7 +154,7 @@ fn reordered(node: Node, order: &[IndexVariable]) -> Node {
                 let is_sparse = |variable: &IndexVariable| {
                     accesses
                         .iter()
-                        .any(|access| !is_dense(access.tensor.format()) && access.variables.contains(variable))
+                        .any(|access| !access.tensor.format().is_dense() && access.variables.contains(variable))
                 };
                 Box::new(reordered(*node, &in_order(&variables, &before, &is_sparse)))
             });
@@ -185,10 +185,6 @@ fn gathered(statement: Statement) -> Statement {
 fn fresh(wish: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
     let names = std::iter::once(wish.to_owned()).chain((1..).map(|number| format!("{wish}_{number}")));
     names.into_iter().find(|name| !is_taken(name)).unwrap_or_default()
-}
-
-pub(super) fn is_dense(format: &Format) -> bool {
-    format.levels().iter().all(|level| *level == Level::Dense)
 }
 
 /// A format with the levels of another one, in the order that `place` gives modes.

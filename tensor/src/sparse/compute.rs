@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::arrange::{Renamed, adds_up, arrange, is_dense, on_threads};
+use super::arrange::{Renamed, adds_up, arrange, on_threads};
 use super::data::{Data, Numbers, strides, whole};
 use super::error::SparseError;
 use crate::concrete::Statement;
@@ -222,7 +222,7 @@ fn written_out(assignment: &Assignment) -> Result<Cow<'_, Assignment>, SparseErr
     let (left, right) = (assignment.left(), assignment.right());
     let is_zero = Reduction::Sum.identity(assignment.element()) == Some(left.tensor.fill());
     let Some(operator) = assignment.accumulation() else { return Ok(Cow::Borrowed(assignment)) };
-    if is_dense(left.tensor.format()) || operator == Reduction::Sum && is_zero {
+    if left.tensor.format().is_dense() || operator == Reduction::Sum && is_zero {
         return Ok(Cow::Borrowed(assignment));
     }
     let old = Box::new(Expression::Access(left.clone()));
@@ -312,6 +312,7 @@ impl<T: Element> Run<'_, '_, T> {
                 },
                 Slot::ResultValues => Argument::View(all_of(values.take().unwrap_or_default())?),
                 Slot::Size(variable) => Argument::Scalar(Scalar::I64(extents.extent(variable).unwrap_or(0))),
+                Slot::Fixed(_) => unreachable!("no loops are around the kernel of a whole statement"),
                 Slot::Chunks => Argument::Scalar(Scalar::I64(self.team.size() as i64)),
             });
         }

@@ -168,6 +168,20 @@ impl<T: Element> SparseTensor<T> {
         });
     }
 
+    /// All elements, of which the last coordinate varies fastest, stored or not.
+    pub fn elements(&self) -> Vec<T> {
+        let count = self.dimensions.iter().product::<i64>().max(0) as usize;
+        if self.format.is_dense() && self.format.is_plain() && self.format.order().is_sorted() {
+            return self.values.clone();
+        }
+        let mut elements = vec![self.fill; count];
+        self.for_each(|coordinates, value| {
+            let place = coordinates.iter().zip(&self.dimensions).fold(0, |place, (at, extent)| place * extent + at);
+            elements[place as usize] = value;
+        });
+        elements
+    }
+
     /// All entries, as [`for_each`](Self::for_each) visits them.
     pub fn entries(&self) -> EntryList<T> {
         let mut entries = EntryList::new(self.dimensions.len());

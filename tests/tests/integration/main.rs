@@ -31,6 +31,7 @@ mod rules;
 mod simulation;
 mod slices;
 mod slices_with_data;
+mod sparse_tensors;
 mod stolen_slices;
 mod stolen_tasks;
 mod tensor_elements;

@@ -106,7 +106,7 @@ fn agree(nodes: usize, cases: &[Case]) {
                 tensors.push(tensor);
             }
             let tensors: Vec<&Tensor> = tensors.iter().collect();
-            let done = compute(cx, plan, &tensors).map_err(told)?;
+            let done = compute(cx, plan, &tensors).await.map_err(told)?;
             let found = tensors[0].read(cx).await.map_err(told)?;
             let shown = || format!("{}\n{}\n{plan}", problem.assignment, plan.statement);
             assert!(same(&found, expected), "seed {seed} on {nodes} nodes: {found:?}, not {expected:?}\n{}", shown());
@@ -188,7 +188,7 @@ fn programs_on_one_node_and_several() {
                     tensors.push(tensor);
                 }
                 let computation =
-                    Computation::in_order(cx, &plans, &tensors.iter().collect::<Vec<_>>()).map_err(told)?;
+                    Computation::in_order(cx, &plans, &tensors.iter().collect::<Vec<_>>()).await.map_err(told)?;
                 let done = computation.launch(cx).map_err(told)?;
                 for tensor in &tensors {
                     let (found, name) = (tensor.read(cx).await.map_err(told)?, tensor.variable().name());
@@ -233,7 +233,8 @@ fn a_nan_is_the_least_and_greatest_on_any_grid() {
                 let plan = Arc::new(Plan::new(&statement).unwrap());
                 let tensors = plan.statement.tensors().into_iter().map(|variable| Tensor::new(cx, variable));
                 let tensors: Vec<Tensor> = tensors.collect::<std::result::Result<_, _>>().map_err(told)?;
-                let computation = Computation::new(cx, &plan, &tensors.iter().collect::<Vec<_>>()).map_err(told)?;
+                let computation =
+                    Computation::new(cx, &plan, &tensors.iter().collect::<Vec<_>>()).await.map_err(told)?;
                 for place in 0..=length {
                     let mut elements: Vec<f64> = (0..length).map(|number| (number * 7 % 11 - 5) as f64).collect();
                     let fold = if minimum { f64::min } else { f64::max };

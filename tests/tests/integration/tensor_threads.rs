@@ -52,7 +52,7 @@ impl Job {
             tensors.push(tensor);
         }
         let tensors: Vec<&Tensor> = tensors.iter().collect();
-        let computation = Computation::new(cx, &self.plan, &tensors)?;
+        let computation = Computation::new(cx, &self.plan, &tensors).await?;
         let result = tensors.iter().find(|tensor| tensor.variable() == self.plan.statement.result()).unwrap();
         let mut results = Vec::new();
         for _ in 0..runs {

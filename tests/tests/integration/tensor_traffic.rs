@@ -45,7 +45,7 @@ fn moved(algorithm: &Algorithm, assignment: &Assignment) -> Bytes {
             tensors.push(tensor);
         }
         let before = (runtime.statistics(), runtime.peers());
-        compute(cx, &plan, &tensors.iter().collect::<Vec<_>>())?.await?;
+        compute(cx, &plan, &tensors.iter().collect::<Vec<_>>()).await?.await?;
         tensors[0].place(cx, &algorithm.placements[0].1, &machine)?.await?;
         let after = (runtime.statistics(), runtime.peers());
         assert!(tensors[0].read(cx).await? == expected);

@@ -51,7 +51,7 @@ fn agree(nodes: usize, assignment: &Assignment, statements: &[Statement]) {
             }
             let tensors: Vec<&Tensor> = tensors.iter().collect();
             for _ in 0..2 {
-                let done = compute(cx, plan, &tensors)?;
+                let done = compute(cx, plan, &tensors).await?;
                 let result = tensors.iter().find(|tensor| tensor.variable() == plan.statement.result()).unwrap();
                 assert!(result.read(cx).await? == expected, "on {nodes} nodes:\n{plan}");
                 done.await?;
@@ -126,9 +126,9 @@ fn what_does_not_fit_a_plan_is_refused() {
             Tensor::new(cx, &TensorVariable::new(name, ElementType::I64, extents)).unwrap()
         };
         let (a, b, c, wide) = (new("A", [4, 4]), new("B", [4, 4]), new("C", [4, 4]), new("C", [4, 5]));
-        let missing = compute(cx, &plan, &[&a, &b]).unwrap_err().to_string();
+        let missing = compute(cx, &plan, &[&a, &b]).await.unwrap_err().to_string();
         assert_eq!(missing, "the plan uses C, which is not among the tensors given: A, B");
-        let shape = compute(cx, &plan, &[&a, &b, &wide]).unwrap_err().to_string();
+        let shape = compute(cx, &plan, &[&a, &b, &wide]).await.unwrap_err().to_string();
         assert!(shape.contains("extents [4, 4]") && shape.contains("[4, 5]"), "{shape}");
         assert!(c.fill(cx, Scalar::F32(1.0)).unwrap_err().to_string().contains("f32"));
         assert!(c.write(cx, &DenseArray::zeros(ElementType::I64, &[4, 5])).is_err());
@@ -186,7 +186,7 @@ fn results_do_not_depend_on_how_tensors_are_stored() {
                 }
                 let rows = "xy -> x".parse().unwrap();
                 tensors[0].place(cx, &rows, &"3".parse().unwrap())?.await?;
-                compute(cx, &plan, &tensors.iter().collect::<Vec<_>>())?.await?;
+                compute(cx, &plan, &tensors.iter().collect::<Vec<_>>()).await?.await?;
                 assert!(tensors[0].read(cx).await? == expected, "{order:?}");
             }
             Ok(())
@@ -231,7 +231,7 @@ fn tiles_stay_in_memories_that_have_no_room_for_whole_tensors() {
             let (a, b, c) = (tensor("A")?, tensor("B")?, tensor("C")?);
             b.fill(cx, Scalar::I64(2))?;
             c.fill(cx, Scalar::I64(3))?;
-            let product = Computation::new(cx, &plan, &[&a, &b, &c])?;
+            let product = Computation::new(cx, &plan, &[&a, &b, &c]).await?;
             product.launch(cx)?.await?;
             let before = runtime.statistics().bytes_copied;
             product.launch(cx)?.await?;
@@ -273,7 +273,7 @@ fn blocks_of_fused_loops_on_one_node_and_several() {
                     tensor.write(cx, &operands[variable.name()])?;
                     tensors.push(tensor);
                 }
-                compute(cx, &plan, &tensors.iter().collect::<Vec<_>>())?.await?;
+                compute(cx, &plan, &tensors.iter().collect::<Vec<_>>()).await?.await?;
                 Ok(tensors[0].read(cx).await?)
             });
             assert_eq!(found.unwrap(), expected);

@@ -1,0 +1,325 @@
+//! Statements on tensors in levels, as tasks over pieces of these: the same as one kernel on the whole.
+
+#[path = "../../../tensor/tests/integration/random/mod.rs"]
+mod random;
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use maniple::Result;
+use maniple_tensor::concrete::Statement;
+use maniple_tensor::distributed::{Computation as Distributed, Tensor};
+use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::format::Format;
+use maniple_tensor::kernel::{Kernels, Serial};
+use maniple_tensor::notation::{Assignment, TensorVariable, parse};
+use maniple_tensor::plan::{Graph, Pieces, Plan};
+use maniple_tensor::sparse::Computation;
+use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+use maniple_tests::nodes::{Nodes, on_nodes};
+use random::{Problem, command, size};
+
+/// A tensor with an element in every so many places, without those whose first coordinate is a multiple of five.
+fn tensor(variable: &TensorVariable, every: i64) -> SparseTensor<i64> {
+    let extents = variable.dimensions();
+    let mut entries = EntryList::new(extents.len());
+    for number in 0..extents.iter().product::<i64>() {
+        let mut rest = number;
+        let mut at: Vec<i64> = vec![0; extents.len()];
+        for (coordinate, extent) in at.iter_mut().zip(extents).rev() {
+            (*coordinate, rest) = (rest % extent, rest / extent);
+        }
+        let is_dense = variable.format().is_dense();
+        if is_dense || number * number % every == 0 && at[0] % 5 != 0 {
+            entries.push(&at, number % 7 - 3);
+        }
+    }
+    pack(variable.format(), extents, 0, entries, Duplicates::Sum).unwrap().tensor
+}
+
+/// The assignment of tensors in these formats.
+fn assignment(text: &str, tensors: &[(&str, &str, &[i64])]) -> Assignment {
+    let variable = |(name, format, extents): &(&str, &str, &[i64])| {
+        let format: Format = match *format {
+            "dense" => Format::dense(extents.len()),
+            other => other.parse().unwrap(),
+        };
+        TensorVariable::new(name, ElementType::I64, extents.to_vec()).stored(format)
+    };
+    parse(text, &tensors.iter().map(variable).collect::<Vec<_>>()).unwrap()
+}
+
+/// Checks that the statement that `schedule` makes of the loops gives the same on so many nodes as one kernel; gives what is done.
+fn agrees(nodes: usize, assignment: &Assignment, schedule: impl Fn(&Statement) -> Statement) -> String {
+    let computation = Computation::new(assignment).unwrap();
+    assert_eq!(computation.conversions(), []);
+    let plan = Arc::new(Plan::new(&schedule(computation.statement())).unwrap());
+    let given: Vec<(String, Arc<SparseTensor<i64>>)> = assignment
+        .tensors()
+        .into_iter()
+        .zip(2..)
+        .map(|(variable, every)| (variable.name().to_owned(), Arc::new(tensor(&variable, every))))
+        .collect();
+    same(nodes, assignment, &plan, &given);
+    Graph::new(&[plan]).to_string()
+}
+
+/// Checks that a plan gives the same as one kernel.
+fn same(nodes: usize, assignment: &Assignment, plan: &Arc<Plan>, given: &[(String, Arc<SparseTensor<i64>>)]) {
+    let operands: Vec<(&str, &SparseTensor<i64>)> = given.iter().map(|(name, tensor)| (&**name, &**tensor)).collect();
+    let (kernels, computation) = (Kernels::new(None, None), Computation::new(assignment).unwrap());
+    let expected = computation.run_by(&operands, &kernels, &Serial).unwrap();
+    let results = on_nodes(Nodes::new(nodes), async |cx, _| -> Result<()> {
+        let mut tensors = Vec::new();
+        for variable in plan.statement.tensors() {
+            let stored = &given.iter().find(|(name, _)| name == variable.name()).unwrap().1;
+            tensors.push(match variable.format().is_dense() {
+                true => {
+                    let tensor = Tensor::new(cx, variable)?;
+                    tensor.write_elements(cx, stored.elements())?;
+                    tensor
+                }
+                false => Tensor::from_sparse(cx, variable, Arc::clone(stored))?,
+            });
+        }
+        let tensors: Vec<&Tensor> = tensors.iter().collect();
+        let computation = Distributed::new(cx, plan, &tensors).await?;
+        for _ in 0..3 {
+            if plan.statement.accumulates() {
+                tensors[0].write_elements(cx, given[0].1.elements())?;
+            }
+            computation.launch(cx)?.await?;
+            let found: Vec<i64> = tensors[0].read_elements(cx).await?;
+            assert_eq!(found, expected.values(), "{assignment} on {nodes} nodes\n{plan}");
+        }
+        Ok(())
+    });
+    results.into_iter().for_each(|result| result.unwrap());
+}
+
+#[test]
+fn a_matrix_in_rows_goes_to_where_its_rows_are() {
+    let n = 57;
+    let spmv =
+        assignment("y(i) = A(i,j) * x(j)", &[("y", "dense", &[n]), ("A", "csr", &[n, 40]), ("x", "dense", &[40])]);
+    for nodes in 1..=3 {
+        let done = agrees(nodes, &spmv, |statement| statement.distribute(["i"], ["io"], ["ii"], &[4]).unwrap());
+        assert_eq!(
+            done,
+            "y.0 = y in 4 pieces
+A.0 = offsets of level 1 of A in 4 pieces
+A.1 = level 1 of A below A.0
+x.0 = x in one piece
+launch y over 4 points: y.0 written, A.0 read, A.1 read, x.0 read
+"
+        );
+    }
+}
+
+#[test]
+fn a_vector_is_moved_as_far_as_columns_name_it() {
+    let (n, nodes) = (60_i64, 3);
+    let spmv = assignment("y(i) = A(i,j) * x(j)", &[("y", "dense", &[n]), ("A", "csr", &[n, n]), ("x", "dense", &[n])]);
+    let variables = spmv.tensors();
+    let statement = Computation::new(&spmv).unwrap().statement().distribute(["i"], ["io"], ["ii"], &[nodes]).unwrap();
+    let plan = Arc::new(Plan::new(&statement).unwrap());
+    let graph = Graph::gathering(std::slice::from_ref(&plan)).to_string();
+    assert!(graph.contains("x.0 = x at A.1\n") && !graph.contains("x.1"), "{graph}");
+    // Two diagonals, and the last column in three rows.
+    let mut entries = EntryList::new(2);
+    for row in 0..n {
+        entries.push(&[row, row], 2);
+        entries.push(&[row, (row + 1).min(n - 1)], row);
+    }
+    [3, 25, 26].into_iter().for_each(|row| entries.push(&[row, n - 1], 5));
+    let a = Arc::new(pack(&"csr".parse().unwrap(), &[n, n], 0, entries, Duplicates::Sum).unwrap().tensor);
+    let moved = on_nodes(Nodes::new(nodes as usize), async |cx, runtime| -> Result<u64> {
+        let y = Tensor::new(cx, &variables[0])?;
+        let a = Tensor::from_sparse(cx, &variables[1], Arc::clone(&a))?;
+        let x = Tensor::new(cx, &variables[2])?;
+        let computation = Distributed::new(cx, &plan, &[&y, &a, &x]).await?;
+        let mut moved = 0;
+        for round in 0..3 {
+            x.generate(cx, &x.slabs(nodes as usize), move |at| at[0] + round)?;
+            cx.execution_fence().await?;
+            let before = runtime.statistics().parcel_bytes_received;
+            computation.launch(cx)?.await?;
+            cx.execution_fence().await?;
+            moved = runtime.statistics().parcel_bytes_received - before;
+            let found: Vec<i64> = y.read_elements(cx).await?;
+            let value = |at: i64| at + round;
+            for (row, found) in (0..n).zip(found) {
+                let more = if [3, 25, 26].contains(&row) { 5 * value(n - 1) } else { 0 };
+                assert_eq!(found, 2 * value(row) + row * value((row + 1).min(n - 1)) + more, "row {row}");
+            }
+        }
+        Ok(moved)
+    });
+    // The first element of the next block, and the last one of all.
+    let moved: Vec<u64> = moved.into_iter().map(|moved| moved.unwrap()).collect();
+    assert_eq!(moved, [16, 16, 0]);
+}
+
+#[test]
+fn what_is_below_rows_follows_them_whatever_reads_it() {
+    let rows = |statement: &Statement| statement.distribute(["i"], ["io"], ["ii"], &[3]).unwrap();
+    let vectors: [(&str, &str, &[i64]); 2] = [("y", "dense", &[23]), ("x", "dense", &[9])];
+    // Several operands, one of them read through another; elements that are added to; coordinates that are searched.
+    let sums = [
+        ("y(i) = A(i,j) * B(i,j) + x(j) * A(i,j)", "csr", "csr"),
+        ("y(i) += A(i,j) + B(i,j)", "csr", "{D,C}"),
+        ("y(i) = A(i,j) * B(j,i)", "csr", "csc"),
+        ("y(i) = max(A(i,j) * x(j), 0) + B(i,j)", "csr", "rows"),
+    ];
+    for (text, a, b) in sums {
+        let extents: &[i64] = if text.contains("B(j,i)") { &[9, 23] } else { &[23, 9] };
+        let b = if b == "rows" { "dense" } else { b };
+        let tensors = [vectors[0], ("A", a, &[23, 9]), ("B", b, extents), vectors[1]];
+        agrees(2, &assignment(text, &tensors), rows);
+    }
+    // Rows that are not stored one by one: all of the matrix is given to each point.
+    for format in ["dcsr", "{C,D}"] {
+        let tensors = [vectors[0], ("A", format, &[23, 9]), vectors[1]];
+        let done = agrees(2, &assignment("y(i) = A(i,j) * x(j)", &tensors), rows);
+        assert!(done.contains("A.0 read"), "{done}");
+    }
+}
+
+#[test]
+fn tensors_of_more_levels_are_given_by_the_first_that_has_offsets() {
+    let extents = [12, 5, 8];
+    let tensors: [(&str, &str, &[i64]); 3] =
+        [("y", "dense", &[12, 5]), ("T", "{D,D,C}", &extents), ("x", "dense", &[8])];
+    let grid = |statement: &Statement| statement.distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[3, 2]).unwrap();
+    let done = agrees(3, &assignment("y(i,j) = T(i,j,k) * x(k)", &tensors), grid);
+    assert!(done.contains("T.0 = offsets of level 2 of T in 6 pieces\nT.1 = level 2 of T below T.0"), "{done}");
+    let tensors: [(&str, &str, &[i64]); 3] = [("y", "dense", &[12]), ("T", "{D,C,C}", &extents), ("x", "dense", &[8])];
+    let rows = |statement: &Statement| statement.distribute(["i"], ["io"], ["ii"], &[5]).unwrap();
+    let done = agrees(2, &assignment("y(i) = T(i,j,k) * x(k)", &tensors), rows);
+    assert!(done.contains("T.1 = level 1 of T below T.0") && done.contains("all of T read"), "{done}");
+}
+
+#[test]
+fn points_that_share_elements_of_the_result_reduce_into_it() {
+    let tensors: [(&str, &str, &[i64]); 3] = [("y", "dense", &[31]), ("A", "csc", &[31, 17]), ("x", "dense", &[17])];
+    let columns = |statement: &Statement| statement.distribute(["j"], ["jo"], ["ji"], &[4]).unwrap();
+    let done = agrees(2, &assignment("y(i) = A(i,j) * x(j)", &tensors), columns);
+    assert!(done.contains("fill y with 0") && done.contains("y.0 reduced with +"), "{done}");
+    let tensors: [(&str, &str, &[i64]); 2] = [("s", "dense", &[]), ("A", "csr", &[31, 17])];
+    let rows = |statement: &Statement| statement.distribute(["i"], ["io"], ["ii"], &[4]).unwrap();
+    agrees(2, &assignment("s = A(i,j) * A(i,j)", &tensors), rows);
+}
+
+#[test]
+fn blocks_of_columns_are_fetched_one_after_the_other() {
+    let tensors: [(&str, &str, &[i64]); 3] =
+        [("C", "dense", &[20, 12]), ("A", "csr", &[20, 30]), ("B", "dense", &[30, 12])];
+    let rounds = |statement: &Statement| {
+        let statement = statement.divide("k", "ko", "ki", 3).unwrap();
+        let statement = statement.distribute(["i"], ["io"], ["ii"], &[2]).unwrap();
+        let statement = statement.reorder(["io", "ko", "ii", "j", "ki"]).unwrap();
+        statement.communicate(["B", "C"], "ko").unwrap()
+    };
+    let done = agrees(2, &assignment("C(i,k) = A(i,j) * B(j,k)", &tensors), rounds);
+    assert!(done.contains("for ko in 0..3\n  launch C over 2 points"), "{done}");
+}
+
+#[test]
+fn what_regions_have_not_is_refused() {
+    let results = on_nodes(Nodes::new(1), async |cx, _| -> Result<()> {
+        let variable =
+            |format: &str| TensorVariable::new("A", ElementType::I64, [4, 6]).stored(format.parse().unwrap());
+        let coo = Arc::new(tensor(&variable("coo"), 2));
+        let error = Tensor::from_sparse(cx, &variable("coo"), coo.clone()).unwrap_err().to_string();
+        assert!(error.contains("convert it, to csr"), "{error}");
+        let error = Tensor::from_sparse(cx, &variable("csr"), coo).unwrap_err().to_string();
+        assert!(error.contains("{C~u,S}") && error.contains("{D,C}"), "{error}");
+        let csr = Tensor::from_sparse(cx, &variable("csr"), tensor(&variable("csr"), 2))?;
+        let error = csr.write_elements(cx, vec![0_i64; 24]).unwrap_err().to_string();
+        assert!(error.contains("only elements of dense tensors"), "{error}");
+        Ok(())
+    });
+    results.into_iter().for_each(|result| result.unwrap());
+    let sparse = assignment("B(i,j) = 2 * A(i,j)", &[("B", "csr", &[4, 6]), ("A", "csr", &[4, 6])]);
+    let error = Plan::new(Computation::new(&sparse).unwrap().statement()).unwrap_err().to_string();
+    assert!(error.starts_with("B is stored as"), "{error}");
+}
+
+/// Formats whose levels regions have.
+const FORMATS: [&[&str]; 4] = [
+    &["{}"],
+    &["{D}", "{C}"],
+    &["rows", "columns", "csr", "csc", "dcsr", "dcsc", "{C,D}", "{C<i64,i64>,C<i64,i64>}"],
+    &["dense:3", "csf:3", "{D,C,C}(2,0,1)", "{C,D,C}(1,2,0)", "{D,D,C}", "{C,C,D}(2,1,0)", "{D,C,D}"],
+];
+
+#[test]
+fn random_statements_on_random_formats_are_the_same_as_tasks() {
+    let (mut random, mut tried, mut launched, mut in_pieces) = (Rng::with_seed(17), 0, 0, 0);
+    let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
+    while tried < most {
+        let problem = Problem::of(ElementType::I64, &mut random);
+        let result = problem.assignment.left().tensor.name().to_owned();
+        let declare = |variable: TensorVariable, random: &mut Rng| match FORMATS.get(variable.order()) {
+            Some(formats) if variable.name() != result => {
+                variable.stored(formats[random.usize(..formats.len())].parse().unwrap())
+            }
+            _ => variable,
+        };
+        let variables = problem.assignment.tensors().into_iter().map(|variable| declare(variable, &mut random));
+        let variables: Vec<TensorVariable> = variables.collect();
+        let Ok(assignment) = parse(&problem.assignment.to_string(), &variables) else { continue };
+        let Ok(computation) = Computation::new(&assignment) else { continue };
+        if !computation.conversions().is_empty() || computation.statement().operands().len() + 1 != variables.len() {
+            continue;
+        }
+        let mut statement = computation.statement().clone();
+        let outer = statement.spine().first().map(|outer| outer.variable.clone());
+        if let Some(outer) = outer
+            && let Ok(distributed) = statement.distribute([outer], ["po"], ["pi"], &[random.i64(1..5)])
+        {
+            statement = distributed;
+        }
+        for _ in 0..random.usize(..6) {
+            let Some(command) = command(&statement, &mut random) else { break };
+            if let Ok(changed) = command.apply(&statement)
+                && size(&changed) < 30_000.0
+            {
+                statement = changed;
+            }
+        }
+        let Ok(plan) = Plan::new(&statement) else { continue };
+        if plan.order().steps() * plan.order().points() > 60 {
+            continue;
+        }
+        let mut elements = |variable: &TensorVariable| {
+            let keep = random.u8(1..10);
+            let mut entries = EntryList::new(variable.order());
+            let array = &problem.operands[variable.name()];
+            let mut at = vec![0; variable.order()];
+            for value in array.values() {
+                if let (Scalar::I64(value), true) = (*value, random.u8(..10) < keep) {
+                    entries.push(&at, value);
+                }
+                for (coordinate, extent) in at.iter_mut().zip(array.dimensions()).rev() {
+                    *coordinate = (*coordinate + 1) % extent.max(&1);
+                    if *coordinate != 0 {
+                        break;
+                    }
+                }
+            }
+            pack(variable.format(), variable.dimensions(), 0, entries, Duplicates::Refuse).unwrap().tensor
+        };
+        let given: Vec<(String, Arc<SparseTensor<i64>>)> = assignment
+            .tensors()
+            .into_iter()
+            .map(|variable| (variable.name().to_owned(), Arc::new(elements(&variable))))
+            .collect();
+        tried += 1;
+        launched += usize::from(!plan.launches().is_empty());
+        let graph = Graph::new(&[Arc::new(plan.clone())]);
+        in_pieces += usize::from(graph.partitions.iter().any(|partition| matches!(partition.pieces, Pieces::Below(_))));
+        same(1 + tried % 3, &assignment, &Arc::new(plan), &given);
+    }
+    assert!(launched > 60 && in_pieces > 30, "{launched} were launched, {in_pieces} with parts of levels");
+}
