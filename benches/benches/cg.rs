@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use maniple_apps::cg::sparse::Sparse;
+use maniple_apps::cg::matrix::{Matrix, poisson, rows};
 use maniple_apps::cg::{self, Options};
 use maniple_apps::options::RuntimeOptions;
 use maniple_benches::{line, median};
+use maniple_tensor::level::Array;
 
 const SIDE: usize = 1000;
 const TOLERANCE: f64 = 1e-2;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let matrix = Arc::new(Sparse::poisson(SIDE).expect("the matrix fits"));
+    let matrix = Arc::new(poisson(SIDE).expect("the matrix fits"));
     let options = Options {
         poisson: SIDE,
         tolerance: TOLERANCE,
@@ -37,15 +38,15 @@ fn main() {
 
 /// Preconditioned conjugate gradients as one would write it by hand: each loop over the rows is done by two threads, a half each. Gives the
 /// seconds, and the relative residual.
-fn plain(matrix: &Sparse, iterations: usize) -> (f64, f64) {
+fn plain(matrix: &Matrix, iterations: usize) -> (f64, f64) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads can be started");
     pool.install(|| plain_on_two_threads(matrix, iterations))
 }
 
-fn plain_on_two_threads(matrix: &Sparse, iterations: usize) -> (f64, f64) {
-    let rows = matrix.rows();
+fn plain_on_two_threads(matrix: &Matrix, iterations: usize) -> (f64, f64) {
+    let rows = rows(matrix);
     let half = rows / 2;
-    let inverse: Vec<f64> = (0..rows).map(|row| 1.0 / matrix.get(row as u32, row as u32)).collect();
+    let inverse: Vec<f64> = (0..rows).map(|row| 1.0 / matrix.get(&[row as i64, row as i64])).collect();
     let (mut x, mut r, mut q) = (vec![0.0; rows], vec![1.0; rows], vec![0.0; rows]);
     let mut p = inverse.clone();
     let mut inner = dot(&p, &r);
@@ -75,10 +76,14 @@ fn plain_on_two_threads(matrix: &Sparse, iterations: usize) -> (f64, f64) {
 }
 
 /// The rows of q = A p from `first` on; gives p . q over them.
-fn multiply(matrix: &Sparse, first: usize, p: &[f64], q: &mut [f64]) -> f64 {
-    let (columns, values) = (matrix.columns(), matrix.values());
+fn multiply(matrix: &Matrix, first: usize, p: &[f64], q: &mut [f64]) -> f64 {
+    let numbers = |component| match matrix.levels()[1].component(component) {
+        Array::I32(numbers) => numbers,
+        other => panic!("{component} is {:?}", other.width()),
+    };
+    let (starts, columns, values) = (numbers("pos"), numbers("crd"), matrix.values());
     for (row, q) in (first..).zip(&mut *q) {
-        let entries = matrix.starts()[row]..matrix.starts()[row + 1];
+        let entries = starts[row] as usize..starts[row + 1] as usize;
         let products = columns[entries.clone()].iter().zip(&values[entries]);
         *q = products.map(|(&column, value)| value * p[column as usize]).sum();
     }

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use maniple_files::matrix_market::{Field, Header, Layout, Reader, Symmetry};
 
-use super::sparse::{Entry, Sparse};
+use maniple_tensor::storage::EntryList;
+
+use super::matrix::{Matrix, check_diagonal, from_entries};
 use crate::input::InputError;
 use crate::report::counted;
 
@@ -17,7 +19,7 @@ use crate::report::counted;
 ///
 /// # Errors
 /// If the file can't be read or breaks off, a line of it does not make sense, or the matrix is not square, real and symmetric.
-pub fn read(file: &Path) -> Result<Sparse, InputError> {
+pub fn read(file: &Path) -> Result<Matrix, InputError> {
     let opened = File::open(file).map_err(|source| InputError::Unreadable { file: file.to_owned(), source })?;
     read_from(file, BufReader::new(opened))
 }
@@ -26,23 +28,23 @@ pub fn read(file: &Path) -> Result<Sparse, InputError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_from(file: &Path, text: impl BufRead) -> Result<Sparse, InputError> {
+pub fn read_from(file: &Path, text: impl BufRead) -> Result<Matrix, InputError> {
     let refused = |error| InputError::read(file, error);
     let mut reader = Reader::new(text).map_err(refused)?;
     let header = *reader.header();
     solvable(&header).map_err(|reason| InputError::line(file, 1, reason.to_owned()))?;
     fitting(&header).map_err(|reason| InputError::line(file, reader.line(), reason))?;
     // The file may promise more than it has: memory is taken for what is there.
-    let mut entries = Vec::new();
+    let (mut entries, mut lines) = (EntryList::new(2), Vec::new());
     while let Some(entry) = reader.next_entry::<f64>().map_err(refused)? {
         if !entry.value.is_finite() {
             let reason = format!("the value '{}' is not finite", entry.value);
             return Err(InputError::line(file, reader.line(), reason));
         }
-        let entry = Entry { row: entry.row as u32, column: entry.column as u32, value: entry.value };
-        entries.push((entry, reader.line()));
+        entries.push(&[entry.row as i64, entry.column as i64], entry.value);
+        lines.push(reader.line());
     }
-    assemble(file, &header, entries)
+    assemble(file, &header, entries, &lines)
 }
 
 /// Whether a matrix of this kind can be solved.
@@ -75,22 +77,28 @@ fn fitting(header: &Header) -> Result<(), String> {
 /// How far apart, relative to the larger, two entries may be that should be equal: enough for files that print few digits.
 const SYMMETRY_TOLERANCE: f64 = 1e-9;
 
-/// Puts rows in order, mirrors what the file leaves out, and checks that a general matrix is symmetric.
-fn assemble(file: &Path, header: &Header, placed: Vec<(Entry, u64)>) -> Result<Sparse, InputError> {
-    let is_symmetric = header.symmetry == Symmetry::Symmetric;
-    let mirrored = placed.iter().map(|(entry, _)| entry.mirrored()).filter(|entry| entry.row != entry.column);
-    let all: Vec<Entry> = match is_symmetric {
-        true => placed.iter().map(|(entry, _)| *entry).chain(mirrored).collect(),
-        false => placed.iter().map(|(entry, _)| *entry).collect(),
+/// Puts rows in order, mirrors what the file leaves out, and checks that a general matrix is symmetric; `lines` are those of the entries.
+fn assemble(file: &Path, header: &Header, mut entries: EntryList<f64>, lines: &[u64]) -> Result<Matrix, InputError> {
+    let unsuitable = |reason: String| InputError::Unsuitable { name: file.display().to_string(), reason };
+    let placed = match header.symmetry == Symmetry::Symmetric {
+        true => {
+            let mut mirrored = EntryList::new(2);
+            for (at, value) in entries.iter().filter(|(at, _)| at[0] != at[1]) {
+                mirrored.push(&[at[1], at[0]], value);
+            }
+            mirrored.iter().for_each(|(at, value)| entries.push(&at, value));
+            None
+        }
+        false => Some(entries.clone()),
     };
-    let matrix = Sparse::from_entries(header.rows as usize, all);
-    if !is_symmetric {
-        let scale = matrix.largest_value();
-        for (entry, line) in &placed {
-            let (value, other) = (matrix.get(entry.row, entry.column), matrix.get(entry.column, entry.row));
+    let matrix = from_entries(header.rows as usize, entries).map_err(|error| unsuitable(error.to_string()))?;
+    if let Some(placed) = placed {
+        let scale = matrix.values().iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+        for ((at, _), line) in placed.iter().zip(lines) {
+            let (value, other) = (matrix.get(&[at[0], at[1]]), matrix.get(&[at[1], at[0]]));
             let allowed = SYMMETRY_TOLERANCE * value.abs().max(other.abs()).max(scale * f64::EPSILON);
             if (value - other).abs() > allowed {
-                let (row, column) = (entry.row + 1, entry.column + 1);
+                let (row, column) = (at[0] + 1, at[1] + 1);
                 let reason = format!(
                     "the matrix is not symmetric: entry ({row}, {column}) is {value}, but ({column}, {row}) is {other}"
                 );
@@ -98,8 +106,7 @@ fn assemble(file: &Path, header: &Header, placed: Vec<(Entry, u64)>) -> Result<S
             }
         }
     }
-    let unsuitable = |reason| InputError::Unsuitable { name: file.display().to_string(), reason };
-    matrix.check_diagonal().map_err(unsuitable)?;
+    check_diagonal(&matrix).map_err(unsuitable)?;
     Ok(matrix)
 }
 
@@ -107,7 +114,7 @@ fn assemble(file: &Path, header: &Header, placed: Vec<(Entry, u64)>) -> Result<S
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Sparse, String> {
+    fn parse(text: &str) -> Result<Matrix, String> {
         read_from(Path::new("a.mtx"), text.as_bytes()).map_err(|error| error.to_string())
     }
 
@@ -116,9 +123,9 @@ mod tests {
         assert_eq!(parse(text).err().as_deref(), Some(message));
     }
 
-    fn dense(matrix: &Sparse) -> Vec<Vec<f64>> {
-        let size = matrix.rows() as u32;
-        (0..size).map(|row| (0..size).map(|column| matrix.get(row, column)).collect()).collect()
+    fn dense(matrix: &Matrix) -> Vec<Vec<f64>> {
+        let size = matrix.dimensions()[0];
+        (0..size).map(|row| (0..size).map(|column| matrix.get(&[row, column])).collect()).collect()
     }
 
     #[test]

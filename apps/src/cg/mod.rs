@@ -1,15 +1,13 @@
 //! Solves a sparse symmetric positive definite system by conjugate gradients (Hestenes and Stiefel 1952) with Jacobi's preconditioner.
 //!
-//! [`sparse`], [`matrix_market`]: the matrix; [`tasks`]: vectors and matrix as regions, and what is computed; [`scalars`]: the
-//! scalars between the tasks; `partition` and `system`: how rows are split, and what is launched; here: what is solved, and whether the result
-//! is right.
+//! [`matrix`], [`matrix_market`]: the matrix; [`rows`], [`tasks`]: vectors as fields of a region, and what is computed with them; [`scalars`]: the scalars between the tasks; `system`:
+//! how rows are split, and what is launched, among it the product of the matrix and a vector, a statement in index notation; here: what is solved, and whether the result is right.
 
 mod kernels;
+pub mod matrix;
 pub mod matrix_market;
-mod partition;
 pub mod rows;
 pub mod scalars;
-pub mod sparse;
 mod system;
 pub mod tasks;
 
@@ -21,7 +19,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use maniple::Runtime;
 
-use self::sparse::Sparse;
+use self::matrix::{Matrix, rows, times};
 use self::system::{End, Limits, Outcome, System};
 use crate::error::{Error, Result};
 use crate::input::InputError;
@@ -37,7 +35,7 @@ A is the five-point discretisation of a Poisson problem, or any such matrix in a
 pieces with about as many entries each. Which entries of the matrix a piece has, and which elements of the vector these are multiplied with, \
 are images of the data, so that only what is needed moves.
 
-An iteration is three launches with a task for each piece: A times the direction, the step, the next direction. Inner products are futures: \
+An iteration is four launches with a task for each piece: A times the direction, their inner product, the step, the next direction. Inner products are futures: \
 they are summed, divided and passed to the next tasks without anybody waiting, and the program looks at the residual a few iterations \
 behind. Iterations launched beyond convergence take steps of length zero, so looking late changes nothing.
 
@@ -152,7 +150,12 @@ pub fn run(options: &Options) -> Result<Report> {
     let (name, matrix) = match &options.matrix {
         Some(file) => {
             let (name, matrix) = (file.display().to_string(), matrix_market::read(file)?);
-            check_room(&format!("the matrix of {name}"), matrix.rows(), matrix.entries(), options.runtime.capacity())?;
+            check_room(
+                &format!("the matrix of {name}"),
+                rows(&matrix),
+                matrix.values().len(),
+                options.runtime.capacity(),
+            )?;
             (name, matrix)
         }
         None => (format!("Poisson {0} x {0}", options.poisson), poisson(options.poisson, options.runtime.capacity())?),
@@ -161,7 +164,7 @@ pub fn run(options: &Options) -> Result<Report> {
     options.runtime.run(|runtime| solve(runtime, options, &name, &matrix))
 }
 
-fn poisson(side: usize, capacity: u64) -> Result<Sparse> {
+fn poisson(side: usize, capacity: u64) -> Result<Matrix> {
     let rows = side.saturating_mul(side);
     if rows > u32::MAX as usize {
         return Err(Error::Usage(format!(
@@ -173,7 +176,7 @@ fn poisson(side: usize, capacity: u64) -> Result<Sparse> {
     let entries = 5 * rows - 4 * side;
     check_room(&what, rows, entries, capacity)?;
     let wanted = tasks::bytes(rows as u64, entries as u64);
-    Sparse::poisson(side).map_err(|_| Error::TooLarge { what, wanted, available: None })
+    matrix::poisson(side).map_err(|_| Error::TooLarge { what, wanted, available: None })
 }
 
 /// Refuses a system that can't have room.
@@ -190,13 +193,13 @@ fn check_room(what: &str, rows: usize, entries: usize, capacity: u64) -> Result<
 ///
 /// # Errors
 /// As [`run`].
-pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Sparse>) -> Result<Report> {
+pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Matrix>) -> Result<Report> {
     let Attempt { pieces, outcome, time, x } = attempt(runtime, options, name, matrix)?;
-    let rows = matrix.rows();
+    let rows = rows(matrix);
     let residual = relative_residual(matrix, &x);
     check(&outcome, residual, options.tolerance, name)?;
     let Outcome { iterations, restarts, .. } = outcome;
-    let (name, entries) = (name.to_owned(), matrix.entries());
+    let (name, entries) = (name.to_owned(), matrix.values().len());
     Ok(Report { matrix: name, rows, entries, pieces, iterations, restarts, residual, time })
 }
 
@@ -205,7 +208,7 @@ pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Spar
 ///
 /// # Errors
 /// [`Error::Usage`] if there are more pieces than rows, [`Error::Runtime`] if a task fails.
-pub fn iterate(runtime: &Runtime, options: &Options, matrix: &Arc<Sparse>) -> Result<(usize, Duration)> {
+pub fn iterate(runtime: &Runtime, options: &Options, matrix: &Arc<Matrix>) -> Result<(usize, Duration)> {
     let attempt = attempt(runtime, options, "the matrix", matrix)?;
     Ok((attempt.outcome.iterations, attempt.time))
 }
@@ -218,8 +221,8 @@ struct Attempt {
     x: Vec<f64>,
 }
 
-fn attempt(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Sparse>) -> Result<Attempt> {
-    let rows = matrix.rows();
+fn attempt(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Matrix>) -> Result<Attempt> {
+    let rows = rows(matrix);
     let pieces = match options.pieces {
         Some(pieces) => pieces,
         None => workers_of_job(runtime)?.clamp(1, rows),
@@ -266,7 +269,7 @@ fn check(outcome: &Outcome, residual: f64, tolerance: f64, name: &str) -> Result
 }
 
 /// |b - A x| / |b|, where b is all ones.
-fn relative_residual(matrix: &Sparse, x: &[f64]) -> f64 {
-    let squares = matrix.times(x).iter().map(|product| (1.0 - product).powi(2)).sum::<f64>();
-    (squares / matrix.rows() as f64).sqrt()
+fn relative_residual(matrix: &Matrix, x: &[f64]) -> f64 {
+    let squares = times(matrix, x).iter().map(|product| (1.0 - product).powi(2)).sum::<f64>();
+    (squares / rows(matrix) as f64).sqrt()
 }

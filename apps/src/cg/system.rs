@@ -3,14 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use maniple::Future;
 use maniple::prelude::*;
+use maniple::{Error, Future};
+use maniple_tensor::distributed::{Computation, Tensor};
+use maniple_tensor::element::ElementType;
+use maniple_tensor::notation::{TensorVariable, parse};
+use maniple_tensor::plan::Plan;
+use maniple_tensor::sparse;
 
-use super::partition::balanced;
-use super::rows::{Entry, Row};
+use super::matrix::{Matrix, balanced, rows};
+use super::rows::Row;
 use super::scalars::{Products, State, Step};
-use super::sparse::Sparse;
-use super::tasks::{advance, load_entries, load_rows, multiply, start, turn};
+use super::tasks::{advance, curvature, load, start, turn};
 use crate::progress::Progress;
 use crate::report::scientific;
 
@@ -60,26 +64,36 @@ pub(super) struct System {
     pieces: Domain,
     all: Region<Row>,
     rows: Partition<Row>,
-    /// The entries of each piece's rows.
-    matrix: Partition<Entry>,
-    /// The elements of a vector that each piece's entries are multiplied with. These overlap.
-    needed: Partition<Row>,
+    /// q = A p, and q = A x.
+    direction: Computation,
+    solution: Computation,
 }
 
 impl System {
-    /// Puts the matrix into regions and splits it: rows so that each piece has about as many entries, everything else by what follows from the
-    /// data.
-    pub(super) async fn load(cx: &Context, matrix: &Arc<Sparse>, pieces: usize) -> Result<Self> {
-        let all = cx.region::<Row>(matrix.rows())?;
-        let entries = cx.region::<Entry>(matrix.entries())?;
+    /// Puts the matrix into regions and splits rows so that each piece has about as many entries.
+    pub(super) async fn load(cx: &Context, matrix: &Arc<Matrix>, pieces: usize) -> Result<Self> {
+        let (count, cuts) = (rows(matrix) as i64, balanced(matrix, pieces));
+        let all = cx.region::<Row>(count as usize)?;
+        let [vector, product] = ["v", "q"].map(|name| TensorVariable::new(name, ElementType::F64, [count]));
+        let a = TensorVariable::new("A", ElementType::F64, [count; 2]).stored(matrix.format().clone());
+        let multiply = parse("q(i) = A(i,j) * v(j)", &[product.clone(), a.clone(), vector.clone()]);
+        let loops = sparse::Computation::new(&multiply.map_err(Error::from_task)?)
+            .map_err(Error::from_task)?
+            .statement()
+            .clone();
+        let loops = loops.distribute(["i"], ["piece"], ["row"], &[pieces as i64]);
+        let plan = Arc::new(Plan::new(&loops.map_err(Error::from_task)?).map_err(Error::from_task)?);
+        let a = Tensor::from_sparse(cx, &a, Arc::clone(matrix))?;
+        let q = Tensor::in_region(&product, &all, Row::q)?;
+        let by = async |field| Computation::new(cx, &plan, &[&q, &a, &Tensor::in_region(&vector, &all, field)?]).await;
+        let (direction, solution) = (by(Row::p).await?, by(Row::x).await?);
+        let ends = cuts.iter().copied().chain([count]);
+        let ranges =
+            std::iter::once(0).chain(cuts.iter().copied()).zip(ends).map(|(first, end)| Rect::from(first..end));
         let pieces = cx.colors(pieces);
-        let ranges = balanced(matrix.starts(), pieces.volume() as usize);
-        let rows = all.partition_into(pieces, ranges.into_iter().map(IndexSpace::from).collect())?;
-        cx.index_launch(pieces, load_rows(&rows, Arc::clone(matrix)));
-        let entries_of = cx.image_of_rects(&entries, &rows, Row::entries).await?;
-        cx.index_launch(pieces, load_entries(&entries_of, Arc::clone(matrix)));
-        let needed = cx.image(&all, &entries_of, Entry::column).await?;
-        Ok(Self { pieces, all, rows, matrix: entries_of, needed })
+        let rows = all.partition_into(pieces, ranges.map(IndexSpace::from).collect())?;
+        cx.index_launch(pieces, load(&rows, Arc::clone(matrix)));
+        Ok(Self { pieces, all, rows, direction, solution })
     }
 
     /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts again from there.
@@ -87,7 +101,7 @@ impl System {
         let mut iterations = 0;
         let mut residuals: Vec<f64> = Vec::new();
         let end = loop {
-            let start = self.start(cx, limits);
+            let start = self.start(cx, limits)?;
             let State { residual, .. } = start.clone().await?;
             if residual <= limits.target {
                 break End::Converged;
@@ -104,12 +118,11 @@ impl System {
     }
 
     /// r = b - A x, and the first direction. The iteration from there has converged when r is small enough, or too small to mean anything.
-    fn start(&self, cx: &Context, limits: &Limits) -> Future<State> {
-        let products = cx.index_launch(self.pieces, start(&self.rows, &self.matrix, &self.needed));
-        let target = limits.target;
-        products
-            .fold(Products::default(), Products::and)
-            .map(move |products| State::start(target.max(products.residual * DEEPEST), products))
+    fn start(&self, cx: &Context, limits: &Limits) -> Result<Future<State>> {
+        drop(self.solution.launch(cx)?);
+        let products = cx.index_launch(self.pieces, start(&self.rows));
+        let (products, target) = (products.fold(Products::default(), Products::and), limits.target);
+        Ok(products.map(move |products| State::start(target.max(products.residual * DEEPEST), products)))
     }
 
     /// Iterates until r is small (`None`), or something else ends it. Looks at an iteration when [`LOOKAHEAD`] more have been launched.
@@ -128,7 +141,7 @@ impl System {
                 state = match limits.trace {
                     true => cx.trace("iteration", |cx| self.launch_iteration(cx, &state)),
                     false => self.launch_iteration(cx, &state),
-                };
+                }?;
                 ahead.push_back(state.clone());
                 launched += 1;
             }
@@ -150,14 +163,15 @@ impl System {
     }
 
     /// One iteration. Nothing waits: scalars go from task to task as futures.
-    fn launch_iteration(&self, cx: &Context, state: &Future<State>) -> Future<State> {
-        let curvature = cx.index_launch(self.pieces, multiply(&self.rows, &self.matrix, &self.needed)).reduce(Sum);
+    fn launch_iteration(&self, cx: &Context, state: &Future<State>) -> Result<Future<State>> {
+        drop(self.direction.launch(cx)?);
+        let curvature = cx.index_launch(self.pieces, curvature(&self.rows)).reduce(Sum);
         let step: Future<Step> = state.zip_with(&curvature, State::step);
         let products = cx.index_launch(self.pieces, advance(&self.rows, &step));
         let products = products.fold(Products::default(), Products::and);
         let state = step.zip_with(&products, Step::finish);
         cx.index_launch(self.pieces, turn(&self.rows, &state));
-        state
+        Ok(state)
     }
 
     /// x.

@@ -4,78 +4,49 @@ use std::sync::Arc;
 
 use maniple::prelude::*;
 
-use super::kernels::{Block, dot};
-use super::rows::{Entry, Row};
+use super::kernels::dot;
+use super::matrix::Matrix;
+use super::rows::Row;
 use super::scalars::{Products, State, Step};
-use super::sparse::Sparse;
 
 /// The bytes that a system takes in regions.
 #[must_use]
 pub fn bytes(rows: u64, entries: u64) -> u64 {
-    let row = size_of::<Rect<1>>() + 6 * size_of::<f64>();
-    let entry = size_of::<Ptr<Row>>() + size_of::<f64>();
-    rows.saturating_mul(row as u64).saturating_add(entries.saturating_mul(entry as u64))
+    let index = if entries > i32::MAX as u64 { size_of::<i64>() } else { size_of::<i32>() };
+    let row = index + 6 * size_of::<f64>();
+    let entry = index + size_of::<f64>();
+    rows.saturating_mul(row as u64).saturating_add(entries.saturating_mul(entry as u64)).saturating_add(index as u64)
 }
 
-/// Says which entries each row has.
+/// Sets the vectors that are known: the right-hand side is all ones.
 #[task(leaf)]
-pub fn load_rows(#[discards(entries, inverse_diagonal, b, x)] rows: Piece<Row>, matrix: Arc<Sparse>) {
+pub fn load(#[discards(inverse_diagonal, b, x)] rows: Piece<Row>, matrix: Arc<Matrix>) {
     for row in rows.points() {
-        let number = row[0] as usize;
-        let (first, end) = (matrix.starts()[number], matrix.starts()[number + 1]);
-        rows.entries[row] = (first as i64..end as i64).into();
-        rows.inverse_diagonal[row] = 1.0 / matrix.get(number as u32, number as u32);
+        rows.inverse_diagonal[row] = 1.0 / matrix.get(&[row[0], row[0]]);
         rows.b[row] = 1.0;
         rows.x[row] = 0.0;
     }
 }
 
-/// Copies entries of the matrix.
+/// Returns this piece's part of p . q.
 #[task(leaf)]
-pub fn load_entries(#[discards(column, value)] entries: Piece<Entry>, matrix: Arc<Sparse>) {
-    for entry in entries.points() {
-        let number = entry[0] as usize;
-        entries.column[entry] = Ptr::row(i64::from(matrix.columns()[number]));
-        entries.value[entry] = matrix.values()[number];
-    }
+pub fn curvature(#[reads(p, q)] rows: Piece<Row>) -> f64 {
+    rows.rows().map(|part| dot(&rows.p.span(part), &rows.q.span(part))).sum()
 }
 
-/// q = A p; returns this piece's part of p . q.
-#[task(leaf)]
-pub fn multiply(
-    #[reads(entries, p)]
-    #[discards(q)]
-    rows: Piece<Row>,
-    #[reads(column, value)] matrix: Piece<Entry>,
-    #[reads(p)] needed: Piece<Row>,
-) -> f64 {
-    let matrix = Block::new(&matrix.column, &matrix.value);
-    let mut curvature = 0.0;
-    for part in rows.rows() {
-        let (entries, p, mut q) = (rows.entries.span(part), rows.p.span(part), rows.q.span_mut(part));
-        matrix.multiply(&entries, &needed.p, &mut q);
-        curvature += dot(&p, &q);
-    }
-    curvature
-}
-
-/// r = b - A x, and the first direction; returns this piece's part of the inner products.
+/// r = b - q, where q is A x, and the first direction; returns this piece's part of the inner products.
 #[task(leaf)]
 pub fn start(
-    #[reads(entries, b, inverse_diagonal)]
+    #[reads(q, b, inverse_diagonal)]
     #[discards(r, p)]
     rows: Piece<Row>,
-    #[reads(column, value)] matrix: Piece<Entry>,
-    #[reads(x)] needed: Piece<Row>,
 ) -> Products {
-    let matrix = Block::new(&matrix.column, &matrix.value);
     let mut products = Products::default();
     for part in rows.rows() {
-        let (entries, b, inverse) = (rows.entries.span(part), rows.b.span(part), rows.inverse_diagonal.span(part));
+        let (q, b, inverse) = (rows.q.span(part), rows.b.span(part), rows.inverse_diagonal.span(part));
         let (mut r, mut p) = (rows.r.span_mut(part), rows.p.span_mut(part));
-        matrix.multiply(&entries, &needed.x, &mut r);
-        for ((r, p), (b, inverse)) in r.iter_mut().zip(p.iter_mut()).zip(b.iter().zip(&*inverse)) {
-            *r = b - *r;
+        for ((r, p), ((b, q), inverse)) in r.iter_mut().zip(p.iter_mut()).zip(b.iter().zip(&*q).zip(&*inverse)) {
+            *r = b - q;
             *p = inverse * *r;
             products = products.and(Products { residual: *r * *r, inner: *r * *p });
         }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use maniple::Runtime;
 use maniple_apps::cg;
-use maniple_apps::cg::sparse::{Entry, Sparse};
+use maniple_apps::cg::matrix::{Matrix, from_entries};
 use maniple_apps::stencil::{self, Extents};
+use maniple_tensor::storage::EntryList;
 
 use super::findings::{Bound, Findings, Row};
 use super::{Effort, Target, tiny_circuit, without_progress};
@@ -178,11 +179,16 @@ fn conjugate_gradients() -> Box<Iterate> {
 }
 
 /// A chain of springs, as a matrix: small, and yet the iteration takes half as many steps as there are rows.
-fn chain(rows: u32) -> Sparse {
-    let diagonal = (0..rows).map(|row| Entry { row, column: row, value: 2.0 });
-    let beside = (1..rows).map(|row| Entry { row, column: row - 1, value: -1.0 });
-    let beside = beside.flat_map(|entry| [entry, entry.mirrored()]);
-    Sparse::from_entries(rows as usize, diagonal.chain(beside).collect())
+fn chain(rows: i64) -> Matrix {
+    let mut entries = EntryList::new(2);
+    for row in 0..rows {
+        entries.push(&[row, row], 2.0);
+        if row > 0 {
+            entries.push(&[row, row - 1], -1.0);
+            entries.push(&[row - 1, row], -1.0);
+        }
+    }
+    from_entries(rows as usize, entries).expect("the matrix fits")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value, Workers};
-use maniple::{Error, FieldId};
+use maniple::{Arrangement, Error, FieldId, LayoutConstraint};
 
 use super::held::Held;
 use super::modes::Modes;
@@ -61,7 +61,10 @@ pub(super) struct Viewed {
 pub(super) fn definition(nodes: usize, plan: &Arc<Plan>, order: &Order, kernel: Kernel) -> TaskDefinition {
     let (plan, order) = (Arc::clone(plan), order.clone());
     let points = (order.points() as usize).div_ceil(nodes);
-    TaskDefinition::new(&plan.leaf().kernel.name.clone()).leaf(TaskOptions::default(), move |call| {
+    // Kernels know values by their strides, which those have not that lie in blocks of several fields.
+    let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
+    let options = TaskOptions { layout, ..TaskOptions::default() };
+    TaskDefinition::new(&plan.leaf().kernel.name.clone()).leaf(options, move |call| {
         let values = order.values(*call.arguments::<i64>()?, call.point().coords()[0]);
         let workers = call.workers();
         let helpers = Helpers { workers, is_cut: points < workers.count() };

@@ -26,7 +26,7 @@ fn whoever_runs_out_of_memory_is_told_which_options_help() {
     let runs = [
         (&*format!("{SMALL_CIRCUIT} --memory 2KiB"), "--pieces"),
         ("run cg --poisson 10 --memory 2KiB", "--poisson"),
-        ("run cg --poisson 10 --memory 14KiB --pieces 4 --mapper piecewise", "--pieces"),
+        ("run cg --poisson 10 --memory 11KiB --pieces 4 --mapper piecewise", "--pieces"),
         ("run stencil --size 100 --memory 2KiB", "--size"),
     ];
     for (arguments, option) in runs {
