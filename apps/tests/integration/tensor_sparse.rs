@@ -125,3 +125,46 @@ fn schedules_change_the_loops_of_sparse_statements() {
         verifies(statement, &options);
     }
 }
+
+#[test]
+fn distributed_loops_run_as_tasks() {
+    let rows = ["--schedule", "distribute({i}, {io}, {ii}, {3})", "--generate", "A=uniform:0.1"];
+    for (statement, formats, size) in [
+        ("y(i) = A(i,j) * x(j)", &["A=csr"][..], "i=61,j=50"),
+        ("y(i) += A(i,j) * x(j) + b(i)", &["A=csr"], "i=61,j=50"),
+        ("Y(i,k) = A(i,j) * X(j,k)", &["A=csr"], "i=31,j=20,k=8"),
+        ("y(i) = A(i,j,k) * X(j,k)", &["A=csf:3"], "i=20,j=10,k=8"),
+        ("y(i) = A(i,j) * B(i,j)", &["A=csr", "B=dcsr"], "i=20,j=10"),
+    ] {
+        let formats: Vec<&str> = formats.iter().flat_map(|format| ["--format", format]).collect();
+        let common = [&rows[..], &formats, &["--size", size]].concat();
+        verifies(statement, &common);
+        let (code, out, _) = run(statement, &[&common[..], &["--explain"]].concat());
+        assert!(code == Some(0) && out.contains("tasks:\n") && out.contains("over 3 points"), "{out}");
+    }
+    // What can't be done says what to do.
+    let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=csr", "--size", "i=20,j=10"]].concat();
+    let (code, _, error) = run("B(i,j) = 2 * A(i,j)", &matrix);
+    assert!(code == Some(2) && error.contains("declare it dense"), "{code:?} {error}");
+    let columns = [&rows[..], &["--format", "A=csc", "--format", "B=csr", "--size", "i=20,j=10"]].concat();
+    let (code, _, error) = run("y(i) = A(i,j) * B(i,j)", &columns);
+    assert!(code == Some(2) && error.contains("give --format A="), "{code:?} {error}");
+}
+
+#[test]
+fn distributed_loops_run_on_several_nodes() {
+    let statement = "y(i) = A(i,j) * x(j)";
+    let launch = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+        command.args(["launch", "-n", "2", "--", env!("CARGO_BIN_EXE_maniple"), "tensor", statement]).args(options);
+        let output = command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).output().expect("the program starts");
+        let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let matrix = ["--generate", "A=poisson:20", "--format", "A=csr", "--workers", "1", "--verify"];
+    let rows = ["--schedule", "distribute({i}, {io}, {ii}, {4})"];
+    let (code, out, error) = launch(&[&matrix[..], &rows].concat());
+    assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
+    let (code, _, error) = launch(&matrix);
+    assert!(code == Some(2) && error.contains("distribute a loop"), "{code:?} {error}");
+}
