@@ -88,11 +88,17 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     }
     let program = declared(options, <T as Element>::TYPE, &text, &given)?;
     let schedules = schedules(&options.schedule, &program)?;
+    let grid = match &options.grid {
+        Some(grid) => grid.extents().iter().map(|&extent| extent as i64).collect(),
+        None if place().nodes > 1 && schedules.is_empty() => vec![place().nodes as i64],
+        None => Vec::new(),
+    };
     let computations = program.statements().iter().enumerate().map(|(number, statement)| {
         let computation = Computation::new(statement).map_err(usage)?;
         match schedules.get(&(number + 1)) {
             Some(schedule) => computation.scheduled(schedule).map_err(usage),
-            None => Ok(computation),
+            None if grid.is_empty() => Ok(computation),
+            None => computation.on_grid(&grid).map_err(usage),
         }
     });
     let computations = computations.collect::<Result<Vec<_>>>()?;
@@ -106,7 +112,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let tasks = tasks(&computations)?;
     if tasks.is_none() && place().nodes > 1 {
         return Err(Error::Usage(format!(
-            "this job has {} nodes, and one alone would compute: distribute a loop, as in --schedule 'distribute({{i}}, {{io}}, {{ii}}, {{4}})'",
+            "this job has {} nodes, and one alone would compute: distribute a loop in each --schedule, as by 'distribute({{i}}, {{io}}, {{ii}}, {{4}})', or say --grid 4",
             place().nodes
         )));
     }
@@ -177,11 +183,10 @@ fn usage(error: SparseError) -> Error {
     Error::Usage(error.to_string())
 }
 
-/// Sparse statements know no grids yet but those of schedules.
+/// Sparse statements know no algorithms and no placements yet.
 fn refuse_others(options: &Options) -> Result<()> {
     let others = [
         ("--algorithm", options.algorithm.is_some()),
-        ("--grid", options.grid.is_some()),
         ("--chunk", options.chunk.is_some()),
         ("--place", !options.place.is_empty()),
         ("--draw", options.draw.is_some()),

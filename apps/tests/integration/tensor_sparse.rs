@@ -142,6 +142,11 @@ fn distributed_loops_run_as_tasks() {
         let (code, out, _) = run(statement, &[&common[..], &["--explain"]].concat());
         assert!(code == Some(0) && out.contains("tasks:\n") && out.contains("over 3 points"), "{out}");
     }
+    // A grid does so with the outermost loops.
+    let grid = ["--generate", "A=uniform:0.1", "--format", "A=csr", "--size", "i=31,j=20,k=8", "--grid"];
+    verifies("Y(i,k) = A(i,j) * X(j,k)", &[&grid[..], &["4"]].concat());
+    let (code, _, error) = run("y(i) = A(i,j) * x(j)", &[&grid[..5], &["i=31,j=20", "--grid", "2x2x2"]].concat());
+    assert!(code == Some(2), "{code:?} {error}");
     // What can't be done says what to do.
     let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=csr", "--size", "i=20,j=10"]].concat();
     let (code, _, error) = run("B(i,j) = 2 * A(i,j)", &matrix);
@@ -165,6 +170,9 @@ fn distributed_loops_run_on_several_nodes() {
     let rows = ["--schedule", "distribute({i}, {io}, {ii}, {4})"];
     let (code, out, error) = launch(&[&matrix[..], &rows].concat());
     assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
-    let (code, _, error) = launch(&matrix);
+    // Without a word, each node gets a block.
+    let (code, out, error) = launch(&matrix);
+    assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
+    let (code, _, error) = launch(&[&matrix[..], &["--schedule", "split(i, io, ii, 4)"]].concat());
     assert!(code == Some(2) && error.contains("distribute a loop"), "{code:?} {error}");
 }

@@ -6,7 +6,7 @@ use crate::format::{Format, Level};
 use crate::loops::Reduction;
 use crate::lower::Appending;
 use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
-use crate::schedule::Races;
+use crate::schedule::{Races, ScheduleError};
 
 /// An operand under another name: in another format than it has, or as it was before it is changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +106,20 @@ pub(super) fn on_threads(statement: &Statement) -> Statement {
         made = parallel(&made, innermost, Unit::Vector);
     }
     made
+}
+
+/// The statement with its outermost loops distributed over a grid, and the first loop inside of that on threads, where iterations write different elements.
+pub(super) fn on_grid(statement: &Statement, grid: &[i64]) -> Result<Statement, ScheduleError> {
+    let targets: Vec<IndexVariable> =
+        statement.spine().iter().take(grid.len()).map(|outer| outer.variable.clone()).collect();
+    let named = |suffix: &str| -> Vec<IndexVariable> {
+        let taken = |name: &str| statement.is_taken(name);
+        targets.iter().map(|variable| IndexVariable::new(&fresh(&format!("{variable}{suffix}"), &taken))).collect()
+    };
+    let (outer, inner) = (named("o"), named("i"));
+    let distributed = statement.distribute(targets.clone(), outer, inner.clone(), grid)?;
+    let Some(first) = inner.first() else { return Ok(distributed) };
+    Ok(distributed.parallelize(first.clone(), Unit::Threads, Races::Forbidden).unwrap_or(distributed))
 }
 
 /// Whether an access is of a workspace.

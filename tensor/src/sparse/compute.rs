@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::arrange::{Renamed, adds_up, arrange, on_threads};
+use super::arrange::{Renamed, adds_up, arrange, on_grid, on_threads};
 use super::data::{Data, Numbers, strides, whole};
 use super::error::SparseError;
 use crate::concrete::Statement;
@@ -81,6 +81,17 @@ impl<'a> Computation<'a> {
     pub fn scheduled(&self, schedule: &Schedule) -> Result<Self, SparseError> {
         let statement =
             schedule.apply(&self.statement).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
+        Self::of(self.assignment.clone(), statement.clone(), statement, self.renamed.clone())
+    }
+
+    /// The same with its outermost loops distributed over a grid of processors, in blocks of equal length, one loop for each of its extents; and the first loop of a block on threads, if
+    /// it can.
+    ///
+    /// # Errors
+    ///
+    /// [`ScheduleError`] if there are not as many loops around all others.
+    pub fn on_grid(&self, grid: &[i64]) -> Result<Self, SparseError> {
+        let statement = on_grid(&self.statement, grid).map_err(|error| SparseError::Schedule(Box::new(error)))?;
         Self::of(self.assignment.clone(), statement.clone(), statement, self.renamed.clone())
     }
 
