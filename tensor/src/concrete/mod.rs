@@ -47,5 +47,5 @@ mod statement;
 pub use evaluate::evaluate;
 pub(crate) use node::Site;
 pub use node::{Execution, Loop, Node, Substitution, Unit};
-pub use relation::Relation;
+pub use relation::{Positions, Relation};
 pub use statement::Statement;

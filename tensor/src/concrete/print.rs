@@ -38,7 +38,10 @@ impl Statement {
         let indent = 2 * depth;
         match node {
             Node::Forall(outer, body) => {
-                writeln!(formatter, "{:indent$}{outer} in 0..{}{}", "", self.extents[&outer.variable], Tags(outer))?;
+                let extent = self.extents[&outer.variable];
+                let is_stored = self.positions().any(|stored| self.descends(&outer.variable, &stored.position));
+                let most = if is_stored { " at most" } else { "" };
+                writeln!(formatter, "{:indent$}{outer} in 0..{extent}{most}{}", "", Tags(outer))?;
                 self.write(formatter, body, depth + 1)
             }
             Node::Assign { target, operator, value } => {

@@ -13,7 +13,10 @@ use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::IndexVariable;
 
 /// What is recovered on entering a loop, and under which conditions anything happens.
+#[derive(Default)]
 pub(super) struct Entry {
+    /// What is recovered where the conditions before hold.
+    before: Option<Box<Entry>>,
     lets: Vec<Step>,
     conditions: Vec<Expression>,
 }
@@ -23,7 +26,11 @@ impl Entry {
     pub fn wrap(self, body: Step) -> Step {
         let mut steps = self.lets;
         steps.push(self.conditions.into_iter().rev().fold(body, |body, condition| Step::when(condition, body)));
-        Step::sequence(steps)
+        let step = Step::sequence(steps);
+        match self.before {
+            Some(before) => before.wrap(step),
+            None => step,
+        }
     }
 }
 
@@ -140,6 +147,8 @@ impl Lowering<'_> {
                 if variable == outer { fused.floor_divide(extent) } else { fused.floor_remainder(extent) }
             }
             Relation::Bound { bounded, .. } => self.recovered(bounded)?,
+            Relation::Positions(_) if self.is_stored(relation) => return None,
+            Relation::Positions(positions) => self.recovered(&positions.position)?,
             Relation::Rotate { target, by, result, .. } => {
                 let mut sum = self.recovered(result)?;
                 for variable in by {
@@ -153,7 +162,7 @@ impl Lowering<'_> {
     /// Binds all that can be recovered now, given the loop that was entered, or else the variables that are fixed outside of the
     /// kernel.
     pub fn enter(&mut self, entered: Option<&IndexVariable>) -> Entry {
-        let mut entry = Entry { lets: Vec::new(), conditions: Vec::new() };
+        let mut entry = Entry::default();
         loop {
             let next = self.statement.relations.iter().find_map(|relation| {
                 let ready = relation.sources().into_iter().all(|source| self.known.contains_key(source));
@@ -161,8 +170,13 @@ impl Lowering<'_> {
                 relation.parents().into_iter().find(missing).filter(|_| ready).map(|parent| (relation, parent))
             });
             let Some((relation, parent)) = next else { return entry };
+            if let Some(steps) = self.at_position(relation) {
+                // There is no such position where a condition fails.
+                entry = Entry { before: Some(Box::new(entry)), lets: steps, conditions: Vec::new() };
+                continue;
+            }
             let Some(value) = self.recovered(parent) else { return entry };
-            let value = if let Relation::Bound { .. } = relation {
+            let value = if let Relation::Bound { .. } | Relation::Positions(_) = relation {
                 value
             } else {
                 let variable = Variable::index(self.names.fresh(parent.name()));

@@ -41,6 +41,7 @@
 //! | `error` | why a command is refused |
 //! | `select` | what commands have in common: finding loops, making names |
 //! | `split`, `divide`, `fuse`, `bound` | loops to other loops |
+//! | `pos` | loops over what an operand stores |
 //! | `reorder` | the order of loops |
 //! | `precompute`, `store` | workspaces, and how they are stored |
 //! | `parallelize`, `unroll`, `substitute` | how the loops of a leaf run |
@@ -58,6 +59,7 @@ mod fuse;
 mod methods;
 mod parallelize;
 mod parse;
+mod pos;
 mod precompute;
 mod reorder;
 mod rotate;

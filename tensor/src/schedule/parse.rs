@@ -27,6 +27,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("divide", "divide(VARIABLE, OUTER, INNER, PIECES)"),
     ("fuse", "fuse(OUTER, INNER, FUSED)"),
     ("bound", "bound(VARIABLE, BOUNDED, EXTENT)"),
+    ("pos", "pos(VARIABLE, POSITION, TENSOR)"),
     ("reorder", "reorder({VARIABLE, ...})"),
     ("precompute", "precompute(EXPRESSION, {VARIABLE, ...}, {WORKSPACE VARIABLE, ...}, WORKSPACE)"),
     ("store", "store(WORKSPACE, FORMAT)"),
@@ -160,6 +161,11 @@ impl Reader<'_> {
             ("bound", &[variable, bounded, extent]) => {
                 Command::Bound { variable: one(variable)?, bounded: one(bounded)?, extent: self.number(extent)? }
             }
+            ("pos", &[variable, position, tensor]) => Command::Pos {
+                variable: one(variable)?,
+                position: one(position)?,
+                tensor: self.name(tensor, "a tensor")?,
+            },
             ("reorder", &[order]) => Command::Reorder { order: self.variables(order)? },
             ("precompute", &[expression, variables, inside, workspace]) => Command::Precompute {
                 expression: Box::new(self.expression(expression)?),

@@ -76,7 +76,7 @@ fn mistakes_are_told_with_line_and_column() {
     for (text, message) in [
         (
             "split(i, io, ii, 32)\n  splitt(j, jo, ji, 2)",
-            "line 2, column 3: expected one of split, divide, fuse, bound, reorder, precompute, store, unroll, parallelize, distribute, communicate, rotate, \
+            "line 2, column 3: expected one of split, divide, fuse, bound, pos, reorder, precompute, store, unroll, parallelize, distribute, communicate, rotate, \
              substitute, found `splitt(j, jo, ji, 2)`",
         ),
         ("split(i, io, ii, x)", "line 1, column 18: expected a number, found `x`"),
