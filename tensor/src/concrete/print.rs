@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use super::node::{Execution, Loop, Node, Unit};
+use super::node::{Execution, Loop, Merge, Node, Unit};
 use super::relation::Relation;
 use super::statement::Statement;
 use crate::format::Format;
@@ -97,6 +97,9 @@ impl Display for Tags<'_> {
         }
         if !self.0.communicate.is_empty() {
             write!(formatter, ", communicates {}", self.0.communicate.join(", "))?;
+        }
+        if self.0.merge != Merge::default() {
+            write!(formatter, ", merged by {}", self.0.merge)?;
         }
         if let Some(substitution) = self.0.substitution {
             write!(formatter, ", by {substitution:?}")?;

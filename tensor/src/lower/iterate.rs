@@ -26,22 +26,22 @@ const MOST_BODIES: usize = 300;
 type Inside<'f, L> = &'f mut dyn FnMut(&mut L) -> Step;
 
 /// A loop, and the coordinates that its variable begins at, as far as they are others than its own.
-struct Driven<'a> {
-    outer: &'a Loop,
-    body: &'a Node,
+pub(super) struct Driven<'a> {
+    pub outer: &'a Loop,
+    pub body: &'a Node,
     /// What is added to the variable's value for the coordinate.
-    base: Option<Expression>,
+    pub base: Option<Expression>,
     /// Where the variable ends.
     high: Expression,
 }
 
 /// An access that is merged with others.
-struct Merged {
-    visit: usize,
-    level: usize,
-    cursor: Variable,
-    end: Variable,
-    coordinate: Variable,
+pub(super) struct Merged {
+    pub visit: usize,
+    pub level: usize,
+    pub cursor: Variable,
+    pub end: Variable,
+    pub coordinate: Variable,
 }
 
 impl<'a> Lowering<'a> {
@@ -141,24 +141,31 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Those of some accesses that have levels of the loop's variable which are next and not dense, and what it adds its values to: the same for all of them.
+    pub(super) fn iterated(&self, outer: &Loop, visits: &[usize]) -> (Vec<usize>, Option<Expression>) {
+        let (mut iterated, mut base) = (Vec::new(), None);
+        for &visit in visits {
+            let Some((level, kind, _)) = self.next(visit) else { continue };
+            if kind == Level::Dense {
+                continue;
+            }
+            let target = self.visits[visit].variable(level).clone();
+            let found = self.base(&outer.variable, &target).filter(|_| !self.known.contains_key(&target));
+            if let Some(found) = found.filter(|found| iterated.is_empty() || *found == base) {
+                iterated.push(visit);
+                base = found;
+            }
+        }
+        (iterated, base)
+    }
+
     /// The loop, if accesses inside of it have levels of its variable that are next.
     pub(super) fn over_levels(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
         let visits = self.visits_in(body);
         if visits.is_empty() {
             return None;
         }
-        let (mut iterated, mut base) = (Vec::new(), None);
-        for &visit in &visits {
-            let Some((level, kind, _)) = self.next(visit) else { continue };
-            if kind == Level::Dense {
-                continue;
-            }
-            let target = self.visits[visit].variable(level).clone();
-            if let Some(found) = self.base(&outer.variable, &target).filter(|_| !self.known.contains_key(&target)) {
-                iterated.push(visit);
-                base = found;
-            }
-        }
+        let (mut iterated, base) = self.iterated(outer, &visits);
         let mut support = self.effect(body, &mut Given::iterated(&iterated));
         if iterated.len() > 1 || support.holds(&[]) || base.is_some() {
             // Coordinates that do not ascend cannot be merged, but found at once.
@@ -177,6 +184,9 @@ impl<'a> Lowering<'a> {
             return Some(self.iterations(outer, body, 0.into(), high));
         }
         let driven = Driven { outer, body, base, high };
+        if let Some(met) = self.met(&driven, &iterated, &support) {
+            return Some(met);
+        }
         Some(match support.holds(&[]) {
             true => self.everywhere(&driven, &iterated),
             false if iterated.len() > 1 && (self.is_large() || iterated.len() > MOST_MERGED) => {
@@ -375,7 +385,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A loop over the elements of one access from where it is. `first` says that it has not been merged before.
-    fn alone(&mut self, driven: &Driven<'_>, merged: &Merged, first: bool) -> Step {
+    pub(super) fn alone(&mut self, driven: &Driven<'_>, merged: &Merged, first: bool) -> Step {
         let (position, at) = (self.names.index("p"), self.names.index(driven.outer.variable.name()));
         let coordinate = self.stored(merged.visit).coordinate(merged.level, position.value());
         let (there, element) = self.with_element((merged.visit, merged.level), driven.body, &position);
@@ -410,7 +420,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Binds the positions of an access that a loop visits.
-    fn begin(&mut self, visit: usize, driven: &Driven<'_>, steps: &mut Vec<Step>) -> Merged {
+    pub(super) fn begin(&mut self, visit: usize, driven: &Driven<'_>, steps: &mut Vec<Step>) -> Merged {
         let (level, above) = match self.next(visit) {
             Some((level, _, above)) => (level, above),
             None => (0, 0.into()),
@@ -432,7 +442,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// Moves `low` up to, and `high` down to, the first position between them whose coordinate is `least` or greater.
-    fn bisect(&mut self, visit: usize, level: usize, (low, high): (&Variable, &Variable), least: Expression) -> Step {
+    pub(super) fn bisect(
+        &mut self,
+        visit: usize,
+        level: usize,
+        (low, high): (&Variable, &Variable),
+        least: Expression,
+    ) -> Step {
         let middle = self.names.index("middle");
         let coordinate = self.stored(visit).coordinate(level, middle.value());
         let halve = Step::Sequence(vec![
@@ -524,7 +540,7 @@ fn with_base(value: Expression, base: &Option<Expression>) -> Expression {
     }
 }
 
-fn without_base(coordinate: Expression, base: &Option<Expression>) -> Expression {
+pub(super) fn without_base(coordinate: Expression, base: &Option<Expression>) -> Expression {
     match base {
         Some(base) => coordinate - base.clone(),
         None => coordinate,

@@ -93,6 +93,13 @@ pub enum Reason {
         "{variable} goes through positions of {access}, of which there are as many as it stores; nothing can be promised"
     )]
     BoundPositions { variable: IndexVariable, access: String },
+    // Merging.
+    #[error(
+        "{found} has to be stored for an iteration of {variable} to have an effect; that is no intersection, which could be merged in another way"
+    )]
+    NothingMerged { variable: IndexVariable, found: String },
+    #[error("{accesses} are united over {variable}, step by step; only intersections are merged in other ways")]
+    United { variable: IndexVariable, accesses: String },
     // Parallel loops.
     #[error(
         "iterations of {variable} would write the same elements of {tensor} at the same time, \

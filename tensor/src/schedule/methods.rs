@@ -3,7 +3,7 @@
 use super::command::Command;
 use super::error::ScheduleError;
 use super::parallelize::Races;
-use crate::concrete::{Statement, Substitution, Unit};
+use crate::concrete::{Merge, Statement, Substitution, Unit};
 use crate::format::Format;
 use crate::notation::{Expression, IndexVariable};
 
@@ -90,6 +90,16 @@ impl Statement {
         tensor: &str,
     ) -> Result<Self, ScheduleError> {
         Command::Pos { variable: variable.into(), position: position.into(), tensor: tensor.to_owned() }.apply(self)
+    }
+
+    /// Says how the loop over `variable` finds the coordinates at which several operands, all of which an iteration needs, store something. Without this it goes through them
+    /// [step by step](Merge::TwoFinger).
+    ///
+    /// # Errors
+    ///
+    /// If there is no such loop, or it does not intersect what several operands store in compressed levels.
+    pub fn mergeby(&self, variable: impl Into<IndexVariable>, merge: Merge) -> Result<Self, ScheduleError> {
+        Command::MergeBy { variable: variable.into(), merge }.apply(self)
     }
 
     /// Puts loops that are directly inside of one another into the given order, the first outermost. Loops keep what was decided

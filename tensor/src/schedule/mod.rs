@@ -42,6 +42,7 @@
 //! | `select` | what commands have in common: finding loops, making names |
 //! | `split`, `divide`, `fuse`, `bound` | loops to other loops |
 //! | `pos` | loops over what an operand stores |
+//! | `mergeby` | how loops find what several operands store |
 //! | `reorder` | the order of loops |
 //! | `precompute`, `store` | workspaces, and how they are stored |
 //! | `parallelize`, `unroll`, `substitute` | how the loops of a leaf run |
@@ -56,6 +57,7 @@ mod distribute;
 mod divide;
 mod error;
 mod fuse;
+mod mergeby;
 mod methods;
 mod parallelize;
 mod parse;

@@ -1,6 +1,6 @@
 //! Commands that are refused, with the reason. The statement stays as it was.
 
-use maniple_tensor::concrete::{Statement, Substitution, Unit};
+use maniple_tensor::concrete::{Merge, Statement, Substitution, Unit};
 use maniple_tensor::element::ElementType::F64;
 use maniple_tensor::notation::{IndexVariable, TensorVariable, parse_with_extents};
 use maniple_tensor::schedule::{Races, ScheduleError};
@@ -433,4 +433,40 @@ fn positions() {
         "pos(i, p, S): several accesses have i at consecutive levels, S(i,j), S(j,i); positions are those of one",
         |s| s.pos("i", "p", "S"),
     );
+}
+
+#[test]
+fn merging() {
+    let products = stored("y(i) = A(i,j) * B(i,j)", &[("A", "csr"), ("B", "csr")]);
+    let table: [(&str, Change); 4] = [
+        ("mergeby(k, gallop): there is no loop over k; there are loops over i, j", |s| s.mergeby("k", Merge::Gallop)),
+        (
+            "mergeby(i, gallop): nothing has to be stored for an iteration of i to have an effect; that is no intersection, which could be merged in another way",
+            |s| s.mergeby("i", Merge::Gallop),
+        ),
+        ("split(j, jo, ji, 4): j is merged by locate already; do this before", |s| {
+            s.mergeby("j", Merge::Locate)?.split("j", "jo", "ji", 4)
+        }),
+        ("pos(j, p, A): j is merged by gallop already; do this before", |s| {
+            s.mergeby("j", Merge::Gallop)?.pos("j", "p", "A")
+        }),
+    ];
+    for (message, change) in table {
+        refused(&products, message, change);
+    }
+    let table: [(&str, &str, Change); 2] = [
+        (
+            "E(i,j) = A(i,j) + B(i,j)",
+            "mergeby(j, locate): A(i,j), B(i,j) are united over j, step by step; only intersections are merged in other ways",
+            |s| s.mergeby("j", Merge::Locate),
+        ),
+        (
+            "y(i) = A(i,j) * x(j)",
+            "mergeby(j, locate): A(i,j) has to be stored for an iteration of j to have an effect; that is no intersection, which could be merged in another way",
+            |s| s.mergeby("j", Merge::Locate),
+        ),
+    ];
+    for (text, message, change) in table {
+        refused(&stored(text, &[("A", "csr"), ("B", "csr")]), message, change);
+    }
 }

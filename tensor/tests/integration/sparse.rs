@@ -165,7 +165,7 @@ fn random_assignments_on_random_formats_are_what_evaluation_gives() {
 fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
     let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(8));
     let mut applied = BTreeMap::<String, usize>::new();
-    for _ in 0..300 {
+    for _ in 0..400 {
         let problem = Problem::of(ElementType::I64, &mut random);
         for command in try_formats(&problem, 12, &kernels, &mut random).unwrap_or_default() {
             let command = command.to_string();
@@ -173,6 +173,7 @@ fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
         }
     }
     for name in ["split", "divide", "fuse", "reorder", "pos", "bound", "precompute", "store", "rotate", "parallelize"] {
+        assert!(applied.get("mergeby").is_some_and(|count| *count >= 2), "{applied:?}");
         assert!(applied.get(name).is_some_and(|count| *count >= 10), "{name} in {applied:?}");
     }
 }
@@ -404,4 +405,73 @@ fn rows_at_the_ends_of_parts_alone_are_combined_atomically() {
                             y[i] += sum
 ";
     assert_eq!(&loops[rows..], expected.trim_start(), "{loops}");
+}
+
+/// Products of vectors in all ways of merging, of which one is a workspace.
+#[test]
+fn intersections_are_merged_as_the_schedule_says() {
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(11));
+    let vector = |name: &str| TensorVariable::new(name, ElementType::I64, [60]).stored("{C}".parse().unwrap());
+    let tensors = [vector("a"), vector("b"), vector("c"), TensorVariable::new("s", ElementType::I64, [])];
+    for (text, schedule) in [
+        ("s = a(i) * b(i) * c(i)", ""),
+        ("s = a(i) * b(i) * c(i)", "split(i, io, ii, 7); "),
+        ("s = a(i) * b(i) * c(i)", "split(i, io, ii, 7); precompute(b(i), ii, iw, w); store(w, {C}); "),
+        ("s = (a(i) + b(i)) * c(i) * b(i)", ""),
+    ] {
+        let assignment = parse(text, &tensors).unwrap();
+        for merge in ["two-finger", "gallop", "locate"] {
+            let variable = if schedule.contains("ii") { "ii" } else { "i" };
+            let text_of_schedule = format!("{schedule}mergeby({variable}, {merge})");
+            let schedule = Schedule::parse(&text_of_schedule, &tensors).unwrap();
+            let scheduled = Computation::new(&assignment).unwrap().scheduled(&schedule);
+            if text.contains('+') {
+                let error = scheduled.err().map(|error| error.to_string()).unwrap_or_default();
+                let expected = format!(
+                    "mergeby(i, {merge}): a(i), b(i), c(i) are united over i, step by step; only intersections are merged in other ways"
+                );
+                assert_eq!(error, expected);
+                continue;
+            }
+            let scheduled = scheduled.unwrap();
+            for _ in 0..20 {
+                let mut sparse = |tensor: &TensorVariable| {
+                    let array = DenseArray::from_fn(ElementType::I64, &[60], |_| Scalar::I64(random.i64(1..4)));
+                    thinned(&array, tensor, &mut random)
+                };
+                let arrays: BTreeMap<String, DenseArray> =
+                    tensors[..3].iter().map(|tensor| (tensor.name().to_owned(), sparse(tensor))).collect();
+                let expected = evaluate(&assignment, &arrays).unwrap();
+                let operands: Vec<_> =
+                    tensors[..3].iter().map(|tensor| stored::<i64>(&arrays[tensor.name()], tensor)).collect();
+                let operands: Vec<_> = ["a", "b", "c"].into_iter().zip(&operands).collect();
+                let result = scheduled.run_by(&operands, &kernels, &Serial).unwrap();
+                assert_eq!(dense(&result), expected, "{text_of_schedule}\n{arrays:?}\n{}", scheduled.loops());
+            }
+        }
+    }
+}
+
+#[test]
+fn leaps_are_of_twice_the_length_each() {
+    let vector = |name: &str| TensorVariable::new(name, ElementType::F64, [60]).stored("{C}".parse().unwrap());
+    let tensors = [vector("a"), vector("b"), TensorVariable::new("s", ElementType::F64, [])];
+    let assignment = parse("s = a(i) * b(i)", &tensors).unwrap();
+    let scheduled = Computation::new(&assignment).unwrap().scheduled(&"mergeby(i, gallop)".parse().unwrap()).unwrap();
+    let expected = "
+                if i < i_2
+                    let mut step: i64 = 1
+                    while p + step < end && i64(a0_crd[min(p + step, end - 1)]) < i_2
+                        p = p + step
+                        step = step * 2
+                    let mut high: i64 = min(p + step, end)
+                    p = p + 1
+                    while p < high
+                        let middle: i64 = p + floor_divide(high - p, 2)
+                        if i64(a0_crd[middle]) < i_2
+                            p = middle + 1
+                        else
+                            high = middle
+";
+    assert!(scheduled.loops().contains(expected), "{}", scheduled.loops());
 }

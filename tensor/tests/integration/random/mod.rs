@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use maniple_tensor::concrete::{Node, Statement, Substitution, Unit};
+use maniple_tensor::concrete::{Merge, Node, Statement, Substitution, Unit};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::kernel::{Argument, View};
 use maniple_tensor::notation::{
@@ -193,7 +193,7 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
     let row: Vec<IndexVariable> = loops[start..loops.len().min(start + 1 + random.usize(..3))].to_vec();
     let variable = any(random);
     let mut name = || IndexVariable::new(&fresh("v"));
-    Some(match random.u8(..16) {
+    Some(match random.u8(..17) {
         0 | 1 => Command::Split { variable, outer: name(), inner: name(), factor: random.i64(1..5) },
         2 => Command::Divide { variable, outer: name(), inner: name(), pieces: random.i64(1..5) },
         3 => Command::Fuse { outer: row[0].clone(), inner: row[row.len() - 1].clone(), fused: name() },
@@ -235,7 +235,8 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
             let tensor = tensors.get(random.usize(..tensors.len().max(1)))?.name().to_owned();
             Command::Pos { variable, position: name(), tensor }
         }
-        14 => {
+        14 => Command::MergeBy { variable, merge: Merge::ALL[random.usize(..3)] },
+        15 => {
             let workspaces = workspaces(statement.body());
             let workspace = workspaces.get(random.usize(..workspaces.len().max(1)))?.clone();
             let format = ["{C}", "{C~o}", "{D}"][random.usize(..3)].parse().ok()?;
