@@ -84,6 +84,8 @@ pub(super) struct Lowering<'a> {
     pub needs_initial: bool,
     /// Whether elements of the result are counted, and their values don't matter.
     pub is_counting: bool,
+    /// The loops over blocks that are where all of a block is inside of what was split.
+    pub full: Vec<IndexVariable>,
     /// How many bodies of loops there are.
     pub bodies: usize,
     /// What is made once, before the loop of each thread.
@@ -124,6 +126,7 @@ impl<'a> Lowering<'a> {
             is_unset: false,
             needs_initial: false,
             is_counting: false,
+            full: Vec::new(),
             bodies: 0,
             made_before: Vec::new(),
             chunks: None,
@@ -330,6 +333,16 @@ impl<'a> Lowering<'a> {
 
     /// One iteration of a loop, with this value.
     pub(super) fn iteration(&mut self, outer: &Loop, body: &Node, value: Expression, parallel: bool) -> Step {
+        if let Some(is_whole) = self.is_whole(outer, body, &value) {
+            self.full.push(outer.variable.clone());
+            let whole = self.iteration(outer, body, value.clone(), parallel);
+            self.full.pop();
+            return Step::choose(is_whole, whole, self.in_iteration(outer, body, value, parallel));
+        }
+        self.in_iteration(outer, body, value, parallel)
+    }
+
+    fn in_iteration(&mut self, outer: &Loop, body: &Node, value: Expression, parallel: bool) -> Step {
         self.bodies += 1;
         let (visits, places) = (self.visits_in(body), self.places.clone());
         let step = self.inside_of(outer, value, |lowering| {

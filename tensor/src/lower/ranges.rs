@@ -8,7 +8,7 @@
 use super::leaf::Lowering;
 use super::sizes::Sizes;
 use super::storage::Storage;
-use crate::concrete::Relation;
+use crate::concrete::{Execution, Loop, Node, Relation, Unit};
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::IndexVariable;
 
@@ -37,6 +37,9 @@ impl Entry {
 impl Lowering<'_> {
     /// Whether blocks of a split or division reach beyond the end of `parent`.
     fn is_cut(&self, relation: &Relation, parent: &IndexVariable) -> bool {
+        if relation.children().iter().any(|child| self.full.contains(*child)) {
+            return false;
+        }
         if let Sizes::Parameters { .. } = self.sizes {
             return relation.blocks().is_some();
         }
@@ -44,6 +47,27 @@ impl Lowering<'_> {
             let last = |variable| self.statement.extents[variable] - 1;
             last(outer) * length + last(inner) >= self.statement.extents[parent]
         })
+    }
+
+    /// Whether the block with this number, of those that a loop goes through, is whole, if that matters: lanes then have as many iterations as the block is long, which compilers know how to keep
+    /// in registers.
+    pub(super) fn is_whole(&self, outer: &Loop, body: &Node, number: &Expression) -> Option<Expression> {
+        if self.visits.is_empty() || self.full.contains(&outer.variable) {
+            return None;
+        }
+        let loops = body.loops();
+        let on_lanes = |inner: &IndexVariable| {
+            loops
+                .iter()
+                .any(|within| within.variable == *inner && within.execution == Execution::Parallel(Unit::Vector))
+        };
+        let whole = self.statement.relations.iter().filter_map(|relation| match relation {
+            Relation::Split { parent, outer: block, inner, factor } if *block == outer.variable && on_lanes(inner) => {
+                Some(((number.clone() + 1) * *factor).less_equal(self.extent(parent)))
+            }
+            _ => None,
+        });
+        whole.reduce(Expression::and)
     }
 
     /// The variables that are parents of relations, and can be recovered if `variable` is known too, but not yet.

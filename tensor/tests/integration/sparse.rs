@@ -475,3 +475,55 @@ fn leaps_are_of_twice_the_length_each() {
 ";
     assert!(scheduled.loops().contains(expected), "{}", scheduled.loops());
 }
+
+#[test]
+fn dense_rows_are_summed_in_blocks_whatever_their_length() {
+    let mut random = Rng::with_seed(12);
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
+    let (interpreted, mut in_blocks) = (Kernels::new(None, None), 0);
+    for length in [7, 8, 16, 20, 33, 64] {
+        let tensor = |name: &str, extents: &[i64], format: &str| {
+            TensorVariable::new(name, ElementType::I64, extents.to_vec()).stored(format.parse().unwrap())
+        };
+        let tensors = [
+            tensor("A", &[9, 6], ["csr", "dcsr", "csc"][random.usize(..3)]),
+            tensor("B", &[4, 5, 6], "csf:3"),
+            tensor("C", &[5, length], "rows"),
+            tensor("X", &[6, length], ["rows", "columns"][random.usize(..2)]),
+            tensor("Y", &[9, length], "rows"),
+            tensor("Z", &[4, length], "rows"),
+        ];
+        for text in [
+            "Y(i,k) = A(i,j) * X(j,k)",
+            "Y(i,k) += 2 * A(i,j) * X(j,k)",
+            "Y(i,k) = reduce(max, j, A(i,j) * X(j,k))",
+            "Z(i,l) = B(i,j,k) * C(j,l) * X(k,l)",
+        ] {
+            let assignment = parse(text, &tensors).unwrap();
+            let computation = Computation::new(&assignment).unwrap();
+            in_blocks += usize::from(computation.loops().contains("_sums: i64[0.."));
+            let arrays: BTreeMap<String, DenseArray> = assignment
+                .tensors()
+                .iter()
+                .map(|tensor| {
+                    let array =
+                        DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(random.i64(-3..4)));
+                    (tensor.name().to_owned(), thinned(&array, tensor, &mut random))
+                })
+                .collect();
+            let expected = evaluate(&assignment, &arrays).unwrap();
+            let operands: Vec<(&str, SparseTensor<i64>)> = tensors
+                .iter()
+                .filter_map(|tensor| Some((tensor.name(), stored(arrays.get(tensor.name())?, tensor))))
+                .collect();
+            let operands: Vec<(&str, &SparseTensor<i64>)> =
+                operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
+            for kernels in [&interpreted, &compiled] {
+                let result = computation.run_by(&operands, kernels, &InTurn(3)).unwrap();
+                assert_eq!(dense(&result), expected, "{text} {length}\n{}", computation.loops());
+            }
+        }
+    }
+    assert!(in_blocks > 10, "{in_blocks} of 24");
+}
