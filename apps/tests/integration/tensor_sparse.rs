@@ -117,6 +117,8 @@ fn schedules_change_the_loops_of_sparse_statements() {
     let (code, out, _) = run("y(i) = A(i,j) * x(j)", &[&options[..], &schedule, &["--explain"]].concat());
     assert_eq!(code, Some(0));
     assert!(out.contains("threads for io in 0..5") && out.contains("A1_crd"), "{out}");
+    let schedule = "fuse(i, j, f); pos(f, p, A); divide(p, po, pi, 5); parallelize(po, threads, reduced)";
+    verifies("y(i) = A(i,j) * x(j)", &[&options[..], &["--schedule", schedule]].concat());
     let (code, _, error) =
         run("y(i) = A(i,j) * x(j)", &[&options[..], &["--schedule", "split(q, qo, qi, 7)"]].concat());
     assert_eq!(code, Some(2));

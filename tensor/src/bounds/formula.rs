@@ -275,7 +275,8 @@ impl<'a> Finder<'a> {
                     Formula::Remainder { fused, length }
                 }
             }
-            Relation::Bound { .. } => Formula::All(extent),
+            // What is stored, is known when it runs.
+            Relation::Bound { .. } | Relation::Positions(_) => Formula::All(extent),
         }
     }
 

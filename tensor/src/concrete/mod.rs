@@ -46,6 +46,6 @@ mod statement;
 
 pub use evaluate::evaluate;
 pub(crate) use node::Site;
-pub use node::{Execution, Loop, Node, Substitution, Unit};
-pub use relation::Relation;
+pub use node::{Execution, Loop, Merge, Node, Substitution, Unit};
+pub use relation::{Positions, Relation};
 pub use statement::Statement;

@@ -40,6 +40,8 @@ pub struct Loop {
     pub unroll: u32,
     /// The names of the tensors of which each iteration, at its start, fetches all that it needs.
     pub communicate: Vec<String>,
+    /// How it finds where all of several operands store something.
+    pub merge: Merge,
     /// What computes the loop and all inside of it, in place of loops.
     pub substitution: Option<Substitution>,
 }
@@ -56,6 +58,33 @@ pub enum Execution {
         /// Loops distributed by one command have one level, and are one launch.
         level: usize,
     },
+}
+
+/// How a loop finds the coordinates at which all of several operands store something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Merge {
+    /// It goes through all of them at once, step by step: as many steps as all have elements together.
+    #[default]
+    TwoFinger,
+    /// The one that is behind leaps to where the others are: few steps if elements are far apart or come in runs (Bentley and Yao, *An almost optimal algorithm for unbounded searching*, 1976).
+    Gallop,
+    /// It goes through the first, and searches the others for each element: few steps if the first has few elements.
+    Locate,
+}
+
+impl Merge {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::TwoFinger, Self::Gallop, Self::Locate];
+}
+
+impl std::fmt::Display for Merge {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::TwoFinger => "two-finger",
+            Self::Gallop => "gallop",
+            Self::Locate => "locate",
+        })
+    }
 }
 
 /// A part of a processor that runs iterations.
@@ -77,7 +106,8 @@ pub enum Substitution {
 impl Loop {
     /// A serial loop.
     pub fn new(variable: IndexVariable) -> Self {
-        Self { variable, execution: Execution::Serial, unroll: 1, communicate: Vec::new(), substitution: None }
+        let (execution, communicate, merge) = (Execution::Serial, Vec::new(), Merge::default());
+        Self { variable, execution, unroll: 1, communicate, merge, substitution: None }
     }
 
     /// Whether nothing but the variable is known of the loop.
@@ -85,6 +115,7 @@ impl Loop {
         self.execution == Execution::Serial
             && self.unroll == 1
             && self.communicate.is_empty()
+            && self.merge == Merge::default()
             && self.substitution.is_none()
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use super::node::{Execution, Loop, Node, Unit};
+use super::node::{Execution, Loop, Merge, Node, Unit};
 use super::relation::Relation;
 use super::statement::Statement;
 use crate::format::Format;
@@ -38,7 +38,10 @@ impl Statement {
         let indent = 2 * depth;
         match node {
             Node::Forall(outer, body) => {
-                writeln!(formatter, "{:indent$}{outer} in 0..{}{}", "", self.extents[&outer.variable], Tags(outer))?;
+                let extent = self.extents[&outer.variable];
+                let is_stored = self.positions().any(|stored| self.descends(&outer.variable, &stored.position));
+                let most = if is_stored { " at most" } else { "" };
+                writeln!(formatter, "{:indent$}{outer} in 0..{extent}{most}{}", "", Tags(outer))?;
                 self.write(formatter, body, depth + 1)
             }
             Node::Assign { target, operator, value } => {
@@ -94,6 +97,9 @@ impl Display for Tags<'_> {
         }
         if !self.0.communicate.is_empty() {
             write!(formatter, ", communicates {}", self.0.communicate.join(", "))?;
+        }
+        if self.0.merge != Merge::default() {
+            write!(formatter, ", merged by {}", self.0.merge)?;
         }
         if let Some(substitution) = self.0.substitution {
             write!(formatter, ", by {substitution:?}")?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::notation::IndexVariable;
+use crate::notation::{Access, IndexVariable};
 
 /// How *parents*, which are no loops any more, are recovered from *children*, which may be loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +61,37 @@ pub enum Relation {
         /// The extent of both.
         extent: i64,
     },
+    /// The parent's values are the coordinates that an operand stores.
+    Positions(Positions),
+}
+
+/// A loop over the positions of some levels of an operand, one below the other: `parent` has the coordinates that are stored there.
+///
+/// Where everything is stored, a position is a coordinate, and that is what a statement means by itself. Kernels for [stored](crate::lower::stored) tensors visit what is there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Positions {
+    /// The variable in whose place positions are: that of a level, or what the variables of several levels were fused to.
+    pub parent: IndexVariable,
+    /// The number of a position, from the first below the position of the level above.
+    pub position: IndexVariable,
+    /// The operand that stores the coordinates.
+    pub access: Access,
+    /// The outermost of the levels.
+    pub outermost: usize,
+    /// The innermost of them, which is compressed.
+    pub level: usize,
+}
+
+impl Positions {
+    /// The variable of a level of the operand.
+    pub fn variable(&self, level: usize) -> &IndexVariable {
+        &self.access.variables[self.access.tensor.format().order()[level]]
+    }
+
+    /// The variables of the levels above, which tell where positions begin.
+    pub(crate) fn above(&self) -> impl Iterator<Item = &IndexVariable> {
+        (0..self.outermost).map(|level| self.variable(level))
+    }
 }
 
 impl Relation {
@@ -70,6 +101,7 @@ impl Relation {
             Self::Split { parent, .. } | Self::Divide { parent, .. } | Self::Bound { parent, .. } => vec![parent],
             Self::Fuse { outer, inner, .. } => vec![outer, inner],
             Self::Rotate { target, .. } => vec![target],
+            Self::Positions(Positions { parent, .. }) => vec![parent],
         }
     }
 
@@ -80,6 +112,7 @@ impl Relation {
             Self::Fuse { fused, .. } => vec![fused],
             Self::Bound { bounded, .. } => vec![bounded],
             Self::Rotate { result, .. } => vec![result],
+            Self::Positions(Positions { position, .. }) => vec![position],
         }
     }
 
@@ -118,6 +151,7 @@ impl Relation {
                 if parent == outer { fused / extent } else { fused % extent }
             }
             Self::Bound { bounded, .. } => value(bounded)?,
+            Self::Positions(Positions { position, .. }) => value(position)?,
             Self::Rotate { by, result, extent, .. } => {
                 let mut sum = value(result)?;
                 for variable in by {
@@ -152,6 +186,12 @@ impl Relation {
                 result: name(result),
                 extent: *extent,
             },
+            Self::Positions(positions) => {
+                let variables = positions.access.variables.iter().map(name).collect();
+                let access = Access { variables, ..positions.access.clone() };
+                let (parent, position) = (name(&positions.parent), name(&positions.position));
+                Self::Positions(Positions { parent, position, access, ..*positions })
+            }
         }
     }
 }
@@ -173,6 +213,9 @@ impl fmt::Display for Relation {
                     write!(formatter, " + {variable}")?;
                 }
                 write!(formatter, ") % {extent}")
+            }
+            Self::Positions(Positions { parent, position, access, .. }) => {
+                write!(formatter, "{parent} = the coordinate of {access} at {position}")
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::node::{Loop, Node};
-use super::relation::Relation;
+use super::relation::{Positions, Relation};
 use crate::element::Scalar;
 use crate::loops::Reduction;
 use crate::notation::{Access, IndexVariable, TensorVariable};
@@ -91,6 +91,22 @@ impl Statement {
             None => vec![variable.clone()],
             Some(relation) => relation.parents().into_iter().flat_map(|parent| self.ancestors(parent)).collect(),
         }
+    }
+
+    /// Whether `variable` is `ancestor`, or was made of it by commands.
+    pub(crate) fn descends(&self, variable: &IndexVariable, ancestor: &IndexVariable) -> bool {
+        let made_by = self.relations.iter().find(|relation| relation.children().contains(&variable));
+        variable == ancestor
+            || made_by
+                .is_some_and(|relation| relation.parents().into_iter().any(|parent| self.descends(parent, ancestor)))
+    }
+
+    /// The positions that variables have the place of.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = &Positions> {
+        self.relations.iter().filter_map(|relation| match relation {
+            Relation::Positions(positions) => Some(positions),
+            _ => None,
+        })
     }
 
     /// Whether iterations of the loop over `variable` differ in some of `among`, however the loops inside of it run.

@@ -48,12 +48,6 @@ impl Lowering<'_> {
             _ => true,
         })
     }
-
-    /// Whether elements are counted, and their values don't matter.
-    pub(super) fn is_counting(&self) -> bool {
-        let result = self.storage.get(self.statement.result().name());
-        matches!(result, Some(Storage::Appended(Appended { written: None, .. })))
-    }
 }
 
 /// `length` numbers of `buffer` in ascending order, by Shell's method (Shell, *A high-speed sorting procedure*, 1959) with gaps that shrink by 2.2 (Gonnet and Baeza-Yates, 1991).

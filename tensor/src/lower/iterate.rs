@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::leaf::{Lowering, kind};
+use super::leaf::{Lowering, Parts, kind};
 use super::storage::{Place, Storage, Visit, is_sparse};
 use super::support::{Given, Support, lattice};
 use crate::concrete::{Loop, Node, Relation, Site};
@@ -26,22 +26,22 @@ const MOST_BODIES: usize = 300;
 type Inside<'f, L> = &'f mut dyn FnMut(&mut L) -> Step;
 
 /// A loop, and the coordinates that its variable begins at, as far as they are others than its own.
-struct Driven<'a> {
-    outer: &'a Loop,
-    body: &'a Node,
+pub(super) struct Driven<'a> {
+    pub outer: &'a Loop,
+    pub body: &'a Node,
     /// What is added to the variable's value for the coordinate.
-    base: Option<Expression>,
+    pub base: Option<Expression>,
     /// Where the variable ends.
     high: Expression,
 }
 
 /// An access that is merged with others.
-struct Merged {
-    visit: usize,
-    level: usize,
-    cursor: Variable,
-    end: Variable,
-    coordinate: Variable,
+pub(super) struct Merged {
+    pub visit: usize,
+    pub level: usize,
+    pub cursor: Variable,
+    pub end: Variable,
+    pub coordinate: Variable,
 }
 
 impl<'a> Lowering<'a> {
@@ -55,7 +55,9 @@ impl<'a> Lowering<'a> {
 
     /// Visits all accesses of tensors and workspaces that are not dense, among those for which `is_one` holds.
     pub(super) fn visit_all(&mut self, is_one: &dyn Fn(&TensorVariable) -> bool) {
-        for access in self.statement.body.sites().iter().flat_map(|site| site.value.accesses()) {
+        let sites = self.statement.body.sites();
+        let positions = self.statement.positions().map(|positions| &positions.access);
+        for access in sites.iter().flat_map(|site| site.value.accesses()).chain(positions) {
             let tensor = &access.tensor;
             if is_sparse(tensor) && is_one(tensor) && self.visit(access).is_none() {
                 self.visits.push(Visit { access: access.clone(), format: tensor.format().clone() });
@@ -64,9 +66,15 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The accesses in a node that are stored in levels.
+    /// The accesses in a node that are stored in levels, and those whose positions it goes through.
     pub(super) fn visits_in(&self, node: &Node) -> Vec<usize> {
         let mut visits = Vec::new();
+        for (positions, visit) in self.all_positions() {
+            let goes_through = |outer: &&Loop| self.statement.descends(&outer.variable, &positions.position);
+            if !visits.contains(&visit) && node.loops().iter().any(goes_through) {
+                visits.push(visit);
+            }
+        }
         for site in node.sites() {
             for access in site.value.accesses() {
                 visits.extend(self.visit(access).filter(|visit| !visits.contains(visit)));
@@ -76,7 +84,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The storage of an access.
-    fn stored(&self, visit: usize) -> &Storage {
+    pub(super) fn stored(&self, visit: usize) -> &Storage {
         &self.storage[self.visits[visit].access.tensor.name()]
     }
 
@@ -114,7 +122,7 @@ impl<'a> Lowering<'a> {
 
     /// What the loop over `variable` adds its values to for those of `target`: nothing if it is the same variable, and none at all if it does not go through the values of `target` one by
     /// one.
-    fn base(&self, variable: &IndexVariable, target: &IndexVariable) -> Option<Option<Expression>> {
+    pub(super) fn base(&self, variable: &IndexVariable, target: &IndexVariable) -> Option<Option<Expression>> {
         if variable == target {
             return Some(None);
         }
@@ -133,24 +141,31 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Those of some accesses that have levels of the loop's variable which are next and not dense, and what it adds its values to: the same for all of them.
+    pub(super) fn iterated(&self, outer: &Loop, visits: &[usize]) -> (Vec<usize>, Option<Expression>) {
+        let (mut iterated, mut base) = (Vec::new(), None);
+        for &visit in visits {
+            let Some((level, kind, _)) = self.next(visit) else { continue };
+            if kind == Level::Dense {
+                continue;
+            }
+            let target = self.visits[visit].variable(level).clone();
+            let found = self.base(&outer.variable, &target).filter(|_| !self.known.contains_key(&target));
+            if let Some(found) = found.filter(|found| iterated.is_empty() || *found == base) {
+                iterated.push(visit);
+                base = found;
+            }
+        }
+        (iterated, base)
+    }
+
     /// The loop, if accesses inside of it have levels of its variable that are next.
     pub(super) fn over_levels(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
         let visits = self.visits_in(body);
         if visits.is_empty() {
             return None;
         }
-        let (mut iterated, mut base) = (Vec::new(), None);
-        for &visit in &visits {
-            let Some((level, kind, _)) = self.next(visit) else { continue };
-            if kind == Level::Dense {
-                continue;
-            }
-            let target = self.visits[visit].variable(level).clone();
-            if let Some(found) = self.base(&outer.variable, &target).filter(|_| !self.known.contains_key(&target)) {
-                iterated.push(visit);
-                base = found;
-            }
-        }
+        let (mut iterated, base) = self.iterated(outer, &visits);
         let mut support = self.effect(body, &mut Given::iterated(&iterated));
         if iterated.len() > 1 || support.holds(&[]) || base.is_some() {
             // Coordinates that do not ascend cannot be merged, but found at once.
@@ -169,6 +184,9 @@ impl<'a> Lowering<'a> {
             return Some(self.iterations(outer, body, 0.into(), high));
         }
         let driven = Driven { outer, body, base, high };
+        if let Some(met) = self.met(&driven, &iterated, &support) {
+            return Some(met);
+        }
         Some(match support.holds(&[]) {
             true => self.everywhere(&driven, &iterated),
             false if iterated.len() > 1 && (self.is_large() || iterated.len() > MOST_MERGED) => {
@@ -334,7 +352,7 @@ impl<'a> Lowering<'a> {
         let (mut steps, mut is_here) = (Vec::new(), BTreeMap::new());
         let is_of_result = |site: &Site<'_>| site.target.tensor == *self.statement.result();
         // What is only counted is not loaded.
-        let counts = self.is_counting() && driven.body.sites().iter().all(is_of_result);
+        let counts = self.is_counting && driven.body.sites().iter().all(is_of_result);
         for visit in point {
             let Merged { cursor, coordinate, level, .. } = of(visit);
             let here = self.names.index("here");
@@ -367,14 +385,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// A loop over the elements of one access from where it is. `first` says that it has not been merged before.
-    fn alone(&mut self, driven: &Driven<'_>, merged: &Merged, first: bool) -> Step {
+    pub(super) fn alone(&mut self, driven: &Driven<'_>, merged: &Merged, first: bool) -> Step {
         let (position, at) = (self.names.index("p"), self.names.index(driven.outer.variable.name()));
         let coordinate = self.stored(merged.visit).coordinate(merged.level, position.value());
-        let (there, element) = self.with_element(merged, driven.body, &position);
+        let (there, element) = self.with_element((merged.visit, merged.level), driven.body, &position);
         let parallel = first && self.is_parallel(driven.outer, driven.body);
         let kind = if parallel { kind(driven.outer) } else { LoopKind::Serial };
         let segment = (&position, merged.cursor.value(), merged.end.value());
-        self.loop_over((driven.outer, driven.body), (kind, None), segment, |lowering| {
+        self.loop_over((driven.outer, driven.body), (kind, Parts::AsNeeded), segment, |lowering| {
             let step = lowering.with_place(merged.visit, there, |lowering| {
                 lowering.iteration(driven.outer, driven.body, at.value(), parallel)
             });
@@ -384,20 +402,25 @@ impl<'a> Lowering<'a> {
     }
 
     /// The place below a position; if it is that of an element which loops inside use, with the step that loads it once.
-    fn with_element(&mut self, merged: &Merged, body: &Node, position: &Variable) -> (Place, Option<Step>) {
-        let place = self.stored(merged.visit).below(merged.level, position.value());
-        let Visit { access, format } = &self.visits[merged.visit];
-        let is_last = merged.level + 1 == format.rank() && !matches!(body, Node::Assign { .. });
-        let (Place::Level(_, position), true, false) = (&place, is_last, self.is_counting()) else {
+    pub(super) fn with_element(
+        &mut self,
+        (visit, level): (usize, usize),
+        body: &Node,
+        position: &Variable,
+    ) -> (Place, Option<Step>) {
+        let place = self.stored(visit).below(level, position.value());
+        let Visit { access, format } = &self.visits[visit];
+        let is_last = level + 1 == format.rank() && !matches!(body, Node::Assign { .. });
+        let (Place::Level(_, position), true, false) = (&place, is_last, self.is_counting) else {
             return (place, None);
         };
         let element = Variable::new(self.names.fresh(access.tensor.name()), access.tensor.element());
-        let load = Step::bind(&element, self.stored(merged.visit).element(position.clone()));
+        let load = Step::bind(&element, self.stored(visit).element(position.clone()));
         (Place::Element(element.value()), Some(load))
     }
 
     /// Binds the positions of an access that a loop visits.
-    fn begin(&mut self, visit: usize, driven: &Driven<'_>, steps: &mut Vec<Step>) -> Merged {
+    pub(super) fn begin(&mut self, visit: usize, driven: &Driven<'_>, steps: &mut Vec<Step>) -> Merged {
         let (level, above) = match self.next(visit) {
             Some((level, _, above)) => (level, above),
             None => (0, 0.into()),
@@ -419,7 +442,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// Moves `low` up to, and `high` down to, the first position between them whose coordinate is `least` or greater.
-    fn bisect(&mut self, visit: usize, level: usize, (low, high): (&Variable, &Variable), least: Expression) -> Step {
+    pub(super) fn bisect(
+        &mut self,
+        visit: usize,
+        level: usize,
+        (low, high): (&Variable, &Variable),
+        least: Expression,
+    ) -> Step {
         let middle = self.names.index("middle");
         let coordinate = self.stored(visit).coordinate(level, middle.value());
         let halve = Step::Sequence(vec![
@@ -511,7 +540,7 @@ fn with_base(value: Expression, base: &Option<Expression>) -> Expression {
     }
 }
 
-fn without_base(coordinate: Expression, base: &Option<Expression>) -> Expression {
+pub(super) fn without_base(coordinate: Expression, base: &Option<Expression>) -> Expression {
     match base {
         Some(base) => coordinate - base.clone(),
         None => coordinate,

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::concrete::{Execution, Loop, Node, Statement, Unit};
+use crate::concrete::{Execution, Loop, Node, Positions, Statement, Unit};
 use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, Parameter, Reduction};
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
+use super::positions::Border;
 use super::sizes::Sizes;
 use super::storage::{Place, Scalar, Storage, Visit};
 
@@ -51,6 +52,16 @@ fn names_in(step: &Step, names: &mut HashSet<Arc<str>>) {
 /// In how many parts a loop of threads is run where each makes something before, if kernels are not told.
 const PARTS: i64 = 16;
 
+/// Whether a loop of threads is run in parts.
+pub(super) enum Parts {
+    /// If each thread has to make something before.
+    AsNeeded,
+    /// In parts that have about the same number of what is in the segments of positions that begin here.
+    Weighted(Buffer),
+    /// In any case.
+    Always,
+}
+
 /// A loop around what is being lowered.
 pub(super) struct Around {
     pub variable: IndexVariable,
@@ -71,13 +82,21 @@ pub(super) struct Lowering<'a> {
     pub is_unset: bool,
     /// Whether there are elements to which no loop would give a value.
     pub needs_initial: bool,
+    /// Whether elements of the result are counted, and their values don't matter.
+    pub is_counting: bool,
+    /// The loops over blocks that are where all of a block is inside of what was split.
+    pub full: Vec<IndexVariable>,
     /// How many bodies of loops there are.
     pub bodies: usize,
     /// What is made once, before the loop of each thread.
     pub made_before: Vec<Step>,
     /// In how many parts a loop of threads is run, where each part makes something before; without it, in [`PARTS`].
     pub chunks: Option<Variable>,
-    around: Vec<Around>,
+    pub around: Vec<Around>,
+    /// Where the positions begin that loops go through.
+    pub begins: BTreeMap<IndexVariable, Expression>,
+    /// The rows of which loops over positions around visit a part.
+    pub borders: Vec<Border>,
     /// How many loops are around the place where each workspace is made.
     made_inside: BTreeMap<String, usize>,
 }
@@ -106,10 +125,14 @@ impl<'a> Lowering<'a> {
             places: Vec::new(),
             is_unset: false,
             needs_initial: false,
+            is_counting: false,
+            full: Vec::new(),
             bodies: 0,
             made_before: Vec::new(),
             chunks: None,
             around: Vec::new(),
+            begins: BTreeMap::new(),
+            borders: Vec::new(),
             made_inside: BTreeMap::new(),
         };
         lowering.visit_all(&|tensor| statement.body.workspaces().contains(&tensor));
@@ -194,11 +217,23 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn forall(&mut self, outer: &Loop, body: &Node) -> Step {
+    pub(super) fn forall(&mut self, outer: &Loop, body: &Node) -> Step {
+        if let Some(counted) = self.counted(outer, body) {
+            return counted;
+        }
         if self.is_unset
             && let Some(initialised) = self.initialised(outer, body)
         {
             return initialised;
+        }
+        let goes_through =
+            |(positions, _): (&Positions, usize)| self.statement.descends(&outer.variable, &positions.position);
+        if self.is_unset && self.changes_result(body) && self.all_positions().into_iter().any(goes_through) {
+            // Elements whose coordinates are not stored get no value here.
+            self.needs_initial = true;
+        }
+        if let Some(over_positions) = self.over_positions(outer, body) {
+            return over_positions;
         }
         if let Some(over_levels) = self.over_levels(outer, body) {
             return over_levels;
@@ -212,12 +247,12 @@ impl<'a> Lowering<'a> {
 
     /// What `inside` makes of an iteration of the loop `outer` with this value.
     pub(super) fn inside_of<R>(&mut self, outer: &Loop, value: Expression, inside: impl FnOnce(&mut Self) -> R) -> R {
-        let before = self.known.clone();
+        let before = (self.known.clone(), self.places.clone());
         self.known.insert(outer.variable.clone(), value);
         self.around.push(Around { variable: outer.variable.clone(), parallel: false });
         let made = inside(self);
         self.around.pop();
-        self.known = before;
+        (self.known, self.places) = before;
         made
     }
 
@@ -227,19 +262,34 @@ impl<'a> Lowering<'a> {
         let parallel = self.is_parallel(outer, body);
         let kind = if parallel { kind(outer) } else { LoopKind::Serial };
         // The index is the variable's value: a row of operands whose outermost level it is.
-        let weights = self.weights(outer);
-        self.loop_over((outer, body), (kind, weights), (&variable, low, high), |lowering| {
+        let parts = self.weights(outer).map_or(Parts::AsNeeded, Parts::Weighted);
+        self.loop_over((outer, body), (kind, parts), (&variable, low, high), |lowering| {
             lowering.iteration(outer, body, variable.value(), parallel)
         })
     }
 
-    /// A loop with what `inside` gives. One of threads is run in parts if something has to be made for each thread, or if indices have weights: where segments of rows begin.
+    /// A loop with what `inside` gives.
     pub(super) fn loop_over(
         &mut self,
         (outer, body): (&Loop, &Node),
-        (kind, weights): (LoopKind, Option<Buffer>),
+        (kind, parts): (LoopKind, Parts),
         (variable, low, high): (&Variable, Expression, Expression),
         inside: impl FnOnce(&mut Self) -> Step,
+    ) -> Step {
+        self.in_parts(body, (kind, parts), (low, high), inside, &|step, low, high, kind| {
+            Step::for_each(variable, low, high, step.clone()).with_kind(kind).with_unroll(outer.unroll)
+        })
+    }
+
+    /// What `iterations` makes of what `inside` gives for a range. One of threads is run in parts if something has to be made for each thread, or if indices have weights: where segments of
+    /// rows begin.
+    pub(super) fn in_parts(
+        &mut self,
+        body: &Node,
+        (kind, parts): (LoopKind, Parts),
+        (low, high): (Expression, Expression),
+        inside: impl FnOnce(&mut Self) -> Step,
+        iterations: &dyn Fn(&Step, Expression, Expression, LoopKind) -> Step,
     ) -> Step {
         let outside =
             (kind == LoopKind::Threads).then(|| (std::mem::take(&mut self.made_before), self.storage.clone()));
@@ -250,36 +300,43 @@ impl<'a> Lowering<'a> {
             });
         }
         let step = inside(self);
-        let iterations = |low, high, kind| {
-            Step::for_each(variable, low, high, step.clone()).with_kind(kind).with_unroll(outer.unroll)
-        };
-        let Some((made_outside, storage)) = outside else { return iterations(low, high, kind) };
+        let Some((made_outside, storage)) = outside else { return iterations(&step, low, high, kind) };
         // Workspaces that were made inside are not there outside.
         self.storage = storage;
         let mut made = std::mem::replace(&mut self.made_before, made_outside);
-        if made.is_empty() && weights.is_none() {
-            return iterations(low, high, kind);
+        if made.is_empty() && matches!(parts, Parts::AsNeeded) {
+            return iterations(&step, low, high, kind);
         }
-        let parts = self.chunks.as_ref().map_or(PARTS.into(), |chunks| chunks.value().maximum(1));
+        let count = self.chunks.as_ref().map_or(PARTS.into(), |chunks| chunks.value().maximum(1));
         let part = self.names.index("part");
-        let (first, last) = match weights {
-            Some(positions) => {
-                let (steps, first, last) = self.balanced(&positions, (&low, &high), (&part, &parts));
+        let (first, last) = match parts {
+            Parts::Weighted(positions) => {
+                let (steps, first, last) = self.balanced(&positions, (&low, &high), (&part, &count));
                 made.extend(steps);
                 (first, last)
             }
-            None => {
-                let count = high - low.clone();
-                let begin = |part: Expression| low.clone() + (part * count.clone()).floor_divide(parts.clone());
+            Parts::AsNeeded | Parts::Always => {
+                let length = high - low.clone();
+                let begin = |part: Expression| low.clone() + (part * length.clone()).floor_divide(count.clone());
                 (begin(part.value()), begin(part.value() + 1))
             }
         };
-        made.push(iterations(first, last, LoopKind::Serial));
-        Step::for_each(&part, 0, parts, Step::Sequence(made)).with_kind(kind)
+        made.push(iterations(&step, first, last, LoopKind::Serial));
+        Step::for_each(&part, 0, count, Step::Sequence(made)).with_kind(kind)
     }
 
     /// One iteration of a loop, with this value.
     pub(super) fn iteration(&mut self, outer: &Loop, body: &Node, value: Expression, parallel: bool) -> Step {
+        if let Some(is_whole) = self.is_whole(outer, body, &value) {
+            self.full.push(outer.variable.clone());
+            let whole = self.iteration(outer, body, value.clone(), parallel);
+            self.full.pop();
+            return Step::choose(is_whole, whole, self.in_iteration(outer, body, value, parallel));
+        }
+        self.in_iteration(outer, body, value, parallel)
+    }
+
+    fn in_iteration(&mut self, outer: &Loop, body: &Node, value: Expression, parallel: bool) -> Step {
         self.bodies += 1;
         let (visits, places) = (self.visits_in(body), self.places.clone());
         let step = self.inside_of(outer, value, |lowering| {
@@ -323,11 +380,10 @@ impl<'a> Lowering<'a> {
             node = body;
         }
         let Node::Assign { target, operator: Some(operator), .. } = node else { return None };
-        let name = target.tensor.name();
         let depends = |variable: &IndexVariable| {
             self.statement.dependencies(variable).iter().any(|dependency| loops.contains(&dependency))
         };
-        if matches!(self.storage.get(name), Some(Storage::Scalar(_) | Storage::List(_)))
+        if matches!(self.storage.get(target.tensor.name()), Some(Storage::Scalar(_) | Storage::List(_)))
             || target.variables.iter().any(depends)
         {
             return None;
@@ -336,11 +392,25 @@ impl<'a> Lowering<'a> {
             // Bounds know that nothing happens, and the view may be empty. Kernels for any size are not for this one.
             return Some(Step::nothing());
         }
+        self.in_scalar(target, *operator, |lowering| lowering.forall(outer, body))
+    }
+
+    /// What `inside` combines into one element, whose coordinates are known: by a scalar, which is combined with the element at the end. None if values have no identity, or there is a scalar
+    /// already.
+    pub(super) fn in_scalar(
+        &mut self,
+        target: &Access,
+        operator: Reduction,
+        inside: impl FnOnce(&mut Self) -> Step,
+    ) -> Option<Step> {
+        let name = target.tensor.name();
+        if matches!(self.storage.get(name), Some(Storage::Scalar(_) | Storage::List(_))) {
+            return None;
+        }
         let identity = operator.identity(target.tensor.element())?;
         let sum = Variable::new(self.names.fresh("sum"), target.tensor.element());
         // Where nothing is stored, nothing is appended, unless the value of nothing differs from what is not stored.
-        let appends =
-            matches!(self.storage.get(name), Some(Storage::Appended(_))) && self.leaves_out(target, *operator);
+        let appends = matches!(self.storage.get(name), Some(Storage::Appended(_))) && self.leaves_out(target, operator);
         let is_set = appends.then(|| self.names.index("is_set"));
         let indices = self.indices(target);
         let scalar = Storage::Scalar(Scalar { value: sum.clone(), is_set: is_set.clone() });
@@ -348,12 +418,12 @@ impl<'a> Lowering<'a> {
         let is_unset = self.is_unset && self.is_result(&target.tensor);
         let before = self.is_unset;
         self.is_unset = before && !is_unset;
-        let inside = self.forall(outer, body);
+        let inside = inside(self);
         self.is_unset = before;
         if let Some(around) = around {
             self.storage.insert(name.to_owned(), around);
         }
-        let store = self.store(target, indices, sum.value(), Some(*operator).filter(|_| !is_unset));
+        let store = self.store(target, indices, sum.value(), Some(operator).filter(|_| !is_unset));
         let mut steps = vec![Step::bind_mutable(&sum, identity)];
         steps.extend(is_set.iter().map(|is_set| Step::bind_mutable(is_set, 0)));
         steps.extend([inside, is_set.map_or(store.clone(), |is_set| Step::when(is_set.value().equal(1), store))]);
@@ -362,7 +432,13 @@ impl<'a> Lowering<'a> {
 
     fn assign(&mut self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
         let operator = operator.filter(|_| !(self.is_unset && self.is_result(&target.tensor)));
-        self.store(target, self.indices(target), self.value(value), operator)
+        // What is only counted is not computed: workspaces may not even have the values.
+        let zero = Reduction::Sum.identity(target.tensor.element());
+        let value = match zero.filter(|_| self.is_counting && self.is_result(&target.tensor)) {
+            Some(zero) => zero.into(),
+            None => self.value(value),
+        };
+        self.store(target, self.indices(target), value, operator)
     }
 
     fn store(
@@ -377,10 +453,20 @@ impl<'a> Lowering<'a> {
             Some(Storage::Buffer(buffer)) => {
                 let store = Step::store(buffer, indices, value);
                 let made_inside = self.made_inside.get(name).copied().unwrap_or(0);
-                let shared = self.around[made_inside..]
-                    .iter()
-                    .any(|around| around.parallel && !self.statement.separates(&around.variable, &target.variables));
-                if shared && operator.is_some() { store.atomic() } else { store }
+                let is_shared = |&number: &usize| {
+                    let Around { variable, parallel } = &self.around[number];
+                    *parallel && !self.statement.separates(variable, &target.variables)
+                };
+                let shared: Vec<usize> = (made_inside..self.around.len()).filter(is_shared).collect();
+                match (operator, self.border(&target.variables, &shared)) {
+                    (None, _) => return store,
+                    (Some(_), _) if shared.is_empty() => store,
+                    (Some(_), None) => store.atomic(),
+                    (Some(operator), Some(is_border)) => {
+                        let atomic = store.clone().atomic().reduce(operator);
+                        return Step::choose(is_border, atomic, store.reduce(operator));
+                    }
+                }
             }
             Some(Storage::Scalar(Scalar { value: variable, is_set })) => {
                 let set = Step::set(variable, value);

@@ -72,7 +72,7 @@ impl Lowering<'_> {
             (buffer("values", workspace.element()), buffer("listed", I32), buffer("coordinates", I64));
         let sites = producer.sites();
         let made = sites.iter().find(|site| site.target.tensor.name() == name);
-        let extent = made.map_or(0.into(), |site| self.sizes.extent(self.statement, &site.target.variables[0]));
+        let extent = made.map_or(0.into(), |site| self.sizes.extent_outside(self.statement, &site.target.variables[0]));
         for (buffer, is_zeroed) in [(&values, false), (&listed, true), (&coordinates, false)] {
             let mut allocation = Step::allocate(buffer, [(0.into(), extent.clone())]);
             if let Step::Allocate { zeroed, .. } = &mut allocation {
@@ -82,7 +82,7 @@ impl Lowering<'_> {
         }
         let ordered = workspace.format().properties()[0].ordered;
         // Where elements of the result are counted, values that are but appended to it don't matter.
-        let counts = self.is_counting()
+        let counts = self.is_counting
             && self.statement.body.sites().iter().all(|site| {
                 let reads = site.value.accesses().iter().any(|access| access.tensor.name() == name);
                 !reads || site.target.tensor == *self.statement.result()

@@ -38,6 +38,8 @@
 //! | `storage` | where elements are, and how far into its levels each access has come |
 //! | `support` | of which accesses an element has to be stored for an iteration to have an effect |
 //! | `iterate` | loops over what is stored, which merge and search |
+//! | `meet` | other ways of merging than step by step, where all of several accesses have to have an element |
+//! | `positions` | loops over positions of an operand, and parts of them for threads |
 //! | `append`, `list` | results that are appended to, and the workspaces in which their rows are gathered |
 //! | `unset` | results whose elements the loops give their first values |
 //! | `balance` | loops of threads in parts that have the same work |
@@ -52,6 +54,8 @@ mod jam;
 pub mod khatri_rao;
 mod leaf;
 mod list;
+mod meet;
+mod positions;
 pub mod product;
 mod ranges;
 mod sizes;
@@ -63,6 +67,8 @@ mod values;
 
 pub use gathered::{LevelOf, gathered};
 pub use leaf::{leaf, leaf_of_any_size, whole};
+pub use meet::lattice_points;
+pub use positions::acts_without;
 pub use stored::{Appending, Output, Slot, StoredKernel, stored, stored_leaf};
 
 #[allow(unused_imports)] // For the documentation.

@@ -8,12 +8,15 @@
 use super::leaf::Lowering;
 use super::sizes::Sizes;
 use super::storage::Storage;
-use crate::concrete::Relation;
+use crate::concrete::{Execution, Loop, Node, Relation, Unit};
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::IndexVariable;
 
 /// What is recovered on entering a loop, and under which conditions anything happens.
+#[derive(Default)]
 pub(super) struct Entry {
+    /// What is recovered where the conditions before hold.
+    before: Option<Box<Entry>>,
     lets: Vec<Step>,
     conditions: Vec<Expression>,
 }
@@ -23,13 +26,20 @@ impl Entry {
     pub fn wrap(self, body: Step) -> Step {
         let mut steps = self.lets;
         steps.push(self.conditions.into_iter().rev().fold(body, |body, condition| Step::when(condition, body)));
-        Step::sequence(steps)
+        let step = Step::sequence(steps);
+        match self.before {
+            Some(before) => before.wrap(step),
+            None => step,
+        }
     }
 }
 
 impl Lowering<'_> {
     /// Whether blocks of a split or division reach beyond the end of `parent`.
     fn is_cut(&self, relation: &Relation, parent: &IndexVariable) -> bool {
+        if relation.children().iter().any(|child| self.full.contains(*child)) {
+            return false;
+        }
         if let Sizes::Parameters { .. } = self.sizes {
             return relation.blocks().is_some();
         }
@@ -37,6 +47,27 @@ impl Lowering<'_> {
             let last = |variable| self.statement.extents[variable] - 1;
             last(outer) * length + last(inner) >= self.statement.extents[parent]
         })
+    }
+
+    /// Whether the block with this number, of those that a loop goes through, is whole, if that matters: lanes then have as many iterations as the block is long, which compilers know how to keep
+    /// in registers.
+    pub(super) fn is_whole(&self, outer: &Loop, body: &Node, number: &Expression) -> Option<Expression> {
+        if self.visits.is_empty() || self.full.contains(&outer.variable) {
+            return None;
+        }
+        let loops = body.loops();
+        let on_lanes = |inner: &IndexVariable| {
+            loops
+                .iter()
+                .any(|within| within.variable == *inner && within.execution == Execution::Parallel(Unit::Vector))
+        };
+        let whole = self.statement.relations.iter().filter_map(|relation| match relation {
+            Relation::Split { parent, outer: block, inner, factor } if *block == outer.variable && on_lanes(inner) => {
+                Some(((number.clone() + 1) * *factor).less_equal(self.extent(parent)))
+            }
+            _ => None,
+        });
+        whole.reduce(Expression::and)
     }
 
     /// The variables that are parents of relations, and can be recovered if `variable` is known too, but not yet.
@@ -140,6 +171,8 @@ impl Lowering<'_> {
                 if variable == outer { fused.floor_divide(extent) } else { fused.floor_remainder(extent) }
             }
             Relation::Bound { bounded, .. } => self.recovered(bounded)?,
+            Relation::Positions(_) if self.is_stored(relation) => return None,
+            Relation::Positions(positions) => self.recovered(&positions.position)?,
             Relation::Rotate { target, by, result, .. } => {
                 let mut sum = self.recovered(result)?;
                 for variable in by {
@@ -153,7 +186,7 @@ impl Lowering<'_> {
     /// Binds all that can be recovered now, given the loop that was entered, or else the variables that are fixed outside of the
     /// kernel.
     pub fn enter(&mut self, entered: Option<&IndexVariable>) -> Entry {
-        let mut entry = Entry { lets: Vec::new(), conditions: Vec::new() };
+        let mut entry = Entry::default();
         loop {
             let next = self.statement.relations.iter().find_map(|relation| {
                 let ready = relation.sources().into_iter().all(|source| self.known.contains_key(source));
@@ -161,8 +194,13 @@ impl Lowering<'_> {
                 relation.parents().into_iter().find(missing).filter(|_| ready).map(|parent| (relation, parent))
             });
             let Some((relation, parent)) = next else { return entry };
+            if let Some(steps) = self.at_position(relation) {
+                // There is no such position where a condition fails.
+                entry = Entry { before: Some(Box::new(entry)), lets: steps, conditions: Vec::new() };
+                continue;
+            }
             let Some(value) = self.recovered(parent) else { return entry };
-            let value = if let Relation::Bound { .. } = relation {
+            let value = if let Relation::Bound { .. } | Relation::Positions(_) = relation {
                 value
             } else {
                 let variable = Variable::index(self.names.fresh(parent.name()));

@@ -10,6 +10,7 @@ use crate::loops::{Expression, Names, Statement as Step, Variable};
 use crate::notation::IndexVariable;
 
 /// What is known of the sizes of a statement.
+#[derive(Clone)]
 pub(super) enum Sizes {
     /// All of them, as the statement has them.
     Known,
@@ -19,6 +20,8 @@ pub(super) enum Sizes {
         parameters: Vec<(IndexVariable, Variable)>,
         /// The extent of each variable.
         extents: BTreeMap<IndexVariable, Expression>,
+        /// The same where the kernel begins: how many positions there are at most, where that depends on those of other variables.
+        outside: BTreeMap<IndexVariable, Expression>,
         /// What the kernel begins with.
         lets: Vec<Step>,
     },
@@ -32,7 +35,7 @@ impl Sizes {
             maker.extent(variable);
         }
         let Maker { parameters, known: extents, lets, .. } = maker;
-        Self::Parameters { parameters, extents, lets }
+        Self::Parameters { parameters, outside: extents.clone(), extents, lets }
     }
 
     /// The number of values of a variable.
@@ -40,6 +43,14 @@ impl Sizes {
         match self {
             Self::Known => Expression::index(statement.extents[variable]),
             Self::Parameters { extents, .. } => extents[variable].clone(),
+        }
+    }
+
+    /// The number of values that a variable has at most, as it is known where the kernel begins.
+    pub fn extent_outside(&self, statement: &Statement, variable: &IndexVariable) -> Expression {
+        match self {
+            Self::Known => Expression::index(statement.extents[variable]),
+            Self::Parameters { outside, .. } => outside[variable].clone(),
         }
     }
 
@@ -53,6 +64,31 @@ impl Sizes {
                 extent => extent.clone().maximum(1),
             },
         }
+    }
+
+    /// Gives `position`, and all variables that were made of it, the extents that they have if it has `count` values; `outside` says that it has so many where the kernel begins. Gives the
+    /// steps that bind them.
+    pub fn count(
+        &mut self,
+        (statement, names): (&Statement, &mut Names),
+        position: &IndexVariable,
+        count: Expression,
+        is_outside: bool,
+    ) -> Vec<Step> {
+        let Self::Parameters { extents, outside, .. } = self else { return Vec::new() };
+        let descends = |variable: &IndexVariable| statement.descends(variable, position);
+        let mut known = std::mem::take(extents);
+        known.retain(|variable, _| !descends(variable));
+        known.insert(position.clone(), count);
+        let mut maker = Maker { statement, names, parameters: Vec::new(), known, lets: Vec::new() };
+        for variable in statement.extents.keys().filter(|variable| descends(variable)) {
+            maker.extent(variable);
+        }
+        *extents = maker.known;
+        if is_outside {
+            outside.clone_from(extents);
+        }
+        maker.lets
     }
 
     /// The outer and inner variables of a split or division, and the length of a block.
@@ -116,6 +152,8 @@ impl Maker<'_> {
                     self.bound(variable, outer * inner)
                 }
                 Some(Relation::Rotate { target, .. } | Relation::Bound { parent: target, .. }) => self.extent(target),
+                // As many as can be, until it is known how many are stored.
+                Some(Relation::Positions(positions)) => self.extent(&positions.parent),
             }
         };
         self.known.insert(variable.clone(), extent.clone());

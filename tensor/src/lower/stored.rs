@@ -6,7 +6,7 @@ use super::storage::{Appended, Levels, Storage, StoredLevel, Written, is_sparse}
 use crate::concrete::{Node, Statement};
 use crate::element::ElementType::I64;
 use crate::format::Level;
-use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter};
+use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter, Statement as Step};
 use crate::notation::IndexVariable;
 
 /// A kernel for tensors in levels.
@@ -161,6 +161,9 @@ fn attempt(
         lowering.storage.insert(tensor.name().to_owned(), storage);
     }
     lowering.visit_all(&|_| true);
+    let whole = lowering.all_positions().into_iter().filter(|(positions, _)| positions.outermost == 0);
+    let counts: Vec<Step> =
+        whole.collect::<Vec<_>>().into_iter().flat_map(|all| lowering.begin_positions(all)).collect();
     lowering.chunks = Some(lowering.names.index("chunks"));
     let (mut parameters, mut slots) = (Vec::new(), Vec::new());
     for tensor in statement.tensors() {
@@ -172,7 +175,9 @@ fn attempt(
         }
     }
     lowering.is_unset = overwrites;
+    lowering.is_counting = output == Output::Counts;
     let body = lowering.inside_fixed(statement.inside(fixed));
+    let body = Step::sequence(counts.into_iter().chain([body]));
     for variable in fixed {
         if let Some(Expression::Variable(parameter)) = lowering.known.get(variable) {
             parameters.push(Parameter::Scalar(parameter.clone()));
@@ -189,6 +194,14 @@ fn attempt(
 }
 
 impl Lowering<'_> {
+    /// Has the elements of the result appended, if it is not dense.
+    pub(super) fn append_result(&mut self) {
+        if let Some(appending) = Appending::new(self.statement) {
+            let appended = self.appended(&appending, false, Output::Counts);
+            self.storage.insert(self.statement.result().name().to_owned(), Storage::Appended(appended));
+        }
+    }
+
     fn appended(&mut self, appending: &Appending, narrow: bool, output: Output) -> Appended {
         let result = self.statement.result();
         let index = if narrow { crate::element::ElementType::I32 } else { I64 };

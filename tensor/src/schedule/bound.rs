@@ -1,7 +1,7 @@
 //! A promise about the extent of a loop.
 
 use super::error::Reason;
-use super::select;
+use super::{pos, select};
 use crate::concrete::{Loop, Node, Relation, Statement};
 use crate::notation::IndexVariable;
 
@@ -13,6 +13,9 @@ pub(super) fn apply(
 ) -> Result<Statement, Reason> {
     select::find_plain(statement, variable)?;
     select::check_new(statement, [bounded.name()])?;
+    if let Some(access) = pos::is_part(statement, variable) {
+        return Err(Reason::BoundPositions { variable: variable.clone(), access });
+    }
     if statement.extents[variable] != extent {
         let (variable, promised) = (variable.clone(), extent);
         return Err(Reason::WrongBound { extent: statement.extents[&variable], variable, promised });

@@ -5,10 +5,10 @@ use std::fmt;
 use super::error::{Reason, ScheduleError};
 use super::parallelize::Races;
 use super::{
-    bound, communicate, distribute, divide, fuse, parallelize, precompute, reorder, rotate, split, store, substitute,
-    unroll, validate,
+    bound, communicate, distribute, divide, fuse, mergeby, parallelize, pos, precompute, reorder, rotate, split, store,
+    substitute, unroll, validate,
 };
-use crate::concrete::{Statement, Substitution, Unit};
+use crate::concrete::{Merge, Statement, Substitution, Unit};
 use crate::format::Format;
 use crate::notation::{Expression, IndexVariable};
 
@@ -37,6 +37,15 @@ pub enum Command {
         variable: IndexVariable,
         bounded: IndexVariable,
         extent: i64,
+    },
+    Pos {
+        variable: IndexVariable,
+        position: IndexVariable,
+        tensor: String,
+    },
+    MergeBy {
+        variable: IndexVariable,
+        merge: Merge,
     },
     Reorder {
         order: Vec<IndexVariable>,
@@ -98,6 +107,8 @@ impl Command {
             }
             Self::Fuse { outer, inner, fused } => fuse::apply(statement, outer, inner, fused),
             Self::Bound { variable, bounded, extent } => bound::apply(statement, variable, bounded, *extent),
+            Self::Pos { variable, position, tensor } => pos::apply(statement, variable, position, tensor),
+            Self::MergeBy { variable, merge } => mergeby::apply(statement, variable, *merge),
             Self::Reorder { order } => reorder::apply(statement, order),
             Self::Precompute { expression, variables, workspace_variables, workspace } => {
                 precompute::apply(statement, expression, variables, workspace_variables, workspace)
@@ -177,6 +188,8 @@ impl fmt::Display for Command {
             }
             Self::Fuse { outer, inner, fused } => write!(formatter, "fuse({outer}, {inner}, {fused})"),
             Self::Bound { variable, bounded, extent } => write!(formatter, "bound({variable}, {bounded}, {extent})"),
+            Self::Pos { variable, position, tensor } => write!(formatter, "pos({variable}, {position}, {tensor})"),
+            Self::MergeBy { variable, merge } => write!(formatter, "mergeby({variable}, {merge})"),
             Self::Reorder { order } => write!(formatter, "reorder({})", Group(order)),
             Self::Precompute { expression, variables, workspace_variables, workspace } => {
                 let (variables, inside) = (Group(variables), Group(workspace_variables));

@@ -64,6 +64,42 @@ pub enum Reason {
         "{workspace} has {dimensions} dimensions and can't be stored as {format}: workspaces are dense, or of one dimension and compressed, {{C}} in order and {{C~o}} in any"
     )]
     WorkspaceFormat { workspace: String, dimensions: usize, format: Format },
+    // Positions.
+    #[error("{variable} is a part, as {relation}; positions take the place of whole variables, so do this before")]
+    PartOfLevel { variable: IndexVariable, relation: String },
+    #[error("{tensor} is the result, whose positions are not known before it is computed; name an operand")]
+    PositionsOfResult { tensor: String },
+    #[error("{workspace} is a workspace, which has no positions before it is computed; name an operand")]
+    PositionsOfWorkspace { workspace: String },
+    #[error(
+        "{tensor} is stored as {format}; positions are those of dense and compressed levels, with each coordinate once and in order, and without ranges"
+    )]
+    NoPositions { tensor: String, format: Format },
+    #[error("no access has {variables} at consecutive levels: there is {accesses}, stored as {format}")]
+    NoLevels { variables: String, accesses: String, format: Format },
+    #[error("several accesses have {variables} at consecutive levels, {accesses}; positions are those of one")]
+    SeveralAccesses { variables: String, accesses: String },
+    #[error(
+        "the level of {tensor}, stored as {format}, that {variable} goes through is dense, where positions are coordinates; nothing needs to be done"
+    )]
+    DenseLevel { variable: IndexVariable, tensor: String, format: Format },
+    #[error(
+        "{target} may change where {access} stores nothing, which a loop over its positions leaves out; loop over coordinates"
+    )]
+    ActsWithout { target: String, access: String },
+    #[error("{variable} goes through positions of {access} below {above}, and is not inside of the loops over {above}")]
+    PositionsOutside { variable: IndexVariable, access: String, above: IndexVariable },
+    #[error(
+        "{variable} goes through positions of {access}, of which there are as many as it stores; nothing can be promised"
+    )]
+    BoundPositions { variable: IndexVariable, access: String },
+    // Merging.
+    #[error(
+        "{found} has to be stored for an iteration of {variable} to have an effect; that is no intersection, which could be merged in another way"
+    )]
+    NothingMerged { variable: IndexVariable, found: String },
+    #[error("{accesses} are united over {variable}, step by step; only intersections are merged in other ways")]
+    United { variable: IndexVariable, accesses: String },
     // Parallel loops.
     #[error(
         "iterations of {variable} would write the same elements of {tensor} at the same time, \

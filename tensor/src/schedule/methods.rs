@@ -3,7 +3,7 @@
 use super::command::Command;
 use super::error::ScheduleError;
 use super::parallelize::Races;
-use crate::concrete::{Statement, Substitution, Unit};
+use crate::concrete::{Merge, Statement, Substitution, Unit};
 use crate::format::Format;
 use crate::notation::{Expression, IndexVariable};
 
@@ -70,6 +70,36 @@ impl Statement {
         extent: i64,
     ) -> Result<Self, ScheduleError> {
         Command::Bound { variable: variable.into(), bounded: bounded.into(), extent }.apply(self)
+    }
+
+    /// Puts a loop over the positions of an operand in the place of the loop over `variable`: it visits what `tensor` stores, in the order in which it does. `variable` is that of a
+    /// compressed level, whose positions below each position of the level above are visited, or what the variables of several levels, the last compressed, were [fused](Self::fuse)
+    /// to, the outermost first: then one loop visits all that is stored below each position of the level above these.
+    ///
+    /// Divided, such a loop has blocks of as many elements each, however they are spread over rows (Senanayake et al., *A sparse iteration space transformation framework for sparse tensor
+    /// algebra*, OOPSLA 2020).
+    ///
+    /// # Errors
+    ///
+    /// If there is no such loop, something was decided about it already, the name is taken, `variable` is no such variable of one access to an operand, that level is dense, what is inside
+    /// of the loop has an effect where the operand stores nothing, or the loop is not inside of those that tell where its positions begin.
+    pub fn pos(
+        &self,
+        variable: impl Into<IndexVariable>,
+        position: impl Into<IndexVariable>,
+        tensor: &str,
+    ) -> Result<Self, ScheduleError> {
+        Command::Pos { variable: variable.into(), position: position.into(), tensor: tensor.to_owned() }.apply(self)
+    }
+
+    /// Says how the loop over `variable` finds the coordinates at which several operands, all of which an iteration needs, store something. Without this it goes through them
+    /// [step by step](Merge::TwoFinger).
+    ///
+    /// # Errors
+    ///
+    /// If there is no such loop, or it does not intersect what several operands store in compressed levels.
+    pub fn mergeby(&self, variable: impl Into<IndexVariable>, merge: Merge) -> Result<Self, ScheduleError> {
+        Command::MergeBy { variable: variable.into(), merge }.apply(self)
     }
 
     /// Puts loops that are directly inside of one another into the given order, the first outermost. Loops keep what was decided

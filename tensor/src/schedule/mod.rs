@@ -41,6 +41,8 @@
 //! | `error` | why a command is refused |
 //! | `select` | what commands have in common: finding loops, making names |
 //! | `split`, `divide`, `fuse`, `bound` | loops to other loops |
+//! | `pos` | loops over what an operand stores |
+//! | `mergeby` | how loops find what several operands store |
 //! | `reorder` | the order of loops |
 //! | `precompute`, `store` | workspaces, and how they are stored |
 //! | `parallelize`, `unroll`, `substitute` | how the loops of a leaf run |
@@ -55,9 +57,11 @@ mod distribute;
 mod divide;
 mod error;
 mod fuse;
+mod mergeby;
 mod methods;
 mod parallelize;
 mod parse;
+mod pos;
 mod precompute;
 mod reorder;
 mod rotate;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Command, Races, Schedule};
-use crate::concrete::{Substitution, Unit};
+use crate::concrete::{Merge, Substitution, Unit};
 use crate::notation::{self, IndexVariable, TensorVariable, is_name};
 
 /// Text that is no schedule.
@@ -27,6 +27,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("divide", "divide(VARIABLE, OUTER, INNER, PIECES)"),
     ("fuse", "fuse(OUTER, INNER, FUSED)"),
     ("bound", "bound(VARIABLE, BOUNDED, EXTENT)"),
+    ("pos", "pos(VARIABLE, POSITION, TENSOR)"),
+    ("mergeby", "mergeby(VARIABLE, two-finger, gallop or locate)"),
     ("reorder", "reorder({VARIABLE, ...})"),
     ("precompute", "precompute(EXPRESSION, {VARIABLE, ...}, {WORKSPACE VARIABLE, ...}, WORKSPACE)"),
     ("store", "store(WORKSPACE, FORMAT)"),
@@ -159,6 +161,17 @@ impl Reader<'_> {
             }
             ("bound", &[variable, bounded, extent]) => {
                 Command::Bound { variable: one(variable)?, bounded: one(bounded)?, extent: self.number(extent)? }
+            }
+            ("pos", &[variable, position, tensor]) => Command::Pos {
+                variable: one(variable)?,
+                position: one(position)?,
+                tensor: self.name(tensor, "a tensor")?,
+            },
+            ("mergeby", &[variable, merge]) => {
+                let Some(merge) = Merge::ALL.into_iter().find(|known| known.to_string() == merge.text) else {
+                    return self.wrong(merge, "two-finger, gallop or locate");
+                };
+                Command::MergeBy { variable: one(variable)?, merge }
             }
             ("reorder", &[order]) => Command::Reorder { order: self.variables(order)? },
             ("precompute", &[expression, variables, inside, workspace]) => Command::Precompute {

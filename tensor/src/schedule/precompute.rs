@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::Reason;
 use super::select;
-use crate::concrete::{Loop, Node, Statement};
+use crate::concrete::{Loop, Node, Relation, Statement};
 use crate::loops::{Names, Reduction};
 use crate::notation::{BinaryOperator, Expression, IndexVariable, TensorVariable, element_of, typed};
 
@@ -215,15 +215,23 @@ impl Plan<'_> {
         }
         let mut renamed: BTreeMap<_, _> = self.variables.iter().cloned().zip(self.inside.iter().cloned()).collect();
         let expression = instance(value, self.is_it);
+        let mut copied = Vec::new();
         for variable in expression.variables() {
-            self.copy(&variable, &mut renamed, changed);
+            self.copy(&variable, (&mut renamed, &mut copied), changed);
         }
         // What is beyond an end is not computed either: it would be of elements that other workspaces don't have.
         for parent in self.statement.relations.iter().filter(|relation| relation.blocks().is_some()) {
             parent.parents().into_iter().for_each(|parent| {
-                self.copy(parent, &mut renamed, changed);
+                self.copy(parent, (&mut renamed, &mut copied), changed);
             });
         }
+        // Coordinates of all levels follow from a position.
+        for positions in self.statement.positions() {
+            (positions.outermost..=positions.level).for_each(|level| {
+                self.copy(positions.variable(level), (&mut renamed, &mut copied), changed);
+            });
+        }
+        changed.relations.extend(copied.into_iter().map(|relation| relation.rename(&renamed)));
         let producer = Node::Assign {
             target: self.tensor.at(self.inside),
             operator: operator.filter(|_| sides.reduces),
@@ -246,11 +254,11 @@ impl Plan<'_> {
         value.map(&mut |operand| self.with_workspace(operand, variables))
     }
 
-    /// Makes a copy of `variable` for the producer, if it is recovered from a loop that has one; says whether it did.
-    fn copy(
-        &self,
+    /// Makes a copy of `variable` for the producer, if it is recovered from a loop that has one, and takes note of the relation that is to be copied; says whether it did.
+    fn copy<'s>(
+        &'s self,
         variable: &IndexVariable,
-        renamed: &mut BTreeMap<IndexVariable, IndexVariable>,
+        (renamed, copied): (&mut BTreeMap<IndexVariable, IndexVariable>, &mut Vec<&'s Relation>),
         changed: &mut Statement,
     ) -> bool {
         if renamed.contains_key(variable) {
@@ -258,7 +266,7 @@ impl Plan<'_> {
         }
         let Some(relation) = self.statement.recovery(variable) else { return false };
         let sources: Vec<bool> =
-            relation.sources().into_iter().map(|source| self.copy(source, renamed, changed)).collect();
+            relation.sources().into_iter().map(|source| self.copy(source, (renamed, copied), changed)).collect();
         if !sources.contains(&true) {
             return false;
         }
@@ -274,7 +282,7 @@ impl Plan<'_> {
             changed.extents.insert(fresh.clone(), self.statement.extents[parent]);
             renamed.insert(parent.clone(), fresh);
         }
-        changed.relations.push(relation.rename(renamed));
+        copied.push(relation);
         true
     }
 }

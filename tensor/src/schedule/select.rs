@@ -1,7 +1,7 @@
 //! What commands have in common: finding loops, and making names.
 
 use super::error::Reason;
-use crate::concrete::{Execution, Loop, Node, Statement};
+use crate::concrete::{Execution, Loop, Merge, Node, Statement};
 use crate::notation::{IndexVariable, is_name};
 
 /// The loop over `variable` and its body.
@@ -36,6 +36,7 @@ pub(super) fn describe(outer: &Loop) -> String {
         Execution::Serial if outer.unroll > 1 => "unrolled".into(),
         Execution::Serial if outer.substitution.is_some() => "substituted".into(),
         Execution::Serial if !outer.communicate.is_empty() => format!("communicating {}", outer.communicate.join(", ")),
+        Execution::Serial if outer.merge != Merge::default() => format!("merged by {}", outer.merge),
         Execution::Serial => "serial".into(),
     }
 }

@@ -1,6 +1,7 @@
 //! What has to hold of every statement, whichever commands made it.
 
 use super::error::Reason;
+use super::pos;
 use super::select::describe;
 use crate::concrete::{Execution, Loop, Node, Statement, Unit};
 use crate::notation::IndexVariable;
@@ -9,6 +10,7 @@ use crate::notation::IndexVariable;
 pub(super) fn check(statement: &Statement) -> Result<(), Reason> {
     launches_are_whole(statement)?;
     communicated_once(statement)?;
+    pos::check(statement)?;
     surroundings(&statement.body, &mut Vec::new(), None)
 }
 

@@ -1,5 +1,6 @@
 //! The loops of a statement on what is stored, where none are given: their order, workspaces, threads, and which operands have to be converted.
 
+use super::blocks::in_blocks;
 use super::order::{edges, in_order, native};
 use crate::concrete::{Loop, Node, Statement, Unit};
 use crate::format::{Format, Level};
@@ -103,7 +104,7 @@ pub(super) fn on_threads(statement: &Statement) -> Statement {
         && is_dense(innermost)
         && Appending::new(&made).is_none()
     {
-        made = parallel(&made, innermost, Unit::Vector);
+        made = in_blocks(&made, innermost).unwrap_or_else(|| parallel(&made, innermost, Unit::Vector));
     }
     made
 }

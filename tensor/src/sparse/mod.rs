@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `order` | which variable is the outermost |
 //! | `arrange` | the loops of a statement, and which operands have to be converted for them |
+//! | `blocks` | dense rows that are summed in registers |
 //! | `data` | what kernels are given of tensors in memory |
 //! | `compute` | kernels run on tensors in memory |
 //!
@@ -30,6 +31,7 @@
 //! ```
 
 mod arrange;
+mod blocks;
 mod compute;
 mod data;
 mod error;

@@ -26,6 +26,8 @@ fn value(statement: &Statement, variable: &IndexVariable, loops: &Values) -> Opt
         Fuse { outer, fused, extent, .. } if variable == outer => of(fused)? / extent,
         Fuse { fused, extent, .. } => of(fused)? % extent,
         Bound { bounded, .. } => of(bounded)?,
+        // All are stored.
+        Positions(positions) => of(&positions.position)?,
         Rotate { by, result, extent, .. } => {
             let mut sum = of(result)?;
             for variable in by {

@@ -1,6 +1,6 @@
 //! Commands that are refused, with the reason. The statement stays as it was.
 
-use maniple_tensor::concrete::{Statement, Substitution, Unit};
+use maniple_tensor::concrete::{Merge, Statement, Substitution, Unit};
 use maniple_tensor::element::ElementType::F64;
 use maniple_tensor::notation::{IndexVariable, TensorVariable, parse_with_extents};
 use maniple_tensor::schedule::{Races, ScheduleError};
@@ -331,4 +331,142 @@ fn iterations_that_are_rotated_differently_may_meet() {
          as a is not indexed by r; allow the race as a reduction, or make another loop parallel",
         |s| s.parallelize("r", Unit::Threads, Races::Forbidden),
     );
+}
+
+/// A statement whose tensors are stored as `formats` say, others densely.
+fn stored(text: &str, formats: &[(&str, &str)]) -> Statement {
+    let square = [("A", vec![10, 12]), ("B", vec![10, 12]), ("E", vec![10, 12]), ("S", vec![10, 10])];
+    let others = [("x", vec![12]), ("y", vec![10]), ("s", vec![])];
+    let tensors: Vec<TensorVariable> = square
+        .into_iter()
+        .chain(others)
+        .map(|(name, extents)| {
+            let tensor = TensorVariable::new(name, F64, extents);
+            match formats.iter().find(|(other, _)| *other == name) {
+                Some((_, format)) => tensor.stored(format.parse().expect("a format")),
+                None => tensor,
+            }
+        })
+        .collect();
+    Statement::new(&maniple_tensor::notation::parse(text, &tensors).expect("the text is fine"))
+}
+
+#[test]
+fn positions() {
+    let multiply = stored("y(i) = A(i,j) * x(j)", &[("A", "csr")]);
+    let table: [(&str, Change); 15] = [
+        ("pos(k, p, A): there is no loop over k; there are loops over i, j", |s| s.pos("k", "p", "A")),
+        ("pos(j, i, A): i is taken; choose a new name", |s| s.pos("j", "i", "A")),
+        ("pos(j, p, B): there is no tensor B; there are A, x", |s| s.pos("j", "p", "B")),
+        ("pos(i, p, y): y is the result, whose positions are not known before it is computed; name an operand", |s| {
+            s.pos("i", "p", "y")
+        }),
+        (
+            "pos(i, p, A): the level of A, stored as {D,C}(0,1), that i goes through is dense, where positions are coordinates; nothing needs to be done",
+            |s| s.pos("i", "p", "A"),
+        ),
+        ("pos(i, p, x): no access has i at consecutive levels: there is x(j), stored as {D}(0)", |s| {
+            s.pos("i", "p", "x")
+        }),
+        ("pos(f, p, A): no access has j, i at consecutive levels: there is A(i,j), stored as {D,C}(0,1)", |s| {
+            s.reorder(["j", "i"])?.fuse("j", "i", "f")?.pos("f", "p", "A")
+        }),
+        (
+            "pos(ji, p, A): ji is a part, as j = jo * 4 + ji; positions take the place of whole variables, so do this before",
+            |s| s.split("j", "jo", "ji", 4)?.pos("ji", "p", "A"),
+        ),
+        (
+            "pos(p, q, A): p is a part, as j = the coordinate of A(i,j) at p; positions take the place of whole variables, so do this before",
+            |s| s.pos("j", "p", "A")?.pos("p", "q", "A"),
+        ),
+        ("pos(j, p, A): p goes through positions of A(i,j) below i, and is not inside of the loops over i", |s| {
+            s.reorder(["j", "i"])?.pos("j", "p", "A")
+        }),
+        ("reorder({p, i}): p goes through positions of A(i,j) below i, and is not inside of the loops over i", |s| {
+            s.pos("j", "p", "A")?.reorder(["p", "i"])
+        }),
+        (
+            "bound(pi, q, 5): pi goes through positions of A(i,j), of which there are as many as it stores; nothing can be promised",
+            |s| s.pos("j", "p", "A")?.split("p", "po", "pi", 5)?.bound("pi", "q", 5),
+        ),
+        ("pos(j, p, A): j is unrolled already; do this before", |s| s.unroll("j", 2)?.pos("j", "p", "A")),
+        (
+            "parallelize(po, threads): iterations of po would write the same elements of y at the same time, as y is not indexed by j; allow the race as a reduction, or make another loop parallel",
+            |s| {
+                let positions = s.fuse("i", "j", "f")?.pos("f", "p", "A")?;
+                positions.divide("p", "po", "pi", 8)?.parallelize("po", Unit::Threads, Races::Forbidden)
+            },
+        ),
+        ("pos(jw, p, w): w is a workspace, which has no positions before it is computed; name an operand", |s| {
+            let x = TensorVariable::new("x", F64, [12]);
+            s.precompute(x.at(["j"]), ["j"], ["jw"], "w")?.pos("jw", "p", "w")
+        }),
+    ];
+    for (message, change) in table {
+        refused(&multiply, message, change);
+    }
+    let refuse = |text: &str, formats: &[(&str, &str)], message: &str, change: Change| {
+        refused(&stored(text, formats), message, change);
+    };
+    // What is left out has to have no effect.
+    refuse(
+        "y(i) = reduce(+, j, A(i,j) + x(j))",
+        &[("A", "csr")],
+        "pos(j, p, A): y(i) may change where A(i,j) stores nothing, which a loop over its positions leaves out; loop over coordinates",
+        |s| s.pos("j", "p", "A"),
+    );
+    refuse(
+        "E(i,j) = A(i,j) + B(i,j)",
+        &[("A", "csr"), ("B", "csr")],
+        "pos(f, p, B): E(i,j) may change where B(i,j) stores nothing, which a loop over its positions leaves out; loop over coordinates",
+        |s| s.fuse("i", "j", "f")?.pos("f", "p", "B"),
+    );
+    refuse(
+        "y(i) = A(i,j)",
+        &[("A", "coo")],
+        "pos(j, p, A): A is stored as {C~u,S}(0,1); positions are those of dense and compressed levels, with each coordinate once and in order, and without ranges",
+        |s| s.pos("j", "p", "A"),
+    );
+    refuse(
+        "s = S(i,j) * S(j,i)",
+        &[("S", "dcsr")],
+        "pos(i, p, S): several accesses have i at consecutive levels, S(i,j), S(j,i); positions are those of one",
+        |s| s.pos("i", "p", "S"),
+    );
+}
+
+#[test]
+fn merging() {
+    let products = stored("y(i) = A(i,j) * B(i,j)", &[("A", "csr"), ("B", "csr")]);
+    let table: [(&str, Change); 4] = [
+        ("mergeby(k, gallop): there is no loop over k; there are loops over i, j", |s| s.mergeby("k", Merge::Gallop)),
+        (
+            "mergeby(i, gallop): nothing has to be stored for an iteration of i to have an effect; that is no intersection, which could be merged in another way",
+            |s| s.mergeby("i", Merge::Gallop),
+        ),
+        ("split(j, jo, ji, 4): j is merged by locate already; do this before", |s| {
+            s.mergeby("j", Merge::Locate)?.split("j", "jo", "ji", 4)
+        }),
+        ("pos(j, p, A): j is merged by gallop already; do this before", |s| {
+            s.mergeby("j", Merge::Gallop)?.pos("j", "p", "A")
+        }),
+    ];
+    for (message, change) in table {
+        refused(&products, message, change);
+    }
+    let table: [(&str, &str, Change); 2] = [
+        (
+            "E(i,j) = A(i,j) + B(i,j)",
+            "mergeby(j, locate): A(i,j), B(i,j) are united over j, step by step; only intersections are merged in other ways",
+            |s| s.mergeby("j", Merge::Locate),
+        ),
+        (
+            "y(i) = A(i,j) * x(j)",
+            "mergeby(j, locate): A(i,j) has to be stored for an iteration of j to have an effect; that is no intersection, which could be merged in another way",
+            |s| s.mergeby("j", Merge::Locate),
+        ),
+    ];
+    for (text, message, change) in table {
+        refused(&stored(text, &[("A", "csr"), ("B", "csr")]), message, change);
+    }
 }

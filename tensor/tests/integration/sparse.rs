@@ -5,13 +5,26 @@ use std::collections::BTreeMap;
 use fastrand::Rng;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
-use maniple_tensor::kernel::{Kernels, Serial};
+use maniple_tensor::kernel::{Kernels, Serial, Team};
 use maniple_tensor::notation::{DenseArray, TensorVariable, evaluate, parse};
 use maniple_tensor::schedule::{Command, Schedule};
 use maniple_tensor::sparse::{Computation, SparseError};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 
-use crate::random::{Problem, command, size};
+use crate::random::{Problem, command, positions, size};
+
+/// A team of so many members that run in turn.
+struct InTurn(usize);
+
+impl Team for InTurn {
+    fn size(&self) -> usize {
+        self.0
+    }
+
+    fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync)) {
+        (0..chunks).for_each(body);
+    }
+}
 
 /// Formats of tensors of each order.
 const FORMATS: [&[&str]; 4] = [
@@ -97,8 +110,13 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
     let operands: Vec<(&str, &SparseTensor<i64>)> = operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
     let mut computation = Computation::new(&assignment).unwrap();
     let mut commands = Vec::new();
-    for _ in 0..random.usize(..=most_commands) {
-        let Some(command) = command(computation.statement(), random) else { break };
+    let mut planned = match most_commands > 0 && random.bool() {
+        true => positions(computation.statement(), random),
+        false => Vec::new(),
+    };
+    planned.reverse();
+    for _ in 0..random.usize(..=most_commands) + planned.len() {
+        let Some(command) = planned.pop().or_else(|| command(computation.statement(), random)) else { break };
         // An illegal one leaves the computation as it is.
         if let Ok(changed) = computation.scheduled(&Schedule { commands: vec![command.clone()] })
             && size(changed.statement()) < 30_000.0
@@ -114,7 +132,8 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
             .map(|tensor| format!("{}: {} filled with {:?}", tensor.name(), tensor.format(), tensor.fill()));
         format!("{text}\n{}\n{}", formats.collect::<Vec<_>>().join("; "), computation.loops())
     };
-    match computation.run_by(&operands, kernels, &Serial) {
+    let team = InTurn(random.usize(1..5));
+    match computation.run_by(&operands, kernels, &team) {
         Ok(result) => {
             result.check().unwrap_or_else(|error| panic!("{error}\n{}", shown()));
             assert_eq!(result.format(), assignment.left().tensor.format());
@@ -122,7 +141,7 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
             if !assignment.accumulates() {
                 let mut again = result;
                 again.values_mut().fill(-77);
-                computation.run_into(&operands, (kernels, &Serial), &mut again).unwrap();
+                computation.run_into(&operands, (kernels, &team), &mut again).unwrap();
                 assert_eq!(dense(&again), expected, "into a tensor\n{}\n{arrays:?}", shown());
             }
             Some(commands)
@@ -146,14 +165,15 @@ fn random_assignments_on_random_formats_are_what_evaluation_gives() {
 fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
     let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(8));
     let mut applied = BTreeMap::<String, usize>::new();
-    for _ in 0..300 {
+    for _ in 0..400 {
         let problem = Problem::of(ElementType::I64, &mut random);
         for command in try_formats(&problem, 12, &kernels, &mut random).unwrap_or_default() {
             let command = command.to_string();
             *applied.entry(command[..command.find('(').unwrap()].to_owned()).or_default() += 1;
         }
     }
-    for name in ["split", "divide", "fuse", "reorder", "bound", "precompute", "store", "rotate", "parallelize"] {
+    for name in ["split", "divide", "fuse", "reorder", "pos", "bound", "precompute", "store", "rotate", "parallelize"] {
+        assert!(applied.get("mergeby").is_some_and(|count| *count >= 2), "{applied:?}");
         assert!(applied.get(name).is_some_and(|count| *count >= 10), "{name} in {applied:?}");
     }
 }
@@ -305,4 +325,205 @@ fn positions_of_one_operand_are_not_taken_for_rows_of_another() {
     let (a, b) = (ones(&tensors[0]), ones(&tensors[1]));
     let sum = computation.run_by(&[("A", &a), ("B", &b)], &Kernels::new(None, None), &Serial).unwrap();
     assert_eq!(sum.values(), [40 * 3 * 3]);
+}
+
+/// Many more, for those who look for trouble: as many as the environment says, from a seed that it may give.
+#[test]
+fn random_schedules_of_a_longer_run_keep_results() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (kernels, first) = (Kernels::new(None, None), number("MANIPLE_SPARSE_SEED").unwrap_or(1));
+    for seed in first..first + number("MANIPLE_SPARSE_PROGRAMS").unwrap_or(50) {
+        let mut random = Rng::with_seed(seed);
+        let problem = Problem::of(ElementType::I64, &mut random);
+        let tried = std::panic::AssertUnwindSafe(|| try_formats(&problem, 12, &kernels, &mut random));
+        if let Err(failure) = std::panic::catch_unwind(tried) {
+            eprintln!("MANIPLE_SPARSE_SEED={seed}");
+            std::panic::resume_unwind(failure);
+        }
+    }
+}
+
+/// A product of a matrix, whose rows are empty, long and short, with a vector, by threads that have as many elements each.
+#[test]
+fn threads_with_as_many_elements_each_multiply_rows_of_any_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
+    let interpreted = Kernels::new(None, None);
+    // None at the beginning, in the middle and at the end; nearly all in one; a few, of one each.
+    let rows: [&[i64]; 4] = [&[0, 0, 3, 0, 0, 1, 7, 0], &[1, 0, 90, 0, 2], &[0, 1, 1, 0, 1, 0], &[0, 0]];
+    for (format, lengths) in ["csr", "dcsr", "coo"].into_iter().flat_map(|format| rows.map(|rows| (format, rows))) {
+        let (height, width) = (lengths.len() as i64, 100);
+        let a = TensorVariable::new("A", ElementType::I64, [height, width]).stored(format.parse().unwrap());
+        let vector = |name: &str, extent| TensorVariable::new(name, ElementType::I64, [extent]);
+        let assignment = parse("y(i) = A(i,j) * x(j)", &[a.clone(), vector("x", width), vector("y", height)]).unwrap();
+        let mut entries = EntryList::new(2);
+        for (row, &length) in (0..).zip(lengths) {
+            (0..length).for_each(|place| entries.push(&[row, (place * 7 + row) % width], place + 1));
+        }
+        let matrix = pack(a.format(), &[height, width], 0_i64, entries, Duplicates::Refuse).unwrap().tensor;
+        let x = SparseTensor::from_elements(&[width], 0, (0..width).collect()).unwrap();
+        let operands = [("A", &matrix), ("x", &x)];
+        let row_wise = Computation::new(&assignment).unwrap();
+        let expected = row_wise.run_by(&operands, &interpreted, &Serial).unwrap();
+        let name = row_wise.statement().operands()[0].name().to_owned();
+        for parts in ["divide(p, po, pi, 4)", "split(p, po, pi, 3)", "divide(p, po, pi, 200)"] {
+            let text = format!("fuse(i, j, f); pos(f, p, {name}); {parts}; parallelize(po, threads, reduced)");
+            let balanced = row_wise.scheduled(&text.parse().unwrap()).unwrap();
+            for (kernels, team) in [(&interpreted, 3), (&compiled, 3)] {
+                let made = balanced.run_by(&operands, kernels, &InTurn(team)).unwrap();
+                assert_eq!(made.values(), expected.values(), "{format} {lengths:?} {text}\n{}", balanced.loops());
+                let threads = maniple_tensor::kernel::Scoped { threads: team };
+                let made = balanced.run_by(&operands, kernels, &threads).unwrap();
+                assert_eq!(made.values(), expected.values(), "{format} {lengths:?} {text}\n{}", balanced.loops());
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_at_the_ends_of_parts_alone_are_combined_atomically() {
+    let a = TensorVariable::new("A", ElementType::F64, [9, 9]).stored("csr".parse().unwrap());
+    let vector = |name: &str| TensorVariable::new(name, ElementType::F64, [9]);
+    let assignment = parse("y(i) = A(i,j) * x(j)", &[a, vector("x"), vector("y")]).unwrap();
+    let schedule = "fuse(i, j, f); pos(f, p, A); divide(p, po, pi, 4); parallelize(po, threads, reduced)";
+    let scheduled = Computation::new(&assignment).unwrap().scheduled(&schedule.parse().unwrap()).unwrap();
+    let loops = scheduled.loops();
+    let rows = loops.find("for p in first..end").expect("a loop over rows");
+    let expected = "\
+                for p in first..end
+                    let i: i64 = p
+                    block
+                        let mut sum: f64 = 0.0f64
+                        for p_1 in max(i64(A1_pos[p]), first_1)..min(i64(A1_pos[p + 1]), end_1)
+                            let j: i64 = i64(A1_crd[p_1])
+                            block
+                                let p_2: i64 = po * n_pi_1 + (p_1 - begin_1)
+                                sum += A_values[p_1] * x[j]
+                        if p == first || p == end - 1
+                            atomic y[i] += sum
+                        else
+                            y[i] += sum
+";
+    assert_eq!(&loops[rows..], expected.trim_start(), "{loops}");
+}
+
+/// Products of vectors in all ways of merging, of which one is a workspace.
+#[test]
+fn intersections_are_merged_as_the_schedule_says() {
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(11));
+    let vector = |name: &str| TensorVariable::new(name, ElementType::I64, [60]).stored("{C}".parse().unwrap());
+    let tensors = [vector("a"), vector("b"), vector("c"), TensorVariable::new("s", ElementType::I64, [])];
+    for (text, schedule) in [
+        ("s = a(i) * b(i) * c(i)", ""),
+        ("s = a(i) * b(i) * c(i)", "split(i, io, ii, 7); "),
+        ("s = a(i) * b(i) * c(i)", "split(i, io, ii, 7); precompute(b(i), ii, iw, w); store(w, {C}); "),
+        ("s = (a(i) + b(i)) * c(i) * b(i)", ""),
+    ] {
+        let assignment = parse(text, &tensors).unwrap();
+        for merge in ["two-finger", "gallop", "locate"] {
+            let variable = if schedule.contains("ii") { "ii" } else { "i" };
+            let text_of_schedule = format!("{schedule}mergeby({variable}, {merge})");
+            let schedule = Schedule::parse(&text_of_schedule, &tensors).unwrap();
+            let scheduled = Computation::new(&assignment).unwrap().scheduled(&schedule);
+            if text.contains('+') {
+                let error = scheduled.err().map(|error| error.to_string()).unwrap_or_default();
+                let expected = format!(
+                    "mergeby(i, {merge}): a(i), b(i), c(i) are united over i, step by step; only intersections are merged in other ways"
+                );
+                assert_eq!(error, expected);
+                continue;
+            }
+            let scheduled = scheduled.unwrap();
+            for _ in 0..20 {
+                let mut sparse = |tensor: &TensorVariable| {
+                    let array = DenseArray::from_fn(ElementType::I64, &[60], |_| Scalar::I64(random.i64(1..4)));
+                    thinned(&array, tensor, &mut random)
+                };
+                let arrays: BTreeMap<String, DenseArray> =
+                    tensors[..3].iter().map(|tensor| (tensor.name().to_owned(), sparse(tensor))).collect();
+                let expected = evaluate(&assignment, &arrays).unwrap();
+                let operands: Vec<_> =
+                    tensors[..3].iter().map(|tensor| stored::<i64>(&arrays[tensor.name()], tensor)).collect();
+                let operands: Vec<_> = ["a", "b", "c"].into_iter().zip(&operands).collect();
+                let result = scheduled.run_by(&operands, &kernels, &Serial).unwrap();
+                assert_eq!(dense(&result), expected, "{text_of_schedule}\n{arrays:?}\n{}", scheduled.loops());
+            }
+        }
+    }
+}
+
+#[test]
+fn leaps_are_of_twice_the_length_each() {
+    let vector = |name: &str| TensorVariable::new(name, ElementType::F64, [60]).stored("{C}".parse().unwrap());
+    let tensors = [vector("a"), vector("b"), TensorVariable::new("s", ElementType::F64, [])];
+    let assignment = parse("s = a(i) * b(i)", &tensors).unwrap();
+    let scheduled = Computation::new(&assignment).unwrap().scheduled(&"mergeby(i, gallop)".parse().unwrap()).unwrap();
+    let expected = "
+                if i < i_2
+                    let mut step: i64 = 1
+                    while p + step < end && i64(a0_crd[min(p + step, end - 1)]) < i_2
+                        p = p + step
+                        step = step * 2
+                    let mut high: i64 = min(p + step, end)
+                    p = p + 1
+                    while p < high
+                        let middle: i64 = p + floor_divide(high - p, 2)
+                        if i64(a0_crd[middle]) < i_2
+                            p = middle + 1
+                        else
+                            high = middle
+";
+    assert!(scheduled.loops().contains(expected), "{}", scheduled.loops());
+}
+
+#[test]
+fn dense_rows_are_summed_in_blocks_whatever_their_length() {
+    let mut random = Rng::with_seed(12);
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
+    let (interpreted, mut in_blocks) = (Kernels::new(None, None), 0);
+    for length in [7, 8, 16, 20, 33, 64] {
+        let tensor = |name: &str, extents: &[i64], format: &str| {
+            TensorVariable::new(name, ElementType::I64, extents.to_vec()).stored(format.parse().unwrap())
+        };
+        let tensors = [
+            tensor("A", &[9, 6], ["csr", "dcsr", "csc"][random.usize(..3)]),
+            tensor("B", &[4, 5, 6], "csf:3"),
+            tensor("C", &[5, length], "rows"),
+            tensor("X", &[6, length], ["rows", "columns"][random.usize(..2)]),
+            tensor("Y", &[9, length], "rows"),
+            tensor("Z", &[4, length], "rows"),
+        ];
+        for text in [
+            "Y(i,k) = A(i,j) * X(j,k)",
+            "Y(i,k) += 2 * A(i,j) * X(j,k)",
+            "Y(i,k) = reduce(max, j, A(i,j) * X(j,k))",
+            "Z(i,l) = B(i,j,k) * C(j,l) * X(k,l)",
+        ] {
+            let assignment = parse(text, &tensors).unwrap();
+            let computation = Computation::new(&assignment).unwrap();
+            in_blocks += usize::from(computation.loops().contains("_sums: i64[0.."));
+            let arrays: BTreeMap<String, DenseArray> = assignment
+                .tensors()
+                .iter()
+                .map(|tensor| {
+                    let array =
+                        DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(random.i64(-3..4)));
+                    (tensor.name().to_owned(), thinned(&array, tensor, &mut random))
+                })
+                .collect();
+            let expected = evaluate(&assignment, &arrays).unwrap();
+            let operands: Vec<(&str, SparseTensor<i64>)> = tensors
+                .iter()
+                .filter_map(|tensor| Some((tensor.name(), stored(arrays.get(tensor.name())?, tensor))))
+                .collect();
+            let operands: Vec<(&str, &SparseTensor<i64>)> =
+                operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
+            for kernels in [&interpreted, &compiled] {
+                let result = computation.run_by(&operands, kernels, &InTurn(3)).unwrap();
+                assert_eq!(dense(&result), expected, "{text} {length}\n{}", computation.loops());
+            }
+        }
+    }
+    assert!(in_blocks > 10, "{in_blocks} of 24");
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use maniple_tensor::concrete::{Node, Statement, Substitution, Unit};
+use maniple_tensor::concrete::{Merge, Node, Statement, Substitution, Unit};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::kernel::{Argument, View};
 use maniple_tensor::notation::{
@@ -193,7 +193,7 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
     let row: Vec<IndexVariable> = loops[start..loops.len().min(start + 1 + random.usize(..3))].to_vec();
     let variable = any(random);
     let mut name = || IndexVariable::new(&fresh("v"));
-    Some(match random.u8(..15) {
+    Some(match random.u8(..17) {
         0 | 1 => Command::Split { variable, outer: name(), inner: name(), factor: random.i64(1..5) },
         2 => Command::Divide { variable, outer: name(), inner: name(), pieces: random.i64(1..5) },
         3 => Command::Fuse { outer: row[0].clone(), inner: row[row.len() - 1].clone(), fused: name() },
@@ -231,6 +231,12 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
             false => Command::Substitute { variables: row, substitution: Substitution::Gemm },
         },
         13 => {
+            let tensors = statement.operands();
+            let tensor = tensors.get(random.usize(..tensors.len().max(1)))?.name().to_owned();
+            Command::Pos { variable, position: name(), tensor }
+        }
+        14 => Command::MergeBy { variable, merge: Merge::ALL[random.usize(..3)] },
+        15 => {
             let workspaces = workspaces(statement.body());
             let workspace = workspaces.get(random.usize(..workspaces.len().max(1)))?.clone();
             let format = ["{C}", "{C~o}", "{D}"][random.usize(..3)].parse().ok()?;
@@ -245,6 +251,47 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
             Command::Precompute { expression, variables, workspace_variables, workspace: fresh("w") }
         }
     })
+}
+
+/// Commands that put a loop over positions in the place of those over some levels of an operand, and give threads parts of it; some may be illegal.
+pub fn positions(statement: &Statement, random: &mut Rng) -> Vec<Command> {
+    let mut accesses: Vec<Access> = Vec::new();
+    values(statement.body(), &mut |value| accesses.extend(value.accesses().into_iter().cloned()));
+    accesses.retain(|access| access.tensor.order() > 0 && statement.operands().contains(&access.tensor));
+    let Some(access) = accesses.get(random.usize(..accesses.len().max(1))) else { return Vec::new() };
+    let levels: Vec<IndexVariable> =
+        access.tensor.format().order().iter().filter_map(|&mode| access.variables.get(mode).cloned()).collect();
+    let level = random.usize(..levels.len());
+    let outermost = if random.u8(..3) == 0 { random.usize(..=level) } else { 0 };
+    let fused = &levels[outermost..=level];
+    let mut commands = Vec::new();
+    if random.bool() {
+        // First those above, then these.
+        let order = levels[..=level].to_vec();
+        commands.push(Command::Reorder { order });
+    }
+    let mut variable = fused[0].clone();
+    for (number, inner) in fused.iter().enumerate().skip(1) {
+        let name = IndexVariable::new(&format!("f{number}"));
+        commands.push(Command::Fuse { outer: variable, inner: inner.clone(), fused: name.clone() });
+        variable = name;
+    }
+    let names = ["p", "po", "pi"].map(IndexVariable::new);
+    let [position, outer, inner] = names;
+    commands.push(Command::Pos { variable, position: position.clone(), tensor: access.tensor.name().to_owned() });
+    let parts = random.i64(1..6);
+    let parts = match random.u8(..3) {
+        0 => None,
+        1 => Some(Command::Split { variable: position.clone(), outer: outer.clone(), inner, factor: parts }),
+        _ => Some(Command::Divide { variable: position.clone(), outer: outer.clone(), inner, pieces: parts }),
+    };
+    let variable = if parts.is_some() { outer } else { position };
+    commands.extend(parts);
+    if random.bool() {
+        let unit = if random.u8(..5) == 0 { Unit::Vector } else { Unit::Threads };
+        commands.push(Command::Parallelize { variable, unit, races: Races::Reduced });
+    }
+    commands
 }
 
 fn workspaces(node: &Node) -> Vec<String> {

@@ -19,6 +19,8 @@ void free(void *);
 #else
 #define UNROLL(n) PRAGMA(GCC unroll n)
 #endif
+/* After a short loop over vectors: GCC 12 writes it out first, and then takes the loop around it for one over vectors, which gathers what was contiguous. */
+#define APART __asm__ volatile("")
 #define FN static inline
 /* A product that is rounded before it is added. GCC 12 and later fuse alternating differences and sums even where they are told not to contract. */
 #if defined(ROUNDED) && defined(__has_builtin)

@@ -30,6 +30,9 @@ pub const ENTRY: &str = "maniple_kernel";
 /// Buffers of at most so many bytes lie on the stack.
 const STACK: i64 = 16 << 10;
 
+/// A loop over vectors with at most so many iterations is one that compilers write out.
+const UNROLLED: i64 = 64;
+
 /// For which views a kernel is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strides {
@@ -230,7 +233,13 @@ impl<'a> Printer<'a> {
                 self.line(&format!("const i64 low_{number} = {}, high_{number} = {};", print(low), print(high)));
                 match kind {
                     LoopKind::Threads => self.threads(number, variable, body),
-                    LoopKind::Vector if can_vectorise(body, STACK) => self.vector(number, variable, body),
+                    LoopKind::Vector if can_vectorise(body, STACK) => {
+                        self.vector(number, variable, body);
+                        let bounds = [(low.clone(), high.clone())];
+                        if constant_count(&bounds).is_some_and(|count| count <= UNROLLED) {
+                            self.line("APART;");
+                        }
+                    }
                     _ => {
                         if *unroll > 1 {
                             self.line(&format!("UNROLL({})", (*unroll).min(1024)));
