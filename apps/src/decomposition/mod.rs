@@ -1,9 +1,11 @@
 //! Tensors of low rank that are near to a given one, by alternating least squares: two applications of compiled tensor algebra.
 //!
 //! All that touches the large tensor is a statement in index notation, whose schedule is chosen by estimated costs, and which runs on all nodes. What is left is small and dense, and every node computes it for
-//! itself. [`cp`]: sums of outer products; [`tucker`]: a small core times a basis for each dimension; here: what the two share.
+//! itself. [`cp`]: sums of outer products, `rounds`: how these are found, `sparse`: of sparse tensors; [`tucker`]: a small core times a basis for each dimension; here: what the two share.
 
 pub mod cp;
+mod rounds;
+mod sparse;
 pub mod tucker;
 
 use std::fmt;
@@ -77,8 +79,10 @@ pub struct Report {
     pub iterations: usize,
     /// How far what was found is from the tensor, relative to it.
     pub error: f64,
-    /// The same of some elements, which are computed one by one, without the statements and the library that multiplies.
+    /// The same of some elements, which are computed one by one, without the statements and the library that multiplies; of a sparse tensor, of all.
     pub compared: f64,
+    /// How many entries a tensor has that was given: of one that was made, the error is known.
+    pub entries: Option<usize>,
     /// How long the rounds took.
     pub time: Duration,
 }
@@ -87,13 +91,18 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [i, j, k] = self.size;
         let each = self.time / self.iterations.max(1) as u32;
+        let right = match self.entries {
+            None => format!(" (at most {LARGEST_ERROR:.0e} is right)"),
+            Some(_) => String::new(),
+        };
         let table = Table::new()
             .line("tensor", format_args!("{i} x {j} x {k}"))
+            .maybe("entries", self.entries)
             .line("rank", &self.rank)
             .line("iterations", self.iterations)
             .line("time", format_args!("{} ({} each)", seconds(self.time), seconds(each)))
             .line("fit", format_args!("{:.6}", 1.0 - self.error))
-            .line("relative error", format_args!("{} (at most {LARGEST_ERROR:.0e} is right)", scientific(self.error)));
+            .line("relative error", format_args!("{}{right}", scientific(self.error)));
         write!(f, "{}\n{table}", self.name)
     }
 }
@@ -101,15 +110,18 @@ impl fmt::Display for Report {
 impl Report {
     /// Itself, unless the tensor's own rank was not found.
     fn checked(self) -> AppResult<Self> {
+        if self.entries.is_some() && (self.compared - self.error).abs() <= LARGEST_ERROR {
+            return Ok(self);
+        }
         // Of some elements the error may be larger than of all.
         if self.error <= LARGEST_ERROR && self.compared <= 10.0 * LARGEST_ERROR {
             return Ok(self);
         }
-        if self.error.is_nan() || self.error <= LARGEST_ERROR {
+        if self.error.is_nan() || self.error <= LARGEST_ERROR || self.entries.is_some() {
             let what = match self.error.is_nan() {
                 true => "sums of products are not finite, or contradict each other".to_owned(),
                 false => format!(
-                    "elements that were compared differ by {}, though sums of products say {}",
+                    "elements that were compared differ by {}, while sums of products say {}",
                     scientific(self.compared),
                     scientific(self.error)
                 ),

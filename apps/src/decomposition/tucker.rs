@@ -141,7 +141,7 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
         sum([p, q, r], |[a, b, c]| core[(a * q + b, c)], |mode, rank| found[mode][(place[mode], rank)])
     };
     let compared = compare(size, seed, 4 * p * q * r, (wanted, reached));
-    Ok(Report { name: "tucker", size, rank, iterations, error, compared, time })
+    Ok(Report { name: "tucker", size, rank, iterations, error, compared, entries: None, time })
 }
 
 /// The random core, in the first place.

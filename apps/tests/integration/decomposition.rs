@@ -149,3 +149,35 @@ fn what_makes_no_sense_is_refused() {
         "--ranks: rank 3 is 2, but can be 1 at most: neither more than the tensor's extent, 4, nor than the product of the others, 1\n",
     );
 }
+
+/// Two outer products of vectors most of whose elements are zero, as a file.
+fn sparse_of_rank_two() -> String {
+    let vectors: [[&[(i64, f64)]; 3]; 2] = [
+        [&[(1, 2.0), (7, -1.0)], &[(2, 1.0), (3, 3.0), (9, 0.5)], &[(4, 1.0), (5, -2.0)]],
+        [&[(2, 1.0), (7, 1.5), (12, 1.0)], &[(1, 4.0), (9, 1.0)], &[(5, 1.0), (8, 3.0)]],
+    ];
+    let mut text = String::from("# two outer products\n");
+    for [a, b, c] in vectors {
+        for ((i, x), (j, y), (k, z)) in
+            a.iter().flat_map(|a| b.iter().flat_map(move |b| c.iter().map(move |c| (a, b, c)))).map(|(a, b, c)| (*a, *b, *c))
+        {
+            text += &format!("{i} {j} {k} {}\n", x * y * z);
+        }
+    }
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("rank-two.tns");
+    std::fs::write(&path, text).expect("the folder can be written");
+    path.display().to_string()
+}
+
+#[test]
+fn a_sparse_tensor_is_decomposed_by_its_entries() {
+    let file = sparse_of_rank_two();
+    for nodes in [1, 2] {
+        let report = run(nodes, &["cp", "--tensor", &file, "--rank", "2", "--workers", "2"]);
+        assert!(report.contains("entries         24") && report.contains("fit             1.000000"), "{report}");
+    }
+    let report = run(1, &["cp", "--tensor", &file, "--rank", "1"]);
+    assert!(report.contains("fit             0."), "{report}");
+    refuses("run cp --tensor no/such.tns", 1, "no/such.tns");
+    refuses(&format!("run cp --tensor {file} --size 3,3,3"), 2, "cannot be used with");
+}
