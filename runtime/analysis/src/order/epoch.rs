@@ -56,7 +56,7 @@ impl<O: Operation + Clone> Epochs<O> {
     /// with *all* current uses, of which there is at least one: if it is recorded here, they become an epoch.
     #[inline]
     pub(super) fn check(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) -> FieldMask {
-        // On the way to where fields are used, nearly always.
+        // Most nodes on a path have no uses of the fields.
         match self.current.has(fields) || self.previous.has(fields) {
             true => self.check_overlapping(fields, privilege, depend),
             false => FieldMask::new(),
