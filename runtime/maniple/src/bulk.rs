@@ -69,7 +69,7 @@ impl Mappable for FenceOperation {
         self.kind.name()
     }
 
-    fn map(&self, operation: &Arc<Operation>) {
+    fn map(self: Arc<Self>, operation: &Arc<Operation>) {
         if let (Some(place), Fence::Execution) = (operation.place(0), self.kind) {
             let after = Preconditions { follows: self.after.iter().copied().collect(), ..Preconditions::default() };
             let fence = || Kind::Fence { place };

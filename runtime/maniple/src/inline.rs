@@ -46,12 +46,12 @@ struct InlineOperation {
 
 const NAME: &str = "inline mapping";
 
-impl Mappable for Arc<InlineOperation> {
+impl Mappable for InlineOperation {
     fn name(&self) -> &str {
         NAME
     }
 
-    fn map(&self, operation: &Arc<Operation>) {
+    fn map(self: Arc<Self>, operation: &Arc<Operation>) {
         self.try_to_map(operation, Chance::Another);
     }
 
@@ -245,7 +245,7 @@ impl Context {
         state.has_mapped.store(true, Ordering::Relaxed);
         state.submit(std::slice::from_ref(&bound), |stream, submission| {
             stream.inline.add(&hold, requirement);
-            Arc::new(Arc::new(InlineOperation {
+            Arc::new(InlineOperation {
                 bound: bound.clone(),
                 info: RequirementInfo {
                     region: region.clone(),
@@ -258,7 +258,7 @@ impl Context {
                 barrier: submission.barrier,
                 mapped,
                 place: Arc::clone(&place),
-            }))
+            })
         })?;
         Ok(Begun { context: Arc::clone(state), region: region.clone(), field, mapped: mapped.event(), place, hold })
     }

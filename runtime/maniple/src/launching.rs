@@ -37,7 +37,7 @@ impl Context {
     }
 
     fn submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
-        launcher.requirements().iter().for_each(|requirement| self.state.fetch_pieces(&requirement.target, &[domain]));
+        self.state.fetch_pieces(launcher.requirements(), &[domain]);
         let Some(replica) = Replica::of(&self.state) else {
             return self.submit_local(launcher, (domain, None, index_launch));
         };

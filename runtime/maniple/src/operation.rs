@@ -22,7 +22,7 @@ use crate::instances::store::Store;
 pub(crate) trait Mappable: Send + Sync {
     /// Maps the operation, or part of it, and has the machine carry it out. Must lead to [`Operation::mark_mapped`] and
     /// [`Operation::retire`], sooner or later, whatever goes wrong.
-    fn map(&self, operation: &Arc<Operation>);
+    fn map(self: Arc<Self>, operation: &Arc<Operation>);
 
     /// A name for messages and mappers.
     fn name(&self) -> &str;

@@ -7,7 +7,7 @@ use maniple_space::{AnyRect, Rect};
 
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
-use crate::execution::TaskOperation;
+use crate::execution::TaskState;
 use crate::launch::{Launching, Part, TaskLaunch, TaskLauncher};
 use crate::profiling;
 use crate::results::{Origin, Results};
@@ -77,7 +77,7 @@ impl Context {
         let site = site?;
         state.check_inline(site.name(), &site.bounds)?;
         launching.launcher.wait_by_event(state.core.realm());
-        let task = TaskLaunch::new(launching.take(), Arc::clone(&site), state.place_of_launch());
+        let task = TaskLaunch::new(launching, Arc::clone(&site), state.place_of_launch());
         let producers = Results::producers(&task.sources);
         let mut results = None;
         let operation = state.submit_after(&site.bounds, &producers, |_, submission| {
@@ -85,7 +85,7 @@ impl Context {
             let (origin, sources) = (Origin::of(&site.definition), task.sources.clone());
             let new = Results::new(realm, origin, site.points, completion, sources);
             results = Some(Arc::clone(&new));
-            Arc::new(TaskOperation::new(state, task, (submission, &new), None))
+            TaskState::new(state, task, (submission, &new), None)
         })?;
         let results = results.expect("the operation was made");
         results.produced_by(&operation);

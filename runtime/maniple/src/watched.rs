@@ -38,11 +38,14 @@ impl Watched {
     fn sweep(&mut self) {
         let Self { results, seen, .. } = self;
         results.retain(|(_, results)| {
-            let is_over = results.has_ended() && (results.error().is_none() || results.is_observed());
-            if is_over {
+            if !results.has_ended() {
+                return true;
+            }
+            let (has_failed, is_observed) = (results.error().is_some(), results.is_observed());
+            if has_failed && is_observed {
                 results.errors().for_each(|error| seen.add(&error));
             }
-            !is_over
+            has_failed && !is_observed
         });
     }
 

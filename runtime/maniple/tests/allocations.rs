@@ -217,6 +217,35 @@ fn a_loop_that_is_replayed_allocates_nothing() {
     }
 }
 
+/// The fewest allocations of a hundred launches and a fence behind them, in a loop that is not traced.
+fn allocations_untraced(launch: impl Fn(&Context, &Region<Cell>, &Partition<Cell>) + Sync) -> u64 {
+    const LAUNCHES: usize = 100;
+    let runtime = Runtime::builder().workers(1).tracing(false).build().unwrap();
+    let counted = runtime.run(async |cx: &Context| {
+        let cells = cx.region::<Cell>(64)?;
+        let pieces = cells.partition(8).equal()?;
+        let mut least = u64::MAX;
+        for _ in 0..20 {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            (0..LAUNCHES).for_each(|_| launch(cx, &cells, &pieces));
+            cx.execution_fence().await?;
+            least = least.min(ALLOCATIONS.load(Ordering::Relaxed) - before);
+        }
+        Ok(least)
+    });
+    counted.unwrap()
+}
+
+/// A launch allocates its results, what its points share, its operation, a list of its points if there are several, and the mapper's answer which operations to map.
+#[test]
+fn a_launch_from_a_known_site_allocates_a_few_times_whatever_the_number_of_its_points() {
+    let _alone = alone();
+    let index = allocations_untraced(|cx, _, pieces| drop(cx.index_launch(8, gather(pieces, pieces))));
+    assert!(index <= 700, "{index} allocations in a hundred index launches");
+    let single = allocations_untraced(|cx, cells, _| drop(cx.launch(gather(cells, cells))));
+    assert!(single <= 600, "{single} allocations in a hundred launches");
+}
+
 #[task(leaf)]
 fn set(#[writes(value)] cells: Piece<Cell>, value: f64) {
     cells.points().for_each(|cell| cells.value[cell] = value);

@@ -10,7 +10,7 @@ use super::Operation;
 struct Class<O> {
     fields: FieldMask,
     privilege: Privilege,
-    users: Vec<O>,
+    users: SmallVec<[O; 2]>,
     /// Operations that have been mapped are dropped when there are this many.
     sweep_at: usize,
 }
@@ -54,46 +54,69 @@ impl<O: Operation + Clone> Epochs<O> {
 
     /// Calls `depend` for every operation that a new use interferes with and that is not implied by others. Returns the fields on which the new use interferes
     /// with *all* current uses, of which there is at least one: if it is recorded here, they become an epoch.
+    #[inline]
     pub(super) fn check(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) -> FieldMask {
-        let mut dominated = FieldMask::new();
-        for class in &self.current.0 {
+        // Most nodes on a path have no uses of the fields.
+        match self.current.has(fields) || self.previous.has(fields) {
+            true => self.check_overlapping(fields, privilege, depend),
+            false => FieldMask::new(),
+        }
+    }
+
+    fn check_overlapping(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) -> FieldMask {
+        let (mut dominated, mut shared) = (FieldMask::new(), FieldMask::new());
+        for class in self.current.0.iter().filter(|class| class.fields.overlaps(fields)) {
             if class.privilege.interferes_with(privilege) {
-                dominated = dominated.union(&class.fields.intersection(fields));
+                dominated = dominated.union(&class.fields);
+                class.users.iter().for_each(&mut *depend);
+            } else {
+                shared = shared.union(&class.fields);
             }
         }
-        for class in &self.current.0 {
-            if !class.privilege.interferes_with(privilege) {
-                dominated = dominated.difference(&class.fields);
-            }
+        dominated = dominated.intersection(fields).difference(&shared);
+        if dominated != *fields {
+            self.previous.depend_on(&fields.difference(&dominated), privilege, depend);
         }
-        self.current.depend_on(fields, privilege, depend);
-        self.previous.depend_on(&fields.difference(&dominated), privilege, depend);
         dominated
     }
 
     /// Records a use. On `dominated` fields it starts a new epoch.
     pub(super) fn record(&mut self, operation: &O, fields: &FieldMask, privilege: Privilege, dominated: &FieldMask) {
         if !dominated.is_empty() {
-            self.previous.take_out(dominated, |_, _, _| ());
-            let previous = &mut self.previous;
-            self.current.take_out(dominated, |fields, privilege, users| previous.add(fields, privilege, users));
+            self.previous.take_out(dominated, |_| ());
+            self.current.take_out(dominated, |class| self.previous.add(class));
         }
-        self.current.add(fields.clone(), privilege, std::slice::from_ref(operation));
+        match self.current.class(fields, privilege) {
+            Some(known) => known.add(operation.clone()),
+            None => {
+                let users = SmallVec::from_iter([operation.clone()]);
+                self.current.0.push(Class { fields: fields.clone(), privilege, users, sweep_at: MANY_USERS });
+            }
+        }
     }
 
     /// Removes all uses of `fields`, calling `depend` for each.
     pub(super) fn take_over(&mut self, fields: &FieldMask, depend: &mut impl FnMut(&O)) {
         for epoch in [&mut self.current, &mut self.previous] {
-            epoch.take_out(fields, |_, _, users| users.iter().for_each(&mut *depend));
+            epoch.take_out(fields, |class| class.users.iter().for_each(&mut *depend));
         }
     }
 }
 
 impl<O: Operation + Clone> Epoch<O> {
-    fn add(&mut self, fields: FieldMask, privilege: Privilege, users: &[O]) {
-        match self.0.iter_mut().find(|class| class.privilege == privilege && class.fields == fields) {
-            Some(class) => class.add(users),
-            None => self.0.push(Class { fields, privilege, users: users.to_vec(), sweep_at: MANY_USERS }),
+    #[inline]
+    fn has(&self, fields: &FieldMask) -> bool {
+        self.0.iter().any(|class| class.fields.overlaps(fields))
+    }
+
+    fn class(&mut self, fields: &FieldMask, privilege: Privilege) -> Option<&mut Class<O>> {
+        self.0.iter_mut().find(|class| class.fields == *fields && class.privilege == privilege)
+    }
+
+    fn add(&mut self, class: Class<O>) {
+        match self.class(&class.fields, class.privilege) {
+            Some(known) => class.users.into_iter().for_each(|user| known.add(user)),
+            None => self.0.push(class),
         }
     }
 
@@ -106,22 +129,23 @@ impl<O: Operation + Clone> Epoch<O> {
     }
 
     /// Takes fields away from all uses; gives what was taken to `taken`.
-    fn take_out(&mut self, fields: &FieldMask, mut taken: impl FnMut(FieldMask, Privilege, &[O])) {
+    fn take_out(&mut self, fields: &FieldMask, mut taken: impl FnMut(Class<O>)) {
         let mut narrowed: SmallVec<[Class<O>; 1]> = SmallVec::new();
-        self.0.retain(|class| {
-            if !class.fields.overlaps(fields) {
-                return true;
+        let mut index = 0;
+        while index < self.0.len() {
+            if !self.0[index].fields.overlaps(fields) {
+                index += 1;
+                continue;
             }
-            taken(class.fields.intersection(fields), class.privilege, &class.users);
+            let mut class = self.0.swap_remove(index);
             let rest = class.fields.difference(fields);
             if !rest.is_empty() {
-                narrowed.push(Class { fields: rest, users: std::mem::take(&mut class.users), ..*class });
+                narrowed.push(Class { fields: rest, users: class.users.clone(), ..class });
+                class.fields = class.fields.intersection(fields);
             }
-            false
-        });
-        for class in narrowed {
-            self.add(class.fields, class.privilege, &class.users);
+            taken(class);
         }
+        narrowed.into_iter().for_each(|class| self.add(class));
     }
 }
 
@@ -129,12 +153,12 @@ impl<O: Operation + Clone> Epoch<O> {
 const MANY_USERS: usize = 8;
 
 impl<O: Operation + Clone> Class<O> {
-    fn add(&mut self, users: &[O]) {
+    fn add(&mut self, user: O) {
         if self.users.len() >= self.sweep_at {
             self.sweep();
             self.sweep_at = MANY_USERS.max(2 * self.users.len());
         }
-        self.users.extend_from_slice(users);
+        self.users.push(user);
     }
 
     /// Forgets operations that no other needs to wait for.

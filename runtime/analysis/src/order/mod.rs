@@ -54,7 +54,11 @@ impl<O: Operation + Clone> ProgramOrder<O> {
     /// Records that `operation` has this requirement, and calls `depend` for every earlier operation that must be mapped first; for some more than once, never for
     /// `operation` itself. Returns how many nodes of the region tree were visited, which is what the analysis costs.
     pub fn register(&mut self, operation: &O, requirement: &Requirement, depend: &mut impl FnMut(&O)) -> u64 {
-        self.trees.entry(requirement.target.tree().id()).or_default().register(operation, requirement, depend)
+        let tree = requirement.target.tree().id();
+        match self.trees.get_mut(&tree) {
+            Some(known) => known.register(operation, requirement, depend),
+            None => self.trees.entry(tree).or_default().register(operation, requirement, depend),
+        }
     }
 
     /// Forgets the uses of a region tree that no later operation will use.

@@ -14,36 +14,41 @@ const FEW_NODES: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The logical state of one region tree in one context.
 pub(super) struct TreeState<O> {
-    nodes: FxHashMap<NodeId, Node<O>>,
+    root: Node<O>,
+    /// Nodes that were left when uses were last swept, and those that have been opened since.
+    nodes: usize,
     /// Nodes without uses are dropped when there are this many.
     sweep_at: usize,
-    /// Nodes that the requirement being registered has visited.
-    visits: u64,
 }
 
 struct Node<O> {
     epochs: Epochs<O>,
-    /// Children in or below which there are uses.
-    open: FxHashMap<NodeId, OpenChild>,
+    open: FxHashMap<NodeId, OpenChild<O>>,
 }
 
 /// A child in or below which there are uses, with what they do.
-#[derive(Clone)]
-struct OpenChild {
+struct OpenChild<O> {
     place: Place,
     uses: SmallVec<[(Privilege, FieldMask); 2]>,
+    node: Node<O>,
 }
 
 /// A node of the region tree.
-#[derive(Clone)]
 enum Place {
     Space(IndexSpaceNode),
     Partition(Arc<Partitioning>),
 }
 
+/// The same, on the path to a requirement's.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Space(&'a IndexSpaceNode),
+    Partition(&'a Arc<Partitioning>),
+}
+
 impl<O> Default for TreeState<O> {
     fn default() -> Self {
-        Self { nodes: FxHashMap::default(), sweep_at: FEW_NODES, visits: 0 }
+        Self { root: Node::default(), nodes: 1, sweep_at: FEW_NODES }
     }
 }
 
@@ -53,185 +58,201 @@ impl<O> Default for Node<O> {
     }
 }
 
+/// A requirement on its way from the root of the region tree to its node.
+struct Walk<'a, O, D> {
+    operation: &'a O,
+    requirement: &'a Requirement,
+    path: Path<'a>,
+    /// Told of every operation that must be mapped first.
+    depend: D,
+    visits: u64,
+    /// Nodes that the walk has opened.
+    opened: usize,
+}
+
+/// The nodes from the root of the region tree to a requirement's.
+type Path<'a> = SmallVec<[Step<'a>; 4]>;
+
 impl<O: Operation + Clone> TreeState<O> {
     /// See [`ProgramOrder::register`](super::ProgramOrder::register).
     pub(super) fn register(&mut self, operation: &O, requirement: &Requirement, depend: &mut impl FnMut(&O)) -> u64 {
-        self.visits = 0;
-        let path = path_to(&requirement.target);
-        if self.nodes.len() >= self.sweep_at {
-            self.sweep(path[0].id());
-            self.sweep_at = FEW_NODES.max(2 * self.nodes.len());
+        if self.nodes >= self.sweep_at {
+            self.nodes = self.root.sweep();
+            self.sweep_at = FEW_NODES.max(2 * self.nodes);
         }
-        let (fields, privilege) = (&requirement.fields, requirement.privilege);
-        let mut depend = |other: &O| {
+        let depend = |other: &O| {
             if !other.is_same(operation) {
                 depend(other);
             }
         };
-        for (level, place) in path.iter().enumerate() {
-            let next = path.get(level + 1);
-            let taken = self.conflicting_children(place, next, requirement);
-            for child in &taken {
-                self.take_over(child, fields, &mut depend);
-            }
-            self.visits += 1;
-            let node = self.nodes.entry(place.id()).or_default();
-            let took_over = !taken.is_empty();
-            if took_over {
-                node.close_children(&taken, fields);
-                // Later uses of this node depend on this operation alone, so it must come after all that are recorded here.
-                node.epochs.take_over(fields, &mut depend);
-                node.epochs.record(operation, fields, Privilege::ReadWrite, &FieldMask::new());
-            } else {
-                let dominated = node.epochs.check(fields, privilege, &mut depend);
-                if next.is_none() {
-                    node.epochs.record(operation, fields, privilege, &dominated);
-                }
-            }
-            if let Some(next) = next {
-                node.open_child(next, privilege, fields);
-            }
-        }
-        self.visits
-    }
-
-    /// Open children of `place` with uses that interfere with the requirement and that may share points with the next node of its path.
-    fn conflicting_children(&mut self, place: &Place, next: Option<&Place>, requirement: &Requirement) -> Vec<Place> {
-        let Some(node) = self.nodes.get_mut(&place.id()) else { return Vec::new() };
-        if node.open.is_empty() {
-            return Vec::new();
-        }
-        // Pieces of a disjoint partition share nothing: only the one that the path enters matters, and that is entered anyway.
-        if let (Place::Partition(partition), Some(_)) = (place, next)
-            && partition.is_surely_disjoint()
-        {
-            return Vec::new();
-        }
-        self.visits += node.open.len() as u64;
-        let (fields, privilege) = (&requirement.fields, requirement.privilege);
-        let mut found: Vec<Place> = (node.open.values())
-            .filter(|child| child.conflicts(fields, privilege))
-            .filter(|child| next.is_none_or(|next| next.id() != child.place.id() && next.overlaps(&child.place)))
-            .map(|child| child.place.clone())
-            .collect();
-        found.sort_unstable_by_key(Place::id);
-        found
+        let mut walk = Walk { operation, requirement, path: Path::new(), depend, visits: 0, opened: 0 };
+        find_path(&requirement.target, &mut walk.path);
+        self.root.register(0, &mut walk);
+        self.nodes += walk.opened;
+        walk.visits
     }
 
     /// The number of nodes that the analysis keeps.
     #[cfg(test)]
     pub(super) fn nodes(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Drops nodes without uses that an operation may have to wait for, in and below a node. Returns whether the node is still there.
-    fn sweep(&mut self, id: NodeId) -> bool {
-        let Some(node) = self.nodes.get_mut(&id) else { return false };
-        node.epochs.sweep();
-        let children: Vec<NodeId> = node.open.keys().copied().collect();
-        let gone: Vec<NodeId> = children.into_iter().filter(|&child| !self.sweep(child)).collect();
-        let Some(node) = self.nodes.get_mut(&id) else { return false };
-        gone.iter().for_each(|child| drop(node.open.remove(child)));
-        let in_use = !node.open.is_empty() || !node.epochs.is_empty();
-        if !in_use {
-            self.nodes.remove(&id);
-        }
-        in_use
-    }
-
-    /// Removes all uses of `fields` in and below `place`.
-    fn take_over(&mut self, place: &Place, fields: &FieldMask, depend: &mut impl FnMut(&O)) {
-        self.visits += 1;
-        let Some(node) = self.nodes.get_mut(&place.id()) else { return };
-        node.epochs.take_over(fields, depend);
-        let below: Vec<Place> = node.open.values().map(|child| child.place.clone()).collect();
-        node.open.values_mut().for_each(|child| child.close(fields));
-        node.open.retain(|_, child| !child.uses.is_empty());
-        let forget = node.open.is_empty() && node.epochs.is_empty();
-        for child in &below {
-            self.take_over(child, fields, depend);
-        }
-        if forget {
-            self.nodes.remove(&place.id());
-        }
+        self.nodes
     }
 }
 
-impl<O> Node<O> {
-    fn open_child(&mut self, place: &Place, privilege: Privilege, fields: &FieldMask) {
-        let open =
-            self.open.entry(place.id()).or_insert_with(|| OpenChild { place: place.clone(), uses: SmallVec::new() });
-        match open.uses.iter_mut().find(|(known, _)| *known == privilege) {
-            Some((_, known)) if fields.is_subset_of(known) => {}
-            Some((_, known)) => *known = known.union(fields),
-            None => open.uses.push((privilege, fields.clone())),
-        }
-    }
-
-    /// Notes that `fields` are not used in these children any more.
-    fn close_children(&mut self, children: &[Place], fields: &FieldMask) {
-        for place in children {
-            if let Some(child) = self.open.get_mut(&place.id()) {
-                child.close(fields);
-                if child.uses.is_empty() {
-                    self.open.remove(&place.id());
-                }
+impl<O: Operation + Clone> Node<O> {
+    /// Registers a use at this node, which its path reaches at this level, and below.
+    fn register<D: FnMut(&O)>(&mut self, level: usize, walk: &mut Walk<'_, O, D>) {
+        let next = walk.path.get(level + 1).copied();
+        let (fields, privilege) = (&walk.requirement.fields, walk.requirement.privilege);
+        walk.visits += 1;
+        if self.take_over_children(walk.path[level], next, walk) {
+            // Later uses of this node depend on this operation alone, so it must come after all that are recorded here.
+            self.epochs.take_over(fields, &mut walk.depend);
+            self.epochs.record(walk.operation, fields, Privilege::ReadWrite, &FieldMask::new());
+        } else {
+            let dominated = self.epochs.check(fields, privilege, &mut walk.depend);
+            if next.is_none() {
+                self.epochs.record(walk.operation, fields, privilege, &dominated);
             }
         }
+        let Some(next) = next else { return };
+        let id = next.id();
+        if let Some(child) = self.open.get_mut(&id) {
+            child.add(privilege, fields);
+            return child.node.register(level + 1, walk);
+        }
+        walk.opened += 1;
+        let uses = SmallVec::from_iter([(privilege, fields.clone())]);
+        let mut child = OpenChild { place: next.place(), uses, node: Self::default() };
+        child.node.register(level + 1, walk);
+        self.open.insert(id, child);
+    }
+
+    /// Takes over open children with uses that interfere with the requirement and that may share points with the next node of its path. Returns whether there were any.
+    fn take_over_children<D: FnMut(&O)>(
+        &mut self,
+        step: Step<'_>,
+        next: Option<Step<'_>>,
+        walk: &mut Walk<'_, O, D>,
+    ) -> bool {
+        // Pieces of a disjoint partition share nothing: only the one that the path enters matters, and that is entered anyway.
+        let is_apart =
+            || matches!((step, next), (Step::Partition(partition), Some(_)) if partition.is_surely_disjoint());
+        if self.open.is_empty() || is_apart() {
+            return false;
+        }
+        walk.visits += self.open.len() as u64;
+        let (fields, privilege) = (&walk.requirement.fields, walk.requirement.privilege);
+        let mut found: SmallVec<[NodeId; 4]> = SmallVec::new();
+        for (&id, child) in &self.open {
+            if next.is_none_or(|next| next.id() != id)
+                && child.conflicts(fields, privilege)
+                && next.is_none_or(|next| next.overlaps(child.place.step()))
+            {
+                found.push(id);
+            }
+        }
+        found.sort_unstable();
+        for id in &found {
+            let child = self.open.get_mut(id);
+            if child.is_some_and(|child| !child.take_over(fields, &mut walk.depend, &mut walk.visits)) {
+                self.open.remove(id);
+            }
+        }
+        !found.is_empty()
+    }
+
+    /// Removes all uses of `fields` in and below the node.
+    fn take_over(&mut self, fields: &FieldMask, depend: &mut impl FnMut(&O), visits: &mut u64) {
+        self.epochs.take_over(fields, depend);
+        self.open.retain(|_, child| child.take_over(fields, depend, visits));
+    }
+
+    /// Drops uses that no operation has to wait for, and nodes without uses. Returns how many are left in and below this one.
+    fn sweep(&mut self) -> usize {
+        self.epochs.sweep();
+        let mut left = 0;
+        self.open.retain(|_, child| {
+            let below = child.node.sweep();
+            left += below;
+            below > 0
+        });
+        if self.open.is_empty() && self.epochs.is_empty() { 0 } else { left + 1 }
     }
 }
 
-impl OpenChild {
+impl<O: Operation + Clone> OpenChild<O> {
     fn conflicts(&self, fields: &FieldMask, privilege: Privilege) -> bool {
-        self.uses.iter().any(|(used, common)| used.interferes_with(privilege) && common.overlaps(fields))
+        self.uses.iter().any(|(used, common)| common.overlaps(fields) && used.interferes_with(privilege))
     }
 
-    fn close(&mut self, fields: &FieldMask) {
+    fn add(&mut self, privilege: Privilege, fields: &FieldMask) {
+        match self.uses.iter_mut().find(|(known, _)| *known == privilege) {
+            Some((_, known)) if fields.is_subset_of(known) => {}
+            Some((_, known)) => *known = known.union(fields),
+            None => self.uses.push((privilege, fields.clone())),
+        }
+    }
+
+    /// Removes all uses of `fields`. Returns whether there are others.
+    fn take_over(&mut self, fields: &FieldMask, depend: &mut impl FnMut(&O), visits: &mut u64) -> bool {
+        *visits += 1;
+        self.node.take_over(fields, depend, visits);
         self.uses.iter_mut().for_each(|(_, used)| *used = used.difference(fields));
         self.uses.retain(|(_, used)| !used.is_empty());
+        !self.uses.is_empty()
     }
 }
 
 impl Place {
-    fn id(&self) -> NodeId {
+    fn step(&self) -> Step<'_> {
+        match self {
+            Self::Space(space) => Step::Space(space),
+            Self::Partition(partition) => Step::Partition(partition),
+        }
+    }
+}
+
+impl Step<'_> {
+    fn id(self) -> NodeId {
         match self {
             Self::Space(space) => space.id(),
             Self::Partition(partition) => partition.id(),
         }
     }
 
+    fn place(self) -> Place {
+        match self {
+            Self::Space(space) => Place::Space(space.clone()),
+            Self::Partition(partition) => Place::Partition(Arc::clone(partition)),
+        }
+    }
+
     /// Whether two children of one node may share points.
-    fn overlaps(&self, other: &Self) -> bool {
+    fn overlaps(self, other: Step<'_>) -> bool {
         match (self, other) {
-            (Self::Space(a), Self::Space(b)) => a.overlaps(b),
-            (Self::Partition(a), Self::Partition(b)) => a.parent().forest().shapes().overlaps(a.bound(), b.bound()),
+            (Self::Space(a), Step::Space(b)) => a.overlaps(b),
+            (Self::Partition(a), Step::Partition(b)) => a.parent().forest().shapes().overlaps(a.bound(), b.bound()),
             // Levels alternate, so the children of one node are all of one kind.
-            (Self::Space(_), Self::Partition(_)) | (Self::Partition(_), Self::Space(_)) => true,
+            (Self::Space(_), Step::Partition(_)) | (Self::Partition(_), Step::Space(_)) => true,
         }
     }
 }
 
-/// The nodes from the root of the region tree to a requirement's.
-fn path_to(target: &Target) -> SmallVec<[Place; 8]> {
-    let mut path = SmallVec::new();
-    let space = match target {
-        Target::Region(region, _) => region.space().clone(),
+/// Fills in the nodes from the root of the region tree to that of a requirement.
+fn find_path<'a>(target: &'a Target, path: &mut Path<'a>) {
+    let mut space = match target {
+        Target::Region(region, _) => region.space(),
         Target::Partition(partition, _) => {
-            path.push(Place::Partition(Arc::clone(partition.partitioning())));
-            partition.partitioning().parent().clone()
+            path.push(Step::Partition(partition.partitioning()));
+            partition.partitioning().parent()
         }
     };
-    let mut next = Some(space);
-    while let Some(space) = next {
-        next = space.partition().map(|partition| {
-            path.push(Place::Space(space.clone()));
-            path.push(Place::Partition(Arc::clone(partition)));
-            partition.parent().clone()
-        });
-        if next.is_none() {
-            path.push(Place::Space(space));
-        }
+    path.push(Step::Space(space));
+    while let Some(partition) = space.partition() {
+        space = partition.parent();
+        path.push(Step::Partition(partition));
+        path.push(Step::Space(space));
     }
     path.reverse();
-    path
 }

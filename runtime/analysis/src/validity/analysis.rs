@@ -83,15 +83,15 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
     /// The end of an access's places in a list, where they begin at `first`. They are found if they are not known or not right any more.
     #[inline]
     pub fn locate(&mut self, access: &Access<'_, I>, places: &mut Places, first: usize) -> usize {
-        let number = access.number;
-        let known = places[first..].iter().take_while(|place| place.access == number);
         let (mut end, mut are_right) = (first, true);
-        for place in known {
+        while let Some(place) = places.get(end)
+            && place.access == access.number
+        {
             are_right &= self.state.group(place.group).changes() == place.changes;
             end += 1;
         }
         if end == first || !are_right {
-            let after = places.split_off(end);
+            let after: Places = places.drain(end..).collect();
             places.truncate(first);
             self.find_places(access, places);
             end = places.len();

@@ -15,6 +15,9 @@ pub enum Cover {
     Part(Shape),
 }
 
+/// Fewer parts are united one after the other.
+const FEW_PARTS: usize = 8;
+
 impl Cover {
     /// The part of `whole` that is also in `region`.
     #[inline]
@@ -94,8 +97,11 @@ impl Cover {
         }
         match parts[..] {
             [] => Self::Nothing,
-            [part] => Self::Part(part.clone()),
-            [a, b] => Self::from_part(shapes.union(a, b), whole),
+            // Of few, the answers are remembered.
+            [first, ref others @ ..] if others.len() < FEW_PARTS => {
+                let add = |all: Shape, part: &&Shape| shapes.union(&all, part);
+                Self::from_part(others.iter().fold(first.clone(), add), whole)
+            }
             _ => {
                 let union = AnySpace::union_all(whole.space().dim(), parts.into_iter().map(Shape::space));
                 Self::from_part(shapes.intern(&union.expect("parts have the dimension of the whole")), whole)

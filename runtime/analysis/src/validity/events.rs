@@ -85,8 +85,11 @@ impl<E: Event> Preconditions<E> {
 #[inline]
 pub(super) fn add<E: Event>(events: &mut SmallVec<[E; 8]>, event: E) {
     const LATELY: usize = 16;
+    if event == E::default() {
+        return;
+    }
     let lately = &events[events.len().saturating_sub(LATELY)..];
-    if event != E::default() && !lately.contains(&event) {
+    if !lately.contains(&event) {
         events.push(event);
     }
 }

@@ -194,7 +194,11 @@ impl<I: Instance> EquivalenceSet<I> {
         cover: Cover,
         events: Option<&impl Events<I::Event>>,
     ) {
-        self.views[view].readers.push(event, cover, events);
+        let View { writers, readers, .. } = &mut self.views[view];
+        if readers.push(event, cover, events) {
+            // Of data that is only read, nobody else would forget who made it.
+            events.into_iter().for_each(|events| writers.forget_all_successes(events));
+        }
     }
 
     /// Notes that somebody has put values into `cover` of an instance after every earlier use of it there.

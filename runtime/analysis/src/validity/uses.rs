@@ -20,19 +20,26 @@ impl<E: Event> Uses<E> {
         self.0.push((event, cover));
     }
 
-    /// Adds a use. With what has become of events, forgets ended ones whenever the list has doubled.
-    pub(super) fn push(&mut self, event: E, cover: Cover, events: Option<&impl Events<E>>) {
-        if let (Some(events), true) = (events, self.has_doubled()) {
+    /// Adds a use. With what has become of events, forgets ended ones whenever the list has doubled. Returns whether it looked for such.
+    pub(super) fn push(&mut self, event: E, cover: Cover, events: Option<&impl Events<E>>) -> bool {
+        let events = events.filter(|_| self.has_doubled());
+        if let Some(events) = events {
             self.0.retain(|(event, _)| !events.has_ended(*event));
         }
         self.0.push((event, cover));
+        events.is_some()
     }
 
     /// If these are writers: forgets those that have ended well whenever the list has doubled. The values of those that failed stay invalidated.
     pub(super) fn forget_successes(&mut self, events: Option<&impl Events<E>>) {
         if let (Some(events), true) = (events, self.has_doubled()) {
-            self.0.retain(|(event, _)| !events.has_succeeded(*event));
+            self.forget_all_successes(events);
         }
+    }
+
+    /// If these are writers: forgets those that have ended well. The values of those that failed stay invalidated.
+    pub(super) fn forget_all_successes(&mut self, events: &impl Events<E>) {
+        self.0.retain(|(event, _)| !events.has_succeeded(*event));
     }
 
     pub(super) fn clear(&mut self) {

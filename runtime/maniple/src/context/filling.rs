@@ -27,7 +27,7 @@ impl Mappable for FillOperation {
         "fill"
     }
 
-    fn map(&self, operation: &Arc<Operation>) {
+    fn map(self: Arc<Self>, operation: &Arc<Operation>) {
         let region = self.bound.requirement.target.bound();
         for (fields, state) in &self.bound.parts {
             let mut state = state.lock();

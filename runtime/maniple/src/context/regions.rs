@@ -205,7 +205,7 @@ impl ContextState {
     /// under way has been left: fields may have to be made zero here, in program order.
     pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
         let mut renewed = Vec::new();
-        self.fetch_pieces(&requirement.target, &[]);
+        self.fetch_pieces(std::slice::from_ref(&requirement), &[]);
         let bound = self.bind_and(operation, requirement, &mut |zero| renewed.push(zero))?;
         for zero in renewed {
             self.submit_zero(zero)?;

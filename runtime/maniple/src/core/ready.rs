@@ -6,9 +6,10 @@ use maniple_mapper::ReadyOperation;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::{Class, Spawn};
+use smallvec::SmallVec;
 
 use super::{Chance, RuntimeCore};
-use crate::operation::Operation;
+use crate::operation::{Mappable, Operation};
 use crate::profiling::MAPPING;
 
 /// Operations of the tasks of one processor that may be mapped.
@@ -21,6 +22,9 @@ struct Queue {
     /// Somebody is asking the mapper, or will.
     is_attended: bool,
 }
+
+/// Operations with what is to be mapped of them.
+type Ready = SmallVec<[(Arc<dyn Mappable>, Arc<Operation>); 2]>;
 
 impl ReadyQueue {
     /// Nothing is mapped any more.
@@ -36,18 +40,18 @@ impl ReadyQueue {
         !std::mem::replace(&mut queue.is_attended, true)
     }
 
-    /// All operations; none if there are none, and the queue is attended no more.
-    fn take(&self) -> Option<Vec<Arc<Operation>>> {
+    /// Swaps all operations for an empty list. If there are none, the queue is attended no more, and it is false.
+    fn take(&self, ready: &mut Vec<Arc<Operation>>) -> bool {
+        debug_assert!(ready.is_empty());
         let mut queue = self.0.lock();
         queue.is_attended = !queue.ready.is_empty();
-        queue.is_attended.then(|| std::mem::take(&mut queue.ready))
+        std::mem::swap(&mut queue.ready, ready);
+        queue.is_attended
     }
 
     /// Puts operations back before those that have come meanwhile.
-    fn put_back(&self, mut left: Vec<Arc<Operation>>) {
-        let mut queue = self.0.lock();
-        left.append(&mut queue.ready);
-        queue.ready = left;
+    fn put_back(&self, left: impl Iterator<Item = Arc<Operation>>) {
+        self.0.lock().ready.splice(..0, left);
     }
 }
 
@@ -63,14 +67,15 @@ impl RuntimeCore {
     /// Asks the mapper which operations to map now, until none is left or all that are left shall wait.
     fn attend(self: &Arc<Self>, processor: ProcessorId, mut chance: Chance) {
         let queue = &self.of(processor).ready;
-        while let Some(ready) = queue.take() {
-            let (mut chosen, mut left) = self.select(processor, ready);
+        let mut ready = Vec::new();
+        while queue.take(&mut ready) {
+            let (mut chosen, mut left) = self.select(processor, &mut ready);
             if chosen.is_empty() && chance == Chance::Last {
                 // The mapper wants to wait, but there is nothing to wait for: it has to take the oldest.
                 chosen.push(left.remove(0));
             }
             if !left.is_empty() {
-                queue.put_back(left);
+                queue.put_back(left.into_iter().map(|(_, operation)| operation));
             }
             if chosen.is_empty() {
                 let core = Arc::clone(self);
@@ -82,28 +87,31 @@ impl RuntimeCore {
         }
     }
 
-    /// Splits operations, oldest first, into those that the mapper wants mapped now, in its order, and the others.
-    fn select(
-        &self,
-        processor: ProcessorId,
-        mut ready: Vec<Arc<Operation>>,
-    ) -> (Vec<Arc<Operation>>, Vec<Arc<Operation>>) {
-        ready.sort_by_key(|operation| operation.sequence);
-        let ready: Vec<_> = ready.into_iter().filter_map(|operation| Some((operation.body()?, operation))).collect();
-        let infos: Vec<_> = (ready.iter())
-            .map(|(body, operation)| ReadyOperation {
-                name: body.name(),
-                sequence: operation.sequence,
-                points: body.points(),
-            })
-            .collect();
+    /// Splits operations into those that the mapper wants mapped now, in its order, and the others, oldest first.
+    fn select(&self, processor: ProcessorId, ready: &mut Vec<Arc<Operation>>) -> (Ready, Ready) {
+        ready.sort_unstable_by_key(|operation| operation.sequence);
+        let mut operations = Ready::new();
+        for operation in ready.drain(..) {
+            if let Some(body) = operation.body() {
+                operations.push((body, operation));
+            }
+        }
         const NAME: &str = "select_operations_to_map";
         let seat = self.seat(processor);
-        let answer = seat.try_call(&self.store, NAME, |mapper| mapper.select_operations_to_map(&infos));
+        let answer = {
+            let mut infos = SmallVec::<[_; 2]>::new();
+            for (body, operation) in &operations {
+                let (name, points) = (body.name(), body.points());
+                infos.push(ReadyOperation { name, sequence: operation.sequence, points });
+            }
+            seat.try_call(&self.store, NAME, |mapper| mapper.select_operations_to_map(&infos))
+        };
         // A mapper that panics here can't be asked what it wants: everything is mapped.
-        let order = answer.unwrap_or_else(|| (0..ready.len()).collect());
-        let mut slots: Vec<Option<Arc<Operation>>> = ready.into_iter().map(|(_, operation)| Some(operation)).collect();
-        let chosen: Vec<_> = order.iter().filter_map(|&index| slots.get_mut(index).and_then(Option::take)).collect();
+        let Some(order) = answer.filter(|order| !order.iter().copied().eq(0..operations.len())) else {
+            return (operations, Ready::new());
+        };
+        let mut slots: Vec<_> = operations.into_iter().map(Some).collect();
+        let chosen: Ready = order.iter().filter_map(|&index| slots.get_mut(index).and_then(Option::take)).collect();
         if chosen.len() < order.len() {
             seat.check_indices(NAME, &order, slots.len());
         }
@@ -111,20 +119,19 @@ impl RuntimeCore {
     }
 
     /// Maps operations: the last here, the others wherever a worker is free.
-    fn map_all(self: &Arc<Self>, mut operations: Vec<Arc<Operation>>) {
+    fn map_all(self: &Arc<Self>, mut operations: Ready) {
         let last = operations.pop();
-        for operation in operations {
+        for (body, operation) in operations {
             let (core, spawn) = (Arc::clone(self), Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE });
-            self.spawn_own("mapping", spawn, move || core.map_one(&operation));
+            self.spawn_own("mapping", spawn, move || core.map_one(body, &operation));
         }
-        if let Some(operation) = last {
-            self.map_one(&operation);
+        if let Some((body, operation)) = last {
+            self.map_one(body, &operation);
         }
     }
 
-    fn map_one(&self, operation: &Arc<Operation>) {
-        let Some(body) = operation.body() else { return };
-        let during = || format!("mapping `{}`", body.name());
-        self.realm().unheard(during, || body.map(operation));
+    fn map_one(&self, body: Arc<dyn Mappable>, operation: &Arc<Operation>) {
+        let name = Arc::clone(&body);
+        self.realm().unheard(|| format!("mapping `{}`", name.name()), || body.map(operation));
     }
 }

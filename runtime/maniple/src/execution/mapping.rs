@@ -7,8 +7,9 @@ use maniple_analysis::validity::Places;
 use maniple_mapper::{MappingFailure, NodeSlice, RequirementInfo, TaskInfo, TaskMapping};
 use maniple_realm::{Class, Spawn, Target, fault, pressure};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
-use maniple_region::{Privilege, Target as DataTarget};
+use maniple_region::{Partitioning, Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
+use smallvec::SmallVec;
 
 use crate::core::Chance;
 use crate::error::{Error, Result};
@@ -36,14 +37,15 @@ use super::state::TaskState;
 
 /// Points that are mapped one after the other.
 pub(super) struct Part {
-    points: Vec<AnyPoint>,
+    points: SmallVec<[AnyPoint; 1]>,
     /// With which others they go to another node, if they do.
     batch: Option<Arc<Batch>>,
 }
 
 impl Part {
     pub(super) fn of(domain: AnyRect) -> Self {
-        Self { points: domain.points().collect(), batch: None }
+        let points = if domain.volume() == 1 { SmallVec::from_buf([domain.lo()]) } else { domain.points().collect() };
+        Self { points, batch: None }
     }
 }
 
@@ -106,7 +108,7 @@ impl TaskState {
         if let Some((done, failure)) = full {
             // What was just issued will end, and may make room.
             let chance = if done > 0 { Chance::Another } else { chance };
-            self.wait_for_room(operation, Part { points: points[done..].to_vec(), batch }, failure, chance);
+            self.wait_for_room(operation, Part { points: points[done..].into(), batch }, failure, chance);
         }
     }
 
@@ -131,17 +133,21 @@ impl TaskState {
         if self.site.points.volume() < 2 {
             return;
         }
-        for is_disjoint in [true, false] {
-            for bound in &self.site.bounds {
-                if let DataTarget::Partition(partition, _) = &bound.requirement.target
-                    && partition.partitioning().is_surely_disjoint() == is_disjoint
-                {
-                    for (fields, state) in &bound.parts {
-                        states.of(state).validity.refine(fields, partition.partitioning());
-                    }
+        let mut refine = |bound: &Bound, partition: &Arc<Partitioning>| {
+            for (fields, state) in &bound.parts {
+                states.of(state).validity.refine(fields, partition);
+            }
+        };
+        let mut others: SmallVec<[_; 4]> = SmallVec::new();
+        for bound in &self.site.bounds {
+            if let DataTarget::Partition(partition, _) = &bound.requirement.target {
+                match partition.partitioning().is_surely_disjoint() {
+                    true => refine(bound, partition.partitioning()),
+                    false => others.push((bound, partition.partitioning())),
                 }
             }
         }
+        others.into_iter().for_each(|(bound, partition)| refine(bound, partition));
     }
 
     pub(super) fn wait_for_room(
@@ -158,7 +164,7 @@ impl TaskState {
             return;
         }
         // Nothing will make room: this point is hopeless, the others may be smaller.
-        let (first, rest) = (rest.points[0], Part { points: rest.points[1..].to_vec(), ..rest });
+        let (first, rest) = (rest.points[0], Part { points: rest.points[1..].into(), ..rest });
         let asked = self.requirements_at(first).unwrap_or_default();
         let number = failure.requirement();
         let asked = (&self.site.bounds[number].requirement, asked.get(number).map(|asked| &asked.region));
@@ -339,8 +345,8 @@ impl TaskState {
             found.reserve(2 * self.site.bounds.len());
         }
         placed.prepare(states, (chosen, found), &mut before);
-        let start = self.start_of(mapped.point);
-        let recorded = self.record(mapped, placed.place, (&start, before.after()));
+        let recorded =
+            placed.place.and_then(|place| self.record(mapped, place, (self.start_of(mapped.point), before.after())));
         let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
         let task = PointTask {
             state: Arc::clone(self),
@@ -355,13 +361,13 @@ impl TaskState {
                 if task.migrates() {
                     recorder.fail(Problem::RunsElsewhere);
                 }
-                let event = issue_leaf(task, (realm, target, priority), &start.and(data));
+                let event = issue_leaf(task, (realm, target, priority), &self.start_of(mapped.point).and(data));
                 recorder.add_point(mapped, data, event);
                 event
             }
             (Body::Leaf(_), None) => {
                 let after = before.after_mut();
-                after.add_all(&start);
+                self.add_start_of(mapped.point, after);
                 issue_leaf(task, (realm, target, priority), after)
             }
             (Body::Context(_), recorder) => {
@@ -370,6 +376,7 @@ impl TaskState {
                     // Before it begins: one that is mapped virtually may be over, and the recording with it, by the time that it is issued.
                     recorder.fail(Problem::LaunchesTasks);
                 }
+                let start = self.start_of(mapped.point);
                 ContextTask::issue(task, (target, priority), (start, before.after()), recorded)
             }
         };
@@ -388,11 +395,11 @@ impl TaskState {
     pub(super) fn record(
         &self,
         mapped: &MappedPoint,
-        place: Option<Place>,
-        (start, data): (&Preconditions, &[Preconditions]),
+        place: Place,
+        (start, data): (Preconditions, &[Preconditions]),
     ) -> Option<OperationNumber> {
-        let (place, variant) = (place?, &self.site.definition.variants()[mapped.mapping.variant]);
-        let after = if variant.is_inner { start.clone() } else { start.clone().and(&Preconditions::all(data)) };
+        let variant = &self.site.definition.variants()[mapped.mapping.variant];
+        let after = if variant.is_inner { start } else { start.and(&Preconditions::all(data)) };
         self.context.core.store.record(Some(place.parent), &after, || {
             Kind::Task(Task {
                 place,

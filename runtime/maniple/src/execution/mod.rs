@@ -16,4 +16,4 @@ mod slice;
 mod state;
 
 pub(crate) use division::ask;
-pub(crate) use operation::TaskOperation;
+pub(crate) use state::TaskState;

@@ -9,45 +9,31 @@ use maniple_space::AnyRect;
 use super::division::{AwaySlices, Division};
 use super::mapping::Part;
 use super::state::TaskState;
-use crate::context::{ContextState, Submission};
 use crate::core::Chance;
 use crate::error::Result;
-use crate::launch::TaskLaunch;
 use crate::mapping::answer::check_slices;
 use crate::mapping::point::LockedStates;
 use crate::operation::{Mappable, Operation};
-use crate::recording::{Problem, Recording};
-use crate::results::Results;
+use crate::recording::Problem;
 
-/// A launch in flight: see [`TaskState`], which its points share.
-pub(crate) struct TaskOperation(Arc<TaskState>);
-
-impl TaskOperation {
-    pub(crate) fn new(
-        context: &Arc<ContextState>,
-        launch: TaskLaunch,
-        of: (&Submission, &Arc<Results>),
-        recorded: Option<(Arc<Recording>, u32)>,
-    ) -> Self {
-        Self(TaskState::new(context, launch, of, recorded))
-    }
-}
-
-impl Mappable for TaskOperation {
+impl Mappable for TaskState {
     fn name(&self) -> &str {
-        self.0.site.name()
+        self.site.name()
     }
 
     fn points(&self) -> u64 {
-        self.0.site.points.volume()
+        self.site.points.volume()
     }
 
-    fn map(&self, operation: &Arc<Operation>) {
-        let state = &self.0;
+    fn map(self: Arc<Self>, operation: &Arc<Operation>) {
+        let state = &self;
         if state.site.points.is_empty() {
             operation.mark_mapped();
             operation.retire(Ok(()));
             return;
+        }
+        if !state.site.index_launch {
+            return state.map_slice(operation, Part::of(state.site.points), Chance::Another);
         }
         match state.slices() {
             Ok((slices, away)) => {
@@ -80,7 +66,7 @@ impl Mappable for TaskOperation {
 }
 
 impl TaskState {
-    /// The slices that are mapped here, and those that go to other nodes: the mapper's, or those that thieves get; a single launch is one.
+    /// The slices that are mapped here, and those that go to other nodes: the mapper's, or those that thieves get.
     fn slices(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
         let (slices, away) = self.slices_as_mapped()?;
         let stolen = if away.is_empty() { self.stolen_slices() } else { None };
@@ -100,10 +86,6 @@ impl TaskState {
     fn slices_as_mapped(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
         if let Some(slices) = self.site.decisions.slices() {
             return Ok((slices, Vec::new()));
-        }
-        if !self.site.index_launch {
-            let only = Slice { domain: self.site.points, processor: self.context.processor };
-            return Ok((Arc::new([only]), Vec::new()));
         }
         let Division { here, away } = self.divide()?;
         let slices: Arc<[Slice]> = match here[..] {

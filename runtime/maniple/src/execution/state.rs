@@ -52,7 +52,7 @@ pub(crate) struct TaskState {
 
 impl TaskState {
     /// Of a launch that is about to be mapped.
-    pub(super) fn new(
+    pub(crate) fn new(
         context: &Arc<ContextState>,
         launch: TaskLaunch,
         (submission, results): (&Submission, &Arc<Results>),
@@ -118,9 +118,14 @@ impl TaskState {
     /// What a point comes after: what it is given, and the fence before.
     pub(super) fn start_of(&self, point: AnyPoint) -> Preconditions {
         let mut start = Preconditions::default();
-        self.sources.iter().for_each(|source| start.need(source.end_at(point)));
-        start.follow(self.barrier);
+        self.add_start_of(point, &mut start);
         start
+    }
+
+    /// Adds what a point comes after.
+    pub(super) fn add_start_of(&self, point: AnyPoint, after: &mut Preconditions) {
+        self.sources.iter().for_each(|source| after.need(source.end_at(point)));
+        after.follow(self.barrier);
     }
 
     /// Whether something that the points are given may still have to come, or the launch is recorded in a trace.

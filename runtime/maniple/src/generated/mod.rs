@@ -92,6 +92,7 @@ pub struct Builder<'a> {
 /// The launch of a task with regions.
 struct General {
     launcher: TaskLauncher,
+    /// Of a region parameter that has no requirement yet.
     target: Option<Target>,
 }
 
@@ -105,8 +106,12 @@ impl Builder<'_> {
 
     /// What is done with fields of the last region.
     pub fn requirement(&mut self, privilege: Privilege, fields: &[FieldId]) {
-        if let Some(General { launcher, target: Some(target) }) = &mut self.general {
-            launcher.add_requirement(Requirement::new(target.clone(), fields.iter().copied().collect(), privilege));
+        if let Some(General { launcher, target }) = &mut self.general
+            // The first requirement takes the target, others are of the same as the one before.
+            && let Some(target) =
+                target.take().or_else(|| launcher.requirements().last().map(|last| last.target.clone()))
+        {
+            launcher.add_requirement(Requirement::new(target, fields.iter().copied().collect(), privilege));
         }
     }
 

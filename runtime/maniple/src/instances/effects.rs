@@ -123,12 +123,12 @@ pub(crate) unsafe fn begin(beginning: &Beginning, profiler: Option<&Profiler>) -
         // SAFETY: promised by the caller.
         unsafe { execute(buffer.emptying()?, common::FILL, profiler) }?;
     }
-    for transfer in beginning.applications.iter().flat_map(reduces) {
-        let transfer = transfer.map_err(|error| Error::of_transfer(&error))?;
+    let mut apply = |transfer: Result<Transfer, TransferError>| {
+        let transfer = transfer.as_ref().map_err(Error::of_transfer)?;
         // SAFETY: promised by the caller; buffers hold the operator's contributions, and all values have been filled or written.
-        unsafe { execute(&transfer, common::REDUCTION, profiler) }?;
-    }
-    Ok(())
+        unsafe { execute(transfer, common::REDUCTION, profiler) }
+    };
+    beginning.applications.iter().try_for_each(|application| reduces(application).try_for_each(&mut apply))
 }
 
 /// Carries a transfer out and records that.

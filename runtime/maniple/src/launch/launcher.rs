@@ -192,20 +192,15 @@ impl TaskLauncher {
         self.arguments.recycle();
     }
 
-    /// The launcher, for one who has been lent it; what is left has the task alone.
-    pub(crate) fn take(&mut self) -> Self {
-        let definition = Arc::clone(&self.definition);
-        std::mem::replace(self, Self::new(&definition))
-    }
-
     /// The error that was found while it was put together.
     pub(crate) fn take_error(&mut self) -> Option<Error> {
         self.error.take().map(|error| *error)
     }
 
-    /// What a task is given: its arguments, what it waits for, what strict traces want to hear of it.
-    pub(crate) fn into_inputs(self) -> (Arguments, Sources, StrictLaunch) {
-        (self.arguments, self.sources, self.strict)
+    /// What a task is given, which leaves the launcher without: its arguments, what it waits for, what strict traces want to hear of it.
+    pub(crate) fn take_inputs(&mut self) -> (Arguments, Sources, StrictLaunch) {
+        let arguments = std::mem::replace(&mut self.arguments, Arguments::none());
+        (arguments, std::mem::take(&mut self.sources), std::mem::take(&mut self.strict))
     }
 }
 

@@ -73,9 +73,10 @@ pub(crate) struct TaskLaunch {
 }
 
 impl TaskLaunch {
-    /// A launch of a site.
-    pub(crate) fn new(launcher: TaskLauncher, site: Arc<LaunchSite>, number: u64) -> Self {
-        let (arguments, sources, strict) = launcher.into_inputs();
+    /// A launch of a site, which leaves the launcher without what the task is given.
+    pub(crate) fn new(launching: &mut Launching<'_>, site: Arc<LaunchSite>, number: u64) -> Self {
+        launching.on_failure = launching.launcher.on_failure();
+        let (arguments, sources, strict) = launching.launcher.take_inputs();
         Self { site, arguments, sources, strict, number }
     }
 }
@@ -83,12 +84,6 @@ impl TaskLaunch {
 impl<'a> Launching<'a> {
     pub(crate) fn new(launcher: &'a mut TaskLauncher, domain: AnyRect, index_launch: bool) -> Self {
         Self { launcher, domain, share: None, index_launch, part: None, token: Cell::new(None), on_failure: None }
-    }
-
-    /// The launcher, which goes its own way.
-    pub(crate) fn take(&mut self) -> TaskLauncher {
-        self.on_failure = self.launcher.on_failure();
-        self.launcher.take()
     }
 
     /// What is to be done if the launch fails.

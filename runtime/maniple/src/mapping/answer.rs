@@ -82,15 +82,16 @@ fn check_layout(layout: &LayoutConstraint, info: &RequirementInfo) -> Result<(),
     {
         return Err(format!("wants blocks of {points} points; choose a power of two"));
     }
+    let Some(order) = layout.order else { return Ok(()) };
     let has = info.region.space().space().dim();
-    match layout.order.filter(|order| order.dim() != has) {
-        Some(order) => Err(format!(
-            "wants an order of {} dimensions, {order:?}, but {} has {has}; leave the order open or give one of all of its dimensions",
-            order.dim(),
-            info.region
-        )),
-        None => Ok(()),
+    if order.dim() == has {
+        return Ok(());
     }
+    Err(format!(
+        "wants an order of {} dimensions, {order:?}, but {} has {has}; leave the order open or give one of all of its dimensions",
+        order.dim(),
+        info.region
+    ))
 }
 
 /// Checks where a requirement is to be mapped; the error says what is wrong.

@@ -35,11 +35,20 @@ pub(crate) struct LockedStates<'l> {
 impl<'l> LockedStates<'l> {
     /// Locks the states of all requirements, in the order of their addresses, so that operations never wait for each other in a circle.
     pub(crate) fn lock(bounds: &'l [Bound]) -> Self {
-        let mut states: SmallVec<[&'l Arc<RegionState>; 4]> =
-            bounds.iter().flat_map(|bound| bound.parts.iter().map(|(_, state)| state)).collect();
-        states.sort_unstable_by_key(|state| Arc::as_ptr(state));
-        states.dedup_by_key(|state| Arc::as_ptr(state));
-        Self { locked: states.into_iter().map(|state| (Arc::as_ptr(state), state.lock())).collect() }
+        let mut states: SmallVec<[&'l Arc<RegionState>; 4]> = SmallVec::new();
+        for (_, state) in bounds.iter().flat_map(|bound| &bound.parts) {
+            // Nearly always that of the requirement before.
+            if states.last().is_none_or(|last| !Arc::ptr_eq(last, state)) {
+                states.push(state);
+            }
+        }
+        if states.len() > 1 {
+            states.sort_unstable_by_key(|state| Arc::as_ptr(state));
+            states.dedup_by_key(|state| Arc::as_ptr(state));
+        }
+        let mut locked = SmallVec::new();
+        states.into_iter().for_each(|state| locked.push((Arc::as_ptr(state), state.lock())));
+        Self { locked }
     }
 
     /// The data of one of the states.

@@ -81,8 +81,11 @@ impl Placement {
     /// The place of a requirement, with its number.
     pub(crate) fn of((bound, number): (&Bound, usize), chosen: &Chosen) -> Self {
         let Chosen::Instances(chosen) = chosen else { return Self::Virtual(bound.parts.clone()) };
-        let mine = chosen.iter().filter(|selection| selection.place.0 == number);
-        Self::Instances(mine.flat_map(|selection| selection.instances.iter().cloned()).collect())
+        let mut instances = Instances::new();
+        for selection in chosen.iter().filter(|selection| selection.place.0 == number) {
+            selection.instances.iter().for_each(|one| instances.push(one.clone()));
+        }
+        Self::Instances(instances)
     }
 }
 

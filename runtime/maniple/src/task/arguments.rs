@@ -67,6 +67,9 @@ impl Arguments {
 
     /// Arguments of which the caller knows what they own.
     pub(crate) fn known<A: Any + Send + Sync>(values: A, own: Own) -> Self {
+        if TypeId::of::<A>() == TypeId::of::<()>() {
+            return Self::none();
+        }
         if own != Own::Values
             && let Some(mut spare) = take_spare(TypeId::of::<Option<A>>())
             && let Some(place) = place_of(&mut spare)

@@ -22,7 +22,7 @@ use super::staged::Staged;
 use super::template::Template;
 use crate::context::ContextState;
 use crate::error::Error;
-use crate::launch::TaskLauncher;
+use crate::launch::{TaskLaunch, TaskLauncher};
 use crate::results::completion::{Completion, ReplayedStage};
 use crate::results::{Input, Origin, Results, Sources};
 use crate::task::arguments::Arguments;
@@ -260,15 +260,15 @@ impl Replay {
     }
 
     /// As [`launch`](Self::launch), for a launch that has its results already.
-    pub(super) fn launch_staged(&self, runs: &Arc<GraphRuns>, run: u64, stage: usize, mut staged: Staged) {
-        let arguments = std::mem::replace(staged.launcher.arguments_mut(), Arguments::none());
-        let (results, takes_per_point) = (staged.results, takes_per_point(staged.launcher.sources()));
+    pub(super) fn launch_staged(&self, runs: &Arc<GraphRuns>, run: u64, stage: usize, staged: Staged) {
+        let TaskLaunch { arguments, sources, .. } = staged.launch;
+        let (results, takes_per_point) = (staged.results, takes_per_point(&sources));
         let promised = Some(staged.completion);
         let launched = Launched { arguments, results: Arc::clone(&results), promised, takes_per_point };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
-        self.prepare_stage((run, stage), (staged.launcher.sources(), staged.recorded));
-        self.open(&Gate::new(runs, (run, stage as u32), true), staged.launcher.sources(), &results);
+        self.prepare_stage((run, stage), (&sources, staged.recorded));
+        self.open(&Gate::new(runs, (run, stage as u32), true), &sources, &results);
     }
 
     /// A stage is about to be opened, when these results are there.

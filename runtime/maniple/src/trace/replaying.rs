@@ -45,7 +45,7 @@ impl Replaying {
 
     pub(super) fn expects_staged(&self, staged: &Staged) -> bool {
         let stage = self.replay.template.stages.get(self.stage);
-        stage.is_some_and(|stage| stage.site.is_like(&staged.site))
+        stage.is_some_and(|stage| stage.site.is_like(&staged.launch.site))
     }
 
     /// Whether there is a slot for the launch that is expected. If not, the session is woken when there may be one.

@@ -27,7 +27,7 @@ use super::whole::Whole;
 use super::why::Why;
 use crate::context::{ContextState, Promised, Stream, Zeroing};
 use crate::core::Abandon;
-use crate::execution::TaskOperation;
+use crate::execution::TaskState;
 use crate::launch::{Launching, Part, TaskLaunch};
 use crate::operation::Operation;
 use crate::recording::Problem;
@@ -209,19 +209,19 @@ impl Session {
         let mut renewed = Vec::new();
         let site = context.site(launching, &mut |zero| renewed.push(zero));
         launching.launcher.wait_by_event(realm);
-        let (launcher, domain) = (launching.take(), launching.share.unwrap_or(launching.domain));
-        let origin = Origin::of(launcher.definition());
+        let (origin, domain) =
+            (Origin::of(launching.launcher.definition()), launching.share.unwrap_or(launching.domain));
         // Also if the launch is refused: the next one will not be told.
         renewed.into_iter().for_each(|zero| self.arrive(Arrival::Zero(Box::new(context.zeroing(zero)))));
         match site {
             Ok(site) => {
-                let (completion, sources) = (realm.user_event(), launcher.sources().iter().cloned());
-                let results = Results::new(realm, origin, domain, completion.event(), sources.collect());
+                let launch = TaskLaunch::new(launching, site, context.place_of_launch());
+                let (completion, sources) = (realm.user_event(), launch.sources.clone());
+                let results = Results::new(realm, origin, domain, completion.event(), sources);
                 results.recorded_by(context.core.store.recorder.as_ref());
-                let launch = |parent| site.recorded(parent);
-                let recorded = context.core.store.record_launch(context.recorded, completion.event(), launch);
-                let number = context.place_of_launch();
-                let staged = Staged { site, launcher, number, results: Arc::clone(&results), completion, recorded };
+                let record = |parent| launch.site.recorded(parent);
+                let recorded = context.core.store.record_launch(context.recorded, completion.event(), record);
+                let staged = Staged { launch, results: Arc::clone(&results), completion, recorded };
                 self.arrive(Arrival::Launch(Box::new(staged)));
                 results
             }
@@ -345,7 +345,7 @@ impl Session {
             }
             Phase::Replaying(replaying) => {
                 if !replaying.expects_staged(&staged) || replaying.has_to_end() {
-                    self.settle(&Why::Other(&staged.site));
+                    self.settle(&Why::Other(&staged.launch.site));
                     return Some(staged);
                 }
                 if !replaying.has_slot() {
@@ -462,9 +462,9 @@ impl Session {
 
     /// Sends a launch through the analysis.
     fn analyse(&mut self, staged: Staged) {
-        let Staged { site, launcher, number, results, completion, recorded } = staged;
-        let context = Arc::clone(&self.context);
-        let producers = Results::producers(launcher.sources());
+        let Staged { launch, results, completion, recorded } = staged;
+        let (context, site) = (Arc::clone(&self.context), Arc::clone(&launch.site));
+        let producers = Results::producers(&launch.sources);
         let promised = Promised { completion, recorded };
         self.record_analysed(recorded);
         let taped = match &self.phase {
@@ -476,11 +476,10 @@ impl Session {
             }
             _ => None,
         };
-        let task = TaskLaunch::new(launcher, Arc::clone(&site), number);
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
         let operation = context.submit_to(&mut self.inner, &site.bounds, (&producers, promised), |_, submission| {
-            Arc::new(TaskOperation::new(&context, task, (submission, &results), taped))
+            TaskState::new(&context, launch, (submission, &results), taped)
         });
         results.produced_by(&operation);
         context.watch(&results);

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use maniple_realm::UserEvent;
 use maniple_record::LaunchNumber;
 
-use crate::launch::{LaunchSite, TaskLauncher};
+use crate::launch::TaskLaunch;
 use crate::results::Results;
 
 /// A launch that was found to be allowed and has its results, and is to be analysed or replayed.
 pub(crate) struct Staged {
-    pub(crate) site: Arc<LaunchSite>,
-    pub(crate) launcher: TaskLauncher,
-    /// Its place among the launches of its context.
-    pub(crate) number: u64,
+    pub(crate) launch: TaskLaunch,
     pub(crate) results: Arc<Results>,
     pub(crate) completion: UserEvent,
     /// Its number, while a record is kept.

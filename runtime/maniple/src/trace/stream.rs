@@ -40,7 +40,7 @@ impl Mappable for SessionOperation {
         "trace"
     }
 
-    fn map(&self, operation: &Arc<Operation>) {
+    fn map(self: Arc<Self>, operation: &Arc<Operation>) {
         self.session.lock().begin(operation, &self.earlier);
     }
 }

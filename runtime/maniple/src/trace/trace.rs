@@ -62,7 +62,7 @@ impl Trace {
     pub(super) fn find(&mut self, first: &Staged, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
         for place in (0..self.templates.len()).rev() {
             let template = &self.templates[place];
-            if !template.stages.first().is_some_and(|stage| stage.site.is_like(&first.site)) {
+            if !template.stages.first().is_some_and(|stage| stage.site.is_like(&first.launch.site)) {
                 continue;
             }
             match template.fits(realm) {

@@ -18,8 +18,8 @@ use crate::prefetch::prefetch_for_writing;
 use crate::profile::Tag;
 use crate::scheduler::Class;
 
-/// The preconditions that a slot can wait for by itself; more go through a tree of merges.
-pub(crate) const LINKS: usize = 4;
+/// The preconditions that a slot can wait for by itself, as many as its first line has room for; more go through a tree of merges.
+pub(crate) const LINKS: usize = 6;
 
 /// The bytes of a body that fits in its slot.
 pub(crate) const BODY_BYTES: usize = 64;
@@ -60,7 +60,7 @@ pub(crate) struct Header<B: 'static> {
 #[repr(C, align(128))]
 pub(crate) struct Slot<B: 'static> {
     pub(crate) word: EventWord,
-    /// The links of this slot's waiter nodes. Node `4 * slot + k` is in the list of the `k`-th precondition.
+    /// The links of this slot's waiter nodes. Node `6 * slot + k` is in the list of the `k`-th precondition.
     pub(crate) links: [AtomicU32; LINKS],
     pub(crate) preconditions: Preconditions,
     /// Where the body runs: an encoded [`Destination`](crate::scheduler::destination::Destination).

@@ -19,23 +19,24 @@ impl Operations {
     #[inline]
     pub(crate) fn remaining(&self, after: After<'_>) -> Remaining {
         let mut remaining = Remaining { awaited: SmallVec::new(), poisoned: None };
-        let needs = after.needs.iter().map(|&event| Awaited { event, spreads: true });
-        let follows = after.follows.iter().map(|&event| Awaited { event, spreads: false });
         let count = after.needs.len() + after.follows.len();
         if count > remaining.awaited.inline_size() {
             remaining.awaited.reserve(count);
         }
-        let mut soon = after.needs.iter().chain(after.follows).skip(PREFETCH_DISTANCE);
-        for awaited in needs.chain(follows) {
-            if let Some(event) = soon.next() {
-                self.table.prefetch(event.slot());
-            }
-            match self.phase(awaited.event) {
-                Phase::Pending => remaining.awaited.push(awaited),
-                Phase::Triggered => {}
-                phase => {
-                    if awaited.spreads && self.is_poisoned(awaited.event, phase) {
-                        remaining.poisoned = Some(awaited.event);
+        for (events, spreads) in [(after.needs, true), (after.follows, false)] {
+            for (number, &event) in events.iter().enumerate() {
+                if let Some(soon) = events.get(number + PREFETCH_DISTANCE) {
+                    self.table.prefetch(soon.slot());
+                }
+                match self.phase(event) {
+                    // What is needed stands before what is only followed.
+                    Phase::Pending if !spreads && remaining.awaited.iter().any(|known| known.event == event) => {}
+                    Phase::Pending => remaining.awaited.push(Awaited { event, spreads }),
+                    Phase::Triggered => {}
+                    phase => {
+                        if spreads && self.is_poisoned(event, phase) {
+                            remaining.poisoned = Some(event);
+                        }
                     }
                 }
             }
@@ -83,7 +84,7 @@ impl Operations {
     /// [`arm`](Self::arm), with the preconditions looked at before.
     pub(crate) fn arm_remaining(&self, index: u32, slot: &Slot, remaining: &mut Remaining) -> Option<Ready> {
         while remaining.awaited.len() > LINKS {
-            remaining.awaited = self.merge_by_fours(&remaining.awaited);
+            remaining.awaited = self.merge_some(&remaining.awaited);
         }
         let awaited = &remaining.awaited;
         slot.preconditions.begin(awaited.len() as u32);
@@ -107,16 +108,20 @@ impl Operations {
         slot.preconditions.arrive(done)
     }
 
-    /// One level of the tree of merges: each four events become one.
-    fn merge_by_fours(&self, awaited: &[Awaited]) -> SmallVec<[Awaited; 8]> {
-        let merge = |four: &[Awaited]| {
-            if let [alone] = four {
+    /// One level of the tree of merges: as many events as a slot can wait for become one. If a single merge leaves few enough, it is of no more than it has to be.
+    fn merge_some(&self, awaited: &[Awaited]) -> SmallVec<[Awaited; 8]> {
+        let merge = |some: &[Awaited]| {
+            if let [alone] = some {
                 return *alone;
             }
-            let remaining = Remaining { awaited: SmallVec::from_slice(four), poisoned: None };
+            let remaining = Remaining { awaited: SmallVec::from_slice(some), poisoned: None };
             Awaited { event: self.merge_remaining(remaining), spreads: true }
         };
-        awaited.chunks(LINKS).map(merge).collect()
+        let kept = if awaited.len() < 2 * LINKS { LINKS - 1 } else { 0 };
+        let (kept, others) = awaited.split_at(kept);
+        let mut fewer = SmallVec::from_slice(kept);
+        others.chunks(LINKS).for_each(|some| fewer.push(merge(some)));
+        fewer
     }
 
     /// One event that triggers after all of these, allocating a slot only when there is no other way.
