@@ -276,7 +276,7 @@ impl<'a> Finder<'a> {
                 }
             }
             // What is stored, is known when it runs.
-            Relation::Bound { .. } | Relation::Positions(_) => Formula::All(extent),
+            Relation::Bound { .. } | Relation::Positions(_) | Relation::SplitAt { .. } => Formula::All(extent),
         }
     }
 

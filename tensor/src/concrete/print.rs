@@ -67,6 +67,11 @@ impl Statement {
 
     /// Where blocks reach beyond the end, writes the end.
     fn write_guard(&self, formatter: &mut Formatter<'_>, relation: &Relation) -> Result {
+        if let Relation::SplitAt { outer, points, extent, .. } = relation {
+            write!(formatter, " < {{")?;
+            points.iter().try_for_each(|point| write!(formatter, "{point}, "))?;
+            write!(formatter, "{extent}}}[{outer}]")?;
+        }
         if let Some((outer, inner, length)) = relation.blocks()
             && let [parent] = relation.parents()[..]
             && (self.extents[outer] - 1) * length + self.extents[inner] > self.extents[parent]

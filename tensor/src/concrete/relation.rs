@@ -32,6 +32,19 @@ pub enum Relation {
         /// The length of a block: the parent's extent over `pieces`, rounded up.
         length: i64,
     },
+    /// `parent` is `inner` after the beginning of the part with the number `outer`: 0, or one of `points`.
+    SplitAt {
+        /// The variable that was split.
+        parent: IndexVariable,
+        /// The number of the part.
+        outer: IndexVariable,
+        /// The position in the part.
+        inner: IndexVariable,
+        /// Where parts begin, but for the first.
+        points: Vec<i64>,
+        /// The extent of `parent`, where the last part ends.
+        extent: i64,
+    },
     /// `outer = fused / extent`, `inner = fused % extent`.
     Fuse {
         /// The outer of the two variables that were fused.
@@ -98,7 +111,10 @@ impl Relation {
     /// The variables that can be recovered.
     pub fn parents(&self) -> Vec<&IndexVariable> {
         match self {
-            Self::Split { parent, .. } | Self::Divide { parent, .. } | Self::Bound { parent, .. } => vec![parent],
+            Self::Split { parent, .. }
+            | Self::SplitAt { parent, .. }
+            | Self::Divide { parent, .. }
+            | Self::Bound { parent, .. } => vec![parent],
             Self::Fuse { outer, inner, .. } => vec![outer, inner],
             Self::Rotate { target, .. } => vec![target],
             Self::Positions(Positions { parent, .. }) => vec![parent],
@@ -108,7 +124,9 @@ impl Relation {
     /// The variables that took the place of the parents.
     pub fn children(&self) -> Vec<&IndexVariable> {
         match self {
-            Self::Split { outer, inner, .. } | Self::Divide { outer, inner, .. } => vec![outer, inner],
+            Self::Split { outer, inner, .. }
+            | Self::SplitAt { outer, inner, .. }
+            | Self::Divide { outer, inner, .. } => vec![outer, inner],
             Self::Fuse { fused, .. } => vec![fused],
             Self::Bound { bounded, .. } => vec![bounded],
             Self::Rotate { result, .. } => vec![result],
@@ -134,6 +152,11 @@ impl Relation {
         }
     }
 
+    /// Whether values of the children may belong to none of the parent: blocks may reach beyond the end, and parts of different lengths beyond theirs.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.blocks().is_some() || matches!(self, Self::SplitAt { .. })
+    }
+
     /// The value of `parent`, given those of the sources.
     pub(crate) fn recover(
         &self,
@@ -143,6 +166,10 @@ impl Relation {
         Some(match self {
             Self::Split { outer, inner, factor: length, .. } | Self::Divide { outer, inner, length, .. } => {
                 value(outer)? * length + value(inner)?
+            }
+            Self::SplitAt { outer, inner, points, .. } => {
+                let begin = value(outer)?.checked_sub(1).and_then(|part| points.get(usize::try_from(part).ok()?));
+                begin.copied().unwrap_or(0) + value(inner)?
             }
             Self::Fuse { outer, fused, extent, .. } => {
                 let fused = value(fused)?;
@@ -169,6 +196,13 @@ impl Relation {
             Self::Split { parent, outer, inner, factor } => {
                 Self::Split { parent: name(parent), outer: name(outer), inner: name(inner), factor: *factor }
             }
+            Self::SplitAt { parent, outer, inner, points, extent } => Self::SplitAt {
+                parent: name(parent),
+                outer: name(outer),
+                inner: name(inner),
+                points: points.clone(),
+                extent: *extent,
+            },
             Self::Divide { parent, outer, inner, pieces, length } => Self::Divide {
                 parent: name(parent),
                 outer: name(outer),
@@ -202,6 +236,11 @@ impl fmt::Display for Relation {
             Self::Split { parent, outer, inner, factor: length }
             | Self::Divide { parent, outer, inner, length, .. } => {
                 write!(formatter, "{parent} = {outer} * {length} + {inner}")
+            }
+            Self::SplitAt { parent, outer, inner, points, .. } => {
+                write!(formatter, "{parent} = {{0")?;
+                points.iter().try_for_each(|point| write!(formatter, ", {point}"))?;
+                write!(formatter, "}}[{outer}] + {inner}")
             }
             Self::Fuse { outer, inner, fused, extent } => {
                 write!(formatter, "{outer} = {fused} / {extent}, {inner} = {fused} % {extent}")

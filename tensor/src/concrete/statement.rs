@@ -140,12 +140,27 @@ impl Statement {
 
     /// Whether each variable that can be recovered is in its range: blocks may reach beyond the end of what was split.
     pub(crate) fn is_inside(&self, loops: &dyn Fn(&IndexVariable) -> Option<i64>) -> bool {
-        self.relations.iter().filter(|relation| relation.blocks().is_some()).all(|relation| {
-            relation.parents().into_iter().all(|parent| match self.recover(parent, loops) {
-                Some(value) => value < self.extents[parent],
-                None => true,
+        let parts_hold = self.relations.iter().all(|relation| match relation {
+            Relation::SplitAt { outer, inner, points, extent, .. } => {
+                match (self.recover(outer, loops), self.recover(inner, loops)) {
+                    (Some(outer), Some(inner)) => {
+                        let part = usize::try_from(outer).unwrap_or(0);
+                        let begin = part.checked_sub(1).and_then(|part| points.get(part)).copied().unwrap_or(0);
+                        begin + inner < points.get(part).copied().unwrap_or(*extent)
+                    }
+                    _ => true,
+                }
+            }
+            _ => true,
+        });
+        let mut blocks = self.relations.iter().filter(|relation| relation.blocks().is_some());
+        parts_hold
+            && blocks.all(|relation| {
+                relation.parents().into_iter().all(|parent| match self.recover(parent, loops) {
+                    Some(value) => value < self.extents[parent],
+                    None => true,
+                })
             })
-        })
     }
 
     /// The same statement with other tensors, of the same extents, in those accesses of operands and workspaces for which `other` gives one.

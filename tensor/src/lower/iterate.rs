@@ -136,6 +136,11 @@ impl<'a> Lowering<'a> {
                     None => base,
                 }))
             }
+            relation @ Relation::SplitAt { inner, .. } => {
+                let above = self.base(variable, inner)?;
+                let begin = self.part_begin(relation)?;
+                Some(Some(above.map_or(begin.clone(), |above| begin + above)))
+            }
             Relation::Bound { bounded, .. } => self.base(variable, bounded),
             _ => None,
         }

@@ -8,7 +8,6 @@ use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, P
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
-use super::positions::Border;
 use super::sizes::Sizes;
 use super::storage::{Place, Scalar, Storage, Visit};
 
@@ -66,6 +65,17 @@ pub(super) enum Parts {
 pub(super) struct Around {
     pub variable: IndexVariable,
     pub parallel: bool,
+}
+
+/// The rows of which a loop around visits a part at each end.
+pub(super) struct Border {
+    pub position: IndexVariable,
+    /// Their coordinates.
+    pub variables: Vec<IndexVariable>,
+    /// How many loops are around the loop over positions.
+    pub depth: usize,
+    /// Whether the row where the loop is now is the first or the last.
+    pub is_border: Expression,
 }
 
 pub(super) struct Lowering<'a> {

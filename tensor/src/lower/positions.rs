@@ -7,7 +7,7 @@
 //!
 //! A loop that is no range of positions, as one over blocks inside of one over what is in them, finds the coordinates of each position by a search.
 
-use super::leaf::{Around, Lowering, Parts, kind};
+use super::leaf::{Around, Border, Lowering, Parts, kind};
 use super::storage::{Place, Storage, StoredLevel};
 use super::support::{Given, Support};
 use crate::concrete::{Loop, Node, Positions, Relation, Statement};
@@ -24,17 +24,6 @@ pub fn acts_without<'s>(statement: &'s Statement, node: &'s Node, access: &Acces
     lowering.places[visit] = Place::Absent;
     let acts = lowering.effect(node, &mut Given::default()) != Support::Never;
     node.sites().last().map(|site| site.target).filter(|_| acts)
-}
-
-/// The rows of which a loop around visits a part at each end.
-pub(super) struct Border {
-    position: IndexVariable,
-    /// Their coordinates.
-    variables: Vec<IndexVariable>,
-    /// How many loops are around the loop over positions.
-    depth: usize,
-    /// Whether the row where the loop is now is the first or the last.
-    is_border: Expression,
 }
 
 /// A loop over a range of positions.

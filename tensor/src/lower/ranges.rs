@@ -40,8 +40,8 @@ impl Lowering<'_> {
         if relation.children().iter().any(|child| self.full.contains(*child)) {
             return false;
         }
-        if let Sizes::Parameters { .. } = self.sizes {
-            return relation.blocks().is_some();
+        if matches!(self.sizes, Sizes::Parameters { .. }) || matches!(relation, Relation::SplitAt { .. }) {
+            return relation.is_cut();
         }
         relation.blocks().is_some_and(|(outer, inner, length)| {
             let last = |variable| self.statement.extents[variable] - 1;
@@ -87,6 +87,29 @@ impl Lowering<'_> {
         self.sizes.blocks(self.statement, relation)
     }
 
+    /// Where the part of `parent` with this number begins and ends.
+    fn part(&self, (parent, points): (&IndexVariable, &[i64]), number: &Expression) -> (Expression, Expression) {
+        let extent = self.extent(parent);
+        // There may be fewer positions.
+        let is_stored = self.statement.positions().any(|stored| self.statement.descends(parent, &stored.position));
+        let point = |point: i64| if is_stored { extent.clone().minimum(point) } else { point.into() };
+        let begins: Vec<i64> = [0].into_iter().chain(points.iter().copied()).collect();
+        let ends = points.iter().map(|&end| point(end)).chain([extent.clone()]);
+        let choose = |values: Vec<Expression>| {
+            let values = values.into_iter().enumerate().rev();
+            let chosen =
+                values.reduce(|(_, after), (at, value)| (at, number.clone().less(at as i64 + 1).select(value, after)));
+            chosen.map_or(0.into(), |(_, chosen)| chosen)
+        };
+        (choose(begins.into_iter().map(Expression::index).collect()), choose(ends.collect()))
+    }
+
+    /// The value of the last of the loops that a part of `parent` depends on, where it begins.
+    pub(super) fn part_begin(&self, relation: &Relation) -> Option<Expression> {
+        let Relation::SplitAt { parent, outer, points, .. } = relation else { return None };
+        Some(self.part((parent, points), &self.recovered(outer)?).0)
+    }
+
     /// Where the loop over `variable` ends, which is about to begin.
     pub fn high(&mut self, variable: &IndexVariable) -> Expression {
         let extent = self.extent(variable);
@@ -121,6 +144,12 @@ impl Lowering<'_> {
                 }));
             } else {
                 match relation {
+                    Relation::SplitAt { parent, outer, inner, points, .. } if child == inner => {
+                        let Some(number) = self.recovered(outer) else { continue };
+                        let (begin, end) = self.part((parent, points), &number);
+                        let above = self.limits(variable, parent);
+                        limits.extend(above.into_iter().chain([end]).map(|limit| limit - begin.clone()));
+                    }
                     Relation::Bound { parent, .. } => limits.extend(self.limits(variable, parent)),
                     // `f / e < a` is `f < a * e`.
                     Relation::Fuse { outer, inner, .. } => {
@@ -141,9 +170,13 @@ impl Lowering<'_> {
         let child = match relation {
             Relation::Bound { bounded, .. } => bounded,
             Relation::Fuse { outer, fused, .. } if outer == parent => fused,
-            Relation::Split { outer, inner, .. } | Relation::Divide { outer, inner, .. } => {
+            Relation::Split { outer, inner, .. }
+            | Relation::SplitAt { outer, inner, .. }
+            | Relation::Divide { outer, inner, .. } => {
                 let depends = |child| self.statement.dependencies(child).contains(variable);
                 match (depends(outer), depends(inner)) {
+                    // Parts differ in length, so that the last one says nothing of the others.
+                    (true, false) if matches!(relation, Relation::SplitAt { .. }) => return false,
                     (true, false) => outer,
                     (false, true) => inner,
                     _ => return false,
@@ -165,6 +198,7 @@ impl Lowering<'_> {
                 let (outer, inner, length) = self.blocks(relation)?;
                 self.recovered(outer)? * length + self.recovered(inner)?
             }
+            Relation::SplitAt { inner, .. } => self.part_begin(relation)? + self.recovered(inner)?,
             Relation::Fuse { outer, inner, fused, .. } => {
                 let fused = self.recovered(fused)?;
                 let extent = self.sizes.divisor(self.statement, inner);
@@ -210,7 +244,13 @@ impl Lowering<'_> {
             self.known.insert(parent.clone(), value.clone());
             let limited = entered.is_some_and(|entered| self.is_limited(entered, parent));
             if self.is_cut(relation, parent) && !limited {
-                entry.conditions.push(value.less(self.extent(parent)));
+                let end = match relation {
+                    Relation::SplitAt { outer, points, .. } => {
+                        self.recovered(outer).map(|number| self.part((parent, points), &number).1)
+                    }
+                    _ => None,
+                };
+                entry.conditions.push(value.less(end.unwrap_or_else(|| self.extent(parent))));
             }
         }
     }

@@ -142,6 +142,14 @@ impl Maker<'_> {
                     let parent = self.extent(parent);
                     self.bound(variable, parent.ceiling_divide(*factor))
                 }
+                Some(Relation::SplitAt { outer, points, .. }) if variable == outer => (points.len() as i64 + 1).into(),
+                // The longest of those whose lengths are known, and the last.
+                Some(Relation::SplitAt { parent, points, .. }) => {
+                    let ends = points.iter().zip([0].iter().chain(points));
+                    let longest = ends.map(|(end, begin)| end - begin).max().unwrap_or(0);
+                    let last = self.extent(parent) - points.last().copied().unwrap_or(0);
+                    self.bound(variable, last.maximum(longest))
+                }
                 Some(Relation::Divide { outer, pieces, .. }) if variable == outer => (*pieces).into(),
                 Some(Relation::Divide { parent, pieces, .. }) => {
                     let parent = self.extent(parent);

@@ -3,7 +3,7 @@
 //! Where all loops around are over variables of the result, and visit all of their values, an element is stored where it is computed, and what is reduced into starts with the identity right
 //! before the loops that reduce: while it is near.
 
-use super::leaf::Lowering;
+use super::leaf::{Lowering, kind};
 use super::storage::Storage;
 use crate::concrete::{Loop, Node};
 use crate::loops::Statement as Step;
@@ -30,6 +30,8 @@ impl Lowering<'_> {
             self.needs_initial = true;
             return None;
         };
+        // Where threads are at work, by threads.
+        let initial = if self.around.is_empty() { initial.with_kind(kind(outer)) } else { initial };
         self.is_unset = false;
         let step = self.node(&Node::Forall(outer.clone(), Box::new(body.clone())));
         self.is_unset = true;

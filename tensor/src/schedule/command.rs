@@ -5,8 +5,8 @@ use std::fmt;
 use super::error::{Reason, ScheduleError};
 use super::parallelize::Races;
 use super::{
-    bound, communicate, distribute, divide, fuse, mergeby, parallelize, pos, precompute, reorder, rotate, split, store,
-    substitute, unroll, validate,
+    bound, communicate, distribute, divide, fuse, mergeby, parallelize, pos, precompute, reorder, rotate, split,
+    split_at, store, substitute, unroll, validate,
 };
 use crate::concrete::{Merge, Statement, Substitution, Unit};
 use crate::format::Format;
@@ -21,6 +21,12 @@ pub enum Command {
         outer: IndexVariable,
         inner: IndexVariable,
         factor: i64,
+    },
+    SplitAt {
+        variable: IndexVariable,
+        outer: IndexVariable,
+        inner: IndexVariable,
+        points: Vec<i64>,
     },
     Divide {
         variable: IndexVariable,
@@ -102,6 +108,9 @@ impl Command {
     pub fn apply(&self, statement: &Statement) -> Result<Statement, ScheduleError> {
         let changed = match self {
             Self::Split { variable, outer, inner, factor } => split::apply(statement, variable, outer, inner, *factor),
+            Self::SplitAt { variable, outer, inner, points } => {
+                split_at::apply(statement, variable, outer, inner, points)
+            }
             Self::Divide { variable, outer, inner, pieces } => {
                 divide::apply(statement, variable, outer, inner, *pieces)
             }
@@ -182,6 +191,9 @@ impl fmt::Display for Command {
         match self {
             Self::Split { variable, outer, inner, factor } => {
                 write!(formatter, "split({variable}, {outer}, {inner}, {factor})")
+            }
+            Self::SplitAt { variable, outer, inner, points } => {
+                write!(formatter, "split_at({variable}, {outer}, {inner}, {})", Group(points))
             }
             Self::Divide { variable, outer, inner, pieces } => {
                 write!(formatter, "divide({variable}, {outer}, {inner}, {pieces})")

@@ -42,6 +42,10 @@ pub enum Reason {
     TooLarge { outer: IndexVariable, inner: IndexVariable },
     #[error("{variable} has no values")]
     NoValues { variable: IndexVariable },
+    #[error(
+        "the points {points} are not between 0 and {extent}, the number of values of {variable}, each greater than the one before"
+    )]
+    Points { points: String, variable: IndexVariable, extent: i64 },
     // Loops.
     #[error("{variable} is {tag} already; do this before")]
     Tagged { variable: IndexVariable, tag: String },

@@ -25,6 +25,23 @@ impl Statement {
         Command::Split { variable, outer, inner, factor }.apply(self)
     }
 
+    /// Splits the loop over `variable` into parts: the first begins at 0, each other one at one of the `points`, which ascend. `outer` counts the parts, and `inner`, directly inside, the iterations
+    /// of a part.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such loop, something was decided about it already, names are taken, or the points are not between 0 and the number of values and ascend.
+    pub fn split_at(
+        &self,
+        variable: impl Into<IndexVariable>,
+        outer: impl Into<IndexVariable>,
+        inner: impl Into<IndexVariable>,
+        points: &[i64],
+    ) -> Result<Self, ScheduleError> {
+        let (variable, outer, inner) = (variable.into(), outer.into(), inner.into());
+        Command::SplitAt { variable, outer, inner, points: points.to_vec() }.apply(self)
+    }
+
     /// Divides the loop over `variable` into `pieces` blocks of equal length, rounded up: `outer` counts the blocks, and `inner`, directly
     /// inside, the iterations of a block. Blocks at the end may be shorter, or empty.
     ///

@@ -40,7 +40,7 @@
 //! | `parse` | schedules as text |
 //! | `error` | why a command is refused |
 //! | `select` | what commands have in common: finding loops, making names |
-//! | `split`, `divide`, `fuse`, `bound` | loops to other loops |
+//! | `split`, `split_at`, `divide`, `fuse`, `bound` | loops to other loops |
 //! | `pos` | loops over what an operand stores |
 //! | `mergeby` | how loops find what several operands store |
 //! | `reorder` | the order of loops |
@@ -67,6 +67,7 @@ mod reorder;
 mod rotate;
 mod select;
 mod split;
+mod split_at;
 mod store;
 mod substitute;
 mod unroll;

@@ -24,6 +24,7 @@ pub struct ParseError {
 /// The commands and their forms.
 const COMMANDS: &[(&str, &str)] = &[
     ("split", "split(VARIABLE, OUTER, INNER, FACTOR)"),
+    ("split_at", "split_at(VARIABLE, OUTER, INNER, {POINT, ...})"),
     ("divide", "divide(VARIABLE, OUTER, INNER, PIECES)"),
     ("fuse", "fuse(OUTER, INNER, FUSED)"),
     ("bound", "bound(VARIABLE, BOUNDED, EXTENT)"),
@@ -149,6 +150,12 @@ impl Reader<'_> {
                 outer: one(outer)?,
                 inner: one(inner)?,
                 factor: self.number(factor)?,
+            },
+            ("split_at", &[variable, outer, inner, points]) => Command::SplitAt {
+                variable: one(variable)?,
+                outer: one(outer)?,
+                inner: one(inner)?,
+                points: self.group(points, |part| self.number(part))?,
             },
             ("divide", &[variable, outer, inner, pieces]) => Command::Divide {
                 variable: one(variable)?,

@@ -190,7 +190,7 @@ impl Plan<'_> {
     /// Whether a variable is recovered from both `variable` and one of `loops`, or one that gets a copy, and may be beyond its end: no side could see
     /// that alone.
     fn is_tied(&self, variable: &IndexVariable, loops: &[Loop]) -> bool {
-        self.statement.relations.iter().filter(|relation| relation.blocks().is_some()).any(|relation| {
+        self.statement.relations.iter().filter(|relation| relation.is_cut()).any(|relation| {
             relation.parents().into_iter().any(|parent| {
                 let from = self.statement.dependencies(parent);
                 let other = |other: &IndexVariable| other != variable && from.contains(other);
@@ -220,7 +220,7 @@ impl Plan<'_> {
             self.copy(&variable, (&mut renamed, &mut copied), changed);
         }
         // What is beyond an end is not computed either: it would be of elements that other workspaces don't have.
-        for parent in self.statement.relations.iter().filter(|relation| relation.blocks().is_some()) {
+        for parent in self.statement.relations.iter().filter(|relation| relation.is_cut()) {
             parent.parents().into_iter().for_each(|parent| {
                 self.copy(parent, (&mut renamed, &mut copied), changed);
             });

@@ -23,6 +23,10 @@ fn value(statement: &Statement, variable: &IndexVariable, loops: &Values) -> Opt
     Some(match statement.recovery(variable)? {
         Split { outer, inner, factor, .. } => of(outer)? * factor + of(inner)?,
         Divide { outer, inner, length, .. } => of(outer)? * length + of(inner)?,
+        SplitAt { outer, inner, points, .. } => {
+            let begin = of(outer)?.checked_sub(1).and_then(|part| points.get(part as usize));
+            begin.copied().unwrap_or(0) + of(inner)?
+        }
         Fuse { outer, fused, extent, .. } if variable == outer => of(fused)? / extent,
         Fuse { fused, extent, .. } => of(fused)? % extent,
         Bound { bounded, .. } => of(bounded)?,

@@ -25,7 +25,16 @@ fn refused(statement: &Statement, message: &str, change: Change) {
 #[test]
 fn splits_and_divisions() {
     let product = statement("A(i,j) = B(i,k) * C(k,j)");
-    let table: [(&str, Change); 12] = [
+    let table: [(&str, Change); 15] = [
+        ("split_at(i, a, b, {}): the list of points is empty", |s| s.split_at("i", "a", "b", &[])),
+        (
+            "split_at(i, a, b, {4, 4}): the points 4, 4 are not between 0 and 10, the number of values of i, each greater than the one before",
+            |s| s.split_at("i", "a", "b", &[4, 4]),
+        ),
+        (
+            "split_at(i, a, b, 10): the points 10 are not between 0 and 10, the number of values of i, each greater than the one before",
+            |s| s.split_at("i", "a", "b", &[10]),
+        ),
         ("split(x, a, b, 2): there is no loop over x; there are loops over i, j, k", |s| s.split("x", "a", "b", 2)),
         ("split(i, a, b, 0): the factor is 0; it has to be at least 1", |s| s.split("i", "a", "b", 0)),
         ("split(i, a, b, -3): the factor is -3; it has to be at least 1", |s| s.split("i", "a", "b", -3)),

@@ -31,6 +31,40 @@ fn kernels_of_random_schedules_give_the_result_of_random_assignments() {
     }
 }
 
+/// Parts of different lengths, split, fused and reordered by further commands.
+#[test]
+fn kernels_of_parts_of_different_lengths_give_the_result_of_random_assignments() {
+    let mut several = 0;
+    for seed in 0..300 {
+        let mut random = Rng::with_seed(seed);
+        let problem = Problem::new(&mut random);
+        let mut statement = Statement::new(&problem.assignment);
+        for number in 0..8 {
+            let drawn = match number % 4 {
+                0 => random::parts(&statement, &number.to_string(), &mut random),
+                _ => random::command(&statement, &mut random),
+            };
+            if let Some(Ok(changed)) = drawn.map(|command| command.apply(&statement))
+                && random::size(&changed) < 30_000.0
+            {
+                statement = changed;
+            }
+        }
+        several += usize::from(statement.to_string().contains("part_i"));
+        let expected = notation::evaluate(&problem.assignment, &problem.operands).unwrap();
+        let evaluated = maniple_tensor::concrete::evaluate(&statement, &problem.operands).unwrap();
+        assert_eq!(evaluated, expected, "seed {seed}\n{}\n{statement}", problem.assignment);
+        let kernel = lower::whole(&statement);
+        let checked = check(&kernel).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{statement}\n{kernel}"));
+        let found = result(&statement, &problem.operands, |arguments| {
+            interpret(&checked, arguments, true)
+                .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{statement}\n{kernel}"));
+        });
+        assert_eq!(found, expected, "seed {seed}\n{}\n{statement}\n{kernel}", problem.assignment);
+    }
+    assert!(several > 100, "{several}");
+}
+
 /// The same, compiled and on several threads.
 fn compiled(seeds: Range<u64>) {
     let folder = tempfile::tempdir().expect("there is a folder for temporary files");

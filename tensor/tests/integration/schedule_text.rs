@@ -22,6 +22,7 @@ fn commands_that_are_printed_parse_to_the_same() {
         // Legal or not: text is text.
         let mut commands: Vec<Command> = (0..8).filter_map(|_| random::command(&statement, &mut random)).collect();
         commands.extend(random::schedule(&assignment, &mut random).1);
+        commands.extend(random::parts(&statement, "", &mut random));
         // Numbers in an expression take the type that they have in the statement, and so are not written with it.
         commands.retain(|command| match command {
             Command::Precompute { expression, .. } => !has_numbers(expression),
@@ -76,7 +77,7 @@ fn mistakes_are_told_with_line_and_column() {
     for (text, message) in [
         (
             "split(i, io, ii, 32)\n  splitt(j, jo, ji, 2)",
-            "line 2, column 3: expected one of split, divide, fuse, bound, pos, mergeby, reorder, precompute, store, unroll, parallelize, distribute, communicate, rotate, \
+            "line 2, column 3: expected one of split, split_at, divide, fuse, bound, pos, mergeby, reorder, precompute, store, unroll, parallelize, distribute, communicate, rotate, \
              substitute, found `splitt(j, jo, ji, 2)`",
         ),
         ("split(i, io, ii, x)", "line 1, column 18: expected a number, found `x`"),
@@ -88,6 +89,7 @@ fn mistakes_are_told_with_line_and_column() {
         ("reorder({i, j)", "line 1, column 9: expected a list with `}` at its end, found `{i, j`"),
         ("parallelize(i, gpu)", "line 1, column 16: expected threads or vector, found `gpu`"),
         ("parallelize(i, vector, racy)", "line 1, column 24: expected `reduced`, found `racy`"),
+        ("split_at(i, io, ii, {3, x})", "line 1, column 25: expected a number, found `x`"),
         ("mergeby(i, hash)", "line 1, column 12: expected two-finger, gallop or locate, found `hash`"),
         ("unroll i", "line 1, column 8: expected unroll(VARIABLE, FACTOR), found `i`"),
         ("fuse(i, , f)", "line 1, column 9: expected an index variable, found nothing"),

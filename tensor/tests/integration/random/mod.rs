@@ -253,6 +253,24 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
     })
 }
 
+/// Another way of finding what operands have in common; often an illegal command.
+pub fn merging(statement: &Statement, random: &mut Rng) -> Option<Command> {
+    let loops = statement.body().loops();
+    let variable = loops.get(random.usize(..loops.len().max(1)))?.variable.clone();
+    Some(Command::MergeBy { variable, merge: Merge::ALL[random.usize(..3)] })
+}
+
+/// A loop in parts of different lengths; now and then an illegal command. `name` ends the names of the new loops.
+pub fn parts(statement: &Statement, name: &str, random: &mut Rng) -> Option<Command> {
+    let loops = statement.body().loops();
+    let variable = loops.get(random.usize(..loops.len().max(1)))?.variable.clone();
+    let extent = statement.extent(&variable)?.max(2);
+    let mut points: Vec<i64> = (0..random.usize(1..4)).map(|_| random.i64(0..=extent)).collect();
+    points.sort_unstable();
+    let [outer, inner] = ["o", "i"].map(|part| IndexVariable::new(&format!("part_{part}{name}")));
+    Some(Command::SplitAt { variable, outer, inner, points })
+}
+
 /// Commands that put a loop over positions in the place of those over some levels of an operand, and give threads parts of it; some may be illegal.
 pub fn positions(statement: &Statement, random: &mut Rng) -> Vec<Command> {
     let mut accesses: Vec<Access> = Vec::new();
