@@ -275,7 +275,8 @@ impl<'a> Finder<'a> {
                     Formula::Remainder { fused, length }
                 }
             }
-            Relation::Bound { .. } => Formula::All(extent),
+            // All of a dimension that parts are taken of, or that is shifted.
+            Relation::Bound { .. } | Relation::Window { .. } => Formula::All(extent),
         }
     }
 

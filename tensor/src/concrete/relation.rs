@@ -61,6 +61,19 @@ pub enum Relation {
         /// The extent of both.
         extent: i64,
     },
+    /// `window = start + step * of`: coordinates of a part of a dimension, or of a shift, which may be beyond it. The variable that they follow stays what it is.
+    Window {
+        /// The coordinates.
+        window: IndexVariable,
+        /// The variable.
+        of: IndexVariable,
+        /// The coordinate where it is 0.
+        start: i64,
+        /// How far coordinates of neighbours are apart.
+        step: i64,
+        /// Whether all coordinates are in the dimension.
+        inside: bool,
+    },
 }
 
 impl Relation {
@@ -70,6 +83,7 @@ impl Relation {
             Self::Split { parent, .. } | Self::Divide { parent, .. } | Self::Bound { parent, .. } => vec![parent],
             Self::Fuse { outer, inner, .. } => vec![outer, inner],
             Self::Rotate { target, .. } => vec![target],
+            Self::Window { window, .. } => vec![window],
         }
     }
 
@@ -80,14 +94,17 @@ impl Relation {
             Self::Fuse { fused, .. } => vec![fused],
             Self::Bound { bounded, .. } => vec![bounded],
             Self::Rotate { result, .. } => vec![result],
+            Self::Window { .. } => Vec::new(),
         }
     }
 
-    /// All variables that the parents are recovered from: children, and what a rotation is by.
+    /// All variables that the parents are recovered from: children, what a rotation is by, and what a window is of.
     pub fn sources(&self) -> Vec<&IndexVariable> {
         let mut sources = self.children();
-        if let Self::Rotate { by, .. } = self {
-            sources.extend(by);
+        match self {
+            Self::Rotate { by, .. } => sources.extend(by),
+            Self::Window { of, .. } => sources.push(of),
+            _ => {}
         }
         sources
     }
@@ -125,6 +142,7 @@ impl Relation {
                 }
                 sum % (*extent).max(1)
             }
+            Self::Window { of, start, step, .. } => start + step * value(of)?,
         })
     }
 
@@ -152,6 +170,9 @@ impl Relation {
                 result: name(result),
                 extent: *extent,
             },
+            Self::Window { window, of, start, step, inside } => {
+                Self::Window { window: name(window), of: name(of), start: *start, step: *step, inside: *inside }
+            }
         }
     }
 }
@@ -174,6 +195,7 @@ impl fmt::Display for Relation {
                 }
                 write!(formatter, ") % {extent}")
             }
+            Self::Window { window, of, start, step, .. } => write!(formatter, "{window} = {start} + {step} * {of}"),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::concrete::{Loop, Node, Relation, Site};
 use crate::element::ElementType::I64;
 use crate::format::Level;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
-use crate::notation::{Access, IndexVariable, TensorVariable};
+use crate::notation::{Access, IndexVariable, TensorVariable, Test};
 
 /// The most accesses for which a merging loop has a case for each set of them.
 const MOST_MERGED: usize = 6;
@@ -129,6 +129,13 @@ impl<'a> Lowering<'a> {
                 }))
             }
             Relation::Bound { bounded, .. } => self.base(variable, bounded),
+            Relation::Window { of, start, step: 1, .. } => {
+                let start = Expression::index(*start);
+                Some(Some(match self.base(variable, of)? {
+                    Some(base) => base + start,
+                    None => start,
+                }))
+            }
             _ => None,
         }
     }
@@ -139,7 +146,7 @@ impl<'a> Lowering<'a> {
         if visits.is_empty() {
             return None;
         }
-        let (mut iterated, mut base) = (Vec::new(), None);
+        let mut driven = Vec::new();
         for &visit in &visits {
             let Some((level, kind, _)) = self.next(visit) else { continue };
             if kind == Level::Dense {
@@ -147,10 +154,13 @@ impl<'a> Lowering<'a> {
             }
             let target = self.visits[visit].variable(level).clone();
             if let Some(found) = self.base(&outer.variable, &target).filter(|_| !self.known.contains_key(&target)) {
-                iterated.push(visit);
-                base = found;
+                driven.push((visit, found));
             }
         }
+        // One base for all; those with others are found by searches.
+        let plain = driven.iter().position(|(_, base)| base.is_none()).unwrap_or(0);
+        let base = driven.get(plain).and_then(|(_, base)| base.clone());
+        let mut iterated: Vec<usize> = driven.iter().filter(|(_, own)| *own == base).map(|(visit, _)| *visit).collect();
         let mut support = self.effect(body, &mut Given::iterated(&iterated));
         if iterated.len() > 1 || support.holds(&[]) || base.is_some() {
             // Coordinates that do not ascend cannot be merged, but found at once.
@@ -246,6 +256,7 @@ impl<'a> Lowering<'a> {
             let at = self.names.index(driven.outer.variable.name());
             inside.extend(least.map(|least| Step::bind(&at, least)));
             let is_leaf = matches!(driven.body, Node::Assign { .. })
+                && !self.asks_what_is_stored(driven.body, point)
                 && point.iter().all(|visit| of(visit).level + 1 == self.visits[*visit].format.rank());
             if is_leaf {
                 inside.push(self.selected((driven, support), point, &of, &at));
@@ -284,6 +295,14 @@ impl<'a> Lowering<'a> {
             self.places = before;
         }
         Step::Sequence(steps)
+    }
+
+    /// Whether a node asks whether some of these accesses have an element, and not only which.
+    fn asks_what_is_stored(&self, node: &Node, visits: &[usize]) -> bool {
+        let is_one = |access: &Access| self.visit(access).is_some_and(|visit| visits.contains(&visit));
+        node.sites()
+            .iter()
+            .any(|site| site.value.tests().iter().any(|(test, access)| *test == Test::Stored && is_one(access)))
     }
 
     /// One loop over the coordinates at which any access has an element, whatever is left of others.
@@ -437,6 +456,14 @@ impl<'a> Lowering<'a> {
                 if kind != Level::Dense {
                     return self.search((visit, level, above, at), visits, inside);
                 }
+                let variable = self.visits[visit].variable(level).clone();
+                if let Some(within) = self.is_in_dimension(&variable, &at).filter(|_| !self.is_checked(visit, level)) {
+                    self.checked.push((visit, level));
+                    let there = self.places[visit].clone();
+                    let step = self.either(visit, within, there, (visits, inside));
+                    self.checked.pop();
+                    return step;
+                }
                 let extent = self.stored(visit).segment(level, &above).1;
                 let position = match above {
                     Expression::Constant(_) => at,
@@ -449,6 +476,11 @@ impl<'a> Lowering<'a> {
             }
         }
         inside(self)
+    }
+
+    /// Whether it is known that a shift is within a level here.
+    fn is_checked(&self, visit: usize, level: usize) -> bool {
+        self.checked.contains(&(visit, level))
     }
 
     /// Finds a coordinate below a position of an access.

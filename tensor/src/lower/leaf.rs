@@ -77,6 +77,8 @@ pub(super) struct Lowering<'a> {
     pub made_before: Vec<Step>,
     /// In how many parts a loop of threads is run, where each part makes something before; without it, in [`PARTS`].
     pub chunks: Option<Variable>,
+    /// Accesses that are shifted, and their dense levels, where it is known that they are within.
+    pub checked: Vec<(usize, usize)>,
     around: Vec<Around>,
     /// How many loops are around the place where each workspace is made.
     made_inside: BTreeMap<String, usize>,
@@ -109,6 +111,7 @@ impl<'a> Lowering<'a> {
             bodies: 0,
             made_before: Vec::new(),
             chunks: None,
+            checked: Vec::new(),
             around: Vec::new(),
             made_inside: BTreeMap::new(),
         };
@@ -308,14 +311,13 @@ impl<'a> Lowering<'a> {
             && self.lists_apart(outer, body)
     }
 
-    /// Products, least and greatest of complex numbers can't be combined by several threads at once; such loops are serial.
+    /// Products of complex numbers, and values of users' reductions, can't be combined by several threads at once; such loops are serial.
     fn may_run_in_parallel(&self, outer: &Loop, body: &Node) -> bool {
         let private = body.workspaces();
         body.sites().iter().all(|site| {
             let tensor = &site.target.tensor;
             private.contains(&tensor)
-                || !tensor.element().is_complex()
-                || site.operator.is_none_or(|operator| operator == Reduction::Sum)
+                || site.operator.is_none_or(|operator| operator.is_atomic_for(tensor.element()))
                 || self.statement.separates(&outer.variable, &site.target.variables)
         })
     }
@@ -367,8 +369,20 @@ impl<'a> Lowering<'a> {
     }
 
     fn assign(&mut self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
-        let operator = operator.filter(|_| !(self.is_unset && self.is_result(&target.tensor)));
-        self.store(target, self.indices(target), self.value(value), operator)
+        let value = self.value(value);
+        if self.is_unset
+            && self.is_result(&target.tensor)
+            && let Some(operator) = operator
+        {
+            // The first value: it is combined with the identity where that changes it.
+            let element = target.tensor.element();
+            let first = match operator.identity(element).filter(|_| !operator.keeps_any()) {
+                Some(identity) => Expression::combined(operator, element, identity.into(), value),
+                None => value,
+            };
+            return self.store(target, self.indices(target), first, None);
+        }
+        self.store(target, self.indices(target), value, operator)
     }
 
     fn store(

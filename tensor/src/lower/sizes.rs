@@ -116,6 +116,8 @@ impl Maker<'_> {
                     self.bound(variable, outer * inner)
                 }
                 Some(Relation::Rotate { target, .. } | Relation::Bound { parent: target, .. }) => self.extent(target),
+                // It takes the place of nothing.
+                Some(Relation::Window { window, .. }) => self.extent(window),
             }
         };
         self.known.insert(variable.clone(), extent.clone());

@@ -93,6 +93,8 @@ fn is_apart(statement: &Statement, variable: &IndexVariable, among: &[IndexVaria
                 Relation::Rotate { result, by, .. } => result == variable && known(result) && by.iter().all(known),
                 // Different parts of it are different pairs: see `RectangleOf::parts`.
                 Relation::Fuse { fused, .. } => fused == variable,
+                // Results are assigned whole.
+                Relation::Window { .. } => false,
             };
             keeps && relation.parents().into_iter().all(|parent| is_apart(statement, parent, among, fixed))
         })
