@@ -54,6 +54,7 @@ impl Problem {
             }
             extents.set(name, *extent, "--size")?;
         }
+        extents.set_parts(&sketch)?;
         for (name, file) in &options.input {
             let accesses = accesses(&sketch, name)?;
             let Some(array) = inputs.remove(name) else { continue };
@@ -62,9 +63,7 @@ impl Problem {
             };
             let array = fitting(array, accesses[0].tensor.order()).map_err(unfit)?;
             for access in &accesses {
-                for (variable, &extent) in access.variables.iter().zip(array.dimensions()) {
-                    extents.set(variable.name(), extent, &format!("{access} in {}", file.path().display()))?;
-                }
+                extents.set_by(access, array.dimensions(), &format!("in {}", file.path().display()))?;
             }
             let own = options.element.iter().rev().find(|(known, _)| known.as_ref() == Some(name));
             let array = array.converted(own.map_or(element, |(_, element)| *element)).map_err(unfit)?;
@@ -73,6 +72,14 @@ impl Problem {
         let usual = usual_extent(&sketch);
         let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
         let tensors = declared(options, element, &sized)?;
+        // Files may have more than the parts that are taken of them.
+        let tensors: Vec<TensorVariable> = tensors
+            .into_iter()
+            .map(|tensor| match inputs.get(tensor.name()) {
+                Some(array) => tensor.with_dimensions(array.dimensions()),
+                None => tensor,
+            })
+            .collect();
         let program = Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))?;
         program.tensors().iter().try_for_each(not_too_large)?;
         let schedules = schedules(&options.schedule, &program)?;
@@ -281,6 +288,38 @@ impl Extents {
     }
 }
 
+impl Extents {
+    /// What the parts of dimensions say that a program takes.
+    pub(super) fn set_parts(&mut self, sketch: &Program) -> Result<()> {
+        for access in sketch.statements().iter().flat_map(|statement| statement.right().accesses()) {
+            for window in access.variables.iter().filter_map(IndexVariable::window) {
+                if let Some(part) = window.extent() {
+                    self.set(window.of.name(), part, &access.to_string())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What an access of a tensor with these dimensions says of its variables. Parts of dimensions say themselves how long they are.
+    pub(super) fn set_by(&mut self, access: &Access, dimensions: &[i64], source: &str) -> Result<()> {
+        for (variable, &extent) in access.variables.iter().zip(dimensions) {
+            match variable.window().map(|window| (window.end, window.extent())) {
+                Some((Some(end), Some(part))) => {
+                    if end > extent {
+                        return Err(Error::Usage(format!(
+                            "{access} needs {end} coordinates, and has {extent} {source}"
+                        )));
+                    }
+                    self.set(variable.base().name(), part, &access.to_string())?;
+                }
+                _ => self.set(variable.base().name(), extent, &format!("{access} {source}"))?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// How a tensor that comes from a file is accessed.
 pub(super) fn accesses<'a>(sketch: &'a Program, name: &str) -> Result<Vec<&'a Access>> {
     let inputs = sketch.inputs();
@@ -381,7 +420,11 @@ fn operations(
 ) -> f64 {
     use maniple_tensor::notation::BinaryOperator::{Add, Subtract};
     let (own, times) = match expression {
-        Expression::Literal(..) | Expression::Index(_) | Expression::Access(_) | Expression::Cast(..) => (0.0, times),
+        Expression::Literal(..)
+        | Expression::Index(_)
+        | Expression::Access(_)
+        | Expression::Test(..)
+        | Expression::Cast(..) => (0.0, times),
         Expression::Negate(_) | Expression::Binary(Add | Subtract, ..) => (times * add, times),
         Expression::Binary(..) | Expression::Call(..) | Expression::Select(..) => (times * multiply, times),
         Expression::Reduce(reduction, variable, _) => {

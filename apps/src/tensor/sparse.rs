@@ -225,6 +225,7 @@ fn declared(
         }
         extents.set(name, *extent, "--size")?;
     }
+    extents.set_parts(&sketch)?;
     let made = options.generate.iter().filter_map(|(name, kind)| Some((name, kind.dimensions()?, kind.to_string())));
     let read = given.iter().map(|(name, (dimensions, _))| (name, dimensions.clone(), "--input".to_owned()));
     for (name, dimensions, source) in read.chain(made) {
@@ -235,14 +236,21 @@ fn declared(
                     "{name} has {expected} dimensions in the statement, and {found} by {source}"
                 )));
             }
-            for (variable, &extent) in access.variables.iter().zip(&dimensions) {
-                extents.set(variable.name(), extent, &format!("{access} by {source}"))?;
-            }
+            extents.set_by(access, &dimensions, &format!("by {source}"))?;
         }
     }
     let usual = usual_extent(&sketch);
     let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
     let mut tensors = sized.tensors();
+    let made = options.generate.iter().filter_map(|(name, kind)| Some((name, kind.dimensions()?)));
+    let read = given.iter().map(|(name, (dimensions, _))| (name, dimensions.clone()));
+    let whole: BTreeMap<&String, Vec<i64>> = made.chain(read).collect();
+    for tensor in &mut tensors {
+        // Files may have more than the parts that are taken of them.
+        if let Some(dimensions) = whole.get(&tensor.name().to_owned()) {
+            *tensor = tensor.with_dimensions(dimensions);
+        }
+    }
     for (number, (name, format)) in options.format.iter().enumerate() {
         if options.format[..number].iter().any(|(before, _)| before == name) {
             return Err(Error::Usage(format!("--format says twice how {name} is stored")));

@@ -321,6 +321,29 @@ fn infinities_and_nans_are_verified() {
 }
 
 #[test]
+fn parts_shifts_masks_and_logical_reductions_are_verified_on_one_node_and_several() {
+    for (statement, sizes) in [
+        ("A(i,j) = B(i+1,j) - 2 * B(i,j) + B(i-1,j)", "i=40,j=30"),
+        ("A(i,j) = B(i(2,42),j(0,60,2)) + C(i,j)", "j=30"),
+        ("a(i) = reduce(or, j, B(i,j) > C(i,j) and not isfill(B(i,j)))", "i=40,j=30"),
+        ("A(i,j) = M(i,j) ? B(i,j) + 1", "i=40,j=30"),
+        ("A(i,j) = select(M(i,j) > 0, B(i,j+1), inf)", "i=40,j=30"),
+    ] {
+        for nodes in [1, 2] {
+            let element = if statement.contains("inf") { "f64" } else { "i64" };
+            let report = computes_on(nodes, statement, &format!("--size {sizes} --type {element} --verify"));
+            assert!(value(&report, "verified").contains("elements in "), "{report}");
+        }
+    }
+    refuses(
+        "A(i,j) = B(i(0,10),j)",
+        "--size i=20,j=3",
+        2,
+        "index variable i has 20 values by --size, and 10 by B(i(0,10),j)",
+    );
+}
+
+#[test]
 fn grids_of_many_processors_are_explained() {
     for (grid, pieces) in [("9x9x9", "A: 81 pieces"), ("1024x1024", "about 1048576 pieces")] {
         let arguments = format!("--size i=4096,j=4096,k=4096 --grid {grid} --explain");

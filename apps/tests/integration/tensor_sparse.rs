@@ -40,10 +40,18 @@ fn kernels_of_sparse_tensors_are_what_their_statements_say() {
         ("M(i,j) = A(i,k,l) * P(k,j) * Q(l,j)", &["A=csf:3"], "i=20,j=8,k=10,l=12"),
         ("C(i,j) = A(i,j) + A(j,i)", &["A=csr", "C=csr"], "i=30,j=30"),
         ("t = A(i,j) * A(i,k) * A(k,j)", &["A=csr"], "i=30,j=30,k=30"),
+        ("C(i,j) = A(i,j) ? P(i,k) * Q(k,j)", &["A=csr", "C=csr"], "i=40,j=30,k=16"),
+        ("C(i,j) = A(i,j) ? A(i,k) * A(k,j)", &["A=csr", "C=csr"], "i=30,j=30,k=30"),
+        ("C(i,j) = reduce(or, k, A(i,k) and A(k,j))", &["A=csr", "C=csr"], "i=30,j=30,k=30"),
+        ("y(i) = reduce(any, j, not isfill(A(i,j)) and x(j) > 0)", &["A=csr"], "i=40,j=30"),
+        ("C(i,j) = A(i+1,j) - A(i,j-1)", &["A=csr", "C=csr"], "i=30,j=20"),
+        ("C(i,j) = A(i,j) * B(i(3,23),j(0,40,2))", &["A=csr", "B=dcsr", "C=csr"], ""),
+        ("C(i,j) -= A(i,j) * B(i,j)", &["A=csr", "B=csr"], "i=30,j=20"),
         ("C(i,j) = A(i,j) * 2; y(i) = C(i,j) * x(j)", &["A=bcsr:2x3", "C=csr"], "i=30,j=20"),
     ] {
         let formats: Vec<&str> = formats.iter().flat_map(|format| ["--format", format]).collect();
-        verifies(statement, &[&generate[..], &formats, &["--size", size]].concat());
+        let size: &[&str] = if size.is_empty() { &[] } else { &["--size", size] };
+        verifies(statement, &[&generate[..], &formats, size].concat());
     }
 }
 

@@ -275,8 +275,10 @@ impl<'a> Finder<'a> {
                     Formula::Remainder { fused, length }
                 }
             }
-            // What is stored, is known when it runs.
-            Relation::Bound { .. } | Relation::Positions(_) | Relation::SplitAt { .. } => Formula::All(extent),
+            // What is stored, is known when it runs; of dimensions that parts are taken of, or that are shifted, all.
+            Relation::Bound { .. } | Relation::Positions(_) | Relation::SplitAt { .. } | Relation::Window { .. } => {
+                Formula::All(extent)
+            }
         }
     }
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::node::{Loop, Node};
+use super::relation::Relation;
 use super::statement::Statement;
 use crate::loops::{Names, Reduction};
-use crate::notation::{Access, Assignment, Expression, IndexVariable, Place, TensorVariable, element_of};
+use crate::notation::{Access, Assignment, Expression, IndexVariable, Place, TensorVariable, Window, element_of};
 
 impl Statement {
     /// The loops that compute `assignment` when nothing is scheduled.
@@ -40,7 +41,8 @@ impl Statement {
         let mut concretiser = Concretiser { assignment, scalars, names, free, extents };
         let operator = assignment.accumulation();
         let body = concretiser.assign(left.clone(), operator, assignment.right().clone());
-        let extents = concretiser.extents;
+        let mut extents = concretiser.extents;
+        let relations = windows(&body, &mut extents);
         let mut operands = Vec::new();
         for access in assignment.right().accesses() {
             if !operands.contains(&access.tensor) {
@@ -49,13 +51,32 @@ impl Statement {
         }
         Self {
             body: body.in_loops(left.variables.iter().cloned().map(Loop::new)),
-            relations: Vec::new(),
+            relations,
             extents,
             result: left.tensor.clone(),
             operands,
             accumulate: assignment.accumulates(),
         }
     }
+}
+
+/// How the coordinates of parts of dimensions, and of shifts, follow from variables.
+fn windows(body: &Node, extents: &mut BTreeMap<IndexVariable, i64>) -> Vec<Relation> {
+    let mut relations: Vec<Relation> = Vec::new();
+    for access in body.sites().iter().flat_map(|site| site.value.accesses()) {
+        for (variable, &extent) in access.variables.iter().zip(access.tensor.dimensions()) {
+            let Some(Window { of, start, step, end }) = variable.window() else { continue };
+            // A part is one of each dimension that it is taken of.
+            let shortest = extents.entry(variable.clone()).or_insert(extent);
+            *shortest = extent.min(*shortest);
+            let (window, of, inside) = (variable.clone(), of.clone(), end.is_some());
+            let relation = Relation::Window { window, of, start: *start, step: *step, inside };
+            if !relations.contains(&relation) {
+                relations.push(relation);
+            }
+        }
+    }
+    relations
 }
 
 struct Concretiser<'a> {

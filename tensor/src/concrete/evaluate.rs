@@ -102,7 +102,7 @@ impl Values for Machine<'_> {
 
     fn load(&self, access: &Access) -> Scalar {
         let array = self.arrays.get(access.tensor.name());
-        array.and_then(|array| array.get(&self.coordinates(access))).expect("recovered coordinates are in range")
+        array.and_then(|array| array.get(&self.coordinates(access))).unwrap_or(access.tensor.fill())
     }
 
     fn extent(&self, variable: &IndexVariable) -> i64 {

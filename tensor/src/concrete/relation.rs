@@ -76,6 +76,19 @@ pub enum Relation {
     },
     /// The parent's values are the coordinates that an operand stores.
     Positions(Positions),
+    /// `window = start + step * of`: coordinates of a part of a dimension, or of a shift, which may be beyond it. The variable that they follow stays what it is.
+    Window {
+        /// The coordinates.
+        window: IndexVariable,
+        /// The variable.
+        of: IndexVariable,
+        /// The coordinate where it is 0.
+        start: i64,
+        /// How far coordinates of neighbours are apart.
+        step: i64,
+        /// Whether all coordinates are in the dimension.
+        inside: bool,
+    },
 }
 
 /// A loop over the positions of some levels of an operand, one below the other: `parent` has the coordinates that are stored there.
@@ -118,6 +131,7 @@ impl Relation {
             Self::Fuse { outer, inner, .. } => vec![outer, inner],
             Self::Rotate { target, .. } => vec![target],
             Self::Positions(Positions { parent, .. }) => vec![parent],
+            Self::Window { window, .. } => vec![window],
         }
     }
 
@@ -131,14 +145,17 @@ impl Relation {
             Self::Bound { bounded, .. } => vec![bounded],
             Self::Rotate { result, .. } => vec![result],
             Self::Positions(Positions { position, .. }) => vec![position],
+            Self::Window { .. } => Vec::new(),
         }
     }
 
-    /// All variables that the parents are recovered from: children, and what a rotation is by.
+    /// All variables that the parents are recovered from: children, what a rotation is by, and what a window is of.
     pub fn sources(&self) -> Vec<&IndexVariable> {
         let mut sources = self.children();
-        if let Self::Rotate { by, .. } = self {
-            sources.extend(by);
+        match self {
+            Self::Rotate { by, .. } => sources.extend(by),
+            Self::Window { of, .. } => sources.push(of),
+            _ => {}
         }
         sources
     }
@@ -186,6 +203,7 @@ impl Relation {
                 }
                 sum % (*extent).max(1)
             }
+            Self::Window { of, start, step, .. } => start + step * value(of)?,
         })
     }
 
@@ -226,6 +244,9 @@ impl Relation {
                 let (parent, position) = (name(&positions.parent), name(&positions.position));
                 Self::Positions(Positions { parent, position, access, ..*positions })
             }
+            Self::Window { window, of, start, step, inside } => {
+                Self::Window { window: name(window), of: name(of), start: *start, step: *step, inside: *inside }
+            }
         }
     }
 }
@@ -256,6 +277,7 @@ impl fmt::Display for Relation {
             Self::Positions(Positions { parent, position, access, .. }) => {
                 write!(formatter, "{parent} = the coordinate of {access} at {position}")
             }
+            Self::Window { window, of, start, step, .. } => write!(formatter, "{window} = {start} + {step} * {of}"),
         }
     }
 }

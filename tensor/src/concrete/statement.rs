@@ -66,6 +66,14 @@ impl Statement {
         self.relations.iter().find(|relation| relation.parents().contains(&variable))
     }
 
+    /// The variable that the coordinates of a part of a dimension, or of a shift, follow; another variable itself.
+    pub fn followed<'v>(&'v self, variable: &'v IndexVariable) -> &'v IndexVariable {
+        match self.recovery(variable) {
+            Some(Relation::Window { of, .. }) => of,
+            _ => variable,
+        }
+    }
+
     /// How assignments to the result combine old and new values.
     pub fn reduction(&self) -> Option<Reduction> {
         self.body.sites().into_iter().find(|site| *site.target.tensor.name() == *self.result.name())?.operator

@@ -54,7 +54,9 @@ pub enum DistributedError {
         format: Format,
     },
     /// A reduction that has no operator.
-    #[error("{operator} of complex numbers in several parts: complex numbers have no order")]
+    #[error(
+        "{operator} in several parts: complex numbers have no order, and a user's reduction is no operator of the runtime; do not distribute its loop"
+    )]
     NoOperator {
         /// The reduction.
         operator: String,

@@ -73,7 +73,25 @@ operator! {
     f64 => f64::NEG_INFINITY, |a, b| a.greater(b);
 }
 
-/// The operator of a reduction over elements of a type, which the runtime is told of; none for the least and greatest of complex numbers.
+operator! {
+    /// 1 if any value is other than zero, else 0.
+    Any:
+    i32 => 0, |a, b| (a != 0 || b != 0).into();
+    i64 => 0, |a, b| (a != 0 || b != 0).into();
+    f32 => 0.0, |a, b| (a != 0.0 || b != 0.0).into();
+    f64 => 0.0, |a, b| (a != 0.0 || b != 0.0).into();
+}
+
+operator! {
+    /// 0 if any value is zero, else 1.
+    All:
+    i32 => 1, |a, b| (a != 0 && b != 0).into();
+    i64 => 1, |a, b| (a != 0 && b != 0).into();
+    f32 => 1.0, |a, b| (a != 0.0 && b != 0.0).into();
+    f64 => 1.0, |a, b| (a != 0.0 && b != 0.0).into();
+}
+
+/// The operator of a reduction over elements of a type, which the runtime is told of; none for the least and greatest of complex numbers, and for users' own.
 pub(super) fn operator(reduction: Reduction, element: ElementType) -> Option<OperatorId> {
     macro_rules! known {
         ($operator:ident: $($variant:ident $ty:ty),*) => {
@@ -94,5 +112,9 @@ pub(super) fn operator(reduction: Reduction, element: ElementType) -> Option<Ope
         }
         Reduction::Minimum => known!(Least: I32 i32, I64 i64, F32 f32, F64 f64),
         Reduction::Maximum => known!(Greatest: I32 i32, I64 i64, F32 f32, F64 f64),
+        Reduction::Or => known!(Any: I32 i32, I64 i64, F32 f32, F64 f64),
+        Reduction::And => known!(All: I32 i32, I64 i64, F32 f32, F64 f64),
+        // The runtime knows operators by their types.
+        Reduction::Custom(_) => None,
     }
 }

@@ -14,7 +14,7 @@ use crate::concrete::{Loop, Node, Relation, Site};
 use crate::element::ElementType::I64;
 use crate::format::Level;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
-use crate::notation::{Access, IndexVariable, TensorVariable};
+use crate::notation::{Access, IndexVariable, TensorVariable, Test};
 
 /// The most accesses for which a merging loop has a case for each set of them.
 const MOST_MERGED: usize = 6;
@@ -142,25 +142,34 @@ impl<'a> Lowering<'a> {
                 Some(Some(above.map_or(begin.clone(), |above| begin + above)))
             }
             Relation::Bound { bounded, .. } => self.base(variable, bounded),
+            Relation::Window { of, start, step: 1, .. } => {
+                let start = Expression::index(*start);
+                Some(Some(match self.base(variable, of)? {
+                    Some(base) => base + start,
+                    None => start,
+                }))
+            }
             _ => None,
         }
     }
 
     /// Those of some accesses that have levels of the loop's variable which are next and not dense, and what it adds its values to: the same for all of them.
     pub(super) fn iterated(&self, outer: &Loop, visits: &[usize]) -> (Vec<usize>, Option<Expression>) {
-        let (mut iterated, mut base) = (Vec::new(), None);
+        let mut driven = Vec::new();
         for &visit in visits {
             let Some((level, kind, _)) = self.next(visit) else { continue };
             if kind == Level::Dense {
                 continue;
             }
             let target = self.visits[visit].variable(level).clone();
-            let found = self.base(&outer.variable, &target).filter(|_| !self.known.contains_key(&target));
-            if let Some(found) = found.filter(|found| iterated.is_empty() || *found == base) {
-                iterated.push(visit);
-                base = found;
+            if let Some(found) = self.base(&outer.variable, &target).filter(|_| !self.known.contains_key(&target)) {
+                driven.push((visit, found));
             }
         }
+        // One base for all; those with others are found by searches.
+        let plain = driven.iter().position(|(_, base)| base.is_none()).unwrap_or(0);
+        let base = driven.get(plain).and_then(|(_, base)| base.clone());
+        let iterated = driven.iter().filter(|(_, own)| *own == base).map(|(visit, _)| *visit).collect();
         (iterated, base)
     }
 
@@ -269,6 +278,7 @@ impl<'a> Lowering<'a> {
             let at = self.names.index(driven.outer.variable.name());
             inside.extend(least.map(|least| Step::bind(&at, least)));
             let is_leaf = matches!(driven.body, Node::Assign { .. })
+                && !self.asks_what_is_stored(driven.body, point)
                 && point.iter().all(|visit| of(visit).level + 1 == self.visits[*visit].format.rank());
             if is_leaf {
                 inside.push(self.selected((driven, support), point, &of, &at));
@@ -307,6 +317,14 @@ impl<'a> Lowering<'a> {
             self.places = before;
         }
         Step::Sequence(steps)
+    }
+
+    /// Whether a node asks whether some of these accesses have an element, and not only which.
+    fn asks_what_is_stored(&self, node: &Node, visits: &[usize]) -> bool {
+        let is_one = |access: &Access| self.visit(access).is_some_and(|visit| visits.contains(&visit));
+        node.sites()
+            .iter()
+            .any(|site| site.value.tests().iter().any(|(test, access)| *test == Test::Stored && is_one(access)))
     }
 
     /// One loop over the coordinates at which any access has an element, whatever is left of others.
@@ -471,6 +489,14 @@ impl<'a> Lowering<'a> {
                 if kind != Level::Dense {
                     return self.search((visit, level, above, at), visits, inside);
                 }
+                let variable = self.visits[visit].variable(level).clone();
+                if let Some(within) = self.is_in_dimension(&variable, &at).filter(|_| !self.is_checked(visit, level)) {
+                    self.checked.push((visit, level));
+                    let there = self.places[visit].clone();
+                    let step = self.either(visit, within, there, (visits, inside));
+                    self.checked.pop();
+                    return step;
+                }
                 let extent = self.stored(visit).segment(level, &above).1;
                 let position = match above {
                     Expression::Constant(_) => at,
@@ -483,6 +509,11 @@ impl<'a> Lowering<'a> {
             }
         }
         inside(self)
+    }
+
+    /// Whether it is known that a shift is within a level here.
+    fn is_checked(&self, visit: usize, level: usize) -> bool {
+        self.checked.contains(&(visit, level))
     }
 
     /// Finds a coordinate below a position of an access.

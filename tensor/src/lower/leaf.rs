@@ -102,6 +102,8 @@ pub(super) struct Lowering<'a> {
     pub made_before: Vec<Step>,
     /// In how many parts a loop of threads is run, where each part makes something before; without it, in [`PARTS`].
     pub chunks: Option<Variable>,
+    /// Accesses that are shifted, and their dense levels, where it is known that they are within.
+    pub checked: Vec<(usize, usize)>,
     pub around: Vec<Around>,
     /// Where the positions begin that loops go through.
     pub begins: BTreeMap<IndexVariable, Expression>,
@@ -140,6 +142,7 @@ impl<'a> Lowering<'a> {
             bodies: 0,
             made_before: Vec::new(),
             chunks: None,
+            checked: Vec::new(),
             around: Vec::new(),
             begins: BTreeMap::new(),
             borders: Vec::new(),
@@ -369,14 +372,13 @@ impl<'a> Lowering<'a> {
             && self.lists_apart(outer, body)
     }
 
-    /// Products, least and greatest of complex numbers can't be combined by several threads at once; such loops are serial.
+    /// Products of complex numbers, and values of users' reductions, can't be combined by several threads at once; such loops are serial.
     fn may_run_in_parallel(&self, outer: &Loop, body: &Node) -> bool {
         let private = body.workspaces();
         body.sites().iter().all(|site| {
             let tensor = &site.target.tensor;
             private.contains(&tensor)
-                || !tensor.element().is_complex()
-                || site.operator.is_none_or(|operator| operator == Reduction::Sum)
+                || site.operator.is_none_or(|operator| operator.is_atomic_for(tensor.element()))
                 || self.statement.separates(&outer.variable, &site.target.variables)
         })
     }
@@ -441,13 +443,24 @@ impl<'a> Lowering<'a> {
     }
 
     fn assign(&mut self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
-        let operator = operator.filter(|_| !(self.is_unset && self.is_result(&target.tensor)));
         // What is only counted is not computed: workspaces may not even have the values.
         let zero = Reduction::Sum.identity(target.tensor.element());
         let value = match zero.filter(|_| self.is_counting && self.is_result(&target.tensor)) {
             Some(zero) => zero.into(),
             None => self.value(value),
         };
+        if self.is_unset
+            && self.is_result(&target.tensor)
+            && let Some(operator) = operator
+        {
+            // The first value: it is combined with the identity where that changes it.
+            let element = target.tensor.element();
+            let first = match operator.identity(element).filter(|_| !operator.keeps_any()) {
+                Some(identity) => Expression::combined(operator, element, identity.into(), value),
+                None => value,
+            };
+            return self.store(target, self.indices(target), first, None);
+        }
         self.store(target, self.indices(target), value, operator)
     }
 

@@ -214,7 +214,19 @@ impl Lowering<'_> {
                 }
                 sum.floor_remainder(self.sizes.divisor(self.statement, target))
             }
+            Relation::Window { of, start, step, .. } => {
+                let value = self.recovered(of)?;
+                let scaled = if *step == 1 { value } else { value * *step };
+                if *start == 0 { scaled } else { scaled + *start }
+            }
         })
+    }
+
+    /// That the coordinates of a shift are in its dimension, in which it may go beyond: nothing for others.
+    pub fn is_in_dimension(&self, variable: &IndexVariable, at: &Expression) -> Option<Expression> {
+        let Some(Relation::Window { inside: false, .. }) = self.statement.recovery(variable) else { return None };
+        let not_before = Expression::index(0).less_equal(at.clone());
+        Some(not_before.and(at.clone().less(self.extent(variable))))
     }
 
     /// Binds all that can be recovered now, given the loop that was entered, or else the variables that are fixed outside of the

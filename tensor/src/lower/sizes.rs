@@ -162,6 +162,8 @@ impl Maker<'_> {
                 Some(Relation::Rotate { target, .. } | Relation::Bound { parent: target, .. }) => self.extent(target),
                 // As many as can be, until it is known how many are stored.
                 Some(Relation::Positions(positions)) => self.extent(&positions.parent),
+                // It takes the place of nothing.
+                Some(Relation::Window { window, .. }) => self.extent(window),
             }
         };
         self.known.insert(variable.clone(), extent.clone());

@@ -10,7 +10,7 @@ use super::storage::{Place, Storage};
 use crate::concrete::Node;
 use crate::element::Scalar;
 use crate::loops::{BinaryOperator, Expression as Condition, Reduction};
-use crate::notation::{Access, Expression, Literal, binary, call, cast, element_of, is_zero, negate};
+use crate::notation::{Access, Expression, Literal, Test, binary, call, cast, element_of, is_zero, negate};
 
 /// A condition on which accesses have an element stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,13 +81,19 @@ impl Lowering<'_> {
         let is_at_zero = zero(expression) == Some(value);
         let at_zero =
             |operand: &Expression| zero(operand).map_or(Support::Always, |zero| self.support(operand, zero, given));
+        let stored = |visit: usize| match &self.places[visit] {
+            Place::Absent => Support::Never,
+            Place::Level(..) | Place::Maybe(..) if given.iterated.contains(&visit) => Support::Stored(visit),
+            Place::Level(..) | Place::Maybe(..) | Place::Element(_) => Support::Always,
+        };
         match expression {
+            Expression::Test(test, access) => {
+                let unless_stored = Scalar::I64(i64::from(*test == Test::IsFill));
+                let visit = self.visit(access).filter(|_| value == unless_stored && !is_made(given, access));
+                visit.map_or(Support::Always, stored)
+            }
             Expression::Access(access) => match self.visit(access) {
-                Some(visit) if access.tensor.fill() == value && !is_made(given, access) => match &self.places[visit] {
-                    Place::Absent => Support::Never,
-                    Place::Level(..) | Place::Maybe(..) if given.iterated.contains(&visit) => Support::Stored(visit),
-                    Place::Level(..) | Place::Maybe(..) | Place::Element(_) => Support::Always,
-                },
+                Some(visit) if access.tensor.fill() == value && !is_made(given, access) => stored(visit),
                 _ => match given.workspaces.get(access.tensor.name()) {
                     Some((unchanged, support)) if *unchanged == value => support.clone(),
                     _ => Support::Always,
@@ -104,6 +110,12 @@ impl Lowering<'_> {
                     true => Support::by_zeros(properties.zeros, &[at_zero(left), at_zero(right)]),
                     false => self.by_defaults(expression, value, given),
                 }
+            }
+            Expression::Select(operands, _) => {
+                let [condition, then, otherwise] = &**operands;
+                let chosen = Support::all(vec![at_zero(condition), self.support(then, value, given)]);
+                let by_choice = Support::any(vec![chosen, self.support(otherwise, value, given)]);
+                Support::all(vec![by_choice, self.by_defaults(expression, value, given)])
             }
             Expression::Call(function, arguments, _) if is_at_zero && !function.properties().zeros.is_empty() => {
                 Support::by_zeros(function.properties().zeros, &arguments.iter().map(at_zero).collect::<Vec<_>>())
@@ -131,6 +143,12 @@ impl Lowering<'_> {
             Expression::Literal(Literal::Typed(scalar), _) => Some(*scalar),
             Expression::Literal(Literal::Integer(value), _) => Some(Scalar::I64(*value)),
             Expression::Literal(Literal::Real(value), _) => Some(Scalar::F64(*value)),
+            Expression::Test(test, access) => match self.visit(access) {
+                Some(visit) if given.iterated.contains(&visit) || self.places[visit] == Place::Absent => {
+                    Some(Scalar::I64(i64::from(*test == Test::IsFill)))
+                }
+                _ => None,
+            },
             Expression::Access(access) => match (given.workspaces.get(access.tensor.name()), self.visit(access)) {
                 (Some((unchanged, _)), _) => Some(*unchanged),
                 (None, Some(visit)) if given.iterated.contains(&visit) || self.places[visit] == Place::Absent => {

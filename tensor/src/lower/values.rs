@@ -4,8 +4,9 @@ use super::leaf::Lowering;
 use super::storage::{Place, Scalar as OneElement, Storage};
 use super::support::{Given, Support};
 use crate::element::Scalar;
+use crate::format::Level;
 use crate::loops::{Expression, Reduction};
-use crate::notation::{self, Access, IndexVariable, Literal, element_of};
+use crate::notation::{self, Access, IndexVariable, Literal, Test, element_of};
 
 impl Lowering<'_> {
     /// The value of an index variable.
@@ -45,21 +46,35 @@ impl Lowering<'_> {
                     };
                 }
                 let indices = self.indices(access);
+                let within = access.variables.iter().zip(&indices);
+                let within = within.filter_map(|(variable, at)| self.is_in_dimension(variable, at));
+                let within = within.reduce(Expression::and);
                 match self.storage.get(access.tensor.name()) {
-                    Some(Storage::Buffer(buffer)) => buffer.load(indices),
+                    Some(Storage::Buffer(buffer)) => match within {
+                        Some(within) => within.select(buffer.load(indices), access.tensor.fill()),
+                        None => buffer.load(indices),
+                    },
                     Some(Storage::Scalar(OneElement { value, .. })) => value.value(),
                     _ => unreachable!("all tensors and workspaces of a statement have storage"),
                 }
             }
             From::Negate(operand) => -self.value(operand),
-            From::Binary(operator, left, right) if operator.is_comparison() => {
+            From::Test(test, access) => match self.test(*test, access) {
+                Expression::Bool(truth) => Expression::index(truth.into()),
+                truth => truth.select(1, 0),
+            },
+            From::Binary(operator, left, _) if operator.is_comparison() || operator.is_logical() => {
                 let number = |number: i64| Expression::index(number).cast(element_of(left));
                 self.condition(expression).select(number(1), number(0))
             }
             From::Binary(operator, left, right) => self.value(left).binary(*operator, self.value(right)),
             From::Select(operands, _) => {
                 let [condition, then, otherwise] = &**operands;
-                self.condition(condition).select(self.value(then), self.value(otherwise))
+                match self.condition(condition) {
+                    Expression::Bool(true) => self.value(then),
+                    Expression::Bool(false) => self.value(otherwise),
+                    condition => condition.select(self.value(then), self.value(otherwise)),
+                }
             }
             From::Cast(element, operand, _) => self.value(operand).cast(*element),
             From::Call(function, arguments, _) => {
@@ -70,11 +85,39 @@ impl Lowering<'_> {
         }
     }
 
+    /// A fact about an element.
+    fn test(&self, test: Test, access: &Access) -> Expression {
+        let keeps_fill = access.tensor.format().levels().last().is_some_and(|level| *level != Level::Dense);
+        match (test, self.visit(access).map(|visit| &self.places[visit])) {
+            (_, Some(Place::Absent)) => Expression::Bool(test == Test::IsFill),
+            (Test::Stored, Some(Place::Maybe(.., is_stored))) if keeps_fill => is_stored.value().equal(1),
+            // A loop that may have found nothing leaves no element where it is asked for: see `iterate`.
+            (Test::Stored, Some(Place::Level(..) | Place::Element(_))) if keeps_fill => Expression::Bool(true),
+            (Test::Stored, _) => !self.test(Test::IsFill, access),
+            (Test::IsFill, _) => {
+                let (element, fill) = (self.value(&notation::Expression::Access(access.clone())), access.tensor.fill());
+                match notation::is_nan(fill) {
+                    true => element.clone().not_equal(element),
+                    false => element.equal(fill),
+                }
+            }
+        }
+    }
+
     /// Whether a number is other than zero.
     fn condition(&self, expression: &notation::Expression) -> Expression {
         match expression {
             notation::Expression::Binary(operator, left, right) if operator.is_comparison() => {
                 self.value(left).binary(*operator, self.value(right))
+            }
+            notation::Expression::Binary(operator, left, right) if operator.is_logical() => {
+                self.condition(left).binary(*operator, self.condition(right))
+            }
+            notation::Expression::Test(test, access) => self.test(*test, access),
+            notation::Expression::Cast(element, operand, _)
+                if !element.is_complex() && matches!(**operand, notation::Expression::Test(..)) =>
+            {
+                self.condition(operand)
             }
             other => self.value(other).not_equal(Expression::index(0).cast(element_of(other))),
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::check;
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Access, Expression};
+use super::masks;
 use super::sums;
 use super::types;
 use super::variable::{IndexVariable, TensorVariable};
@@ -41,7 +42,25 @@ impl Assignment {
         accumulation: Option<Reduction>,
         right: Expression,
     ) -> Result<Self, NotationError> {
-        let right = sums::explicit(&left, &right);
+        Self::masked(left, accumulation, &[], right)
+    }
+
+    /// The same, where values are computed only at coordinates at which each of the masks stores an element: `left = mask ? right`. Elsewhere, the result is what it is filled with, or
+    /// what it was if old values are combined with new ones.
+    ///
+    /// # Errors
+    ///
+    /// As of [`new`](Self::new).
+    pub fn masked(
+        left: Access,
+        accumulation: Option<Reduction>,
+        masks: &[Access],
+        right: Expression,
+    ) -> Result<Self, NotationError> {
+        if let Some(operator) = accumulation.filter(|operator| !operator.keeps_any()) {
+            return Err(Kind::Accumulation(operator).at(left.place));
+        }
+        let right = masks::masked(&left, accumulation, masks, sums::explicit(&left, &right));
         let extents = check::extents(&left, &right)?;
         check::result(&left, &right)?;
         check::reductions(&left, &right)?;
@@ -51,6 +70,17 @@ impl Assignment {
         }
         let right = types::typed(&right, element)?;
         Ok(Self { left, accumulation, right, extents })
+    }
+
+    /// The same assignment of tensors that are stored, or filled, otherwise: each that has the name of one of `tensors` is that one.
+    ///
+    /// # Errors
+    ///
+    /// As of [`new`](Self::new).
+    pub fn with(&self, tensors: &[TensorVariable]) -> Result<Self, NotationError> {
+        let other = |access: &Access| tensors.iter().find(|tensor| tensor.name() == access.tensor.name()).cloned();
+        let tensor = other(&self.left).unwrap_or_else(|| self.left.tensor.clone());
+        Self::accumulating(Access { tensor, ..self.left.clone() }, self.accumulation, self.right.with_tensors(&other))
     }
 
     /// The element that is assigned.

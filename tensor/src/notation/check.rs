@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Access, Expression};
 use super::variable::{IndexVariable, TensorVariable, is_name};
+use super::window::Window;
 
 /// The extent of each variable, if every access fits its tensor and no variable has two extents.
 pub(super) fn extents(left: &Access, right: &Expression) -> Result<BTreeMap<IndexVariable, i64>, NotationError> {
     let mut accesses = vec![left];
     accesses.extend(right.accesses());
     let mut tensors = BTreeMap::<&str, &TensorVariable>::new();
-    let mut found = BTreeMap::<IndexVariable, (i64, &Access)>::new();
+    let (mut found, mut shifted) = (BTreeMap::<IndexVariable, (i64, &Access)>::new(), Vec::new());
     for access in accesses {
         let tensor = &access.tensor;
         names(access)?;
@@ -29,6 +30,18 @@ pub(super) fn extents(left: &Access, right: &Expression) -> Result<BTreeMap<Inde
             if extent < 0 {
                 return Err(Kind::NegativeExtent { tensor: tensor.name().into(), dimension, extent }.at(access.place));
             }
+            let (variable, extent) = match variable.window() {
+                Some(window) => match of_part(window, extent) {
+                    // Shifts do not say how many values a variable has, unless nothing else does.
+                    Some(None) => {
+                        shifted.push((window.of.clone(), extent));
+                        continue;
+                    }
+                    Some(Some(part)) => (variable.base(), part),
+                    None => return Err(Kind::Window { access: access.to_string(), extent }.at(variable.place)),
+                },
+                None => (variable, extent),
+            };
             let &mut (first, first_access) = found.entry(variable.clone()).or_insert((extent, access));
             if first != extent {
                 return Err(Kind::TwoExtents {
@@ -42,6 +55,9 @@ pub(super) fn extents(left: &Access, right: &Expression) -> Result<BTreeMap<Inde
             }
         }
     }
+    for (variable, extent) in shifted {
+        found.entry(variable).or_insert((extent, left));
+    }
     for variable in found.keys() {
         if tensors.contains_key(variable.name()) {
             return Err(Kind::TensorAndVariable(variable.name().into()).at(variable.place));
@@ -52,9 +68,16 @@ pub(super) fn extents(left: &Access, right: &Expression) -> Result<BTreeMap<Inde
     Ok(extents)
 }
 
+/// How many values a part of a dimension gives its variable, or none if it is a shift; nothing if the dimension has no such part.
+fn of_part(window: &Window, extent: i64) -> Option<Option<i64>> {
+    let Window { of, start, step, end } = window;
+    let fits = end.is_none_or(|end| (0..=end).contains(start) && end <= extent);
+    (fits && *step >= 1 && of.window().is_none()).then(|| window.extent())
+}
+
 fn names(access: &Access) -> Result<(), NotationError> {
     let tensor = (access.tensor.name(), access.place);
-    let variables = access.variables.iter().map(|variable| (variable.name(), variable.place));
+    let variables = access.variables.iter().map(|variable| (variable.base().name(), variable.place));
     match std::iter::once(tensor).chain(variables).find(|(name, _)| !is_name(name)) {
         Some((name, place)) => Err(Kind::NoName(name.into()).at(place)),
         None => Ok(()),
@@ -78,6 +101,9 @@ fn values_have_extents(right: &Expression, extents: &BTreeMap<IndexVariable, i64
 
 /// The result is assigned whole, and read at most where it is written.
 pub(super) fn result(left: &Access, right: &Expression) -> Result<(), NotationError> {
+    if left.variables.iter().any(|variable| variable.window().is_some()) {
+        return Err(Kind::WindowOnLeft(left.to_string()).at(left.place));
+    }
     for (position, variable) in left.variables.iter().enumerate() {
         if left.variables[..position].contains(variable) {
             let (variable, place) = (variable.clone(), variable.place);

@@ -34,9 +34,19 @@ pub enum NotationErrorKind {
     /// Expressions in parentheses are nested too deeply.
     #[error("the expression is nested more than {0} deep; split it into several assignments")]
     TooDeep(usize),
-    /// An access takes a part of a dimension.
-    #[error("parts of a dimension, as in {0}, are not supported; make a tensor of the part")]
-    Window(String),
+    /// A part of a dimension that it does not have.
+    #[error(
+        "{access} takes a part of a dimension with {extent} coordinates: parts are written i(low,high) or i(low,high,step), from 0 up to the extent, with a step of at least 1"
+    )]
+    Window {
+        /// The access.
+        access: String,
+        /// The extent of the dimension.
+        extent: i64,
+    },
+    /// The result is assigned in part.
+    #[error("{0} is assigned in part, which would leave other elements unassigned; take parts of operands")]
+    WindowOnLeft(String),
     /// A name is used that nobody declared.
     #[error("no tensor is called {name}; there are {known}")]
     UnknownTensor {
@@ -68,6 +78,19 @@ pub enum NotationErrorKind {
         /// The number of its arguments.
         found: usize,
     },
+    /// Something other than an element is asked for a fact about it, or is a mask.
+    #[error("{asking} takes an element of a tensor, such as {example}")]
+    NoElement {
+        /// What asks.
+        asking: &'static str,
+        /// What could be there.
+        example: &'static str,
+    },
+    /// Old values are combined with new ones by an operator whose identity changes some.
+    #[error(
+        "old values are combined with new ones by +, -, *, min and max; for {0}, write the old value on the right too"
+    )]
+    Accumulation(Reduction),
     /// A function is not defined for a type.
     #[error("{intrinsic} is not defined for {element}")]
     NotDefined {
@@ -201,7 +224,10 @@ fn suggestion(name: &str) -> String {
         Some(known) => format!("did you mean {known}?"),
         None => {
             let known: Vec<&str> = Intrinsic::ALL.iter().map(|intrinsic| intrinsic.name()).collect();
-            format!("there are {} and reduce, and tensors are indexed by variables alone", known.join(", "))
+            format!(
+                "there are {}, select, stored, isfill and reduce, and tensors are indexed by variables alone",
+                known.join(", ")
+            )
         }
     }
 }

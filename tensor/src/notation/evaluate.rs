@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use super::arithmetic::{self, DivisionByZero, Value};
 use super::array::DenseArray;
 use super::assignment::Assignment;
-use super::expression::{Access, Expression, Literal};
+use super::expression::{Access, Expression, Literal, Test};
 use super::variable::IndexVariable;
 use crate::element::{ElementType, Scalar};
-use crate::loops::Reduction;
 
 /// An assignment could not be evaluated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -106,12 +105,13 @@ struct Point<'a> {
 
 impl Values for Point<'_> {
     fn index(&self, variable: &IndexVariable) -> i64 {
-        self.values[variable]
+        variable.window().map_or_else(|| self.values[variable], |window| window.coordinate(self.values[&window.of]))
     }
 
     fn load(&self, access: &Access) -> Scalar {
-        let coordinates: Vec<i64> = access.variables.iter().map(|variable| self.values[variable]).collect();
-        self.operands[access.tensor.name()].get(&coordinates).expect("checked accesses are inside of their tensors")
+        let coordinates: Vec<i64> = access.variables.iter().map(|variable| self.index(variable)).collect();
+        // Shifts go beyond the tensor.
+        self.operands[access.tensor.name()].get(&coordinates).unwrap_or(access.tensor.fill())
     }
 
     fn extent(&self, variable: &IndexVariable) -> i64 {
@@ -131,6 +131,11 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
         Expression::Literal(Literal::Real(value), _) => Scalar::F64(*value),
         Expression::Index(variable) => Scalar::I64(values.index(variable)),
         Expression::Access(access) => values.load(access),
+        Expression::Test(test, access) => Scalar::I64(i64::from(match test {
+            // An array that has all elements stores those that are not fill values.
+            Test::Stored => !arithmetic::is_fill(values.load(access), access.tensor.fill()),
+            Test::IsFill => arithmetic::is_fill(values.load(access), access.tensor.fill()),
+        })),
         Expression::Negate(operand) => arithmetic::negate(evaluate_expression(operand, values)?),
         Expression::Binary(operator, left, right) => {
             let left = evaluate_expression(left, values)?;
@@ -151,8 +156,7 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
         Expression::Cast(element, operand, _) => arithmetic::cast(evaluate_expression(operand, values)?, *element),
         Expression::Reduce(reduction, variable, operand) => {
             let identity = reduction.identity(element_of(operand));
-            // A sum starts at zero, as kernels do: that of negative zeros is zero.
-            let mut total = identity.filter(|_| *reduction == Reduction::Sum);
+            let mut total = identity.filter(|_| reduction.starts_with_identity());
             for value in 0..values.extent(variable) {
                 values.set_index(variable, value);
                 let next = evaluate_expression(operand, values)?;
@@ -173,7 +177,7 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
 pub(crate) fn element_of(expression: &Expression) -> ElementType {
     match expression {
         Expression::Literal(Literal::Typed(scalar), _) => scalar.element_type(),
-        Expression::Literal(Literal::Integer(_), _) | Expression::Index(_) => ElementType::I64,
+        Expression::Literal(Literal::Integer(_), _) | Expression::Index(_) | Expression::Test(..) => ElementType::I64,
         Expression::Literal(Literal::Real(_), _) => ElementType::F64,
         Expression::Access(access) => access.tensor.element(),
         Expression::Cast(element, ..) => *element,

@@ -9,7 +9,7 @@ use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 pub struct Access {
     /// The tensor.
     pub tensor: TensorVariable,
-    /// One variable a dimension.
+    /// One variable a dimension, or a part or shift of one.
     pub variables: Vec<IndexVariable>,
     /// Where it is written.
     pub place: Place,
@@ -26,6 +26,31 @@ pub enum Literal {
     Typed(Scalar),
 }
 
+/// What can be asked of an element, other than its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Test {
+    /// Whether the tensor has an entry for it, which may be a zero that was given. Formats that keep all elements, dense ones and those of blocks and diagonals, have entries for those that
+    /// differ from what the tensor is filled with.
+    Stored,
+    /// Whether it is what the tensor is filled with, stored or not.
+    IsFill,
+}
+
+impl Test {
+    /// The name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::IsFill => "isfill",
+        }
+    }
+
+    /// What is called so in texts.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Stored, Self::IsFill].into_iter().find(|test| test.name() == name)
+    }
+}
+
 /// The right side of an assignment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
@@ -35,9 +60,11 @@ pub enum Expression {
     Index(IndexVariable),
     /// An element of a tensor.
     Access(Access),
+    /// A fact about an element of a tensor: `isfill(B(i,k))` is 1 or 0.
+    Test(Test, Access),
     /// `-x`
     Negate(Box<Expression>),
-    /// `x + y` and the like. A comparison that holds is 1, and else 0, in the type of what is compared.
+    /// `x + y` and the like. A comparison that holds is 1, and else 0, in the type of what is compared; so are `x and y` and `x or y`, of numbers that are other than zero or not.
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
     /// A function.
     Call(Intrinsic, Vec<Expression>, Place),
@@ -56,7 +83,7 @@ impl Expression {
             Self::Literal(_, place) | Self::Call(_, _, place) | Self::Cast(_, _, place) => *place,
             Self::Index(variable) => variable.place,
             Self::Select(_, place) => *place,
-            Self::Access(access) => access.place,
+            Self::Access(access) | Self::Test(_, access) => access.place,
             Self::Negate(operand) | Self::Reduce(_, _, operand) => operand.place(),
             Self::Binary(_, left, right) => left.place().join(right.place()),
         }
@@ -65,7 +92,7 @@ impl Expression {
     /// The expressions that this one is made of.
     pub fn operands(&self) -> Vec<&Expression> {
         match self {
-            Self::Literal(..) | Self::Index(_) | Self::Access(_) => Vec::new(),
+            Self::Literal(..) | Self::Index(_) | Self::Access(_) | Self::Test(..) => Vec::new(),
             Self::Negate(operand) | Self::Cast(_, operand, _) | Self::Reduce(_, _, operand) => vec![operand],
             Self::Binary(_, left, right) => vec![left, right],
             Self::Call(_, arguments, _) => arguments.iter().collect(),
@@ -76,7 +103,7 @@ impl Expression {
     /// The same expression with `change` done to each of its operands.
     pub(crate) fn try_map<E>(&self, change: &mut dyn FnMut(&Expression) -> Result<Expression, E>) -> Result<Self, E> {
         Ok(match self {
-            Self::Literal(..) | Self::Index(_) | Self::Access(_) => self.clone(),
+            Self::Literal(..) | Self::Index(_) | Self::Access(_) | Self::Test(..) => self.clone(),
             Self::Negate(operand) => Self::Negate(Box::new(change(operand)?)),
             Self::Cast(element, operand, place) => Self::Cast(*element, Box::new(change(operand)?), *place),
             Self::Reduce(reduction, variable, operand) => {
@@ -106,8 +133,16 @@ impl Expression {
     /// The accesses in the expression, from left to right.
     pub fn accesses(&self) -> Vec<&Access> {
         match self {
-            Self::Access(access) => vec![access],
+            Self::Access(access) | Self::Test(_, access) => vec![access],
             _ => self.operands().into_iter().flat_map(Expression::accesses).collect(),
+        }
+    }
+
+    /// What is asked of elements in the expression, from left to right.
+    pub fn tests(&self) -> Vec<(Test, &Access)> {
+        match self {
+            Self::Test(test, access) => vec![(*test, access)],
+            _ => self.operands().into_iter().flat_map(Expression::tests).collect(),
         }
     }
 
@@ -126,11 +161,11 @@ impl Expression {
         };
         match self {
             Self::Index(variable) => add(variable),
-            Self::Access(access) => access.variables.iter().for_each(add),
+            Self::Access(access) | Self::Test(_, access) => access.variables.iter().for_each(add),
             Self::Reduce(_, bound, operand) => {
                 let mut inner = Vec::new();
                 operand.find_variables(&mut inner);
-                inner.iter().filter(|variable| *variable != bound).for_each(add);
+                inner.iter().filter(|variable| variable.base() != bound).for_each(add);
             }
             _ => self.operands().into_iter().for_each(|operand| operand.find_variables(found)),
         }
@@ -138,11 +173,13 @@ impl Expression {
 
     /// The same expression with other tensors in those accesses for which `other` gives one.
     pub(crate) fn with_tensors(&self, other: &dyn Fn(&Access) -> Option<TensorVariable>) -> Self {
+        let replaced = |access: &Access| {
+            let tensor = other(access).unwrap_or_else(|| access.tensor.clone());
+            Access { tensor, ..access.clone() }
+        };
         match self {
-            Self::Access(access) => {
-                let tensor = other(access).unwrap_or_else(|| access.tensor.clone());
-                Self::Access(Access { tensor, ..access.clone() })
-            }
+            Self::Access(access) => Self::Access(replaced(access)),
+            Self::Test(test, access) => Self::Test(*test, replaced(access)),
             _ => self.map(&mut |operand| operand.with_tensors(other)),
         }
     }
@@ -152,6 +189,7 @@ impl Expression {
         match self {
             Self::Index(variable) => Self::Index(rename(variable)),
             Self::Access(access) => Self::Access(access.rename(rename)),
+            Self::Test(test, access) => Self::Test(*test, access.rename(rename)),
             Self::Reduce(reduction, variable, operand) => {
                 Self::Reduce(*reduction, rename(variable), Box::new(operand.rename(rename)))
             }
@@ -163,6 +201,6 @@ impl Expression {
 impl Access {
     /// The same access with other variables.
     pub(crate) fn rename(&self, rename: &dyn Fn(&IndexVariable) -> IndexVariable) -> Self {
-        Self { variables: self.variables.iter().map(rename).collect(), ..self.clone() }
+        Self { variables: self.variables.iter().map(|variable| variable.rename(rename)).collect(), ..self.clone() }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn words(text: &str) -> Result<Vec<Token<'_>>, NotationError> {
                 let real = digits.contains(['.', 'e', 'E']);
                 (if real { Word::Real(digits) } else { Word::Integer(digits) }, length)
             }
-            '+' | '-' | '*' | '/' | '(' | ')' | '{' | '}' | ',' | '=' | ':' | ';' => (Word::Symbol(first), 1),
+            '+' | '-' | '*' | '/' | '(' | ')' | '{' | '}' | ',' | '=' | ':' | ';' | '?' => (Word::Symbol(first), 1),
             other => {
                 let place = Place::new(start, start + other.len_utf8());
                 return Err(Kind::Syntax { expected: "an expression", found: format!("{other:?}") }.at(place));

@@ -23,9 +23,9 @@
 //!
 //! | in reading order | |
 //! | --- | --- |
-//! | `variable` | tensors, index variables, and places in a text |
+//! | `variable`, `window` | tensors, index variables, parts of dimensions, and places in a text |
 //! | `expression` | expressions and accesses; `operators` writes them in Rust, `print` as text |
-//! | `assignment` | a checked assignment; `check` has the rules, `types` those of element types, `sums` makes sums explicit |
+//! | `assignment` | a checked assignment; `check` has the rules, `types` those of element types, `sums` makes sums explicit, `masks` says where values are computed |
 //! | `lexer`, `parser` | text |
 //! | `arithmetic`, `array`, `evaluate` | what an assignment means: every kernel must equal it |
 
@@ -37,23 +37,27 @@ mod error;
 mod evaluate;
 mod expression;
 mod lexer;
+mod masks;
 mod operators;
 mod parser;
 mod print;
 mod sums;
 mod types;
 mod variable;
+mod window;
 
-pub use arithmetic::{DivisionByZero, Value, binary, call, cast, is_zero, negate, reduce};
+pub use arithmetic::{DivisionByZero, Value, binary, call, cast, is_fill, is_nan, is_zero, negate, reduce};
 pub use array::DenseArray;
 pub use assignment::Assignment;
 pub use error::{NotationError, NotationErrorKind};
 pub use evaluate::{EvaluateError, evaluate};
 pub(crate) use evaluate::{Values, element_of, evaluate_expression};
-pub use expression::{Access, Expression, Literal};
-pub use maniple_kernel::operators::{BinaryOperator, Intrinsic, Reduction};
+pub use expression::{Access, Expression, Literal, Test};
+pub use maniple_kernel::arithmetic::CustomError;
+pub use maniple_kernel::operators::{BinaryOperator, Custom, Formula, Intrinsic, Reduction, Special};
 pub use parser::{parse, parse_all, parse_all_with_extents, parse_expression, parse_with_extents};
 pub use variable::{IndexVariable, Place, Span, TensorVariable};
+pub use window::Window;
 
 pub(crate) use types::typed;
 pub(crate) use variable::is_name;

@@ -1,8 +1,10 @@
 //! Words to assignments, by recursive descent.
 
+use std::borrow::Cow;
+
 use super::assignment::Assignment;
 use super::error::{NotationError, NotationErrorKind as Kind};
-use super::expression::{Access, Expression, Literal};
+use super::expression::{Access, Expression, Literal, Test};
 use super::lexer::{Token, Word, words};
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::ElementType;
@@ -14,13 +16,19 @@ const DEEPEST: usize = 400;
 /// Reads an assignment to and from given tensors.
 ///
 /// ```text
-/// statement := access ('=' | '+=' | '-=' | '*=' | 'min=' | 'max=') expression
-/// expression := term (('+' | '-') term)*
+/// statement := access ('=' | '+=' | '-=' | '*=' | 'min=' | 'max=') (access '?')* expression
+/// expression := conjunction ('or' conjunction)*
+/// conjunction := negation ('and' negation)*
+/// negation := 'not' negation | comparison
+/// comparison := sum (('==' | '!=' | '<' | '<=' | '>' | '>=') sum)*
+/// sum := term (('+' | '-') term)*
 /// term := factor (('*' | '/') factor)*
 /// factor := '-' factor | '(' expression ')' | number | access | call | index variable
-/// access := name | name '(' variable {',' variable} ')' | name_variable | name_{variables}
+/// access := name | name '(' index {',' index} ')' | name_variable | name_{variables}
+/// index := variable | variable ('+' | '-') number | variable '(' number ',' number [',' number] ')'
 /// call := function '(' expression {',' expression} ')' | type '(' expression ')'
-///       | reduce '(' ('+' | '*' | min | max) ',' variable ',' expression ')'
+///       | select '(' expression ',' expression ',' expression ')' | (stored | isfill) '(' access ')'
+///       | reduce '(' ('+' | '*' | min | max | or | and | any) ',' variable ',' expression ')'
 /// ```
 ///
 /// # Errors
@@ -41,7 +49,7 @@ pub fn parse_with_extents(
     element: ElementType,
     extents: &[(IndexVariable, i64)],
 ) -> Result<Assignment, NotationError> {
-    read(text, &Names::Extents(element, extents))
+    read(text, &Names::Extents(element, extents.into()))
 }
 
 /// Reads assignments to and from given tensors: one after the other, with `;` or the beginning of a line between them. A line that begins with an operator goes on with the one above.
@@ -63,7 +71,7 @@ pub fn parse_all_with_extents(
     element: ElementType,
     extents: &[(IndexVariable, i64)],
 ) -> Result<Vec<Assignment>, NotationError> {
-    read_all(text, &Names::Extents(element, extents))
+    read_all(text, &Names::Extents(element, extents.into()))
 }
 
 /// Reads an expression of given tensors, without checking it.
@@ -86,6 +94,7 @@ pub fn parse_expression(text: &str, tensors: &[TensorVariable]) -> Result<Expres
 
 fn read(text: &str, names: &Names<'_>) -> Result<Assignment, NotationError> {
     let parse = || {
+        let names = &names.with_parts(&words(text)?);
         let mut parser = Parser::new(text, names)?;
         let assignment = parser.statement()?;
         match parser.peek().word {
@@ -98,6 +107,7 @@ fn read(text: &str, names: &Names<'_>) -> Result<Assignment, NotationError> {
 
 fn read_all(text: &str, names: &Names<'_>) -> Result<Vec<Assignment>, NotationError> {
     let parse = || {
+        let names = &names.with_parts(&words(text)?);
         let mut parser = Parser::new(text, names)?;
         let mut statements = Vec::new();
         loop {
@@ -128,10 +138,35 @@ enum Names<'a> {
     Tensors(&'a [TensorVariable]),
     /// The same in a part of a statement, where names that stand alone and are no tensors are index variables.
     OfPart(&'a [TensorVariable]),
-    Extents(ElementType, &'a [(IndexVariable, i64)]),
+    Extents(ElementType, Cow<'a, [(IndexVariable, i64)]>),
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    /// The same, where the extents of variables that go through parts of dimensions, `i(low,high)`, are those of the parts.
+    fn with_parts(&self, words: &[Token<'_>]) -> Self {
+        let (element, extents) = match self {
+            Self::Tensors(tensors) => return Self::Tensors(tensors),
+            Self::OfPart(tensors) => return Self::OfPart(tensors),
+            Self::Extents(element, extents) => (*element, extents),
+        };
+        let mut extents = extents.to_vec();
+        for (variable, extent) in &mut extents {
+            let part = |start: usize| {
+                let number = |place: usize| match words.get(start + place).map(|token| token.word) {
+                    Some(Word::Integer(digits)) => digits.parse::<i64>().ok(),
+                    _ => None,
+                };
+                let opens = words[start].word == Word::Name(variable.name())
+                    && words.get(start + 1).is_some_and(|open| open.word == Word::Symbol('('));
+                let (low, high) = (number(2).filter(|_| opens)?, number(4)?);
+                variable.within(low, high, number(6).unwrap_or(1)).window()?.extent()
+            };
+            let said = (0..words.len()).find_map(part);
+            *extent = said.unwrap_or(*extent);
+        }
+        Self::Extents(element, extents.into())
+    }
+
     /// The tensor called `name`, as it is accessed with `variables`.
     fn tensor(&self, name: &str, place: Place, variables: &[IndexVariable]) -> Result<TensorVariable, NotationError> {
         match self {
@@ -142,8 +177,13 @@ impl Names<'_> {
             }),
             Self::Extents(element, _) => {
                 let extent = |variable: &IndexVariable| {
-                    self.extent(variable.name())
-                        .ok_or_else(|| Kind::UnknownVariable(variable.name().into()).at(variable.place))
+                    // A part of a dimension that is as long as it has to be.
+                    let end = variable.window().and_then(|window| window.end);
+                    let known = self.extent(variable.base().name());
+                    known
+                        .and(end)
+                        .or(known)
+                        .ok_or_else(|| Kind::UnknownVariable(variable.base().name().into()).at(variable.place))
                 };
                 let dimensions: Vec<i64> = variables.iter().map(extent).collect::<Result<_, _>>()?;
                 Ok(TensorVariable::new(name, *element, dimensions))
@@ -227,10 +267,19 @@ impl<'a> Parser<'a> {
             Some(_) => _ = self.advance(),
             None => _ = self.expect('=', "'=' or '+='")?,
         }
-        let right = self.expression()?;
+        let mut right = self.expression()?;
+        let mut masks = Vec::new();
+        while self.eat('?') {
+            let place = right.place();
+            let Expression::Access(mask) = right else {
+                return Err(Kind::NoElement { asking: "what is before '?'", example: "M(i,j)" }.at(place));
+            };
+            masks.push(mask);
+            right = self.expression()?;
+        }
         match accumulation {
-            Some("-") => Assignment::accumulating(left, Some(Reduction::Sum), Expression::Negate(Box::new(right))),
-            other => Assignment::accumulating(left, other.and_then(Reduction::named), right),
+            Some("-") => Assignment::masked(left, Some(Reduction::Sum), &masks, Expression::Negate(Box::new(right))),
+            other => Assignment::masked(left, other.and_then(Reduction::named), &masks, right),
         }
     }
 
@@ -241,66 +290,49 @@ impl<'a> Parser<'a> {
     }
 
     fn expression(&mut self) -> Parsed<Expression> {
-        let depth = self.depth;
-        let mut left = self.sum()?;
-        while let Word::Compare(symbol) = self.peek().word {
+        self.operators(0)
+    }
+
+    /// Operands between operators that bind at least so tightly, and associate to the left.
+    fn operators(&mut self, least: u8) -> Parsed<Expression> {
+        let (depth, Token { word, place }) = (self.depth, self.peek());
+        self.deeper(place)?;
+        let is_not = word == Word::Name("not") && least <= COMPARISONS && self.names.declared("not").is_none();
+        let mut left = if is_not {
+            // Whether it is zero.
+            self.advance();
+            let zero = Expression::Literal(Literal::Integer(0), place);
+            Expression::Binary(BinaryOperator::Equal, Box::new(self.operators(COMPARISONS)?), Box::new(zero))
+        } else {
+            self.factor()?
+        };
+        while let Some((operator, precedence, is_turned)) = operator(self.peek().word)
+            && precedence >= least
+        {
             let place = self.advance().place;
             self.deeper(place)?;
-            let right = self.sum()?;
-            // The greater of two is the one that the other is less than.
-            let (operator, left_first) = match symbol {
-                "==" => (BinaryOperator::Equal, true),
-                "!=" => (BinaryOperator::NotEqual, true),
-                "<" => (BinaryOperator::Less, true),
-                "<=" => (BinaryOperator::LessEqual, true),
-                ">" => (BinaryOperator::Less, false),
-                _ => (BinaryOperator::LessEqual, false),
-            };
-            let (first, second) = if left_first { (left, right) } else { (right, left) };
+            let right = self.operators(precedence + 1)?;
+            let (first, second) = if is_turned { (right, left) } else { (left, right) };
             left = Expression::Binary(operator, Box::new(first), Box::new(second));
         }
         self.depth = depth;
         Ok(left)
     }
 
-    fn sum(&mut self) -> Parsed<Expression> {
-        self.chain(&[('+', BinaryOperator::Add), ('-', BinaryOperator::Subtract)], Self::term)
-    }
-
-    fn term(&mut self) -> Parsed<Expression> {
-        let operators = [('*', BinaryOperator::Multiply), ('/', BinaryOperator::Divide)];
-        self.chain(&operators, Self::factor)
-    }
-
-    /// Operands between operators that associate to the left.
-    fn chain(
-        &mut self,
-        operators: &[(char, BinaryOperator)],
-        operand: fn(&mut Self) -> Parsed<Expression>,
-    ) -> Parsed<Expression> {
-        self.deeper(self.peek().place)?;
-        let mut left = operand(self)?;
-        loop {
-            let Some(&(_, operator)) = operators.iter().find(|(symbol, _)| self.peek().word == Word::Symbol(*symbol))
-            else {
-                return Ok(left);
-            };
-            let place = self.advance().place;
-            self.deeper(place)?;
-            left = Expression::Binary(operator, Box::new(left), Box::new(operand(self)?));
-        }
-    }
-
     fn factor(&mut self) -> Parsed<Expression> {
         let Token { word, place } = self.peek();
-        self.deeper(place)?;
         match word {
             Word::Symbol('-') => {
                 self.advance();
+                self.deeper(place)?;
+                self.deeper(place)?;
                 Ok(Expression::Negate(Box::new(self.factor()?)))
             }
             Word::Symbol('(') => {
                 self.advance();
+                // What is in parentheses takes more of the stack than a chain of operators.
+                self.depth += 2;
+                self.deeper(place)?;
                 let inner = self.expression()?;
                 self.expect(')', "an operator or ')'")?;
                 Ok(inner)
@@ -339,6 +371,16 @@ impl<'a> Parser<'a> {
                     .map_err(|_| Kind::SelectArity { found }.at(place.join(end)))?;
                 return Ok(Expression::Select(Box::new(operands), place.join(end)));
             }
+            if let Some(test) = Test::named(name) {
+                self.advance();
+                let operand = self.expression()?;
+                let end = self.expect(')', "')': one element is asked for")?;
+                let Expression::Access(access) = operand else {
+                    let example = "B(i,j)";
+                    return Err(Kind::NoElement { asking: test.name(), example }.at(operand.place()));
+                };
+                return Ok(Expression::Test(test, Access { place: place.join(end), ..access }));
+            }
             if let Some(intrinsic) = Intrinsic::named(name) {
                 let (arguments, end) = self.arguments()?;
                 return Ok(Expression::Call(intrinsic, arguments, place.join(end)));
@@ -363,19 +405,34 @@ impl<'a> Parser<'a> {
         if !open && !subscript && index {
             return Ok(Expression::Index(IndexVariable::new(name).at(place)));
         }
+        if !open && self.names.declared(name).is_none() {
+            // As numbers print that are none.
+            match name {
+                "inf" => return Ok(Expression::Literal(Literal::Real(f64::INFINITY), place)),
+                "NaN" => return Ok(Expression::Literal(Literal::Real(f64::NAN), place)),
+                _ => {}
+            }
+        }
         Ok(Expression::Access(self.access(name, place)?))
     }
 
-    /// Whether what is in the parentheses that follow are no index variables, nor parts of dimensions, but operands of a function.
+    /// Whether what is in the parentheses that follow are no index variables, nor parts of dimensions or shifts, but operands of a function.
     fn is_call(&self) -> bool {
         let mut depth = 0;
+        let is_shift = |place: usize| {
+            let around = &self.words[place - 1..(place + 3).min(self.words.len())];
+            matches!(around, [Token { word: Word::Name(name), .. }, _, Token { word: Word::Integer(_), .. }, end]
+                if self.names.extent(name).is_some() && matches!(end.word, Word::Symbol(',' | ')')))
+        };
         for (place, token) in self.words.iter().enumerate().skip(self.next) {
             match token.word {
                 Word::Symbol('(') => depth += 1,
                 Word::Symbol(')') if depth == 1 => return place == self.next + 1,
                 Word::Symbol(')') => depth -= 1,
+                Word::Symbol('+' | '-') if depth == 1 && is_shift(place) => {}
                 Word::Symbol('+' | '-' | '*' | '/') => return true,
                 // Parts of dimensions are given by numbers.
+                Word::Integer(_) if depth == 1 && is_shift(place - 1) => {}
                 Word::Integer(_) | Word::Real(_) if depth == 1 => return true,
                 Word::Name(_) if depth > 1 => return true,
                 Word::End => return false,
@@ -398,7 +455,9 @@ impl<'a> Parser<'a> {
         self.expect('(', "'('")?;
         let word = self.peek().word;
         let name = if let Word::Symbol(_) = word { word.to_string().replace('\'', "") } else { word.to_string() };
-        let Some(reduction) = Reduction::named(&name) else { return self.unexpected("one of +, *, min, max") };
+        let Some(reduction) = Reduction::named(&name) else {
+            return self.unexpected("one of +, *, min, max, or, and, any");
+        };
         self.advance();
         self.expect(',', "','")?;
         let variable = self.variable()?;
@@ -414,17 +473,45 @@ impl<'a> Parser<'a> {
         Ok(IndexVariable::new(name).at(place))
     }
 
+    /// An index variable, or a part or shift of one.
+    fn index(&mut self) -> Parsed<IndexVariable> {
+        let variable = self.variable()?;
+        let start = variable.place;
+        let sign = match self.peek().word {
+            Word::Symbol('+') => 1,
+            Word::Symbol('-') => -1,
+            Word::Symbol('(') => {
+                self.advance();
+                let low = self.integer()?;
+                self.expect(',', "',': a part is i(low,high) or i(low,high,step)")?;
+                let high = self.integer()?;
+                let step = if self.eat(',') { self.integer()? } else { 1 };
+                let end = self.expect(')', "')': a part is i(low,high) or i(low,high,step)")?;
+                return Ok(variable.within(low, high, step).at(start.join(end)));
+            }
+            _ => return Ok(variable),
+        };
+        self.advance();
+        let end = self.peek().place;
+        let by = self.integer()?;
+        Ok(variable.shifted(sign * by).at(start.join(end)))
+    }
+
+    fn integer(&mut self) -> Parsed<i64> {
+        let Token { word: Word::Integer(digits), place } = self.peek() else {
+            return self.unexpected("a whole number");
+        };
+        self.advance();
+        digits.parse().map_err(|_| Kind::NumberTooLarge(digits.into()).at(place))
+    }
+
     fn variables(&mut self, close: char) -> Parsed<(Vec<IndexVariable>, Place)> {
-        let mut variables = vec![self.variable()?];
+        let mut variables = vec![self.index()?];
         loop {
             let Token { word, place } = self.advance();
             match word {
-                Word::Symbol(',') => variables.push(self.variable()?),
+                Word::Symbol(',') => variables.push(self.index()?),
                 Word::Symbol(symbol) if symbol == close => return Ok((variables, place)),
-                Word::Symbol('(' | ':') => {
-                    let window = variables.last().map(ToString::to_string).unwrap_or_default();
-                    return Err(Kind::Window(window).at(place));
-                }
                 _ => {
                     let expected = if close == ')' { "',' or ')'" } else { "',' or '}'" };
                     return Err(Kind::Syntax { expected, found: word.to_string() }.at(place));
@@ -463,6 +550,28 @@ impl<'a> Parser<'a> {
         };
         (splits && !tensor.is_empty() && !variable.is_empty()).then_some((tensor, variable))
     }
+}
+
+/// How tightly comparisons bind.
+const COMPARISONS: u8 = 2;
+
+/// The operator that a word is, how tightly it binds, and whether its operands change places: the greater of two is the one that the other is less than.
+fn operator(word: Word<'_>) -> Option<(BinaryOperator, u8, bool)> {
+    Some(match word {
+        Word::Name("or") => (BinaryOperator::Or, 0, false),
+        Word::Name("and") => (BinaryOperator::And, 1, false),
+        Word::Compare("==") => (BinaryOperator::Equal, COMPARISONS, false),
+        Word::Compare("!=") => (BinaryOperator::NotEqual, COMPARISONS, false),
+        Word::Compare("<") => (BinaryOperator::Less, COMPARISONS, false),
+        Word::Compare("<=") => (BinaryOperator::LessEqual, COMPARISONS, false),
+        Word::Compare(">") => (BinaryOperator::Less, COMPARISONS, true),
+        Word::Compare(_) => (BinaryOperator::LessEqual, COMPARISONS, true),
+        Word::Symbol('+') => (BinaryOperator::Add, 3, false),
+        Word::Symbol('-') => (BinaryOperator::Subtract, 3, false),
+        Word::Symbol('*') => (BinaryOperator::Multiply, 4, false),
+        Word::Symbol('/') => (BinaryOperator::Divide, 4, false),
+        _ => return None,
+    })
 }
 
 /// Whether `name` is among the variables of an access anywhere in the text.

@@ -62,12 +62,14 @@ impl Expression {
     /// How tightly the outermost operator binds.
     fn precedence(&self) -> u8 {
         match self {
-            Self::Binary(operator, ..) if operator.is_comparison() => 0,
-            Self::Binary(BinaryOperator::Add | BinaryOperator::Subtract, ..) => 1,
-            Self::Binary(BinaryOperator::Multiply | BinaryOperator::Divide, ..) => 2,
+            Self::Binary(BinaryOperator::Or, ..) => 0,
+            Self::Binary(BinaryOperator::And, ..) => 1,
+            Self::Binary(operator, ..) if operator.is_comparison() => 2,
+            Self::Binary(BinaryOperator::Add | BinaryOperator::Subtract, ..) => 3,
+            Self::Binary(BinaryOperator::Multiply | BinaryOperator::Divide, ..) => 4,
             // Others are written as functions.
-            Self::Negate(_) => 3,
-            _ => 4,
+            Self::Negate(_) => 5,
+            _ => 6,
         }
     }
 
@@ -86,16 +88,18 @@ impl Display for Expression {
             Self::Literal(literal, _) => literal.fmt(formatter),
             Self::Index(variable) => variable.fmt(formatter),
             Self::Access(access) => access.fmt(formatter),
+            Self::Test(test, access) => write!(formatter, "{}({access})", test.name()),
             Self::Negate(operand) => {
                 formatter.write_str("-")?;
-                operand.write(formatter, 3)
+                operand.write(formatter, 5)
             }
-            Self::Binary(operator, left, right) if self.precedence() == 4 => {
+            Self::Binary(operator, left, right) if self.precedence() == 6 => {
                 write!(formatter, "{operator}({left}, {right})")
             }
             Self::Binary(operator, left, right) => {
                 left.write(formatter, self.precedence())?;
-                write!(formatter, " {operator} ")?;
+                let name = if operator.is_logical() { operator.properties().stem } else { operator.name() };
+                write!(formatter, " {name} ")?;
                 // Operators associate to the left.
                 right.write(formatter, self.precedence() + 1)
             }

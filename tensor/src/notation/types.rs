@@ -16,10 +16,11 @@ pub(crate) fn typed(expression: &Expression, expected: ElementType) -> Result<Ex
                 _ => Err(Kind::NotRepresentable { literal: literal.to_string(), element: expected }.at(*place)),
             },
         },
-        Expression::Index(variable) if expected == ElementType::I64 => Ok(Expression::Index(variable.clone())),
+        Expression::Index(_) | Expression::Test(..) if expected == ElementType::I64 => Ok(expression.clone()),
         Expression::Index(variable) => {
             Ok(Expression::Cast(expected, Box::new(Expression::Index(variable.clone())), variable.place))
         }
+        Expression::Test(_, access) => Ok(Expression::Cast(expected, Box::new(expression.clone()), access.place)),
         Expression::Access(access) if access.tensor.element() == expected => Ok(expression.clone()),
         Expression::Access(access) => mismatch(access.tensor.element(), access.place),
         Expression::Cast(element, operand, place) if *element == expected => {
@@ -47,7 +48,7 @@ pub(crate) fn typed(expression: &Expression, expected: ElementType) -> Result<Ex
             }
             expression.try_map(&mut |operand| typed(operand, expected))
         }
-        Expression::Binary(operator, ..) if !operator.is_defined_for(expected) => {
+        Expression::Binary(operator, ..) if !operator.is_logical() && !operator.is_defined_for(expected) => {
             Err(Kind::OperatorNotDefined { operator: *operator, element: expected }.at(expression.place()))
         }
         Expression::Negate(_) | Expression::Binary(..) | Expression::Select(..) => {

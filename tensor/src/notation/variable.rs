@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::arithmetic::cast;
+use super::window::Window;
 use crate::element::{ElementType, Scalar};
 use crate::format::Format;
 
@@ -59,6 +60,7 @@ impl fmt::Debug for Place {
 #[derive(Clone)]
 pub struct IndexVariable {
     name: Arc<str>,
+    window: Option<Arc<Window>>,
     /// Where this use of the variable is written.
     pub place: Place,
 }
@@ -66,7 +68,46 @@ pub struct IndexVariable {
 impl IndexVariable {
     /// The variable called `name`: letters, digits and `_`, the first no digit.
     pub fn new(name: &str) -> Self {
-        Self { name: name.into(), place: Place::default() }
+        Self { name: name.into(), window: None, place: Place::default() }
+    }
+
+    /// The coordinates that are `by` after the variable's, or before them if it is negative: `i+1`. Beyond the dimension, elements are what the tensor is filled with.
+    pub fn shifted(&self, by: i64) -> Self {
+        match by {
+            0 => self.clone(),
+            _ => Self::of_window(Window { of: self.clone(), start: by, step: 1, end: None }),
+        }
+    }
+
+    /// The coordinates from `low` to before `high`, each `step` after the one before, which the variable counts from 0: `i(low,high,step)`.
+    pub fn within(&self, low: i64, high: i64, step: i64) -> Self {
+        Self::of_window(Window { of: self.clone(), start: low, step, end: Some(high) })
+    }
+
+    fn of_window(window: Window) -> Self {
+        Self { name: window.name().into(), place: window.of.place, window: Some(Arc::new(window)) }
+    }
+
+    /// The part of a dimension, or shift, that this is; none for a variable alone.
+    pub fn window(&self) -> Option<&Window> {
+        self.window.as_deref()
+    }
+
+    /// The variable alone.
+    pub fn base(&self) -> &Self {
+        self.window().map_or(self, |window| window.of.base())
+    }
+
+    /// The same with another name, of the variable alone where this is a part or a shift.
+    pub(crate) fn rename(&self, rename: &dyn Fn(&Self) -> Self) -> Self {
+        let renamed = rename(self);
+        match self.window() {
+            Some(window) if renamed == *self => {
+                let of = window.of.rename(rename);
+                Self { place: self.place, ..Self::of_window(Window { of, ..window.clone() }) }
+            }
+            _ => renamed,
+        }
     }
 
     /// The same variable, written at `place`.
@@ -185,6 +226,11 @@ impl TensorVariable {
     /// The same tensor, stored in a format. Loops follow it: what is side by side is used one after the other. It is checked where the tensor is used.
     pub fn stored(&self, format: Format) -> Self {
         Self(Arc::new(Inner { format, ..(*self.0).clone() }))
+    }
+
+    /// The same tensor with other extents of as many dimensions.
+    pub fn with_dimensions(&self, dimensions: &[i64]) -> Self {
+        Self(Arc::new(Inner { dimensions: dimensions.to_vec(), ..(*self.0).clone() }))
     }
 
     /// The same tensor under another name.

@@ -166,9 +166,9 @@ impl Function {
     }
 }
 
-/// `total` and `value` combined; the first value stands for itself, but sums start at zero.
+/// `total` and `value` combined; the first value stands for itself, but sums and the like start with the identity.
 fn combined(reduction: Reduction, total: Option<Value>, value: Value, element: ElementType) -> Value {
-    let start = reduction.identity(element).filter(|_| reduction == Reduction::Sum);
+    let start = reduction.identity(element).filter(|_| reduction.starts_with_identity());
     match total.or(start.map(Ok)) {
         None => value,
         Some(total) => Ok(reduce(reduction, total?, value?)),

@@ -19,8 +19,10 @@ pub use error::OracleError;
 pub use map::SparseMap;
 
 use crate::element::{ElementType, Scalar};
+use crate::loops::Reduction;
 use crate::notation::{
-    Access, Assignment, BinaryOperator, Expression, IndexVariable, Literal, binary, call, cast, is_zero, negate,
+    Access, Assignment, BinaryOperator, Expression, IndexVariable, Literal, Test, binary, call, cast, is_fill, is_zero,
+    negate, reduce,
 };
 use function::{Function, MOST};
 
@@ -35,7 +37,8 @@ pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, SparseMap>)
     let mut right = evaluation.function(assignment.right())?;
     if assignment.accumulates() {
         let old = evaluation.access(left)?;
-        let add = |old, value| binary(BinaryOperator::Add, old, value);
+        let operator = assignment.accumulation().unwrap_or(Reduction::Sum);
+        let add = |old, value| Ok(reduce(operator, old, value));
         right = old.join(&right, add).map_err(|_| large(assignment.right()))?;
     }
     let right = right.over(&left.variables, left.tensor.dimensions()).map_err(|_| large(assignment.right()))?;
@@ -104,6 +107,15 @@ impl Evaluation<'_> {
                 }
             }
             Expression::Access(access) => self.access(access)?,
+            Expression::Test(Test::IsFill, access) => {
+                let truth = |value| Ok(Scalar::I64(is_fill(value, access.tensor.fill()).into()));
+                self.access(access)?.map(truth)
+            }
+            Expression::Test(Test::Stored, access) => {
+                let mut function = self.access(access)?.map(|_| Ok(Scalar::I64(1)));
+                function.background = Ok(Scalar::I64(0));
+                function
+            }
             Expression::Negate(operand) => self.function(operand)?.map(|value| Ok(negate(value))),
             Expression::Cast(element, operand, _) => self.function(operand)?.map(|value| Ok(cast(value, *element))),
             Expression::Binary(operator, left, right) => {
@@ -155,20 +167,23 @@ impl Evaluation<'_> {
         }
         // A variable that is there several times chooses the entries that have one coordinate in all its dimensions.
         let mut function = Function::constant(Ok(map.fill()));
-        for (variable, &extent) in access.variables.iter().zip(tensor.dimensions()) {
+        for variable in access.variables.iter().map(IndexVariable::base) {
             if !function.variables.contains(variable) {
                 function.variables.push(variable.clone());
-                function.extents.push(extent);
+                function.extents.push(self.extents[variable]);
             }
         }
         for (coordinates, &value) in map.entries() {
-            let at = |variable: &IndexVariable| access.variables.iter().position(|own| own == variable);
-            let point: Vec<i64> = function.variables.iter().filter_map(at).map(|place| coordinates[place]).collect();
-            let agrees = |(variable, coordinate): (&IndexVariable, &i64)| {
-                function.variables.iter().zip(&point).any(|(own, chosen)| own == variable && chosen == coordinate)
-            };
-            if access.variables.iter().zip(coordinates).all(agrees) {
-                function.points.insert(point, Ok(value));
+            // The values of variables at which the entry is read: none, if it is in no part that is taken, or a shift takes it beyond the end.
+            let values = access.variables.iter().zip(coordinates).map(|(variable, &coordinate)| {
+                let value = variable.window().map_or(Some(coordinate), |window| window.value(coordinate))?;
+                (value < self.extents[variable.base()]).then_some((variable.base(), value))
+            });
+            let Some(values) = values.collect::<Option<Vec<_>>>() else { continue };
+            let value_of =
+                |variable: &IndexVariable| values.iter().find(|(own, _)| *own == variable).map(|(_, value)| *value);
+            if values.iter().all(|(variable, value)| value_of(variable) == Some(*value)) {
+                function.points.insert(function.variables.iter().filter_map(value_of).collect(), Ok(value));
             }
         }
         Ok(function)

@@ -101,7 +101,8 @@ fn is_apart(statement: &Statement, variable: &IndexVariable, among: &[IndexVaria
                 Relation::Rotate { result, by, .. } => result == variable && known(result) && by.iter().all(known),
                 // Different parts of it are different pairs: see `RectangleOf::parts`.
                 Relation::Fuse { fused, .. } => fused == variable,
-                Relation::Positions(_) | Relation::SplitAt { .. } => false,
+                // Parts of what is stored may be parts of one row; results are assigned whole, not in windows.
+                Relation::Positions(_) | Relation::SplitAt { .. } | Relation::Window { .. } => false,
             };
             keeps && relation.parents().into_iter().all(|parent| is_apart(statement, parent, among, fixed))
         })

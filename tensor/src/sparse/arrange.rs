@@ -41,7 +41,7 @@ fn in_loops(mut statement: Statement) -> (Statement, Vec<Renamed>) {
         accesses.iter().zip(&formats).flat_map(|(access, format)| edges(access, format, &nest)).collect();
     let is_sparse = |variable: &IndexVariable| {
         let mut sparse = accesses.iter().zip(&formats).filter(|(_, format)| !format.is_dense());
-        sparse.any(|(access, _)| access.variables.contains(variable))
+        sparse.any(|(access, _)| access.variables.iter().any(|own| own.base() == variable))
     };
     let wanted: Vec<IndexVariable> = first_of_result
         .iter()
@@ -53,7 +53,7 @@ fn in_loops(mut statement: Statement) -> (Statement, Vec<Renamed>) {
     let mut replaced: Vec<(Access, TensorVariable)> = Vec::new();
     for (access, mut format) in accesses.into_iter().zip(formats) {
         if edges(&access, &format, &nest).iter().any(|(first, then)| place(first) > place(then)) {
-            format = converted(&format, |mode| place(&access.variables[mode]));
+            format = converted(&format, |mode| place(access.variables[mode].base()));
         }
         let is_result = access.tensor.name() == result.name();
         if (format == *access.tensor.format() && !is_result) || replaced.iter().any(|(other, _)| *other == access) {
@@ -98,7 +98,9 @@ pub(super) fn on_threads(statement: &Statement) -> Statement {
     let sites = made.body().sites();
     let is_dense = |variable: &IndexVariable| {
         let mut accesses = sites.iter().flat_map(|site| site.value.accesses());
-        accesses.all(|access| access.tensor.format().is_dense() || !access.variables.contains(variable))
+        accesses.all(|access| {
+            access.tensor.format().is_dense() || access.variables.iter().all(|own| own.base() != variable)
+        })
     };
     if let [_, .., innermost] = &spine[..]
         && is_dense(innermost)
@@ -169,7 +171,8 @@ fn reordered(node: Node, order: &[IndexVariable]) -> Node {
                 let is_sparse = |variable: &IndexVariable| {
                     accesses
                         .iter()
-                        .any(|access| !access.tensor.format().is_dense() && access.variables.contains(variable))
+                        .filter(|access| !access.tensor.format().is_dense())
+                        .any(|access| access.variables.iter().any(|own| own.base() == variable))
                 };
                 Box::new(reordered(*node, &in_order(&variables, &before, &is_sparse)))
             });

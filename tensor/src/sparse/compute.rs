@@ -237,8 +237,12 @@ fn written_out(assignment: &Assignment) -> Result<Cow<'_, Assignment>, SparseErr
         return Ok(Cow::Borrowed(assignment));
     }
     let old = Box::new(Expression::Access(left.clone()));
-    let both = Expression::Binary(operator.operator(), old, Box::new(right.clone()));
-    Ok(Cow::Owned(Assignment::new(left.clone(), false, both)?))
+    let both = operator.operator().map(|operator| Expression::Binary(operator, old, Box::new(right.clone())));
+    // Checked assignments accumulate by operators alone.
+    Ok(match both {
+        Some(both) => Cow::Owned(Assignment::new(left.clone(), false, both)?),
+        None => Cow::Borrowed(assignment),
+    })
 }
 
 fn given<'t, T>(operands: &[(&str, &'t SparseTensor<T>)], name: &str) -> Result<&'t SparseTensor<T>, SparseError> {

@@ -31,7 +31,7 @@ pub(super) fn edges(
     format: &Format,
     variables: &[IndexVariable],
 ) -> Vec<(IndexVariable, IndexVariable)> {
-    let of_level = |level: usize| &access.variables[format.order()[level]];
+    let of_level = |level: usize| access.variables[format.order()[level]].base();
     let compressed = (0..format.rank()).filter(|&level| format.levels()[level] != Level::Dense);
     let pairs = compressed.flat_map(|level| (0..level).map(move |above| (of_level(above), of_level(level))));
     let in_nest = |pair: &(&IndexVariable, &IndexVariable)| {

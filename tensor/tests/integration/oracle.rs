@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use maniple_tensor::element::{ElementType, Scalar};
-use maniple_tensor::notation::{self, Assignment, DenseArray, EvaluateError, TensorVariable, cast, parse};
+use maniple_tensor::notation::{
+    self, Assignment, DenseArray, EvaluateError, TensorVariable, Test, cast, is_fill, parse,
+};
 use maniple_tensor::oracle::{OracleError, SparseMap, evaluate, run};
 
 use crate::random::{Problem, operands, same};
 
 /// Elements for all tensors: mostly a fill value, which is zero or another one.
+///
+/// Entries with the fill value are there where nobody asks whether they are.
 fn sparse(assignment: &Assignment, random: &mut Rng) -> BTreeMap<String, SparseMap> {
+    let asks = assignment.right().tests().iter().any(|(test, _)| *test == Test::Stored);
     let dense = operands(assignment, random);
     let sparse = |(name, array): (String, DenseArray)| {
         let fill = match array.values() {
@@ -22,7 +27,7 @@ fn sparse(assignment: &Assignment, random: &mut Rng) -> BTreeMap<String, SparseM
         let mut map = SparseMap::new(array.dimensions(), fill);
         DenseArray::from_fn(array.element(), array.dimensions(), |coordinates| {
             let value = array.get(coordinates).unwrap();
-            if random.u8(..100) < density {
+            if random.u8(..100) < density && !(asks && is_fill(value, fill)) {
                 map.set(coordinates, value);
             }
             value
@@ -37,6 +42,10 @@ fn agrees(element: ElementType, seeds: std::ops::Range<u64>) {
         let mut random = Rng::with_seed(seed);
         let assignment = Problem::of(element, &mut random).assignment;
         let maps = sparse(&assignment, &mut random);
+        let filled =
+            |tensor: TensorVariable| tensor.filled(maps.get(tensor.name()).map_or(tensor.fill(), SparseMap::fill));
+        let tensors: Vec<TensorVariable> = assignment.tensors().into_iter().map(filled).collect();
+        let assignment = assignment.with(&tensors).unwrap();
         let arrays = maps.iter().map(|(name, map)| (name.clone(), map.to_array())).collect();
         let context = format!("seed {seed}: {assignment}\n{maps:#?}");
         match (evaluate(&assignment, &maps), notation::evaluate(&assignment, &arrays)) {

@@ -21,6 +21,7 @@ fn plans_of_random_schedules_give_the_result_of_random_assignments() {
                 refused += 1;
                 continue;
             }
+            Err(other) => panic!("seed {seed}: {other}"),
         };
         launched += usize::from(!plan.launches().is_empty());
         let expected = notation::evaluate(&problem.assignment, &problem.operands).unwrap();
@@ -94,5 +95,5 @@ fn blocks_of_fused_loops_and_launches_in_launches_give_the_result_of_random_assi
         let two = |name: &str| levels(name).len() > 1;
         twice += usize::from(plan.statement.operands().iter().any(|tensor| two(tensor.name())));
     }
-    assert!(exclusive > 60 && apart > 30 && twice > 30, "{exclusive} {apart} {twice}");
+    assert!(exclusive > 60 && apart > 20 && twice > 30, "{exclusive} {apart} {twice}");
 }

@@ -7,6 +7,7 @@ use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Kernels, Serial, Team};
 use maniple_tensor::notation::{DenseArray, TensorVariable, evaluate, parse};
+use maniple_tensor::oracle::{SparseMap, evaluate as evaluate_sparse};
 use maniple_tensor::schedule::{Command, Schedule};
 use maniple_tensor::sparse::{Computation, SparseError};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
@@ -91,7 +92,7 @@ fn thinned(array: &DenseArray, tensor: &TensorVariable, random: &mut Rng) -> Den
     })
 }
 
-/// Computes the same on tensors in random formats, after so many random commands. None if the problem cannot be written as text, or an integer is divided by zero.
+/// Computes the same on tensors in random formats, after so many random commands. None if an integer is divided by zero.
 fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, random: &mut Rng) -> Option<Vec<Command>> {
     let mut declare = |tensor: &TensorVariable| {
         let fill = if random.u8(..4) == 0 { [1, -2, i64::MIN, i64::MAX][random.usize(..4)] } else { 0 };
@@ -99,7 +100,7 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
     };
     let tensors: Vec<TensorVariable> = problem.assignment.tensors().iter().map(&mut declare).collect();
     let text = problem.assignment.to_string();
-    let assignment = parse(&text, &tensors).ok()?;
+    let assignment = problem.assignment.with(&tensors).unwrap();
     let arrays: BTreeMap<String, DenseArray> = tensors
         .iter()
         .map(|tensor| (tensor.name().to_owned(), thinned(&problem.operands[tensor.name()], tensor, random)))
@@ -156,23 +157,31 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
     }
 }
 
+/// How often what is random is tried: `MANIPLE_SPARSE_TIMES` times as often as usual, with other numbers.
+fn times() -> (usize, u64) {
+    let times = std::env::var("MANIPLE_SPARSE_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    (times, 100 * (times as u64 - 1))
+}
+
 #[test]
 fn random_assignments_on_random_formats_are_what_evaluation_gives() {
-    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(5));
-    let tried = (0..300).filter(|_| {
-        let problem = Problem::of(ElementType::I64, &mut random);
+    let (times, seed) = times();
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(5 + seed));
+    let tried = (0..300 * times).filter(|_| {
+        let problem = Problem::with_own_reductions(&mut random);
         try_formats(&problem, 0, &kernels, &mut random).is_some()
     });
     let tried = tried.count();
-    assert!(tried > 140, "{tried} were computed");
+    assert!(tried > 240 * times, "{tried} were computed");
 }
 
 #[test]
 fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
-    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(8));
+    let (times, seed) = times();
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(8 + seed));
     let mut applied = BTreeMap::<String, usize>::new();
-    for _ in 0..400 {
-        let problem = Problem::of(ElementType::I64, &mut random);
+    for _ in 0..400 * times {
+        let problem = Problem::with_own_reductions(&mut random);
         for command in try_formats(&problem, 12, &kernels, &mut random).unwrap_or_default() {
             let command = command.to_string();
             *applied.entry(command[..command.find('(').unwrap()].to_owned()).or_default() += 1;
@@ -186,11 +195,12 @@ fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
 
 #[test]
 fn random_assignments_by_compiled_kernels_are_what_evaluation_gives() {
-    let mut random = Rng::with_seed(6);
+    let (times, seed) = times();
+    let mut random = Rng::with_seed(6 + seed);
     let folder = tempfile::tempdir().unwrap();
     let kernels = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
-    let tried = (0..40).filter(|_| {
-        let problem = Problem::of(ElementType::I64, &mut random);
+    let tried = (0..40 * times).filter(|_| {
+        let problem = Problem::with_own_reductions(&mut random);
         try_formats(&problem, 8, &kernels, &mut random).is_some()
     });
     assert!(tried.count() > 10);
@@ -247,9 +257,19 @@ fn statements_that_are_hard_for_others_are_right_in_all_formats() {
         "E(i,j) = A(i,j) + 1",
         "e(i) = reduce(min, j, A(i,j) + d(j))",
         "E(i,j) = select(A(i,j) < B(i,j), A(i,j) * 2, C(i,j))",
+        "E(i,j) = reduce(or, k, A(i,k) and B(k,j))",
+        "e(i) = reduce(and, j, A(i,j) or d(j))",
+        "E(i,j) = not A(i,j) and B(j,i)",
+        "E(i,j) = A(i,j) ? B(i,k) * C(k,j)",
+        "E(i,j) = A(j,i) ? B(i,j) + 1",
+        "E(i,j) += A(i,j) ? B(i,j)",
+        "e(i) -= A(i,j) * d(j)",
+        "E(i,j) = A(i+1,j) - A(i,j-1)",
+        "e(i) = A(i,i+1) * d(i-1) + d(i+2)",
+        "E(i,j) = isfill(A(i,j)) * B(i,j) + stored(C(j,i)) * 3",
     ];
     for statement in statements {
-        for _ in 0..30 {
+        for _ in 0..20 {
             let mut tensor = |name: &str, order: usize| {
                 let format = if order == 2 { formats[random.usize(..8)].clone() } else { a_format(order, &mut random) };
                 TensorVariable::new(name, ElementType::I64, vec![5; order]).stored(format)
@@ -340,7 +360,7 @@ fn random_schedules_of_a_longer_run_keep_results() {
     let (kernels, first) = (Kernels::new(None, None), number("MANIPLE_SPARSE_SEED").unwrap_or(1));
     for seed in first..first + number("MANIPLE_SPARSE_PROGRAMS").unwrap_or(50) {
         let mut random = Rng::with_seed(seed);
-        let problem = Problem::of(ElementType::I64, &mut random);
+        let problem = Problem::with_own_reductions(&mut random);
         let tried = std::panic::AssertUnwindSafe(|| try_formats(&problem, 12, &kernels, &mut random));
         if let Err(failure) = std::panic::catch_unwind(tried) {
             eprintln!("MANIPLE_SPARSE_SEED={seed}");
@@ -532,4 +552,95 @@ fn dense_rows_are_summed_in_blocks_whatever_their_length() {
         }
     }
     assert!(in_blocks > 10, "{in_blocks} of 24");
+}
+
+/// A matrix of these entries, with one more that is zero, and yet stored.
+fn with_a_zero(tensor: &TensorVariable, at: &[i64], others: &[[i64; 2]]) -> SparseTensor<i64> {
+    let mut entries = EntryList::new(2);
+    entries.push(at, 0);
+    others.iter().for_each(|other| entries.push(other, 5));
+    pack(tensor.format(), tensor.dimensions(), 0, entries, Duplicates::Refuse).unwrap().tensor
+}
+
+#[test]
+fn what_is_stored_counts_in_a_mask_whatever_its_value_is() {
+    let kernels = Kernels::new(None, None);
+    for (format, keeps_zero) in [
+        ("csr", true),
+        ("csc", true),
+        ("dcsr", true),
+        ("coo", true),
+        ("{C,D}", false),
+        ("bcsr:2x2", false),
+        ("rows", false),
+    ] {
+        let tensor = |name: &str| TensorVariable::new(name, ElementType::I64, [4, 4]);
+        let tensors = [tensor("M").stored(format.parse().unwrap()), tensor("B"), tensor("C")];
+        let masked = parse("C(i,j) = M(i,j) ? B(i,j)", &tensors).unwrap();
+        let (m, b) = (
+            with_a_zero(&tensors[0], &[1, 2], &[[0, 0], [3, 1]]),
+            SparseTensor::from_elements(&[4, 4], 0, (1..=16).collect::<Vec<i64>>()).unwrap(),
+        );
+        let operands = [("M", &m), ("B", &b)];
+        let found = Computation::new(&masked).unwrap().run_by(&operands, &kernels, &Serial).unwrap();
+        let seven = if keeps_zero { 7 } else { 0 };
+        assert_eq!(found.values(), [1, 0, 0, 0, 0, 0, seven, 0, 0, 0, 0, 0, 0, 14, 0, 0], "{format}");
+        let maps = [("M", &m), ("B", &b)].map(|(name, tensor)| (name.to_owned(), SparseMap::of_tensor(tensor)));
+        assert_eq!(evaluate_sparse(&masked, &maps.into()).unwrap().to_array(), dense(&found), "{format}");
+    }
+}
+
+#[test]
+fn masked_products_have_at_most_the_pattern_of_the_mask_in_all_formats() {
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(11));
+    for round in 0..60 {
+        let mut tensor = |name: &str| {
+            TensorVariable::new(name, ElementType::I64, [6, 6]).stored(a_format(2, &mut random)).filled(Scalar::I64(0))
+        };
+        // Masks that hold all elements are conditions by value: zeros may be stored where they do not hold.
+        let mask = ["csr", "csc", "dcsr", "coo", "hash", "{D,B}"][round % 6].parse().unwrap();
+        let tensors = [tensor("M").stored(mask), tensor("A"), tensor("B"), tensor("C").stored("csr".parse().unwrap())];
+        let text = ["C(i,j) = M(i,j) ? A(i,k) * B(k,j)", "C(i,j) = M(j,i) ? A(i,k) * B(k,j) + A(i,j) * 2"][round % 2];
+        let assignment = parse(text, &tensors).unwrap();
+        let arrays: BTreeMap<String, DenseArray> = tensors[..3]
+            .iter()
+            .map(|tensor| {
+                let array =
+                    DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(random.i64(-3..4)));
+                (tensor.name().to_owned(), thinned(&array, tensor, &mut random))
+            })
+            .collect();
+        let operands: Vec<_> =
+            tensors[..3].iter().map(|tensor| stored::<i64>(&arrays[tensor.name()], tensor)).collect();
+        let operands: Vec<(&str, &SparseTensor<i64>)> = ["M", "A", "B"].into_iter().zip(&operands).collect();
+        let computation = Computation::new(&assignment).unwrap();
+        let result = computation.run_by(&operands, &kernels, &Serial).unwrap();
+        result.check().unwrap();
+        let shown = || {
+            format!(
+                "{text}\n{:?}\n{}",
+                tensors.each_ref().map(|tensor| tensor.format().to_string()),
+                computation.loops()
+            )
+        };
+        assert_eq!(dense(&result), evaluate(&assignment, &arrays).unwrap(), "{}", shown());
+        result.for_each(|at, _| {
+            let at = if round % 2 == 0 { [at[0], at[1]] } else { [at[1], at[0]] };
+            assert_ne!(arrays["M"].get(&at), Some(Scalar::I64(0)), "{at:?} {}", shown());
+        });
+    }
+}
+
+/// What a loop of the lowered kernel goes through: of a dense matrix it would be all of its elements.
+#[test]
+fn masks_and_logical_reductions_visit_what_is_stored() {
+    let csr = |name: &str| TensorVariable::new(name, ElementType::I64, [50, 50]).stored("csr".parse().unwrap());
+    let tensors = [csr("M"), csr("A"), csr("B"), csr("C"), TensorVariable::new("D", ElementType::I64, [50, 50])];
+    let loops = |text: &str| Computation::new(&parse(text, &tensors).unwrap()).unwrap().loops();
+    let masked = loops("C(i,j) = M(i,j) ? D(i,j) + 1");
+    assert!(!masked.contains("for j in 0..") && masked.contains("M1_crd"), "{masked}");
+    let paths = loops("C(i,j) = reduce(or, k, A(i,k) and B(k,j))");
+    assert!(!paths.contains("for k in 0..") && !paths.contains("for j in 0.."), "{paths}");
+    let all = loops("C(i,j) = not M(i,j) and A(i,j)");
+    assert!(!all.contains("for j in 0.."), "{all}");
 }

@@ -11,10 +11,10 @@
 
 use maniple_tensor::element::{Complex, ElementType, Scalar};
 use maniple_tensor::notation::{
-    Assignment, BinaryOperator, Expression, Intrinsic, Literal, Reduction, binary, call, cast,
+    Assignment, BinaryOperator, Expression, Intrinsic, Literal, Reduction, Test, binary, call, cast, is_fill,
 };
 
-use super::reference::{Point, index};
+use super::reference::{Point, index, loaded};
 use super::{Load, complex};
 
 /// A value, and how far from the exact one a computed one can be.
@@ -268,6 +268,20 @@ impl Bounds {
         Ok(Bounded::exact(complex(holds)))
     }
 
+    /// 1 or 0, if errors cannot make it the other: whether operands are other than zero.
+    fn logical(&self, operator: BinaryOperator, a: Bounded, b: Bounded) -> Bounded {
+        let truth = |operand: Bounded| {
+            let is_clear = operand.is_known() && (operand.is_exact() || operand.value.norm() > operand.error);
+            is_clear.then_some(operand.value != Complex::new(0.0, 0.0))
+        };
+        let decides = operator == BinaryOperator::Or;
+        match (truth(a), truth(b)) {
+            (Some(one), _) | (_, Some(one)) if one == decides => Bounded::exact(f64::from(decides)),
+            (Some(_), Some(_)) => Bounded::exact(f64::from(!decides)),
+            _ => Bounded::UNKNOWN,
+        }
+    }
+
     /// A value for a function: in double precision.
     fn scalar(&self, value: Complex<f64>) -> Scalar {
         if self.element.is_complex() { Scalar::C64(value) } else { Scalar::F64(value.re) }
@@ -286,12 +300,15 @@ impl Bounds {
             Expression::Literal(Literal::Integer(number), _) => Bounded::exact(*number as f64),
             Expression::Literal(Literal::Real(number), _) => Bounded::exact(*number),
             Expression::Index(variable) => Bounded::exact(index(variable, point) as f64),
-            Expression::Access(access) => {
-                let mut coordinates = [0; 4];
-                for (coordinate, variable) in coordinates.iter_mut().zip(&access.variables) {
-                    *coordinate = index(variable, point);
+            Expression::Access(access) => Bounded::exact(complex(loaded(access, point, load))),
+            Expression::Test(test, access) => {
+                let element = value(&Expression::Access(access.clone()))?;
+                let is_fill = is_fill(self.scalar(element.value), self.scalar(complex(access.tensor.fill())));
+                if element.is_known() {
+                    Bounded::exact(f64::from(is_fill == (*test == Test::IsFill)))
+                } else {
+                    Bounded::UNKNOWN
                 }
-                Bounded::exact(complex(load(&access.tensor, &coordinates[..access.variables.len()])))
             }
             Expression::Negate(operand) => {
                 let operand = value(operand)?;
@@ -306,6 +323,7 @@ impl Bounds {
                     BinaryOperator::Divide => self.quotient(left, right),
                     BinaryOperator::Minimum => self.one_of(Intrinsic::Min, left, right)?,
                     BinaryOperator::Maximum => self.one_of(Intrinsic::Max, left, right)?,
+                    logical if logical.is_logical() => self.logical(*logical, left, right),
                     comparison if comparison.is_comparison() => self.comparison(*comparison, left, right)?,
                     other => self.by_rules(*other, left, right),
                 }
@@ -361,6 +379,11 @@ impl Bounds {
         if reduction == Reduction::Sum {
             return Ok(self.total(terms.collect::<Result<Vec<_>, _>>()?));
         }
+        let logical = reduction.operator().filter(|operator| operator.is_logical());
+        if let (Some(operator), Some(identity)) = (logical, reduction.identity(self.element)) {
+            let start = Bounded::exact(complex(identity));
+            return terms.try_fold(start, |total, term| Ok(self.logical(operator, total, term?)));
+        }
         let Some(first) = terms.next() else {
             let identity = reduction.identity(self.element).map_or(Complex::new(f64::NAN, 0.0), complex);
             return Ok(Bounded::exact(identity));
@@ -370,7 +393,8 @@ impl Bounds {
             match reduction {
                 Reduction::Minimum => self.one_of(Intrinsic::Min, total, term),
                 Reduction::Maximum => self.one_of(Intrinsic::Max, total, term),
-                Reduction::Product | Reduction::Sum => Ok(self.product(total, term)),
+                // Texts have no users' reductions.
+                _ => Ok(self.product(total, term)),
             }
         })
     }

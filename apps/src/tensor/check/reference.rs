@@ -2,7 +2,7 @@
 
 use maniple_tensor::element::Scalar;
 use maniple_tensor::notation::{
-    Assignment, Expression, IndexVariable, Literal, Reduction, binary, call, cast, is_zero, negate, reduce,
+    Access, Assignment, Expression, IndexVariable, Literal, Test, binary, call, cast, is_fill, is_zero, negate, reduce,
 };
 
 use super::Load;
@@ -25,7 +25,23 @@ pub fn element(assignment: &Assignment, coordinates: &[i64], load: &Load<'_>) ->
 pub(super) type Point = Vec<(IndexVariable, i64)>;
 
 pub(super) fn index(variable: &IndexVariable, point: &Point) -> i64 {
-    point.iter().rev().find(|(known, _)| known == variable).map_or(0, |(_, value)| *value)
+    let known = variable.base();
+    let value = point.iter().rev().find(|(other, _)| other == known).map_or(0, |(_, value)| *value);
+    variable.window().map_or(value, |window| window.coordinate(value))
+}
+
+/// The element that is accessed; beyond the end of a dimension that is shifted, what the tensor is filled with.
+pub(super) fn loaded(access: &Access, point: &Point, load: &Load<'_>) -> Scalar {
+    let mut coordinates = [0; 4];
+    for (coordinate, variable) in coordinates.iter_mut().zip(&access.variables) {
+        *coordinate = index(variable, point);
+    }
+    let coordinates = &coordinates[..access.variables.len()];
+    let mut extents = coordinates.iter().zip(access.tensor.dimensions());
+    match extents.all(|(coordinate, extent)| (0..*extent).contains(coordinate)) {
+        true => load(&access.tensor, coordinates),
+        false => access.tensor.fill(),
+    }
 }
 
 fn evaluate(
@@ -40,12 +56,10 @@ fn evaluate(
         Expression::Literal(Literal::Integer(value), _) => Scalar::I64(*value),
         Expression::Literal(Literal::Real(value), _) => Scalar::F64(*value),
         Expression::Index(variable) => Scalar::I64(index(variable, point)),
-        Expression::Access(access) => {
-            let mut coordinates = [0; 4];
-            for (coordinate, variable) in coordinates.iter_mut().zip(&access.variables) {
-                *coordinate = index(variable, point);
-            }
-            load(&access.tensor, &coordinates[..access.variables.len()])
+        Expression::Access(access) => loaded(access, point, load),
+        Expression::Test(test, access) => {
+            let element = value(&Expression::Access(access.clone()))?;
+            Scalar::I64((is_fill(element, access.tensor.fill()) == (*test == Test::IsFill)).into())
         }
         Expression::Negate(operand) => negate(value(operand)?),
         Expression::Binary(operator, left, right) => {
@@ -70,8 +84,7 @@ fn evaluate(
                     last.1 = number;
                 }
                 let next = evaluate(operand, assignment, point, load)?;
-                // A sum starts at zero: that of negative zeros is zero.
-                let identity = reduction.identity(next.element_type()).filter(|_| *reduction == Reduction::Sum);
+                let identity = reduction.identity(next.element_type()).filter(|_| reduction.starts_with_identity());
                 total = Some(total.or(identity).map_or(next, |total| reduce(*reduction, total, next)));
             }
             point.pop();

@@ -4,9 +4,10 @@
 
 use num_complex::Complex;
 
+use super::custom::evaluate;
 use super::{Functions, Ordered, divide};
 use crate::element::{ElementType, Scalar};
-use crate::operators::{BinaryOperator, Intrinsic, Reduction};
+use crate::operators::{BinaryOperator, Intrinsic, Reduction, Special};
 
 /// An integer was divided by zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
@@ -201,12 +202,22 @@ fn on_numbers<T: Number>(operator: BinaryOperator, a: T, b: T, wrap: fn(T) -> Sc
     })
 }
 
-/// `left operator right` for numbers of one type, for which the operator is defined.
+/// Whether a number is zero, of either sign.
+pub fn is_zero(number: Scalar) -> bool {
+    Special::Zero.of(number.element_type()) == Some(number)
+}
+
+/// `left operator right` for numbers of one type, for which the operator is defined; of two truth values as numbers, a truth value.
 ///
 /// # Errors
 ///
 /// If an integer is divided by zero.
 pub fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> Result<Value, DivisionByZero> {
+    match operator {
+        BinaryOperator::And => return Ok(Value::Truth(!is_zero(left) && !is_zero(right))),
+        BinaryOperator::Or => return Ok(Value::Truth(!is_zero(left) || !is_zero(right))),
+        _ => {}
+    }
     match (left, right) {
         (Scalar::I32(a), Scalar::I32(b)) => on_numbers(operator, a, b, Scalar::I32),
         (Scalar::I64(a), Scalar::I64(b)) => on_numbers(operator, a, b, Scalar::I64),
@@ -261,10 +272,16 @@ pub fn call(function: Intrinsic, arguments: &[Scalar]) -> Result<Scalar, Divisio
 
 /// `left` and `right`, of one type for which the operator is defined, combined.
 pub fn reduce(reduction: Reduction, left: Scalar, right: Scalar) -> Scalar {
-    match binary(reduction.operator(), left, right) {
+    let combined = match (reduction, reduction.operator()) {
+        (Reduction::Custom(custom), _) => return evaluate(custom.formula(), left, right),
+        (_, Some(operator)) => binary(operator, left, right),
+        (_, None) => return left,
+    };
+    match combined {
         Ok(Value::Number(number)) => number,
-        // No reduction divides or compares.
-        _ => left,
+        Ok(Value::Truth(truth)) => cast(Scalar::I32(truth.into()), left.element_type()),
+        // No reduction divides.
+        Err(DivisionByZero) => left,
     }
 }
 

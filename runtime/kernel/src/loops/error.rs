@@ -109,7 +109,7 @@ pub enum Rule {
     #[error("a loop cannot be unrolled 0 times; 1 leaves it to the compiler")]
     Unroll,
     /// Atomic stores reduce.
-    #[error("an atomic store needs a reduction, and of complex numbers a sum")]
+    #[error("an atomic store needs a reduction that is no user's own, and of complex numbers a sum")]
     Atomic,
     /// Warps and threads are of a block.
     #[error("a loop over {0} belongs into a loop over blocks, and not into one of its own kind")]

@@ -4,8 +4,10 @@ use std::fmt;
 use std::ops;
 use std::sync::Arc;
 
-use super::{BinaryOperator, Intrinsic, UnaryOperator};
+use super::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
+use crate::arithmetic;
 use crate::element::{Element, ElementType, Scalar};
+use crate::operators::Formula;
 
 /// The type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -239,6 +241,34 @@ impl Expression {
             (Some(operator), Ok([left, right])) => left.binary(operator, right),
             (_, Ok(both)) => Self::Call(intrinsic, both.into()),
             (_, Err(arguments)) => Self::Call(intrinsic, arguments),
+        }
+    }
+
+    /// Two numbers of type `element` under a reduction.
+    pub fn combined(reduction: Reduction, element: ElementType, left: Self, right: Self) -> Self {
+        let number = |value| Self::Constant(arithmetic::cast(Scalar::I64(value), element));
+        match (reduction, reduction.operator()) {
+            (Reduction::Custom(custom), _) => Self::of_formula(custom.formula(), &left, &right, element),
+            (_, Some(operator)) if operator.is_logical() => {
+                let both = left.not_equal(number(0)).binary(operator, right.not_equal(number(0)));
+                both.select(number(1), number(0))
+            }
+            (_, Some(operator)) => left.binary(operator, right),
+            (_, None) => right,
+        }
+    }
+
+    /// A formula of two values.
+    pub(crate) fn of_formula(formula: &Formula, left: &Self, right: &Self, element: ElementType) -> Self {
+        let of = |formula: &Formula| Self::of_formula(formula, left, right, element);
+        match formula {
+            Formula::Left => left.clone(),
+            Formula::Right => right.clone(),
+            Formula::Number(number) => Self::Constant(arithmetic::cast(*number, element)),
+            Formula::Unary(operator, operand) => Self::Unary(*operator, Box::new(of(operand))),
+            Formula::Binary(operator, first, second) => of(first).binary(*operator, of(second)),
+            Formula::Call(function, arguments) => Self::call(*function, arguments.iter().map(of)),
+            Formula::Select(operands) => of(&operands[0]).select(of(&operands[1]), of(&operands[2])),
         }
     }
 

@@ -108,13 +108,11 @@ fn element(buffer: &Buffer, indices: &[Expression], formatter: &mut Formatter<'_
 }
 
 /// `=` or `+=`, ...: and what closes the value again.
-fn assignment(reduction: Option<Reduction>) -> &'static str {
+fn assignment(reduction: Option<Reduction>) -> String {
     match reduction {
-        None => "=",
-        Some(Reduction::Sum) => "+=",
-        Some(Reduction::Product) => "*=",
-        Some(Reduction::Minimum) => "min=",
-        Some(Reduction::Maximum) => "max=",
+        None => "=".to_owned(),
+        Some(Reduction::Custom(custom)) => format!("{}=", custom.label()),
+        Some(reduction) => format!("{reduction}="),
     }
 }
 

@@ -239,10 +239,7 @@ impl Verifier {
             return Err(Rule::ReadOnly(buffer.name.clone()));
         }
         check_reduction(reduction, buffer.element)?;
-        let possible = match reduction {
-            None => false,
-            Some(reduction) => !buffer.element.is_complex() || reduction == Reduction::Sum,
-        };
+        let possible = reduction.is_some_and(|reduction| reduction.is_atomic_for(buffer.element));
         if atomic && !possible { Err(Rule::Atomic) } else { Ok(()) }
     }
 
@@ -368,7 +365,7 @@ impl Enclosing {
 fn check_reduction(reduction: Option<Reduction>, element: ElementType) -> Result<(), Rule> {
     match reduction {
         Some(reduction) if !reduction.is_defined_for(element) => {
-            Err(Rule::Undefined { operator: reduction.operator().name(), found: element.into() })
+            Err(Rule::Undefined { operator: reduction.name(), found: element.into() })
         }
         _ => Ok(()),
     }

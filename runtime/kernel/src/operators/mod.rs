@@ -4,16 +4,19 @@
 //! | --- | --- |
 //! | [`Properties`], [`Domain`], [`Special`] | what is known: name, arity, types, identity, annihilator, which zeros make a zero |
 //! | [`UnaryOperator`], [`BinaryOperator`], [`Intrinsic`] | the table |
-//! | [`Reduction`] | operators in which many values are combined |
+//! | [`Formula`] | what users combine values by |
+//! | [`Reduction`], [`Custom`] | operators in which many values are combined |
 //!
 //! What each gives is in [`arithmetic`](crate::arithmetic).
 
+mod formula;
 mod properties;
 mod reduction;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use formula::Formula;
 pub use properties::{Domain, Properties, Special};
-pub use reduction::Reduction;
+pub use reduction::{Custom, Reduction};
 pub use table::{BinaryOperator, Intrinsic, UnaryOperator};

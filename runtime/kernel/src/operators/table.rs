@@ -111,9 +111,9 @@ table! {
         Less = comparison("<", "less", Ordered).zeros(BOTH);
         /// `a <= b`: a truth value.
         LessEqual = comparison("<=", "less_equal", Ordered);
-        /// Both, of truth values.
+        /// Both, of truth values. Numbers other than zero count as true.
         And = row("&&", "and", 2, Truths).commutative().associative().identity(One).annihilator(Zero).zeros(EITHER);
-        /// Either, of truth values.
+        /// Either, of truth values. Numbers other than zero count as true.
         Or = row("||", "or", 2, Truths).commutative().associative().identity(Zero).annihilator(One).zeros(BOTH);
     }
 }
@@ -182,6 +182,11 @@ impl BinaryOperator {
     /// Whether it makes a truth value of two numbers.
     pub fn is_comparison(self) -> bool {
         self.properties().compares
+    }
+
+    /// Whether it combines truth values; of numbers, whether they are other than zero.
+    pub fn is_logical(self) -> bool {
+        matches!(self, Self::And | Self::Or)
     }
 
     /// Whether integers make it fail for a right operand of zero.

@@ -1,6 +1,6 @@
 //! The table, held against the arithmetic.
 
-use super::{BinaryOperator, Domain, Intrinsic, Properties};
+use super::{BinaryOperator, Domain, Formula, Intrinsic, Properties, Reduction, Special};
 use crate::arithmetic::{self, Value};
 use crate::element::{ElementType, Scalar};
 
@@ -91,4 +91,42 @@ fn functions_that_are_operators_have_their_properties() {
         }
     }
     assert!(Domain::Truths != BinaryOperator::Add.properties().domain);
+}
+
+#[test]
+fn reductions_keep_what_they_made_where_the_other_is_the_identity() {
+    let larger = |a: Formula, b: Formula| a.clone().compare(BinaryOperator::Less, b.clone()).select(b, a);
+    let largest = Reduction::custom("largest", Special::Least, larger).unwrap();
+    for reduction in Reduction::ALL.iter().copied().chain([largest]) {
+        for element in ElementType::ALL.into_iter().filter(|element| reduction.is_defined_for(*element)) {
+            let identity = reduction.identity(element).unwrap();
+            let of = |a, b| arithmetic::reduce(reduction, a, b);
+            for a in numbers(element) {
+                let made = of(identity, a);
+                assert_eq!(of(made, identity), made, "{reduction} of {element}");
+                assert!(!reduction.keeps_any() || made == a, "{reduction} of {element}");
+                for b in numbers(element) {
+                    assert_eq!(of(made, b), of(of(identity, b), a), "{reduction} of {a:?} and {b:?}");
+                }
+            }
+        }
+    }
+    assert_eq!(arithmetic::reduce(Reduction::Or, Scalar::I32(0), Scalar::I32(-7)), Scalar::I32(1));
+    assert_eq!(arithmetic::reduce(Reduction::And, Scalar::F64(1.0), Scalar::F64(0.5)), Scalar::F64(1.0));
+}
+
+#[test]
+fn formulas_that_are_no_reductions_are_refused() {
+    let refused = |identity, combine: fn(Formula, Formula) -> Formula| {
+        Reduction::custom("mine", identity, combine).unwrap_err().to_string()
+    };
+    let less = |a: Formula, b: Formula| a.compare(BinaryOperator::Less, b);
+    assert!(refused(Special::Zero, less).contains("makes no number"));
+    assert!(refused(Special::Zero, |a, b| a * b + 1).contains("depends on the order of"));
+    assert!(refused(Special::Zero, |a, b| (a + b) / 2).contains("is no identity of"));
+    assert!(Reduction::custom("no name", Special::Zero, |a, b| a + b).is_err());
+    // What may fail is left to fractions.
+    let velocity = |a: Formula, b: Formula| (a.clone() + b.clone()) / (a * b + 1);
+    let velocity = Reduction::custom("velocity", Special::Zero, velocity).unwrap();
+    assert!(velocity.is_defined_for(ElementType::F64) && !velocity.is_defined_for(ElementType::I64));
 }

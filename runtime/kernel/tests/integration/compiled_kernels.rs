@@ -11,6 +11,7 @@ use maniple_kernel::element::ElementType::{F32, F64, I64};
 use maniple_kernel::element::{ElementType, Scalar};
 use maniple_kernel::execution::{Argument, Compiler, Executable, KernelError, Kernels, Scoped, Serial, Team, View};
 use maniple_kernel::loops::*;
+use maniple_kernel::operators::{Formula, Special};
 
 /// `y(i) = x(i) + number`.
 fn shift(number: i64) -> Kernel {
@@ -416,13 +417,24 @@ fn threads_add_up_the_sums_of_their_chunks() {
     let Some(fixture) = Fixture::new() else { return };
     let (x, a) = (Buffer::new("x", I64, 1, Access::Read), Buffer::new("a", I64, 0, Access::Update));
     let i = Variable::index("i");
-    for (reduction, expected) in
-        [(Reduction::Sum, 10 + 5050), (Reduction::Maximum, 100), (Reduction::Minimum, 1), (Reduction::Product, 0)]
+    let larger = |a: Formula, b: Formula| a.clone().compare(BinaryOperator::Less, b.clone()).select(b, a);
+    let largest = Reduction::custom("largest", Special::Least, larger).expect("a reduction");
+    let reductions = [
+        (Reduction::Sum, 10 + 5050),
+        (Reduction::Maximum, 100),
+        (Reduction::Minimum, 1),
+        (Reduction::Product, 0),
+        (Reduction::Or, 1),
+        (Reduction::And, 1),
+        (largest, 100),
+    ];
+    for ((reduction, expected), kind) in
+        reductions.into_iter().flat_map(|case| [LoopKind::Threads, LoopKind::Vector].map(|kind| (case, kind)))
     {
         let body = Statement::store(&a, [], x.load([i.value()])).reduce(reduction);
         let kernel = Kernel {
             name: "sum".into(),
-            body: Statement::for_each(&i, x.low(0), x.high(0), body).with_kind(LoopKind::Threads),
+            body: Statement::for_each(&i, x.low(0), x.high(0), body).with_kind(kind),
             parameters: vec![Parameter::Buffer(x.clone()), Parameter::Buffer(a.clone())],
         };
         let executable = fixture.kernels().get(&kernel).expect("compiles");

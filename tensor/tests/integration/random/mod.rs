@@ -2,13 +2,15 @@
 #![allow(dead_code)] // Each test uses a part of it.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use fastrand::Rng;
 use maniple_tensor::concrete::{Merge, Node, Statement, Substitution, Unit};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::kernel::{Argument, View};
 use maniple_tensor::notation::{
-    Access, Assignment, BinaryOperator, DenseArray, Expression, IndexVariable, Intrinsic, Reduction, TensorVariable,
+    Access, Assignment, BinaryOperator, DenseArray, Expression, IndexVariable, Intrinsic, Reduction, Special,
+    TensorVariable, Test,
 };
 use maniple_tensor::schedule::{Command, Races};
 use num_complex::Complex;
@@ -24,10 +26,19 @@ impl Problem {
         Self::of(ElementType::I64, random)
     }
 
+    /// One of integers, with a user's reductions too.
+    pub fn with_own_reductions(random: &mut Rng) -> Self {
+        Self::made(ElementType::I64, true, random)
+    }
+
     /// One whose elements are whole numbers, and whose results are exact in any order: what is divided is divided by powers of two, unless integers are.
     pub fn of(element: ElementType, random: &mut Rng) -> Self {
+        Self::made(element, false, random)
+    }
+
+    fn made(element: ElementType, own_reductions: bool, random: &mut Rng) -> Self {
         loop {
-            let mut maker = Maker { random, element, extents: Vec::new(), tensors: 0 };
+            let mut maker = Maker { random, element, own_reductions, extents: Vec::new(), tensors: 0 };
             for name in ["i", "j", "k", "l"] {
                 let extent = if maker.random.u8(..) < 8 { 0 } else { maker.random.i64(1..8) };
                 maker.extents.push((IndexVariable::new(name), extent));
@@ -36,8 +47,11 @@ impl Problem {
             let left = maker.access("R", order, true);
             let right = maker.expression(3);
             let accumulate = maker.random.u8(..4) == 0;
+            let masks = if maker.random.u8(..5) == 0 { maker.mask(&left) } else { Vec::new() };
+            let operators = [Reduction::Sum, Reduction::Sum, Reduction::Maximum, Reduction::Minimum];
+            let operator = accumulate.then(|| operators[maker.random.usize(..operators.len())]);
             // Some have variables without extent, use a reduction's variable outside of it, or compare complex numbers.
-            let assignment = if accumulate { left.accumulate(right) } else { left.assign(right) };
+            let assignment = Assignment::masked(left, operator, &masks, right);
             let Ok(assignment) = assignment else { continue };
             if assignment.extents().values().product::<i64>() > 3000 {
                 continue;
@@ -103,6 +117,7 @@ fn whole(element: ElementType, random: &mut Rng) -> Scalar {
 struct Maker<'a> {
     random: &'a mut Rng,
     element: ElementType,
+    own_reductions: bool,
     extents: Vec<(IndexVariable, i64)>,
     tensors: usize,
 }
@@ -120,6 +135,37 @@ impl Maker<'_> {
         TensorVariable::new(name, self.element, dimensions).at(variables)
     }
 
+    /// The same, of which some dimensions are shifted, or parts of longer ones.
+    fn operand(&mut self, name: &str, order: usize, distinct: bool) -> Access {
+        let access = self.access(name, order, distinct);
+        let changed = access.variables.iter().zip(access.tensor.dimensions()).map(|(variable, &extent)| {
+            match self.random.u8(..24) {
+                // A shift of a variable does not say what its extent is: all of one statement agree by name.
+                0 => (variable.shifted([-2, -1, 1][self.random.usize(..3)]), extent),
+                1 if extent > 0 => {
+                    let (low, step) = (self.random.i64(0..3), self.random.i64(1..4));
+                    let high = low + (extent - 1) * step + 1 + self.random.i64(0..step);
+                    (variable.within(low, high, step), high + self.random.i64(0..3))
+                }
+                _ => (variable.clone(), extent),
+            }
+        });
+        let (variables, dimensions): (Vec<_>, Vec<_>) = changed.unzip();
+        TensorVariable::new(name, self.element, dimensions).at(variables)
+    }
+
+    /// A mask of the result's variables, in any order.
+    fn mask(&mut self, left: &Access) -> Vec<Access> {
+        let mut variables = left.variables.clone();
+        self.random.shuffle(&mut variables);
+        let dimensions: Vec<i64> = variables
+            .iter()
+            .filter_map(|variable| self.extents.iter().find(|(known, _)| known == variable))
+            .map(|(_, extent)| *extent)
+            .collect();
+        vec![TensorVariable::new("M", self.element, dimensions).at(variables)]
+    }
+
     fn expression(&mut self, depth: usize) -> Expression {
         let operand = |maker: &mut Self| Box::new(maker.expression(depth - 1));
         match if depth == 0 { 0 } else { self.random.u8(..12) } {
@@ -131,7 +177,12 @@ impl Maker<'_> {
                     let distinct = order < 3 || self.random.bool();
                     self.tensors += 1;
                     let name = format!("T{}", self.tensors);
-                    self.access(&name, order, distinct).into()
+                    let access = self.operand(&name, order, distinct);
+                    match self.random.u8(..12) {
+                        0 => Expression::Test(Test::Stored, access),
+                        1 => Expression::Test(Test::IsFill, access),
+                        _ => access.into(),
+                    }
                 }
             },
             3 => Expression::Negate(operand(self)),
@@ -142,7 +193,10 @@ impl Maker<'_> {
                 Expression::call(intrinsic, arguments)
             }
             5 => {
-                let reduction = [Reduction::Sum, Reduction::Minimum, Reduction::Maximum][self.random.usize(..3)];
+                let reductions =
+                    [Reduction::Sum, Reduction::Minimum, Reduction::Maximum, Reduction::Or, Reduction::And, combined()];
+                let most = reductions.len() - usize::from(!self.own_reductions);
+                let reduction = reductions[self.random.usize(..most)];
                 let variable = self.extents[self.random.usize(..self.extents.len())].0.clone();
                 Expression::reduce(reduction, variable, *operand(self))
             }
@@ -152,7 +206,9 @@ impl Maker<'_> {
                 let divisor = if exact { divisor } else { 8 };
                 Expression::Binary(BinaryOperator::Divide, operand(self), Box::new(divisor.into()))
             }
-            7 => match self.random.u8(..4) {
+            7 => match self.random.u8(..6) {
+                4 => Expression::Binary(BinaryOperator::And, operand(self), operand(self)),
+                5 => Expression::Binary(BinaryOperator::Or, operand(self), operand(self)),
                 0 => Expression::Select(Box::new([*operand(self), *operand(self), *operand(self)]), Default::default()),
                 1 if !matches!(self.element, ElementType::C32 | ElementType::C64) => {
                     let operators = [
@@ -169,6 +225,14 @@ impl Maker<'_> {
             _ => Expression::Binary(BinaryOperator::Multiply, operand(self), operand(self)),
         }
     }
+}
+
+/// A user's reduction: of integers, `a + b + a * b` is one, with all small whole numbers.
+pub fn combined() -> Reduction {
+    static MADE: OnceLock<Reduction> = OnceLock::new();
+    *MADE.get_or_init(|| {
+        Reduction::custom("circle", Special::Zero, |a, b| a.clone() + b.clone() + a * b).expect("it is a reduction")
+    })
 }
 
 /// A command that is often, but not always, legal.

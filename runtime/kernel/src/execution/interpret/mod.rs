@@ -51,6 +51,10 @@ pub fn interpret(kernel: &Checked, arguments: &mut [Argument<'_>], races: bool) 
     machine.step(&program.body).map(drop)
 }
 
+fn combined(reduction: Option<Reduction>, old: Scalar, new: Scalar) -> Scalar {
+    reduction.map_or(new, |reduction| arithmetic::reduce(reduction, old, new))
+}
+
 /// How a statement ended.
 #[derive(PartialEq)]
 enum Flow {
@@ -83,7 +87,7 @@ impl Machine<'_> {
             }
             Step::Set { variable, value, reduction } => {
                 let value = self.number(value)?;
-                self.variables[*variable] = self.reduce(*reduction, self.variables[*variable], value)?;
+                self.variables[*variable] = combined(*reduction, self.variables[*variable], value);
             }
             Step::Store { element, value, reduction, atomic } => {
                 let value = self.number(value)?;
@@ -156,7 +160,7 @@ impl Machine<'_> {
             None => value,
             Some(_) => {
                 let old = self.load_at(element, offset)?;
-                self.reduce(reduction, old, value)?
+                combined(reduction, old, value)
             }
         };
         self.buffers[element.buffer].store(offset, value);
@@ -202,14 +206,6 @@ impl Machine<'_> {
             buffer: self.program.buffers[element.buffer].to_string(),
             indices: self.buffers[element.buffer].point(offset),
         })
-    }
-
-    fn reduce(&self, reduction: Option<Reduction>, old: Scalar, new: Scalar) -> Result<Scalar, KernelError> {
-        let Some(reduction) = reduction else { return Ok(new) };
-        match self.divided(arithmetic::binary(reduction.operator(), old, new))? {
-            Value::Number(value) => Ok(value),
-            Value::Truth(_) => Ok(new),
-        }
     }
 
     fn divided<T>(&self, result: Result<T, DivisionByZero>) -> Result<T, KernelError> {

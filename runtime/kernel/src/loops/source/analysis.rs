@@ -52,7 +52,7 @@ pub(super) fn outer_reductions(body: &Statement) -> Vec<(Variable, Reduction)> {
 }
 
 /// Whether `omp simd` may be said of a loop with this body: it must not be left early, what it
-/// allocates must fit into `stack` bytes, and reductions must be of C's own types.
+/// allocates must fit into `stack` bytes, and reductions must be C's own, of its own types.
 pub(super) fn can_vectorise(body: &Statement, stack: i64) -> bool {
     let stands_in_the_way = |statement: &Statement| {
         let mut fails = match statement {
@@ -65,5 +65,7 @@ pub(super) fn can_vectorise(body: &Statement, stack: i64) -> bool {
         fails
     };
     !any_statement(body, &stands_in_the_way)
-        && outer_reductions(body).iter().all(|(variable, _)| !variable.element.is_complex())
+        && outer_reductions(body)
+            .iter()
+            .all(|(variable, reduction)| !variable.element.is_complex() && !matches!(reduction, Reduction::Custom(_)))
 }

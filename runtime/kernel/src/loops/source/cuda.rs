@@ -10,7 +10,7 @@
 
 use std::fmt::Write;
 
-use super::analysis::{constant_count, outer_reductions};
+use super::analysis::{any_statement, constant_count, outer_reductions};
 use super::expression::{element, expression, type_name, type_of, update};
 use super::{Dialect, ENTRY};
 use crate::loops::{
@@ -34,6 +34,9 @@ pub enum CudaError {
         "on a GPU, buffers are allocated with constant bounds, outside of loops over warps or inside of loops over threads; `{0}` is not"
     )]
     Allocation(String),
+    /// A reduction that has no form on a GPU.
+    #[error("on a GPU, values are combined by sums, products, minima and maxima alone: compute this kernel on CPUs")]
+    Reduction,
     /// A function that CUDA does not have.
     #[error("on a GPU, there is no `{0}` of complex numbers")]
     Function(&'static str),
@@ -46,6 +49,15 @@ pub enum CudaError {
 /// [`CudaError`], if the kernel needs what a GPU does not have.
 pub fn print_cuda(kernel: &Checked) -> Result<String, CudaError> {
     let kernel = kernel.kernel();
+    let unknown = |statement: &Statement| match statement {
+        Statement::Set { reduction, .. } | Statement::Store { reduction, .. } => {
+            matches!(reduction, Some(Reduction::Or | Reduction::And | Reduction::Custom(_)))
+        }
+        _ => false,
+    };
+    if any_statement(&kernel.body, &unknown) {
+        return Err(CudaError::Reduction);
+    }
     let mut parameters = vec!["i32 *error".to_owned()];
     let mut printer = Printer { text: String::new(), depth: 1, level: Level::Grid, counter: 0, has_grid: false };
     for parameter in &kernel.parameters {
@@ -97,6 +109,10 @@ fn operation(reduction: Reduction) -> &'static str {
         Reduction::Product => "multiply",
         Reduction::Minimum => "min",
         Reduction::Maximum => "max",
+        Reduction::Or => "or",
+        Reduction::And => "and",
+        // Refused before anything is printed.
+        Reduction::Custom(_) => "custom",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use crate::element::{ElementType, Scalar};
-use crate::loops::{BinaryOperator, Buffer, Expression, Intrinsic, Reduction, Type, UnaryOperator};
+use crate::loops::{BinaryOperator, Buffer, Expression, Intrinsic, Reduction, Type, UnaryOperator, Variable};
 
 /// The type's name in the generated source.
 pub(super) fn type_name(element: ElementType) -> &'static str {
@@ -224,9 +224,19 @@ pub(super) fn update(
         None => format!("{target} = {value};"),
         Some(Reduction::Sum) if !element.is_complex() && dialect == Dialect::C => format!("{target} += {value};"),
         Some(reduction) => {
+            // Names of a kernel do not begin with digits.
+            let [left, right] = ["0a", "0b"].map(|name| Variable::new(name, element).value());
             let of = type_name(element);
-            let combined = binary(dialect, reduction.operator(), element, "*at_", "value_", None);
-            format!("{{ {of} value_ = {value}; {of} *at_ = &{target}; *at_ = {combined}; }}")
+            let combined = match (reduction, reduction.operator()) {
+                (Reduction::Custom(custom), _) => {
+                    expression(dialect, &Expression::of_formula(custom.formula(), &left, &right, element))
+                }
+                (_, Some(operator)) => binary(dialect, operator, element, "v_0a", "v_0b", None),
+                (_, None) => "v_0b".to_owned(),
+            };
+            format!(
+                "{{ const {of} v_0b = {value}; {of} *at_ = &{target}; const {of} v_0a = *at_; *at_ = {combined}; }}"
+            )
         }
     }
 }

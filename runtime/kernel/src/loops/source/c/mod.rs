@@ -20,7 +20,8 @@ use super::contraction::contracts_in_sums_alone;
 use super::expression::{element, expression, type_name, type_of, update};
 use crate::element::ElementType;
 use crate::loops::{
-    Access, Buffer, Checked, Expression, Kernel, LoopKind, Parameter, Reduction, Statement, Type, Variable,
+    Access, BinaryOperator, Buffer, Checked, Expression, Kernel, LoopKind, Parameter, Reduction, Statement, Type,
+    Variable,
 };
 use entry::entry;
 
@@ -219,7 +220,7 @@ impl<'a> Printer<'a> {
                 let target = element(Dialect::C, buffer, indices);
                 let text = match reduction {
                     Some(reduction) if *atomic => {
-                        let name = reduction.operator().properties().stem;
+                        let name = reduction.operator().map_or("", |operator| operator.properties().stem);
                         format!("atomic_{name}_{}(&{target}, {});", type_name(buffer.element), print(value))
                     }
                     _ => update(Dialect::C, &target, buffer.element, *reduction, &print(value)),
@@ -277,7 +278,7 @@ impl<'a> Printer<'a> {
         let mut clauses = String::new();
         let known = self.ordered.len();
         for (reduced, reduction) in outer_reductions(body) {
-            let operator = reduction.operator().name();
+            let operator = reduction.operator().map_or("", BinaryOperator::name);
             let name = if matches!(reduction, Reduction::Minimum | Reduction::Maximum) && !reduced.element.is_integer()
             {
                 let name = ordered_name(&reduced);
