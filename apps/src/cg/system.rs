@@ -81,7 +81,10 @@ impl System {
             .map_err(Error::from_task)?
             .statement()
             .clone();
-        let loops = loops.distribute(["i"], ["piece"], ["row"], &[pieces as i64]);
+        let loops = match &cuts[..] {
+            [] => loops.distribute(["i"], ["piece"], ["row"], &[1]),
+            cuts => loops.split_at("i", "piece", "row", cuts).and_then(|loops| loops.distribute_loops(["piece"])),
+        };
         let plan = Arc::new(Plan::new(&loops.map_err(Error::from_task)?).map_err(Error::from_task)?);
         let a = Tensor::from_sparse(cx, &a, Arc::clone(matrix))?;
         let q = Tensor::in_region(&product, &all, Row::q)?;

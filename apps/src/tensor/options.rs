@@ -152,7 +152,7 @@ pub struct Options {
     pub generate: Vec<(String, Generator)>,
 
     /// How a tensor is stored: `rows`, `columns`, `csr`, `csc`, `coo`, `csf:3` and other names, or levels and the dimension that each stores, such as `B={D,C}(1,0)`; once for each tensor. With
-    /// a sparse one, statements run on one node, in one type [default: rows]
+    /// a sparse one, statements run on one node unless loops are distributed, in one type [default: rows]
     #[arg(long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 

@@ -88,6 +88,10 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     }
     let program = declared(options, <T as Element>::TYPE, &text, &given)?;
     let schedules = schedules(&options.schedule, &program)?;
+    if options.grid.is_some() && !options.schedule.is_empty() {
+        let problem = "--grid distributes the outermost loops, and --schedule those that it names";
+        return Err(Error::Usage(format!("{problem}: leave one of the two out")));
+    }
     let grid = match &options.grid {
         Some(grid) => grid.extents().iter().map(|&extent| extent as i64).collect(),
         None if place().nodes > 1 && schedules.is_empty() => vec![place().nodes as i64],
@@ -102,14 +106,10 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         }
     });
     let computations = computations.collect::<Result<Vec<_>>>()?;
-    if let Some((name, format)) = computations.iter().flat_map(Computation::conversions).next()
-        && tasks(&computations)?.is_some()
-    {
-        return Err(Error::Usage(format!(
-            "{name} is used as {format}, and is not converted where loops are distributed: give --format {name}={format}"
-        )));
+    let tasks = Tasks::new(computations.iter().map(Computation::statement))?;
+    if tasks.is_some() {
+        check_operands(&computations)?;
     }
-    let tasks = tasks(&computations)?;
     if tasks.is_none() && place().nodes > 1 {
         return Err(Error::Usage(format!(
             "this job has {} nodes, and one alone would compute: distribute a loop in each --schedule, as by 'distribute({{i}}, {{io}}, {{ii}}, {{4}})', or say --grid 4",
@@ -203,9 +203,29 @@ fn refuse_others(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What runs as tasks, if a loop is distributed.
-fn tasks(computations: &[Computation<'_>]) -> Result<Option<Tasks>> {
-    Tasks::new(computations.iter().map(Computation::statement))
+/// Refuses operands that would have to be copied or converted before: tasks are given them as they are.
+fn check_operands(computations: &[Computation<'_>]) -> Result<()> {
+    if let Some(name) = computations.iter().flat_map(Computation::kept).next() {
+        return Err(Error::Usage(format!(
+            "{name} is read and assigned by one statement, which is not done where loops are distributed: give what is read another name"
+        )));
+    }
+    for computation in computations {
+        let Some((name, format)) = computation.conversions().into_iter().next() else { continue };
+        let (operands, conversions) = (computation.statement().operands(), computation.conversions());
+        let is_used_as_it_is = operands.iter().any(|operand| operand.name() == name);
+        let is_used_twice = is_used_as_it_is || conversions.iter().filter(|(other, _)| *other == name).count() > 1;
+        let advice = match is_used_twice {
+            true => {
+                format!("and in another format too: give it twice, under two names, one with --format NAME={format}")
+            }
+            false => format!("give --format {name}={format}"),
+        };
+        return Err(Error::Usage(format!(
+            "{name} is used as {format}, and is not converted where loops are distributed: {advice}"
+        )));
+    }
+    Ok(())
 }
 
 /// The program, with the extents and formats of its tensors.
@@ -293,7 +313,9 @@ fn operand<T: Element>(
         (None, None) if is_dense => {
             let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
             if count.is_none_or(|count| count > MOST_ELEMENTS) {
-                let problem = format!("{tensor} of extents {dimensions:?} is too large for a dense tensor on one node");
+                let problem = format!(
+                    "{tensor} of extents {dimensions:?} is too large for a dense tensor, of which each node makes all"
+                );
                 return Err(Error::Usage(format!("{problem}: give it a sparse format, or take a smaller --size")));
             }
             let values = Values::random(seed, tensor);
@@ -319,8 +341,9 @@ fn operand<T: Element>(
             let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok);
             let kind: Generator = kind.map_err(|error| Error::Usage(format!("{error}")))?;
             if kind.most_entries(dimensions) > MOST_ELEMENTS as f64 {
-                let problem =
-                    format!("{kind} of extents {dimensions:?} has too many elements for {tensor} on one node");
+                let problem = format!(
+                    "{kind} of extents {dimensions:?} has too many elements for {tensor}, of which each node makes all"
+                );
                 return Err(Error::Usage(format!(
                     "{problem}: take a smaller --size, or --generate {tensor}=uniform:DENSITY"
                 )));

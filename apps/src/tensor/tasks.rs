@@ -17,6 +17,7 @@ use maniple_tensor::storage::SparseTensor;
 use super::options::Options;
 use super::slowest;
 use crate::error::{Error as AppError, Result as AppResult};
+use crate::options::place;
 use crate::progress::Progress;
 use crate::report::counted;
 
@@ -56,7 +57,7 @@ impl Tasks {
 
     /// What is partitioned and launched.
     pub(super) fn graph(&self) -> Graph {
-        Graph::new(&self.plans)
+        if place().nodes > 1 { Graph::gathering(&self.plans) } else { Graph::new(&self.plans) }
     }
 
     /// Runs the statements as often as is asked for, and once more before, each time on these tensors.
@@ -90,6 +91,7 @@ impl Tasks {
         }
         let tensors = variables.iter().map(|variable| match given.get(variable.name()) {
             Some(stored) if !variable.format().is_dense() => Tensor::from_sparse(cx, variable, Arc::clone(stored)),
+            // Those that are not given are results.
             _ => Tensor::new(cx, variable),
         });
         let tensors = tensors.collect::<Result<Vec<_>, _>>()?;

@@ -155,12 +155,22 @@ fn distributed_loops_run_as_tasks() {
     // A grid does so with the outermost loops.
     let grid = ["--generate", "A=uniform:0.1", "--format", "A=csr", "--size", "i=31,j=20,k=8", "--grid"];
     verifies("Y(i,k) = A(i,j) * X(j,k)", &[&grid[..], &["4"]].concat());
-    let (code, _, error) = run("y(i) = A(i,j) * x(j)", &[&grid[..5], &["i=31,j=20", "--grid", "2x2x2"]].concat());
-    assert!(code == Some(2), "{code:?} {error}");
+    // As far as there are loops, in no more blocks than they are long; statements without loops among others.
+    let vectors = [&grid[..5], &["i=31,j=20"]].concat();
+    verifies("a = 3; y(i) = A(i,j) * x(j); z(i) = y(i) + a", &[&vectors[..], &["--grid", "40x2"]].concat());
     // What can't be done says what to do.
     let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=csr", "--size", "i=20,j=10"]].concat();
     let (code, _, error) = run("B(i,j) = 2 * A(i,j)", &matrix);
     assert!(code == Some(2) && error.contains("declare it dense"), "{code:?} {error}");
+    for statement in ["y(i) = A(i,j) * x(j) + y(i)", "y(i) += A(i,j) * x(j) + y(i)"] {
+        let (code, _, error) = run(statement, &[&vectors[..], &["--grid", "2"]].concat());
+        assert!(code == Some(2) && error.contains("give what is read another name"), "{code:?} {error}");
+    }
+    let (code, _, error) =
+        run("Y(i,j) = A(i,j) * A(j,i)", &[&grid[..4], &["--size", "i=20,j=20", "--grid", "2"]].concat());
+    assert!(code == Some(2) && error.contains("under two names"), "{code:?} {error}");
+    let (code, _, error) = run("y(i) = A(i,j) * x(j)", &[&vectors[..], &["--grid", "2"], &rows[..2]].concat());
+    assert!(code == Some(2) && error.contains("leave one of the two out"), "{code:?} {error}");
     let columns = [&rows[..], &["--format", "A=csc", "--format", "B=csr", "--size", "i=20,j=10"]].concat();
     let (code, _, error) = run("y(i) = A(i,j) * B(i,j)", &columns);
     assert!(code == Some(2) && error.contains("give --format A="), "{code:?} {error}");

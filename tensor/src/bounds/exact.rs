@@ -23,7 +23,11 @@ fn exact(statement: &Statement, variable: &IndexVariable, fixed: &[IndexVariable
         return true;
     }
     match statement.recovery(variable) {
-        Some(Relation::Split { outer, inner, .. } | Relation::Divide { outer, inner, .. }) => {
+        Some(
+            Relation::Split { outer, inner, .. }
+            | Relation::SplitAt { outer, inner, .. }
+            | Relation::Divide { outer, inner, .. },
+        ) => {
             let unknown = |other: &IndexVariable| !statement.dependencies(other).iter().any(|on| fixed.contains(on));
             let single = statement.dependencies(outer).iter().all(|on| fixed.contains(on));
             is_exact(outer) && is_exact(inner) && (single || unknown(inner))

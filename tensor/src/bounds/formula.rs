@@ -16,6 +16,8 @@ enum Formula {
     All(i64),
     /// `outer * length + inner`, cut at the extent.
     Blocks { outer: usize, inner: usize, length: i64, extent: i64 },
+    /// `inner` after the beginning of part `outer`, cut at its end, which is the beginning of the next.
+    Parts { outer: usize, inner: usize, ends: Vec<i64> },
     /// The sum of the only values of these, modulo the extent.
     Rotated { sources: Vec<usize>, extent: i64 },
     /// `fused / length`.
@@ -31,7 +33,7 @@ impl Formula {
     fn sources(&self) -> Vec<usize> {
         match self {
             Self::Value(_) | Self::All(_) => Vec::new(),
-            Self::Blocks { outer, inner, .. } => vec![*outer, *inner],
+            Self::Blocks { outer, inner, .. } | Self::Parts { outer, inner, .. } => vec![*outer, *inner],
             Self::Rotated { sources, .. } => sources.clone(),
             Self::Quotient { fused, .. } | Self::Remainder { fused, .. } => vec![*fused],
         }
@@ -48,6 +50,15 @@ impl Formula {
                 }
                 let (low, high) = (outer.low * length + inner.low, outer.last() * length + inner.high);
                 Interval { low: low.min(*extent), high: high.min(*extent) }
+            }
+            Self::Parts { outer, inner, ends } => {
+                let (outer, inner) = (before[*outer], before[*inner]);
+                if outer.is_empty() || inner.is_empty() {
+                    return NONE;
+                }
+                let end = |part: i64| ends[part.clamp(0, ends.len() as i64 - 1) as usize];
+                let high = (end(outer.last()) + inner.high).min(end(outer.high));
+                Interval { low: (end(outer.low) + inner.low).min(high), high }
             }
             Self::Rotated { sources, extent } => {
                 if sources.iter().any(|source| !before[*source].is_single()) {
@@ -95,7 +106,9 @@ impl Formulas {
     /// Whether there is one value at most, whatever the loops' values are.
     fn is_single(&self, position: usize) -> bool {
         match &self.all[position] {
-            Formula::All(extent) => *extent <= 1,
+            // Blocks are cut at the end.
+            _ if self.extents[position] <= 1 => true,
+            Formula::All(_) => false,
             other => other.sources().into_iter().all(|source| self.is_single(source)),
         }
     }
@@ -117,6 +130,7 @@ impl Formulas {
                 | (Formula::Remainder { length: mine, .. }, Formula::Remainder { length: others, .. }) => {
                     mine == others
                 }
+                (Formula::Parts { ends: mine, .. }, Formula::Parts { ends: others, .. }) => mine == others,
                 (Formula::All(_) | Formula::Rotated { .. }, Formula::All(_) | Formula::Rotated { .. }) => true,
                 _ => false,
             }
@@ -263,6 +277,11 @@ impl<'a> Finder<'a> {
                 let (outer, inner) = (self.variable(outer), self.variable(inner));
                 Formula::Blocks { outer, inner, length: *length, extent }
             }
+            Relation::SplitAt { outer, inner, points, extent, .. } => {
+                let (outer, inner) = (self.variable(outer), self.variable(inner));
+                let ends = [0].into_iter().chain(points.iter().copied()).chain([*extent]).collect();
+                Formula::Parts { outer, inner, ends }
+            }
             Relation::Rotate { .. } => {
                 let sources = relation.sources().into_iter().map(|source| self.variable(source)).collect();
                 Formula::Rotated { sources, extent }
@@ -276,9 +295,7 @@ impl<'a> Finder<'a> {
                 }
             }
             // What is stored, is known when it runs; of dimensions that parts are taken of, or that are shifted, all.
-            Relation::Bound { .. } | Relation::Positions(_) | Relation::SplitAt { .. } | Relation::Window { .. } => {
-                Formula::All(extent)
-            }
+            Relation::Bound { .. } | Relation::Positions(_) | Relation::Window { .. } => Formula::All(extent),
         }
     }
 

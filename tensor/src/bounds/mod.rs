@@ -9,6 +9,7 @@
 //! | | interval of the parent |
 //! | --- | --- |
 //! | `i = o * f + n` | from the lowest `o` and `n` to the highest, cut at the extent; exact if `o` is known, or `n` has its whole range |
+//! | `i` is `n` after the beginning of part `o` | the same, cut at the part's end |
 //! | `a = f / e`, `b = f % e` | exact for `a`; for `b` exact if `f` is known or `a` has one value, otherwise all |
 //! | `t = (r + ...) % e` | exact if all is known, otherwise all |
 //!

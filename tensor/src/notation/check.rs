@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Access, Expression};
+use super::variable::Window;
 use super::variable::{IndexVariable, TensorVariable, is_name};
-use super::window::Window;
 
 /// The extent of each variable, if every access fits its tensor and no variable has two extents.
 pub(super) fn extents(left: &Access, right: &Expression) -> Result<BTreeMap<IndexVariable, i64>, NotationError> {

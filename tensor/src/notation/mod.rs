@@ -23,7 +23,7 @@
 //!
 //! | in reading order | |
 //! | --- | --- |
-//! | `variable`, `window` | tensors, index variables, parts of dimensions, and places in a text |
+//! | `variable` | tensors, index variables, parts of dimensions, and places in a text |
 //! | `expression` | expressions and accesses; `operators` writes them in Rust, `print` as text |
 //! | `assignment` | a checked assignment; `check` has the rules, `types` those of element types, `sums` makes sums explicit, `masks` says where values are computed |
 //! | `lexer`, `parser` | text |
@@ -44,7 +44,6 @@ mod print;
 mod sums;
 mod types;
 mod variable;
-mod window;
 
 pub use arithmetic::{DivisionByZero, Value, binary, call, cast, is_fill, is_nan, is_zero, negate, reduce};
 pub use array::DenseArray;
@@ -56,8 +55,7 @@ pub use expression::{Access, Expression, Literal, Test};
 pub use maniple_kernel::arithmetic::CustomError;
 pub use maniple_kernel::operators::{BinaryOperator, Custom, Formula, Intrinsic, Reduction, Special};
 pub use parser::{parse, parse_all, parse_all_with_extents, parse_expression, parse_with_extents};
-pub use variable::{IndexVariable, Place, Span, TensorVariable};
-pub use window::Window;
+pub use variable::{IndexVariable, Place, Span, TensorVariable, Window};
 
 pub(crate) use types::typed;
 pub(crate) use variable::is_name;

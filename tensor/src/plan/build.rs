@@ -23,6 +23,12 @@ pub enum PlanError {
         /// The result.
         tensor: String,
     },
+    /// A statement on tensors in levels reads the elements that its result had before.
+    #[error("{tensor} is read and assigned; where loops over levels are distributed, give what is read another name")]
+    ReadsResult {
+        /// The result.
+        tensor: String,
+    },
     /// The result has levels that are not dense.
     #[error(
         "{tensor} is stored as {format}, and what is computed by tasks is dense; declare it dense, or compute it on one node"
@@ -52,6 +58,9 @@ impl Plan {
         }
         let fixed: Vec<IndexVariable> = spine.iter().map(|outer| outer.variable.clone()).collect();
         let is_stored = statement.tensors().iter().any(|tensor| !tensor.format().is_dense());
+        if is_stored && statement.operands().contains(result) {
+            return Err(PlanError::ReadsResult { tensor: result.name().to_owned() });
+        }
         // Where each element is made by one leaf, it may give the element its first value. Where a loop has no iterations no element is used, and no leaf runs.
         let may_overwrite = spine.iter().all(|outer| outer.level().is_some())
             && statement.extents.values().all(|extent| *extent > 0)

@@ -264,8 +264,9 @@ impl Graph {
         let are_dense = |count: usize| tensor.format().levels()[..count].iter().all(|level| *level == Level::Dense);
         let pieces = match space {
             Space::Elements => Pieces::Bounds(Arc::clone(colors)),
-            Space::Offsets(level) if are_dense(level) => Pieces::Bounds(Arc::clone(colors)),
-            Space::Positions(level) if are_dense(level) && !are_dense(level + 1) => {
+            // Those of an outermost level are two.
+            Space::Offsets(level) if level > 0 && are_dense(level) => Pieces::Bounds(Arc::clone(colors)),
+            Space::Positions(level) if level > 0 && are_dense(level) && !are_dense(level + 1) => {
                 Pieces::Below(self.partition_by(tensor, Space::Offsets(level), colors)?)
             }
             Space::Offsets(_) | Space::Positions(_) => return None,

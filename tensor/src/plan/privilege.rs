@@ -93,16 +93,16 @@ fn is_apart(statement: &Statement, variable: &IndexVariable, among: &[IndexVaria
     among.contains(variable)
         || statement.relations().iter().any(|relation| {
             let keeps = match relation {
-                Relation::Split { outer, inner, .. } | Relation::Divide { outer, inner, .. } => {
-                    outer == variable || inner == variable && known(outer)
-                }
+                Relation::Split { outer, inner, .. }
+                | Relation::SplitAt { outer, inner, .. }
+                | Relation::Divide { outer, inner, .. } => outer == variable || inner == variable && known(outer),
                 Relation::Bound { bounded, .. } => bounded == variable,
                 // A block that is rotated may wrap around, and is then a part of a rectangle that has more.
                 Relation::Rotate { result, by, .. } => result == variable && known(result) && by.iter().all(known),
                 // Different parts of it are different pairs: see `RectangleOf::parts`.
                 Relation::Fuse { fused, .. } => fused == variable,
                 // Parts of what is stored may be parts of one row; results are assigned whole, not in windows.
-                Relation::Positions(_) | Relation::SplitAt { .. } | Relation::Window { .. } => false,
+                Relation::Positions(_) | Relation::Window { .. } => false,
             };
             keeps && relation.parents().into_iter().all(|parent| is_apart(statement, parent, among, fixed))
         })

@@ -111,16 +111,22 @@ pub(super) fn on_threads(statement: &Statement) -> Statement {
     made
 }
 
-/// The statement with its outermost loops distributed over a grid, and the first loop inside of that on threads, where iterations write different elements.
+/// The statement with its outermost loops distributed over a grid, as far as there are loops, in no more blocks than a loop is long; and the first loop inside of that on threads, where
+/// iterations write different elements.
 pub(super) fn on_grid(statement: &Statement, grid: &[i64]) -> Result<Statement, ScheduleError> {
     let targets: Vec<IndexVariable> =
         statement.spine().iter().take(grid.len()).map(|outer| outer.variable.clone()).collect();
+    if targets.is_empty() {
+        return Ok(statement.clone());
+    }
+    let extent = |variable| statement.extent(variable).unwrap_or(1).max(1);
+    let grid: Vec<i64> = grid.iter().zip(&targets).map(|(&blocks, target)| blocks.min(extent(target))).collect();
     let named = |suffix: &str| -> Vec<IndexVariable> {
         let taken = |name: &str| statement.is_taken(name);
         targets.iter().map(|variable| IndexVariable::new(&fresh(&format!("{variable}{suffix}"), &taken))).collect()
     };
     let (outer, inner) = (named("o"), named("i"));
-    let distributed = statement.distribute(targets.clone(), outer, inner.clone(), grid)?;
+    let distributed = statement.distribute(targets.clone(), outer, inner.clone(), &grid)?;
     let Some(first) = inner.first() else { return Ok(distributed) };
     Ok(distributed.parallelize(first.clone(), Unit::Threads, Races::Forbidden).unwrap_or(distributed))
 }

@@ -84,12 +84,12 @@ impl<'a> Computation<'a> {
         Self::of(self.assignment.clone(), statement.clone(), statement, self.renamed.clone())
     }
 
-    /// The same with its outermost loops distributed over a grid of processors, in blocks of equal length, one loop for each of its extents; and the first loop of a block on threads, if
-    /// it can.
+    /// The same with its outermost loops distributed over a grid of processors, in blocks of equal length, one loop for each of its extents, as far as there are loops around all others; and
+    /// the first loop of a block on threads, if it can. No loop is cut into more blocks than it is long.
     ///
     /// # Errors
     ///
-    /// [`ScheduleError`] if there are not as many loops around all others.
+    /// [`ScheduleError`] if an extent of the grid is not positive.
     pub fn on_grid(&self, grid: &[i64]) -> Result<Self, SparseError> {
         let statement = on_grid(&self.statement, grid).map_err(|error| SparseError::Schedule(Box::new(error)))?;
         Self::of(self.assignment.clone(), statement.clone(), statement, self.renamed.clone())
@@ -102,6 +102,13 @@ impl<'a> Computation<'a> {
             !tensors.iter().any(|tensor| tensor.name() == renamed.of && *tensor.format() == renamed.format)
         };
         self.renamed.iter().filter(is_other).map(|renamed| (renamed.of.clone(), renamed.format.clone())).collect()
+    }
+
+    /// The operands that the computation uses as they were before it, because its result has their name.
+    pub fn kept(&self) -> Vec<String> {
+        let result = self.assignment.left().tensor.name();
+        let kept = self.renamed.iter().filter(|renamed| renamed.of == result);
+        kept.map(|renamed| renamed.of.clone()).collect()
     }
 
     /// The kernel, as text.

@@ -195,8 +195,9 @@ fn programs_on_one_node_and_several() {
                     assert_eq!(
                         found,
                         expected[name],
-                        "{name} of {text}, seed {seed} on {nodes} nodes\n{}",
-                        Graph::new(&plans)
+                        "{name} of {text}, seed {seed} on {nodes} nodes\n{}\n{}",
+                        Graph::new(&plans),
+                        plans.iter().map(|plan| plan.statement.to_string()).collect::<String>()
                     );
                 }
                 done.await?;

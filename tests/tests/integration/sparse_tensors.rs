@@ -181,7 +181,7 @@ fn what_is_below_rows_follows_them_whatever_reads_it() {
     for format in ["dcsr", "{C,D}"] {
         let tensors = [vectors[0], ("A", format, &[23, 9]), vectors[1]];
         let done = agrees(2, &assignment("y(i) = A(i,j) * x(j)", &tensors), rows);
-        assert!(done.contains("A.0 read"), "{done}");
+        assert!(done.contains("all of A read"), "{done}");
     }
 }
 
@@ -222,6 +222,19 @@ fn blocks_of_columns_are_fetched_one_after_the_other() {
     };
     let done = agrees(2, &assignment("C(i,k) = A(i,j) * B(j,k)", &tensors), rounds);
     assert!(done.contains("for ko in 0..3\n  launch C over 2 points"), "{done}");
+}
+
+#[test]
+fn blocks_of_any_length_have_what_is_below_their_rows() {
+    let tensors: [(&str, &str, &[i64]); 3] = [("y", "dense", &[31]), ("A", "csr", &[31, 17]), ("x", "dense", &[17])];
+    let parts = |statement: &Statement| {
+        let statement = statement.split_at("i", "io", "ii", &[1, 20, 22]).unwrap();
+        statement.distribute_loops(["io"]).unwrap()
+    };
+    for nodes in 1..=2 {
+        let done = agrees(nodes, &assignment("y(i) = A(i,j) * x(j)", &tensors), parts);
+        assert!(done.contains("A.0 = offsets of level 1 of A in 4 pieces") && done.contains("y.0 written"), "{done}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Users' own reductions: made, checked and computed.
 
-use super::operate::{Value, binary, call, cast, negate};
+use super::operate::{cast, evaluate};
 use crate::element::{ElementType, Scalar};
-use crate::operators::{Custom, Formula, Reduction, Special, UnaryOperator};
+use crate::operators::{Custom, Formula, Reduction, Special};
 
 /// A formula is no reduction.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -136,40 +136,4 @@ fn is_near(one: Scalar, other: Scalar) -> bool {
         }
         _ => one == other,
     }
-}
-
-/// What a formula makes of two values of one type, for which it is defined.
-pub(super) fn evaluate(formula: &Formula, left: Scalar, right: Scalar) -> Scalar {
-    match value(formula, left, right) {
-        Value::Number(number) => number,
-        Value::Truth(_) => left,
-    }
-}
-
-fn value(formula: &Formula, left: Scalar, right: Scalar) -> Value {
-    let number = |formula: &Formula| evaluate(formula, left, right);
-    let truth = |formula: &Formula| value(formula, left, right) == Value::Truth(true);
-    Value::Number(match formula {
-        Formula::Left => left,
-        Formula::Right => right,
-        Formula::Number(number) => cast(*number, left.element_type()),
-        Formula::Unary(UnaryOperator::Negate, operand) => negate(number(operand)),
-        Formula::Unary(UnaryOperator::Not, operand) => return Value::Truth(!truth(operand)),
-        Formula::Binary(operator, first, second) if operator.is_logical() => {
-            let one = Scalar::I64(truth(first).into());
-            return binary(*operator, one, Scalar::I64(truth(second).into())).unwrap_or(Value::Truth(false));
-        }
-        // Nothing is divided that could fail.
-        Formula::Binary(operator, first, second) => {
-            return binary(*operator, number(first), number(second)).unwrap_or(Value::Number(left));
-        }
-        Formula::Call(function, arguments) => {
-            let arguments: Vec<Scalar> = arguments.iter().map(number).collect();
-            call(*function, &arguments).unwrap_or(left)
-        }
-        Formula::Select(operands) => {
-            let [condition, then, otherwise] = &**operands;
-            number(if truth(condition) { then } else { otherwise })
-        }
-    })
 }

@@ -4,10 +4,9 @@
 
 use num_complex::Complex;
 
-use super::custom::evaluate;
 use super::{Functions, Ordered, divide};
 use crate::element::{ElementType, Scalar};
-use crate::operators::{BinaryOperator, Intrinsic, Reduction, Special};
+use crate::operators::{BinaryOperator, Formula, Intrinsic, Reduction, Special, UnaryOperator};
 
 /// An integer was divided by zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
@@ -308,4 +307,40 @@ pub fn cast(value: Scalar, element: ElementType) -> Scalar {
         Scalar::C32(value) => to!(value.re, value.im),
         Scalar::C64(value) => to!(value.re, value.im),
     }
+}
+
+/// What a formula makes of two values of one type, for which it is defined.
+pub(super) fn evaluate(formula: &Formula, left: Scalar, right: Scalar) -> Scalar {
+    match value(formula, left, right) {
+        Value::Number(number) => number,
+        Value::Truth(_) => left,
+    }
+}
+
+fn value(formula: &Formula, left: Scalar, right: Scalar) -> Value {
+    let number = |formula: &Formula| evaluate(formula, left, right);
+    let truth = |formula: &Formula| value(formula, left, right) == Value::Truth(true);
+    Value::Number(match formula {
+        Formula::Left => left,
+        Formula::Right => right,
+        Formula::Number(number) => cast(*number, left.element_type()),
+        Formula::Unary(UnaryOperator::Negate, operand) => negate(number(operand)),
+        Formula::Unary(UnaryOperator::Not, operand) => return Value::Truth(!truth(operand)),
+        Formula::Binary(operator, first, second) if operator.is_logical() => {
+            let one = Scalar::I64(truth(first).into());
+            return binary(*operator, one, Scalar::I64(truth(second).into())).unwrap_or(Value::Truth(false));
+        }
+        // Nothing is divided that could fail.
+        Formula::Binary(operator, first, second) => {
+            return binary(*operator, number(first), number(second)).unwrap_or(Value::Number(left));
+        }
+        Formula::Call(function, arguments) => {
+            let arguments: Vec<Scalar> = arguments.iter().map(number).collect();
+            call(*function, &arguments).unwrap_or(left)
+        }
+        Formula::Select(operands) => {
+            let [condition, then, otherwise] = &**operands;
+            number(if truth(condition) { then } else { otherwise })
+        }
+    })
 }
