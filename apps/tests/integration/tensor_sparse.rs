@@ -83,8 +83,8 @@ fn what_sparse_tensors_cannot_do_yet_is_refused_with_what_helps() {
         assert_eq!((code, out.as_str()), (Some(2), ""), "{error}");
         error
     };
-    let error = refused(&["--format", "A=csr", "--grid", "2"]);
-    assert_eq!(error, "error: --grid is for dense tensors: leave it out, or give all tensors dense formats\n");
+    let error = refused(&["--format", "A=csr", "--chunk", "2"]);
+    assert_eq!(error, "error: --chunk is for dense tensors: leave it out, or give all tensors dense formats\n");
     let error = refused(&["--format", "A=csf:3"]);
     assert_eq!(error, "error: --format A={C,C,C}(0,1,2) is for 3 dimensions, and A has 2\n");
     let error = refused(&["--generate", "A=poisson:3", "--size", "i=4"]);

@@ -397,6 +397,8 @@ impl<'a> Parser<'a> {
         }
         let subscript = self.split_subscript(name).is_some() || self.peek().word == Word::Symbol('{');
         let index = match self.names {
+            // Numbers, which print so.
+            Names::Tensors(_) | Names::OfPart(_) if matches!(name, "inf" | "NaN") => false,
             // Whether it has an extent is checked with the whole assignment.
             Names::Tensors(_) => self.names.declared(name).is_none() && is_used_as_index(&self.words, name),
             Names::OfPart(_) => self.names.declared(name).is_none(),
