@@ -1,6 +1,6 @@
 //! Solves a sparse symmetric positive definite system by conjugate gradients (Hestenes and Stiefel 1952) with Jacobi's preconditioner.
 //!
-//! [`matrix`], [`matrix_market`]: the matrix; [`rows`], [`tasks`]: vectors as fields of a region, and what is computed with them; [`scalars`]: the scalars between the tasks; `system`:
+//! [`matrix`], [`matrix_market`]: the matrix; [`mod@rows`], [`tasks`]: vectors as fields of a region, and what is computed with them; [`scalars`]: the scalars between the tasks; `system`:
 //! how rows are split, and what is launched, among it the product of the matrix and a vector, a statement in index notation; here: what is solved, and whether the result is right.
 
 mod kernels;

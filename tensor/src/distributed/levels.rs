@@ -175,6 +175,7 @@ struct Numbers<T> {
 impl<T: Element> Numbers<T> {
     fn write<N: FieldValue + Element + Narrowed>(self, cx: &Context, to: &Component) -> Result<(), DistributedError> {
         let count = self.stored.levels()[self.level].component(self.component).len();
+        #[allow(clippy::useless_conversion)] // of one width of four
         put(cx, to, count, move |first, into: &mut [N]| {
             let array = self.stored.levels()[self.level].component(self.component);
             with_numbers!(array, numbers => {

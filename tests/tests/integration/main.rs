@@ -23,6 +23,8 @@ mod once_failed;
 mod partitions_on_nodes;
 #[cfg(unix)]
 mod processes;
+#[path = "../../../tensor/tests/integration/random/mod.rs"]
+mod random;
 mod random_programs;
 mod random_tensors;
 mod readers;

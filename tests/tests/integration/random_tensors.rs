@@ -1,12 +1,10 @@
 //! Random assignments with random schedules, and with schedules that are chosen: sequentially, and on the runtime on one node and several, the result is that of
 //! the definition.
 
-#[path = "../../../tensor/tests/integration/random/mod.rs"]
-mod random;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::random::{Problem, fused, nested, same, schedule};
 use fastrand::Rng;
 use maniple::{Error, Result};
 use maniple_tensor::choose::choose;
@@ -19,7 +17,6 @@ use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Races;
 use maniple_tests::nodes::{Nodes, on_nodes};
-use random::{Problem, fused, nested, same, schedule};
 
 /// Elements that hold small whole numbers, and sums and products of some, exactly, and infinities and NaNs.
 const ELEMENTS: [ElementType; 4] = [ElementType::I64, ElementType::F64, ElementType::I32, ElementType::C64];

@@ -1,10 +1,8 @@
 //! Statements on tensors in levels, as tasks over pieces of these: the same as one kernel on the whole.
 
-#[path = "../../../tensor/tests/integration/random/mod.rs"]
-mod random;
-
 use std::sync::Arc;
 
+use crate::random::{Problem, command, size};
 use fastrand::Rng;
 use maniple::Result;
 use maniple_tensor::concrete::Statement;
@@ -17,7 +15,6 @@ use maniple_tensor::plan::{Graph, Pieces, Plan};
 use maniple_tensor::sparse::Computation;
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 use maniple_tests::nodes::{Nodes, on_nodes};
-use random::{Problem, command, size};
 
 /// A tensor with an element in every so many places, without those whose first coordinate is a multiple of five.
 fn tensor(variable: &TensorVariable, every: i64) -> SparseTensor<i64> {
