@@ -13,7 +13,7 @@ use crate::random::{Problem, operands, same};
 
 /// Elements for all tensors: mostly a fill value, which is zero or another one.
 ///
-/// Entries with the fill value are there where nobody asks whether they are.
+/// Entries with the fill value are stored where the statement does not ask whether they are.
 fn sparse(assignment: &Assignment, random: &mut Rng) -> BTreeMap<String, SparseMap> {
     let asks = assignment.right().tests().iter().any(|(test, _)| *test == Test::Stored);
     let dense = operands(assignment, random);

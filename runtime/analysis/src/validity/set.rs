@@ -196,7 +196,7 @@ impl<I: Instance> EquivalenceSet<I> {
     ) {
         let View { writers, readers, .. } = &mut self.views[view];
         if readers.push(event, cover, events) {
-            // Of data that is only read, nobody else would forget who made it.
+            // Data that is only read has no later writer whose commit would forget the maker.
             events.into_iter().for_each(|events| writers.forget_all_successes(events));
         }
     }
