@@ -11,7 +11,7 @@ pub use maniple_kernel::arithmetic::{DivisionByZero, call, cast, is_zero, negate
 pub type Value = Result<Scalar, DivisionByZero>;
 
 /// Whether a number differs from itself.
-#[allow(clippy::eq_op)]
+#[allow(clippy::eq_op)] // only a NaN does
 pub fn is_nan(number: Scalar) -> bool {
     number != number
 }
