@@ -183,6 +183,11 @@ pub enum TypeName {
     I64,
     C32,
     C64,
+    Bool,
+    U8,
+    I8,
+    I16,
+    U32,
 }
 
 impl From<TypeName> for ElementType {
@@ -190,6 +195,11 @@ impl From<TypeName> for ElementType {
         match name {
             TypeName::F32 => Self::F32,
             TypeName::F64 => Self::F64,
+            TypeName::Bool => Self::Bool,
+            TypeName::U8 => Self::U8,
+            TypeName::I8 => Self::I8,
+            TypeName::I16 => Self::I16,
+            TypeName::U32 => Self::U32,
             TypeName::I32 => Self::I32,
             TypeName::I64 => Self::I64,
             TypeName::C32 => Self::C32,

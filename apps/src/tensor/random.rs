@@ -13,7 +13,7 @@ pub(super) fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// An element type that has random values: of integers, from -9 to 9; of others, evenly between -1 and 1.
+/// An element type that has random values: of integers, from -9 to 9, or from 0 to 9 of those without sign; of others, evenly between -1 and 1.
 pub trait Random: Element + FieldValue {
     /// The random value with this number.
     fn random(key: u64, number: u64) -> Self;
@@ -38,6 +38,11 @@ fn fraction(bits: u64) -> f32 {
 }
 
 random! {
+    bool: bits => bits % 2 == 1,
+    u8: bits => (bits % 10) as Self,
+    i8: bits => (bits % 19) as Self - 9,
+    i16: bits => (bits % 19) as Self - 9,
+    u32: bits => (bits % 10) as Self,
     i32: bits => (bits % 19) as Self - 9,
     i64: bits => (bits % 19) as Self - 9,
     f32: bits => fraction(bits),

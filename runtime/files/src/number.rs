@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 
-use bytemuck::Pod;
+use bytemuck::{NoUninit, Pod, Zeroable};
 use num_complex::Complex;
 
 use crate::error::Problem;
@@ -14,6 +14,16 @@ use crate::text::shown;
 /// The type of the elements of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumberType {
+    /// Truth values, which text has as 0 and 1.
+    Bool,
+    /// Integers of 8 bits without sign.
+    U8,
+    /// Integers of 8 bits.
+    I8,
+    /// Integers of 16 bits.
+    I16,
+    /// Integers of 32 bits without sign.
+    U32,
     /// Integers of 32 bits.
     I32,
     /// Integers of 64 bits.
@@ -29,6 +39,21 @@ pub enum NumberType {
 }
 
 impl NumberType {
+    /// All types.
+    pub const ALL: [Self; 11] = [
+        Self::Bool,
+        Self::U8,
+        Self::I8,
+        Self::I16,
+        Self::U32,
+        Self::I32,
+        Self::I64,
+        Self::F32,
+        Self::F64,
+        Self::C32,
+        Self::C64,
+    ];
+
     /// The bytes of one number.
     #[must_use]
     pub fn size(self) -> usize {
@@ -38,15 +63,17 @@ impl NumberType {
     /// The bytes of a number, or of each of the two parts of a complex one.
     pub(crate) fn part_size(self) -> usize {
         match self {
-            Self::I32 | Self::F32 | Self::C32 => 4,
+            Self::Bool | Self::U8 | Self::I8 => 1,
+            Self::I16 => 2,
+            Self::U32 | Self::I32 | Self::F32 | Self::C32 => 4,
             Self::I64 | Self::F64 | Self::C64 => 8,
         }
     }
 
-    /// Whether numbers are integers.
+    /// Whether numbers are integers, as truth values are.
     #[must_use]
     pub fn is_integer(self) -> bool {
-        matches!(self, Self::I32 | Self::I64)
+        !matches!(self, Self::F32 | Self::F64) && !self.is_complex()
     }
 
     /// Whether numbers are complex.
@@ -60,6 +87,11 @@ impl fmt::Display for NumberType {
     /// Writes the name that NumPy has for the type.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Bool => "bool",
+            Self::U8 => "uint8",
+            Self::I8 => "int8",
+            Self::I16 => "int16",
+            Self::U32 => "uint32",
             Self::I32 => "int32",
             Self::I64 => "int64",
             Self::F32 => "float32",
@@ -70,12 +102,19 @@ impl fmt::Display for NumberType {
     }
 }
 
-/// A type of elements: `i32`, `i64`, `f32`, `f64`, and complex numbers of the last two.
-pub trait Number: Pod + PartialEq + Send + Sync {
+/// A type of elements: `bool`, `u8`, `i8`, `i16`, `u32`, `i32`, `i64`, `f32`, `f64`, and complex numbers of the last two.
+pub trait Number: NoUninit + Zeroable + PartialEq + Send + Sync {
     /// The type as a value.
     const TYPE: NumberType;
     /// The number 1.
     const ONE: Self;
+    /// A number as bytes have it: any bytes are some.
+    #[doc(hidden)]
+    type Bits: Pod;
+
+    /// The numbers that bits stand for.
+    #[doc(hidden)]
+    fn of_bits(bits: Vec<Self::Bits>) -> Vec<Self>;
 
     /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks between. Floats may have Fortran's exponents, such as `1.5D+03`,
     /// and be `inf`, `infinity` or `nan`.
@@ -110,6 +149,11 @@ macro_rules! integers {
         impl Number for $ty {
             const TYPE: NumberType = NumberType::$variant;
             const ONE: Self = 1;
+            type Bits = Self;
+
+            fn of_bits(bits: Vec<Self>) -> Vec<Self> {
+                bits
+            }
 
             fn parse(text: &str) -> Result<Self, Problem> {
                 text.parse().map_err(|error| match is_overflow(&error) {
@@ -138,6 +182,11 @@ macro_rules! floats {
         impl Number for $ty {
             const TYPE: NumberType = NumberType::$real;
             const ONE: Self = 1.0;
+            type Bits = Self;
+
+            fn of_bits(bits: Vec<Self>) -> Vec<Self> {
+                bits
+            }
 
             fn parse(text: &str) -> Result<Self, Problem> {
                 let value = Self::from_str(text).or_else(|_| Self::from_str(&text.replace(['d', 'D'], "e")));
@@ -171,6 +220,11 @@ macro_rules! floats {
         impl Number for Complex<$ty> {
             const TYPE: NumberType = NumberType::$complex;
             const ONE: Self = Self::new(1.0, 0.0);
+            type Bits = Self;
+
+            fn of_bits(bits: Vec<Self>) -> Vec<Self> {
+                bits
+            }
 
             fn parse(text: &str) -> Result<Self, Problem> {
                 let mut words = text.split_whitespace();
@@ -197,7 +251,40 @@ macro_rules! floats {
     )*};
 }
 
-integers!(i32 => I32, i64 => I64);
+integers!(u8 => U8, i8 => I8, i16 => I16, u32 => U32, i32 => I32, i64 => I64);
+
+impl Number for bool {
+    const TYPE: NumberType = NumberType::Bool;
+    const ONE: Self = true;
+    type Bits = u8;
+
+    fn of_bits(bits: Vec<u8>) -> Vec<Self> {
+        bits.into_iter().map(|bits| bits != 0).collect()
+    }
+
+    fn parse(text: &str) -> Result<Self, Problem> {
+        match u8::parse(text) {
+            Ok(number @ 0..=1) => Ok(number == 1),
+            Ok(_) | Err(Problem::TooLarge(_)) => {
+                Err(Problem::TooLarge(format!("the value '{}' is no truth value, 0 or 1", shown(text))))
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    fn write(self, into: &mut impl Write) -> io::Result<()> {
+        u8::from(self).write(into)
+    }
+
+    fn negated(self) -> Self {
+        self
+    }
+
+    fn conjugated(self) -> Self {
+        self
+    }
+}
+
 // With the largest power of ten that the type holds exactly.
 floats!(f32 => F32, C32, 10, f64 => F64, C64, 22);
 

@@ -7,6 +7,16 @@ pub use num_complex::Complex;
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ElementType {
+    /// Truth values, which are 0 or 1: sums are `or`, products are `and`, and other numbers than 0 are 1.
+    Bool,
+    /// 8-bit unsigned integers, which wrap.
+    U8,
+    /// 8-bit signed integers, which wrap.
+    I8,
+    /// 16-bit signed integers, which wrap.
+    I16,
+    /// 32-bit unsigned integers, which wrap.
+    U32,
     /// 32-bit signed integers, which wrap.
     I32,
     /// 64-bit signed integers, which wrap.
@@ -23,20 +33,39 @@ pub enum ElementType {
 
 impl ElementType {
     /// All element types.
-    pub const ALL: [Self; 6] = [Self::I32, Self::I64, Self::F32, Self::F64, Self::C32, Self::C64];
+    pub const ALL: [Self; 11] = [
+        Self::Bool,
+        Self::U8,
+        Self::I8,
+        Self::I16,
+        Self::U32,
+        Self::I32,
+        Self::I64,
+        Self::F32,
+        Self::F64,
+        Self::C32,
+        Self::C64,
+    ];
 
     /// The size of an element in bytes.
     pub fn size(self) -> usize {
         match self {
-            Self::I32 | Self::F32 => 4,
+            Self::Bool | Self::U8 | Self::I8 => 1,
+            Self::I16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
             Self::I64 | Self::F64 | Self::C32 => 8,
             Self::C64 => 16,
         }
     }
 
-    /// Whether elements are integers.
+    /// Whether elements are integers, as truth values are.
     pub fn is_integer(self) -> bool {
-        matches!(self, Self::I32 | Self::I64)
+        !matches!(self, Self::F32 | Self::F64) && !self.is_complex()
+    }
+
+    /// Whether elements are integers of which none is below zero.
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, Self::Bool | Self::U8 | Self::U32)
     }
 
     /// Whether elements are complex, and so without an order.
@@ -49,6 +78,11 @@ impl fmt::Display for ElementType {
     /// Writes the type as Rust names it: `f64`, `Complex<f32>`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Bool => "bool",
+            Self::U8 => "u8",
+            Self::I8 => "i8",
+            Self::I16 => "i16",
+            Self::U32 => "u32",
             Self::I32 => "i32",
             Self::I64 => "i64",
             Self::F32 => "f32",
@@ -62,6 +96,16 @@ impl fmt::Display for ElementType {
 /// One element of any type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
+    /// An [`ElementType::Bool`].
+    Bool(bool),
+    /// An [`ElementType::U8`].
+    U8(u8),
+    /// An [`ElementType::I8`].
+    I8(i8),
+    /// An [`ElementType::I16`].
+    I16(i16),
+    /// An [`ElementType::U32`].
+    U32(u32),
     /// An [`ElementType::I32`].
     I32(i32),
     /// An [`ElementType::I64`].
@@ -80,6 +124,11 @@ impl Scalar {
     /// The type of this element.
     pub fn element_type(self) -> ElementType {
         match self {
+            Self::Bool(_) => ElementType::Bool,
+            Self::U8(_) => ElementType::U8,
+            Self::I8(_) => ElementType::I8,
+            Self::I16(_) => ElementType::I16,
+            Self::U32(_) => ElementType::U32,
             Self::I32(_) => ElementType::I32,
             Self::I64(_) => ElementType::I64,
             Self::F32(_) => ElementType::F32,
@@ -95,6 +144,11 @@ impl Scalar {
     pub fn bits(self) -> u128 {
         let pair = |re: u128, im: u128| im << 64 | re;
         match self {
+            Self::Bool(value) => value.into(),
+            Self::U8(value) => value.into(),
+            Self::I8(value) => (value as u8).into(),
+            Self::I16(value) => (value as u16).into(),
+            Self::U32(value) => value.into(),
             Self::I32(value) => (value as u32).into(),
             Self::I64(value) => (value as u64).into(),
             Self::F32(value) => value.to_bits().into(),
@@ -136,7 +190,19 @@ macro_rules! elements {
     )*};
 }
 
-elements!(i32 => I32, i64 => I64, f32 => F32, f64 => F64, Complex<f32> => C32, Complex<f64> => C64);
+elements!(
+    bool => Bool,
+    u8 => U8,
+    i8 => I8,
+    i16 => I16,
+    u32 => U32,
+    i32 => I32,
+    i64 => I64,
+    f32 => F32,
+    f64 => F64,
+    Complex<f32> => C32,
+    Complex<f64> => C64
+);
 
 /// Does something with the Rust type of an element type.
 ///
@@ -151,6 +217,26 @@ elements!(i32 => I32, i64 => I64, f32 => F32, f64 => F64, Complex<f32> => C32, C
 macro_rules! with_element {
     ($element:expr, $ty:ident => $body:expr) => {
         match $element {
+            $crate::element::ElementType::Bool => {
+                type $ty = bool;
+                $body
+            }
+            $crate::element::ElementType::U8 => {
+                type $ty = u8;
+                $body
+            }
+            $crate::element::ElementType::I8 => {
+                type $ty = i8;
+                $body
+            }
+            $crate::element::ElementType::I16 => {
+                type $ty = i16;
+                $body
+            }
+            $crate::element::ElementType::U32 => {
+                type $ty = u32;
+                $body
+            }
             $crate::element::ElementType::I32 => {
                 type $ty = i32;
                 $body

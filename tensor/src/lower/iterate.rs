@@ -8,10 +8,9 @@
 use std::collections::BTreeMap;
 
 use super::leaf::{Lowering, Parts, kind};
-use super::storage::{Place, Storage, Visit, is_sparse};
+use super::storage::{ListOrder, Place, Storage, Visit, is_sparse};
 use super::support::{Given, Support, lattice};
 use crate::concrete::{Loop, Node, Relation, Site};
-use crate::element::ElementType::I64;
 use crate::format::Level;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable, Test};
@@ -183,7 +182,8 @@ impl<'a> Lowering<'a> {
         let mut support = self.effect(body, &mut Given::iterated(&iterated));
         if iterated.len() > 1 || support.holds(&[]) || base.is_some() {
             // Coordinates that do not ascend cannot be merged, but found at once.
-            iterated.retain(|&visit| !matches!(self.stored(visit), Storage::List(list) if !list.ordered));
+            iterated
+                .retain(|&visit| !matches!(self.stored(visit), Storage::List(list) if list.order == ListOrder::AsSet));
             support = self.effect(body, &mut Given::iterated(&iterated));
         }
         let is_full = iterated.is_empty() || support.holds(&[]);
@@ -409,6 +409,9 @@ impl<'a> Lowering<'a> {
 
     /// A loop over the elements of one access from where it is. `first` says that it has not been merged before.
     pub(super) fn alone(&mut self, driven: &Driven<'_>, merged: &Merged, first: bool) -> Step {
+        if let Some(counted) = self.bounded(driven.body, merged) {
+            return counted;
+        }
         let (position, at) = (self.names.index("p"), self.names.index(driven.outer.variable.name()));
         let coordinate = self.stored(merged.visit).coordinate(merged.level, position.value());
         let (there, element) = self.with_element((merged.visit, merged.level), driven.body, &position);
@@ -523,10 +526,10 @@ impl<'a> Lowering<'a> {
         visits: &[usize],
         inside: Inside<'_, Self>,
     ) -> Step {
-        if let Storage::List(list) = self.stored(visit) {
-            // It is known at once, and the position is found where the coordinate is.
-            let (listed, there) = (list.listed.load([at.clone()]), Place::Level(level + 1, at));
-            return self.either(visit, listed.cast(I64).equal(1), there, (visits, inside));
+        if let Storage::List(list) = self.stored(visit).clone() {
+            let (mut find, is_there, place) = list.find(&at, &mut self.names);
+            find.push(self.either(visit, is_there, Place::Level(level + 1, place), (visits, inside)));
+            return Step::Sequence(find);
         }
         let (low, high) = self.segment(visit, level, &above);
         let (first, last, end) = (self.names.index("p"), self.names.index("q"), self.names.index("end"));

@@ -395,8 +395,10 @@ impl<'a> Lowering<'a> {
         let depends = |variable: &IndexVariable| {
             self.statement.dependencies(variable).iter().any(|dependency| loops.contains(&dependency))
         };
-        if matches!(self.storage.get(target.tensor.name()), Some(Storage::Scalar(_) | Storage::List(_)))
-            || target.variables.iter().any(depends)
+        if matches!(
+            self.storage.get(target.tensor.name()),
+            Some(Storage::Scalar(_) | Storage::List(_) | Storage::Bound(_))
+        ) || target.variables.iter().any(depends)
         {
             return None;
         }
@@ -416,7 +418,7 @@ impl<'a> Lowering<'a> {
         inside: impl FnOnce(&mut Self) -> Step,
     ) -> Option<Step> {
         let name = target.tensor.name();
-        if matches!(self.storage.get(name), Some(Storage::Scalar(_) | Storage::List(_))) {
+        if matches!(self.storage.get(name), Some(Storage::Scalar(_) | Storage::List(_) | Storage::Bound(_))) {
             return None;
         }
         let identity = operator.identity(target.tensor.element())?;
@@ -500,7 +502,10 @@ impl<'a> Lowering<'a> {
                         .chain(is_set.iter().map(|is_set| Step::set(is_set, 1).reduce(Reduction::Maximum))),
                 );
             }
-            Some(Storage::List(list)) => return list.set(&indices, value, operator),
+            Some(Storage::List(list)) => {
+                return list.clone().set(&indices[0], value, operator, &mut self.names);
+            }
+            Some(Storage::Bound(count)) => return Step::set(count, count.value() + 1),
             Some(Storage::Appended(appended)) => {
                 let appended = appended.clone();
                 return self.append(&appended, target, &indices, value);

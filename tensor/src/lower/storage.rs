@@ -15,6 +15,8 @@ pub(super) enum Storage {
     Levels(Levels),
     /// A workspace of one dimension that remembers which of its elements were set.
     List(List),
+    /// Such a workspace, of which it is only counted how often elements are set.
+    Bound(Variable),
     /// A result whose elements are appended.
     Appended(Appended),
 }
@@ -62,18 +64,38 @@ impl Levels {
     }
 }
 
-/// A workspace whose elements lie densely, beside the list of the coordinates that were set.
+/// A workspace with the list of the elements that were set.
 #[derive(Clone)]
 pub(super) struct List {
+    /// The elements, each at its place.
     pub values: Buffer,
-    /// For each coordinate, whether it is in the list.
-    pub listed: Buffer,
-    pub coordinates: Buffer,
+    pub marks: Marks,
+    /// The places of the elements that were set.
+    pub places: Buffer,
     pub length: Variable,
-    /// Whether coordinates have to ascend.
-    pub ordered: bool,
+    pub order: ListOrder,
     /// Whether it only matters which elements were set.
     pub counts: bool,
+}
+
+/// What tells which elements of a list were set, and what their places are.
+#[derive(Clone)]
+pub(super) enum Marks {
+    /// For each coordinate, which is its place, whether it was.
+    Flags(Buffer),
+    /// A hash table: for each place the coordinate and one, or zero; and how many places there are.
+    Table(Buffer, Variable),
+}
+
+/// In which order a list has its elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListOrder {
+    /// In which they were set.
+    AsSet,
+    /// By their coordinates, since they are sorted.
+    Sorted,
+    /// By their coordinates, since the list is made of all that are marked.
+    Scanned,
 }
 
 /// A result whose elements are counted, or written where there is room for them, one after the other below each parent.
@@ -126,7 +148,7 @@ impl Storage {
     /// The coordinate of a position of a compressed level.
     pub fn coordinate(&self, level: usize, position: Expression) -> Expression {
         match self {
-            Self::List(list) => list.coordinates.load([position]),
+            Self::List(list) => list.coordinate(position),
             Self::Levels(Levels { levels, .. }) => match &levels[level] {
                 StoredLevel::Compressed { crd, .. } => crd.load([position]).cast(I64),
                 StoredLevel::Dense(_) => position,
@@ -152,10 +174,10 @@ impl Storage {
         (pos.load([first]).cast(I64), pos.load([second]).cast(I64))
     }
 
-    /// The place below a position of a compressed level. In a list, elements lie at their coordinates.
+    /// The place below a position of a compressed level.
     pub fn below(&self, level: usize, position: Expression) -> Place {
         match self {
-            Self::List(list) => Place::Level(level + 1, list.coordinates.load([position])),
+            Self::List(list) => Place::Level(level + 1, list.place(position)),
             _ => Place::Level(level + 1, position),
         }
     }

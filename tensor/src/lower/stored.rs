@@ -247,7 +247,7 @@ impl Storage {
                     buffer(values, Slot::ResultValues);
                 }
             }
-            Self::Scalar(_) | Self::List(_) => {}
+            Self::Scalar(_) | Self::List(_) | Self::Bound(_) => {}
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Arrays of elements of any type, for reference results: slow and simple.
 
-use num_complex::Complex;
-
+use super::cast;
 use crate::element::{Element, ElementType, Scalar};
 
 /// The elements of a tensor, in the order of their coordinates, the last dimension fastest.
@@ -14,14 +13,7 @@ pub struct DenseArray {
 
 /// The zero of a type.
 fn zero(element: ElementType) -> Scalar {
-    match element {
-        ElementType::I32 => Scalar::I32(0),
-        ElementType::I64 => Scalar::I64(0),
-        ElementType::F32 => Scalar::F32(0.0),
-        ElementType::F64 => Scalar::F64(0.0),
-        ElementType::C32 => Scalar::C32(Complex::new(0.0, 0.0)),
-        ElementType::C64 => Scalar::C64(Complex::new(0.0, 0.0)),
-    }
+    cast(Scalar::I64(0), element)
 }
 
 impl DenseArray {

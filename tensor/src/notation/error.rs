@@ -249,6 +249,11 @@ fn distance(one: &str, other: &str) -> usize {
 /// The name of a cast to `element` in texts.
 pub(super) fn cast_name(element: ElementType) -> &'static str {
     match element {
+        ElementType::Bool => "bool",
+        ElementType::U8 => "u8",
+        ElementType::I8 => "i8",
+        ElementType::I16 => "i16",
+        ElementType::U32 => "u32",
         ElementType::I32 => "i32",
         ElementType::I64 => "i64",
         ElementType::F32 => "f32",

@@ -45,6 +45,11 @@ impl Display for Literal {
             Self::Integer(value) => write!(formatter, "{value}"),
             Self::Real(value) => write!(formatter, "{value:?}"),
             Self::Typed(scalar) => match *scalar {
+                Scalar::Bool(value) => write!(formatter, "{}", u8::from(value)),
+                Scalar::U8(value) => write!(formatter, "{value}"),
+                Scalar::I8(value) => write!(formatter, "{value}"),
+                Scalar::I16(value) => write!(formatter, "{value}"),
+                Scalar::U32(value) => write!(formatter, "{value}"),
                 Scalar::I32(value) => write!(formatter, "{value}"),
                 Scalar::I64(value) => write!(formatter, "{value}"),
                 Scalar::F32(value) => write!(formatter, "{value:?}"),

@@ -1,5 +1,6 @@
 //! Element types: all operands of an expression have the type of the result, unless they are cast.
 
+use super::cast;
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Expression, Literal};
 use super::variable::Place;
@@ -77,17 +78,19 @@ impl Literal {
     fn in_type(self, element: ElementType) -> Option<Scalar> {
         let real = match self {
             Self::Typed(scalar) => return (scalar.element_type() == element).then_some(scalar),
-            Self::Integer(value) if element == ElementType::I64 => return Some(Scalar::I64(value)),
-            Self::Integer(value) if element == ElementType::I32 => return value.try_into().ok().map(Scalar::I32),
+            Self::Integer(value) if element.is_integer() => {
+                let scalar = cast(Scalar::I64(value), element);
+                return (cast(scalar, ElementType::I64) == Scalar::I64(value)).then_some(scalar);
+            }
             Self::Integer(value) => value as f64,
             Self::Real(value) => value,
         };
         match element {
-            ElementType::I32 | ElementType::I64 => None,
             ElementType::F32 => Some(Scalar::F32(real as f32)),
             ElementType::F64 => Some(Scalar::F64(real)),
             ElementType::C32 => Some(Scalar::C32((real as f32).into())),
             ElementType::C64 => Some(Scalar::C64(real.into())),
+            _ => None,
         }
     }
 }

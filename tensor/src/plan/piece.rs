@@ -16,6 +16,11 @@ pub struct Piece {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Elements {
+    Bool(Vec<bool>),
+    U8(Vec<u8>),
+    I8(Vec<i8>),
+    I16(Vec<i16>),
+    U32(Vec<u32>),
     I32(Vec<i32>),
     I64(Vec<i64>),
     F32(Vec<f32>),
@@ -28,6 +33,11 @@ enum Elements {
 macro_rules! each {
     ($elements:expr, $values:ident => $result:expr) => {
         match $elements {
+            Elements::Bool($values) => $result,
+            Elements::U8($values) => $result,
+            Elements::I8($values) => $result,
+            Elements::I16($values) => $result,
+            Elements::U32($values) => $result,
             Elements::I32($values) => $result,
             Elements::I64($values) => $result,
             Elements::F32($values) => $result,
@@ -43,6 +53,11 @@ impl Piece {
     pub fn filled(rectangle: Rectangle, value: Scalar) -> Self {
         let count = usize::try_from(rectangle.volume()).unwrap_or(0);
         let elements = match value {
+            Scalar::Bool(value) => Elements::Bool(vec![value; count]),
+            Scalar::U8(value) => Elements::U8(vec![value; count]),
+            Scalar::I8(value) => Elements::I8(vec![value; count]),
+            Scalar::I16(value) => Elements::I16(vec![value; count]),
+            Scalar::U32(value) => Elements::U32(vec![value; count]),
             Scalar::I32(value) => Elements::I32(vec![value; count]),
             Scalar::I64(value) => Elements::I64(vec![value; count]),
             Scalar::F32(value) => Elements::F32(vec![value; count]),
@@ -71,14 +86,10 @@ impl Piece {
 
     /// The type of the elements.
     pub fn element(&self) -> ElementType {
-        match &self.elements {
-            Elements::I32(_) => ElementType::I32,
-            Elements::I64(_) => ElementType::I64,
-            Elements::F32(_) => ElementType::F32,
-            Elements::F64(_) => ElementType::F64,
-            Elements::C32(_) => ElementType::C32,
-            Elements::C64(_) => ElementType::C64,
+        fn of<T: Element>(_: &[T]) -> ElementType {
+            T::TYPE
         }
+        each!(&self.elements, values => of(values))
     }
 
     /// Where the elements are in the tensor.

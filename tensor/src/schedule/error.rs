@@ -65,7 +65,7 @@ pub enum Reason {
     #[error("there is no workspace {workspace}; precompute it before")]
     NoWorkspace { workspace: String },
     #[error(
-        "{workspace} has {dimensions} dimensions and can't be stored as {format}: workspaces are dense, or of one dimension and compressed, {{C}} in order and {{C~o}} in any"
+        "{workspace} has {dimensions} dimensions and can't be stored as {format}: workspaces are dense, or of one dimension and a list in order {{C}} or in any {{C~o}}, a bitmap {{B}} or a hash table {{H}}"
     )]
     WorkspaceFormat { workspace: String, dimensions: usize, format: Format },
     // Positions.

@@ -156,8 +156,9 @@ impl Statement {
         .apply(self)
     }
 
-    /// Stores a workspace of one dimension as the list of those of its elements that were set: `{C}` in the order of coordinates, `{C~o}` in any order. Loops over it visit no others, and
-    /// each thread makes it once. `{D}` stores it densely, as workspaces are at first.
+    /// Stores a workspace of one dimension so that it remembers which of its elements were set; loops over it visit no others. `{C}` is a list in the order of coordinates, `{C~o}` one in
+    /// the order in which they were set, and `{B}` has a flag for each coordinate, all of which are looked at: each thread makes these once, with room for all coordinates. `{H}` is a hash
+    /// table, made for each use with room for what may be set in it. `{D}` stores all elements, as workspaces do at first.
     ///
     /// # Errors
     ///

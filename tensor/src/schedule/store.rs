@@ -11,8 +11,9 @@ pub(super) fn apply(statement: &Statement, workspace: &str, format: &Format) -> 
     };
     let is_listed =
         |properties: &Properties| *properties == Properties { ordered: properties.ordered, ..Properties::default() };
-    let is_list =
-        found.order() == 1 && format.levels() == [Level::Compressed] && format.properties().iter().all(is_listed);
+    let is_list = found.order() == 1
+        && matches!(format.levels(), [Level::Compressed | Level::Bitmap | Level::Hashed])
+        && format.properties().iter().all(is_listed);
     if !(is_list || *format == Format::dense(found.order())) {
         let (workspace, dimensions, format) = (workspace.to_owned(), found.order(), format.clone());
         return Err(Reason::WorkspaceFormat { workspace, dimensions, format });

@@ -9,6 +9,9 @@ use crate::lower::Appending;
 use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
 use crate::schedule::{Races, ScheduleError};
 
+/// Rows that have more columns are gathered in hash tables, which are as large as what is gathered: of others each thread has a place for each column.
+const MOST_PLACES: i64 = 1 << 24;
+
 /// An operand under another name: in another format than it has, or as it was before it is changed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Renamed {
@@ -202,8 +205,9 @@ fn gathered(statement: Statement) -> Statement {
     let (row, copy) = (fresh("w", &taken), fresh(gathered.name(), &taken));
     let made = statement.precompute(value.clone(), [(*gathered).clone()], [IndexVariable::new(&copy)], &row);
     let Ok(made) = made else { return statement };
-    let list = "{C~o}".parse().ok().and_then(|list| made.store(&row, list).ok());
-    list.unwrap_or(made)
+    let is_large = statement.extent(gathered).is_some_and(|extent| extent > MOST_PLACES);
+    let list = if is_large { "{H}" } else { "{C~o}" };
+    list.parse().ok().and_then(|list| made.store(&row, list).ok()).unwrap_or(made)
 }
 
 fn fresh(wish: &str, is_taken: &dyn Fn(&str) -> bool) -> String {

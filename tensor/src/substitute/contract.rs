@@ -3,9 +3,8 @@
 use super::element::Multiply;
 use super::matrix::Matrix;
 use super::{Operand, SubstituteError, check, range, start, stride};
-use crate::element::ElementType;
 use crate::kernel::{Team, View, run_once_each};
-use num_complex::Complex;
+use crate::with_element;
 
 /// Stores into `result`, or adds to it if it is to `accumulate`, the product of `left` and `right`, summed over the indices that both
 /// have and `result` lacks. Each index must occur in at least two of the three.
@@ -46,14 +45,7 @@ pub fn contract(
     let result = Operand { view: result, indices };
     let operands = [&result, left, right];
     check(&operands)?;
-    match result.view.element() {
-        ElementType::I32 => typed::<i32>(operands, accumulate, team),
-        ElementType::I64 => typed::<i64>(operands, accumulate, team),
-        ElementType::F32 => typed::<f32>(operands, accumulate, team),
-        ElementType::F64 => typed::<f64>(operands, accumulate, team),
-        ElementType::C32 => typed::<Complex<f32>>(operands, accumulate, team),
-        ElementType::C64 => typed::<Complex<f64>>(operands, accumulate, team),
-    }
+    with_element!(result.view.element(), T => typed::<T>(operands, accumulate, team))
 }
 
 /// An index, or several that run as one: extent, and strides in result, left and right.

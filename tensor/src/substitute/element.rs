@@ -74,13 +74,14 @@ by_library! {
 }
 
 macro_rules! by_loops {
-    ($($type:ty),*) => {$(
+    ($($type:ty, $zero:expr, $one:expr, $add_product:expr;)*) => {$(
         impl Number for $type {
-            const ZERO: Self = 0;
-            const ONE: Self = 1;
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
 
             fn add_product(self, left: Self, right: Self) -> Self {
-                self.wrapping_add(left.wrapping_mul(right))
+                let add_product: fn(Self, Self, Self) -> Self = $add_product;
+                add_product(self, left, right)
             }
 
             fn is_number(self) -> bool {
@@ -99,7 +100,7 @@ macro_rules! by_loops {
                 for row in 0..rows {
                     if !accumulate {
                         // SAFETY: the element is there, by the caller.
-                        (0..columns).for_each(|column| unsafe { *result.shifted(row, column).first = 0 });
+                        (0..columns).for_each(|column| unsafe { *result.shifted(row, column).first = Self::ZERO });
                     }
                     for sum in 0..inner {
                         // SAFETY: as above.
@@ -118,4 +119,12 @@ macro_rules! by_loops {
     )*};
 }
 
-by_loops!(i32, i64);
+by_loops! {
+    bool, false, true, |sum, left, right| sum | left & right;
+    u8, 0, 1, |sum, left, right| sum.wrapping_add(left.wrapping_mul(right));
+    i8, 0, 1, |sum, left, right| sum.wrapping_add(left.wrapping_mul(right));
+    i16, 0, 1, |sum, left, right| sum.wrapping_add(left.wrapping_mul(right));
+    u32, 0, 1, |sum, left, right| sum.wrapping_add(left.wrapping_mul(right));
+    i32, 0, 1, |sum, left, right| sum.wrapping_add(left.wrapping_mul(right));
+    i64, 0, 1, |sum, left, right| sum.wrapping_add(left.wrapping_mul(right));
+}

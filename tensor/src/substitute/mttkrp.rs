@@ -4,9 +4,8 @@ use super::contract::fill_zero;
 use super::element::Multiply;
 use super::matrix::Matrix;
 use super::{Operand, SubstituteError, check, range, start, stride};
-use crate::element::ElementType;
 use crate::kernel::{Team, View, run_once_each};
-use num_complex::Complex;
+use crate::with_element;
 
 /// The operands of `A(x,l) = B(x,y,z) * C(y,l) * D(z,l)`: `B` with its indices in any order, the matrices transposed or not.
 #[derive(Debug)]
@@ -42,14 +41,7 @@ pub fn mttkrp(
         kernel: "MTTKRP",
         expected: "A(x,l) = B(x,y,z) * C(y,l) * D(z,l), with indices in any order in each access",
     })?;
-    match result.view.element() {
-        ElementType::I32 => typed::<i32>(operands, names, accumulate, team),
-        ElementType::I64 => typed::<i64>(operands, names, accumulate, team),
-        ElementType::F32 => typed::<f32>(operands, names, accumulate, team),
-        ElementType::F64 => typed::<f64>(operands, names, accumulate, team),
-        ElementType::C32 => typed::<Complex<f32>>(operands, names, accumulate, team),
-        ElementType::C64 => typed::<Complex<f64>>(operands, names, accumulate, team),
-    }
+    with_element!(result.view.element(), T => typed::<T>(operands, names, accumulate, team))
 }
 
 /// The indices x, y, z, l.

@@ -60,6 +60,8 @@ fn agrees(element: ElementType, seeds: std::ops::Range<u64>) {
 fn random_assignments_of_integers_mean_what_they_mean_for_dense_tensors() {
     agrees(ElementType::I64, 0..1500);
     agrees(ElementType::I32, 0..300);
+    agrees(ElementType::Bool, 0..150);
+    agrees(ElementType::U8, 0..150);
 }
 
 #[test]

@@ -6,11 +6,12 @@ use fastrand::Rng;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Kernels, Serial, Team};
-use maniple_tensor::notation::{DenseArray, TensorVariable, evaluate, parse};
+use maniple_tensor::notation::{DenseArray, TensorVariable, cast, evaluate, parse};
 use maniple_tensor::oracle::{SparseMap, evaluate as evaluate_sparse};
 use maniple_tensor::schedule::{Command, Schedule};
 use maniple_tensor::sparse::{Computation, SparseError};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+use maniple_tensor::with_element;
 
 use crate::random::{Problem, command, merging, parts, positions, size};
 
@@ -94,9 +95,18 @@ fn thinned(array: &DenseArray, tensor: &TensorVariable, random: &mut Rng) -> Den
 
 /// Computes the same on tensors in random formats, after so many random commands. None if an integer is divided by zero.
 fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, random: &mut Rng) -> Option<Vec<Command>> {
+    with_element!(problem.assignment.element(), T => try_formats_of::<T>(problem, most_commands, kernels, random))
+}
+
+fn try_formats_of<T: Element>(
+    problem: &Problem,
+    most_commands: usize,
+    kernels: &Kernels,
+    random: &mut Rng,
+) -> Option<Vec<Command>> {
     let mut declare = |tensor: &TensorVariable| {
         let fill = if random.u8(..4) == 0 { [1, -2, i64::MIN, i64::MAX][random.usize(..4)] } else { 0 };
-        tensor.stored(a_format(tensor.order(), random)).filled(Scalar::I64(fill))
+        tensor.stored(a_format(tensor.order(), random)).filled(cast(Scalar::I64(fill), T::TYPE))
     };
     let tensors: Vec<TensorVariable> = problem.assignment.tensors().iter().map(&mut declare).collect();
     let text = problem.assignment.to_string();
@@ -106,9 +116,9 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
         .map(|tensor| (tensor.name().to_owned(), thinned(&problem.operands[tensor.name()], tensor, random)))
         .collect();
     let expected = evaluate(&assignment, &arrays).ok()?;
-    let operands: Vec<(&str, SparseTensor<i64>)> =
+    let operands: Vec<(&str, SparseTensor<T>)> =
         tensors.iter().filter_map(|tensor| Some((tensor.name(), stored(arrays.get(tensor.name())?, tensor)))).collect();
-    let operands: Vec<(&str, &SparseTensor<i64>)> = operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
+    let operands: Vec<(&str, &SparseTensor<T>)> = operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
     let mut computation = Computation::new(&assignment).unwrap();
     let mut commands = Vec::new();
     let mut planned = match most_commands > 0 && random.bool() {
@@ -147,7 +157,7 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
             assert_eq!(dense(&result), expected, "{}\n{arrays:?}", shown());
             if !assignment.accumulates() {
                 let mut again = result;
-                again.values_mut().fill(-77);
+                again.values_mut().fill(T::from_scalar(cast(Scalar::I64(-77), T::TYPE)).unwrap());
                 computation.run_into(&operands, (kernels, &team), &mut again).unwrap();
                 assert_eq!(dense(&again), expected, "into a tensor\n{}\n{arrays:?}", shown());
             }
@@ -173,6 +183,29 @@ fn random_assignments_on_random_formats_are_what_evaluation_gives() {
     });
     let tried = tried.count();
     assert!(tried > 240 * times, "{tried} were computed");
+}
+
+/// Truth values and small integers, which wrap soon.
+#[test]
+fn random_assignments_of_small_integers_are_what_evaluation_gives() {
+    let (times, seed) = times();
+    let mut random = Rng::with_seed(11 + seed);
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
+    let kernels = Kernels::new(None, None);
+    let types = ElementType::ALL.into_iter().filter(|element| element.is_integer() && *element != ElementType::I64);
+    for element in types.collect::<Vec<_>>() {
+        let mut tried = [0; 2];
+        for number in 0..60 * times {
+            let problem = Problem::of(element, &mut random);
+            let is_compiled = number % 12 == 0;
+            let kernels = if is_compiled { &compiled } else { &kernels };
+            let commands = if number % 2 == 0 { 0 } else { 6 };
+            tried[usize::from(is_compiled)] +=
+                usize::from(try_formats(&problem, commands, kernels, &mut random).is_some());
+        }
+        assert!(tried[0] > 30 * times && tried[1] > times, "{tried:?} of {element}");
+    }
 }
 
 #[test]

@@ -20,6 +20,11 @@ pub struct Array {
 #[derive(Clone, Debug, PartialEq)]
 #[doc(hidden)]
 pub enum Elements {
+    Bool(Arc<Vec<bool>>),
+    U8(Arc<Vec<u8>>),
+    I8(Arc<Vec<i8>>),
+    I16(Arc<Vec<i16>>),
+    U32(Arc<Vec<u32>>),
     I32(Arc<Vec<i32>>),
     I64(Arc<Vec<i64>>),
     F32(Arc<Vec<f32>>),
@@ -59,7 +64,19 @@ macro_rules! stored {
     )*};
 }
 
-stored!(i32 => I32, i64 => I64, f32 => F32, f64 => F64, Complex<f32> => C32, Complex<f64> => C64);
+stored!(
+    bool => Bool,
+    u8 => U8,
+    i8 => I8,
+    i16 => I16,
+    u32 => U32,
+    i32 => I32,
+    i64 => I64,
+    f32 => F32,
+    f64 => F64,
+    Complex<f32> => C32,
+    Complex<f64> => C64
+);
 
 impl Array {
     /// A tensor with these extents, and as many elements as it has then.
@@ -86,6 +103,11 @@ impl Array {
     #[must_use]
     pub fn element(&self) -> ElementType {
         match &self.elements {
+            Elements::Bool(_) => ElementType::Bool,
+            Elements::U8(_) => ElementType::U8,
+            Elements::I8(_) => ElementType::I8,
+            Elements::I16(_) => ElementType::I16,
+            Elements::U32(_) => ElementType::U32,
             Elements::I32(_) => ElementType::I32,
             Elements::I64(_) => ElementType::I64,
             Elements::F32(_) => ElementType::F32,
@@ -170,6 +192,11 @@ impl Array {
 /// An element type as `--type` has it.
 fn name(element: ElementType) -> &'static str {
     match element {
+        ElementType::Bool => "bool",
+        ElementType::U8 => "u8",
+        ElementType::I8 => "i8",
+        ElementType::I16 => "i16",
+        ElementType::U32 => "u32",
         ElementType::I32 => "i32",
         ElementType::I64 => "i64",
         ElementType::F32 => "f32",
@@ -181,16 +208,21 @@ fn name(element: ElementType) -> &'static str {
 
 fn is_finite(value: Scalar) -> bool {
     match value {
-        Scalar::I32(_) | Scalar::I64(_) => true,
         Scalar::F32(value) => value.is_finite(),
         Scalar::F64(value) => value.is_finite(),
         Scalar::C32(value) => value.re.is_finite() && value.im.is_finite(),
         Scalar::C64(value) => value.re.is_finite() && value.im.is_finite(),
+        _ => true,
     }
 }
 
 fn shown(value: Scalar) -> String {
     match value {
+        Scalar::Bool(value) => u8::from(value).to_string(),
+        Scalar::U8(value) => value.to_string(),
+        Scalar::I8(value) => value.to_string(),
+        Scalar::I16(value) => value.to_string(),
+        Scalar::U32(value) => value.to_string(),
         Scalar::I32(value) => value.to_string(),
         Scalar::I64(value) => value.to_string(),
         Scalar::F32(value) => format!("{value:e}"),

@@ -154,6 +154,11 @@ fn read_npy(mut source: impl BufRead, length: Option<u64>) -> Result<Array, Read
     let header = &npy::Header::read(&mut source)?;
     let source = &mut source;
     Ok(match header.number {
+        NumberType::Bool => array::<bool>(npy::read_elements(header, source, length)?),
+        NumberType::U8 => array::<u8>(npy::read_elements(header, source, length)?),
+        NumberType::I8 => array::<i8>(npy::read_elements(header, source, length)?),
+        NumberType::I16 => array::<i16>(npy::read_elements(header, source, length)?),
+        NumberType::U32 => array::<u32>(npy::read_elements(header, source, length)?),
         NumberType::I32 => array::<i32>(npy::read_elements(header, source, length)?),
         NumberType::I64 => array::<i64>(npy::read_elements(header, source, length)?),
         NumberType::F32 => array::<f32>(npy::read_elements(header, source, length)?),

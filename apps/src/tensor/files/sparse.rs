@@ -130,6 +130,11 @@ impl SparseFile {
             Form::Numpy => npy::Header::read(&mut { source }).map_err(read)?.number,
         };
         Ok(match number {
+            NumberType::Bool => ElementType::Bool,
+            NumberType::U8 => ElementType::U8,
+            NumberType::I8 => ElementType::I8,
+            NumberType::I16 => ElementType::I16,
+            NumberType::U32 => ElementType::U32,
             NumberType::I32 => ElementType::I32,
             NumberType::I64 => ElementType::I64,
             NumberType::F32 => ElementType::F32,
@@ -273,6 +278,11 @@ fn zero<T: Stored>() -> T {
 
 fn scalar(values: &Values, place: usize) -> Scalar {
     match values {
+        Values::Bool(values) => Scalar::Bool(values[place]),
+        Values::U8(values) => Scalar::U8(values[place]),
+        Values::I8(values) => Scalar::I8(values[place]),
+        Values::I16(values) => Scalar::I16(values[place]),
+        Values::U32(values) => Scalar::U32(values[place]),
         Values::I32(values) => Scalar::I32(values[place]),
         Values::I64(values) => Scalar::I64(values[place]),
         Values::F32(values) => Scalar::F32(values[place]),

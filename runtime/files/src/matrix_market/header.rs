@@ -34,9 +34,9 @@ impl Field {
     #[must_use]
     pub fn of(number: NumberType) -> Self {
         match number {
-            NumberType::I32 | NumberType::I64 => Self::Integer,
             NumberType::F32 | NumberType::F64 => Self::Real,
             NumberType::C32 | NumberType::C64 => Self::Complex,
+            _ => Self::Integer,
         }
     }
 

@@ -62,11 +62,9 @@ impl Header {
     }
 
     fn of(described: Described) -> Result<Self, Problem> {
-        let known =
-            [NumberType::I32, NumberType::I64, NumberType::F32, NumberType::F64, NumberType::C32, NumberType::C64];
-        let number = known.into_iter().find(|&number| name(number) == described.type_name);
-        let Some(number) = number.filter(|_| described.byte_order != '|') else {
-            let known = "float32, float64, int32, int64, complex64 or complex128";
+        let number = NumberType::ALL.into_iter().find(|&number| name(number) == described.type_name);
+        let Some(number) = number.filter(|number| described.byte_order != '|' || number.size() == 1) else {
+            let known = "bool, integers of 8, 16, 32 or 64 bits with sign or of 8 or 32 bits without, float32, float64, complex64 or complex128";
             let found = shown(&described.descr);
             return Err(Problem::Unsupported(format!(
                 "its elements are {found}; they must be {known}: convert it with NumPy's astype"
@@ -231,6 +229,11 @@ fn without_long_suffixes(text: &mut [u8]) {
 /// What NumPy calls a type, without the order of its bytes.
 pub(crate) fn name(number: NumberType) -> &'static str {
     match number {
+        NumberType::Bool => "b1",
+        NumberType::U8 => "u1",
+        NumberType::I8 => "i1",
+        NumberType::I16 => "i2",
+        NumberType::U32 => "u4",
         NumberType::I32 => "i4",
         NumberType::I64 => "i8",
         NumberType::F32 => "f4",

@@ -8,6 +8,8 @@ use std::io::{self, Read, Write};
 
 pub(crate) use self::header::{Described, name};
 pub use self::header::{Header, MAGIC};
+use bytemuck::Zeroable;
+
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
 use crate::number::Number;
@@ -30,7 +32,7 @@ pub fn read_elements<T: Number>(
         return Err(ReadError::Byte { byte: 0, problem: Problem::Unsupported(reason) });
     }
     let count = header.count() as usize;
-    let mut elements: Vec<T> = Vec::new();
+    let mut elements: Vec<T::Bits> = Vec::new();
     if let Some(length) = length {
         if header.bytes() > length {
             let reason = format!("it says that it has {} elements, but has only {length} bytes", header.extents());
@@ -40,7 +42,7 @@ pub fn read_elements<T: Number>(
     }
     while elements.len() < count {
         let start = elements.len();
-        elements.resize(count.min(start + CHUNK / size_of::<T>()), T::zeroed());
+        elements.resize(count.min(start + CHUNK / size_of::<T>()), Zeroable::zeroed());
         let chunk: &mut [u8] = bytemuck::cast_slice_mut(&mut elements[start..]);
         let found = fill(source, chunk)?;
         if found < chunk.len() {
@@ -55,7 +57,7 @@ pub fn read_elements<T: Number>(
             chunk.chunks_exact_mut(T::TYPE.part_size()).for_each(<[u8]>::reverse);
         }
     }
-    Ok(Dense { shape: header.shape.clone(), order: header.order, elements })
+    Ok(Dense { shape: header.shape.clone(), order: header.order, elements: T::of_bits(elements) })
 }
 
 /// Reads until the bytes are full or the source ends, and gives how many there are.

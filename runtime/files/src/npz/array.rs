@@ -7,14 +7,24 @@ use num_complex::Complex;
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
 use crate::npy::{Described, write_described};
-use crate::number::NumberType;
+use crate::number::{Number, NumberType};
 
 /// Elements of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Integers of 32 bits; truth values and narrower integers of a file are read as such too.
+    /// Truth values.
+    Bool(Vec<bool>),
+    /// Integers of 8 bits without sign.
+    U8(Vec<u8>),
+    /// Integers of 8 bits.
+    I8(Vec<i8>),
+    /// Integers of 16 bits.
+    I16(Vec<i16>),
+    /// Integers of 32 bits without sign.
+    U32(Vec<u32>),
+    /// Integers of 32 bits; those of 16 bits without sign are read as such too.
     I32(Vec<i32>),
-    /// Integers of 64 bits; integers without sign of 32 bits, and of 64 bits if they fit, are read as such too.
+    /// Integers of 64 bits; integers without sign are read as such too if they fit.
     I64(Vec<i64>),
     /// Floats of 32 bits.
     F32(Vec<f32>),
@@ -43,6 +53,11 @@ pub struct Array {
 macro_rules! each {
     ($values:expr, $elements:ident => $result:expr, $text:expr) => {
         match $values {
+            Values::Bool($elements) => $result,
+            Values::U8($elements) => $result,
+            Values::I8($elements) => $result,
+            Values::I16($elements) => $result,
+            Values::U32($elements) => $result,
             Values::I32($elements) => $result,
             Values::I64($elements) => $result,
             Values::F32($elements) => $result,
@@ -71,34 +86,29 @@ impl Values {
     /// The type of the elements; none of a text.
     #[must_use]
     pub fn number(&self) -> Option<NumberType> {
-        match self {
-            Self::I32(_) => Some(NumberType::I32),
-            Self::I64(_) => Some(NumberType::I64),
-            Self::F32(_) => Some(NumberType::F32),
-            Self::F64(_) => Some(NumberType::F64),
-            Self::C32(_) => Some(NumberType::C32),
-            Self::C64(_) => Some(NumberType::C64),
-            Self::Text(_) => None,
+        fn of<T: Number>(_: &[T]) -> NumberType {
+            T::TYPE
         }
+        each!(self, elements => Some(of(elements)), None)
     }
 
     /// Whether an element is zero.
     pub(super) fn is_zero(&self, place: usize) -> bool {
-        match self {
-            Self::I32(elements) => elements[place] == 0,
-            Self::I64(elements) => elements[place] == 0,
-            Self::F32(elements) => elements[place] == 0.0,
-            Self::F64(elements) => elements[place] == 0.0,
-            Self::C32(elements) => elements[place] == Complex::new(0.0, 0.0),
-            Self::C64(elements) => elements[place] == Complex::new(0.0, 0.0),
-            Self::Text(_) => false,
+        fn of<T: Number>(element: T) -> bool {
+            element == T::zeroed()
         }
+        each!(self, elements => of(elements[place]), false)
     }
 
     /// One zero of the type.
     pub(super) fn zero(number: Option<NumberType>) -> Self {
         match number {
             None => Self::Text(String::new()),
+            Some(NumberType::Bool) => Self::Bool(vec![false]),
+            Some(NumberType::U8) => Self::U8(vec![0]),
+            Some(NumberType::I8) => Self::I8(vec![0]),
+            Some(NumberType::I16) => Self::I16(vec![0]),
+            Some(NumberType::U32) => Self::U32(vec![0]),
             Some(NumberType::I32) => Self::I32(vec![0]),
             Some(NumberType::I64) => Self::I64(vec![0]),
             Some(NumberType::F32) => Self::F32(vec![0.0]),
@@ -135,7 +145,7 @@ impl Array {
                 }
             };
         }
-        let values = turned!(I32, I64, F32, F64, C32, C64);
+        let values = turned!(Bool, U8, I8, I16, U32, I32, I64, F32, F64, C32, C64);
         Self { shape, order: Order::Rows, values }
     }
 
@@ -207,12 +217,13 @@ fn read_values(described: &Described, source: &mut impl Read) -> Result<Values, 
         one
     }
     match (kind, size) {
-        ("b" | "u", 1) => read!(I32, 1, |bytes: &[u8]| i32::from(bytes[0])),
-        ("i", 1) => read!(I32, 1, |bytes: &[u8]| i32::from(bytes[0] as i8)),
-        ("i", 2) => read!(I32, 1, |bytes: &[u8]| i32::from(i16::from_le_bytes(part(bytes, 0)))),
+        ("b", 1) => read!(Bool, 1, |bytes: &[u8]| bytes[0] != 0),
+        ("u", 1) => read!(U8, 1, |bytes: &[u8]| bytes[0]),
+        ("i", 1) => read!(I8, 1, |bytes: &[u8]| bytes[0] as i8),
+        ("i", 2) => read!(I16, 1, |bytes: &[u8]| i16::from_le_bytes(part(bytes, 0))),
         ("u", 2) => read!(I32, 1, |bytes: &[u8]| i32::from(u16::from_le_bytes(part(bytes, 0)))),
         ("i", 4) => read!(I32, 1, |bytes: &[u8]| i32::from_le_bytes(part(bytes, 0))),
-        ("u", 4) => read!(I64, 1, |bytes: &[u8]| i64::from(u32::from_le_bytes(part(bytes, 0)))),
+        ("u", 4) => read!(U32, 1, |bytes: &[u8]| u32::from_le_bytes(part(bytes, 0))),
         ("i", 8) => read!(I64, 1, |bytes: &[u8]| i64::from_le_bytes(part(bytes, 0))),
         ("u", 8) => {
             let read: Result<Values, ReadError> = read!(I64, 1, |bytes: &[u8]| i64::from_le_bytes(part(bytes, 0)));

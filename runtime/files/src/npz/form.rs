@@ -15,11 +15,16 @@ fn malformed(reason: String) -> ReadError {
 /// The integers of an array.
 fn integers<R: Read + Seek>(archive: &mut Archive<R>, name: &str) -> Result<(Vec<u64>, Vec<i64>), ReadError> {
     let array = archive.expect(name)?.by_rows();
-    match array.values {
-        Values::I32(elements) => Ok((array.shape, elements.into_iter().map(i64::from).collect())),
-        Values::I64(elements) => Ok((array.shape, elements)),
-        _ => Err(malformed(format!("array '{name}' must have integers"))),
+    macro_rules! widened {
+        ($($variant:ident),*) => {
+            match array.values {
+                $(Values::$variant(elements) => Ok((array.shape, elements.into_iter().map(i64::from).collect())),)*
+                Values::I64(elements) => Ok((array.shape, elements)),
+                _ => Err(malformed(format!("array '{name}' must have integers"))),
+            }
+        };
     }
+    widened!(U8, I8, I16, U32, I32)
 }
 
 impl Sparse {

@@ -143,7 +143,7 @@ fn files_of_other_formats_and_types_are_refused() {
     let unsigned = numpy("{'descr': '<u2', 'fortran_order': False, 'shape': (1, 1)}", &[0; 2]);
     refused(
         &unsigned,
-        "byte 10: its elements are '<u2'; they must be float32, float64, int32, int64, complex64 or complex128: convert it with NumPy's astype",
+        "byte 10: its elements are '<u2'; they must be bool, integers of 8, 16, 32 or 64 bits with sign or of 8 or 32 bits without, float32, float64, complex64 or complex128: convert it with NumPy's astype",
     );
     let integers = numpy("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 1)}", &[0; 4]);
     refused(&integers, "byte 0: its elements are int32, not float64");

@@ -41,6 +41,11 @@ fn text(entries: &Entries) -> String {
 fn values(values: &Values) -> Vec<Complex<f64>> {
     let real = |part: f64| Complex::new(part, 0.0);
     match values {
+        Values::Bool(all) => all.iter().map(|&value| real(u8::from(value).into())).collect(),
+        Values::U8(all) => all.iter().map(|&value| real(value.into())).collect(),
+        Values::I8(all) => all.iter().map(|&value| real(value.into())).collect(),
+        Values::I16(all) => all.iter().map(|&value| real(value.into())).collect(),
+        Values::U32(all) => all.iter().map(|&value| real(value.into())).collect(),
         Values::I32(all) => all.iter().map(|&value| real(value.into())).collect(),
         Values::I64(all) => all.iter().map(|&value| real(value as f64)).collect(),
         Values::F32(all) => all.iter().map(|&value| real(value.into())).collect(),

@@ -39,7 +39,7 @@ macro_rules! integers {
                 if operator.divides() && right == 0 {
                     return Err(DivisionByZero);
                 }
-                let rounds_up = |remainder| remainder != 0 && (remainder < 0) != (right < 0);
+                let rounds_up = |remainder: $type| remainder != 0 && (remainder.is_negative() != right.is_negative());
                 Ok(match operator {
                     BinaryOperator::Add => self.wrapping_add(right),
                     BinaryOperator::Subtract => self.wrapping_sub(right),
@@ -82,6 +82,71 @@ macro_rules! integers {
             }
         }
     )*};
+}
+
+macro_rules! unsigned {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero> {
+                if operator.divides() && right == 0 {
+                    return Err(DivisionByZero);
+                }
+                Ok(match operator {
+                    BinaryOperator::Add => self.wrapping_add(right),
+                    BinaryOperator::Subtract => self.wrapping_sub(right),
+                    BinaryOperator::Multiply => self.wrapping_mul(right),
+                    BinaryOperator::Divide | BinaryOperator::FloorDivide => self / right,
+                    BinaryOperator::Remainder | BinaryOperator::FloorRemainder => self % right,
+                    BinaryOperator::Minimum => self.lesser(right),
+                    BinaryOperator::Maximum => self.greater(right),
+                    _ => self,
+                })
+            }
+
+            fn less(self, right: Self) -> bool {
+                self < right
+            }
+
+            fn less_equal(self, right: Self) -> bool {
+                self <= right
+            }
+
+            fn negate(self) -> Self {
+                self.wrapping_neg()
+            }
+
+            fn call(self, function: Intrinsic, _: Self) -> Self {
+                match function {
+                    Intrinsic::Square => self.wrapping_mul(self),
+                    Intrinsic::Cube => self.wrapping_mul(self).wrapping_mul(self),
+                    _ => self,
+                }
+            }
+        }
+    )*};
+}
+
+/// Truth values are the numbers 0 and 1, and what is computed is 1 if it is not zero.
+impl Number for bool {
+    fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero> {
+        u8::from(self).binary(operator, right.into()).map(|number| number != 0)
+    }
+
+    fn less(self, right: Self) -> bool {
+        !self && right
+    }
+
+    fn less_equal(self, right: Self) -> bool {
+        !self || right
+    }
+
+    fn negate(self) -> Self {
+        self
+    }
+
+    fn call(self, _: Intrinsic, _: Self) -> Self {
+        self
+    }
 }
 
 /// What real and complex numbers have in common.
@@ -187,7 +252,8 @@ macro_rules! complexes {
     )*};
 }
 
-integers!(i32, i64);
+integers!(i8, i16, i32, i64);
+unsigned!(u8, u32);
 reals!(f32, f64);
 complexes!(Complex<f32>, Complex<f64>);
 
@@ -218,6 +284,11 @@ pub fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> Result<V
         _ => {}
     }
     match (left, right) {
+        (Scalar::Bool(a), Scalar::Bool(b)) => on_numbers(operator, a, b, Scalar::Bool),
+        (Scalar::U8(a), Scalar::U8(b)) => on_numbers(operator, a, b, Scalar::U8),
+        (Scalar::I8(a), Scalar::I8(b)) => on_numbers(operator, a, b, Scalar::I8),
+        (Scalar::I16(a), Scalar::I16(b)) => on_numbers(operator, a, b, Scalar::I16),
+        (Scalar::U32(a), Scalar::U32(b)) => on_numbers(operator, a, b, Scalar::U32),
         (Scalar::I32(a), Scalar::I32(b)) => on_numbers(operator, a, b, Scalar::I32),
         (Scalar::I64(a), Scalar::I64(b)) => on_numbers(operator, a, b, Scalar::I64),
         (Scalar::F32(a), Scalar::F32(b)) => on_numbers(operator, a, b, Scalar::F32),
@@ -232,6 +303,11 @@ pub fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> Result<V
 /// `-value`.
 pub fn negate(value: Scalar) -> Scalar {
     match value {
+        Scalar::Bool(value) => Scalar::Bool(value.negate()),
+        Scalar::U8(value) => Scalar::U8(value.negate()),
+        Scalar::I8(value) => Scalar::I8(value.negate()),
+        Scalar::I16(value) => Scalar::I16(value.negate()),
+        Scalar::U32(value) => Scalar::U32(value.negate()),
         Scalar::I32(value) => Scalar::I32(value.negate()),
         Scalar::I64(value) => Scalar::I64(value.negate()),
         Scalar::F32(value) => Scalar::F32(value.negate()),
@@ -259,6 +335,11 @@ pub fn call(function: Intrinsic, arguments: &[Scalar]) -> Result<Scalar, Divisio
         });
     }
     Ok(match (first, second) {
+        (Scalar::Bool(a), Scalar::Bool(b)) => Scalar::Bool(a.call(function, b)),
+        (Scalar::U8(a), Scalar::U8(b)) => Scalar::U8(a.call(function, b)),
+        (Scalar::I8(a), Scalar::I8(b)) => Scalar::I8(a.call(function, b)),
+        (Scalar::I16(a), Scalar::I16(b)) => Scalar::I16(a.call(function, b)),
+        (Scalar::U32(a), Scalar::U32(b)) => Scalar::U32(a.call(function, b)),
         (Scalar::I32(a), Scalar::I32(b)) => Scalar::I32(a.call(function, b)),
         (Scalar::I64(a), Scalar::I64(b)) => Scalar::I64(a.call(function, b)),
         (Scalar::F32(a), Scalar::F32(b)) => Scalar::F32(a.call(function, b)),
@@ -284,12 +365,17 @@ pub fn reduce(reduction: Reduction, left: Scalar, right: Scalar) -> Scalar {
     }
 }
 
-/// `value` in another type: fractions round towards zero and stay within the integers, of which NaN is 0; integers wrap. Of a complex number in a real type, which checks refuse, the
+/// `value` in another type: fractions round towards zero and stay within the integers, of which NaN is 0; integers wrap; a truth value is whether the number is other than zero. Of a complex number in a real type, which checks refuse, the
 /// real part.
 pub fn cast(value: Scalar, element: ElementType) -> Scalar {
     macro_rules! to {
         ($real:expr, $imaginary:expr) => {
             match element {
+                ElementType::Bool => Scalar::Bool(!is_zero(value)),
+                ElementType::U8 => Scalar::U8($real as u8),
+                ElementType::I8 => Scalar::I8($real as i8),
+                ElementType::I16 => Scalar::I16($real as i16),
+                ElementType::U32 => Scalar::U32($real as u32),
                 ElementType::I32 => Scalar::I32($real as i32),
                 ElementType::I64 => Scalar::I64($real as i64),
                 ElementType::F32 => Scalar::F32($real as f32),
@@ -300,12 +386,17 @@ pub fn cast(value: Scalar, element: ElementType) -> Scalar {
         };
     }
     match value {
-        Scalar::I32(value) => to!(value, 0.0),
-        Scalar::I64(value) => to!(value, 0.0),
-        Scalar::F32(value) => to!(value, 0.0),
-        Scalar::F64(value) => to!(value, 0.0),
-        Scalar::C32(value) => to!(value.re, value.im),
-        Scalar::C64(value) => to!(value.re, value.im),
+        Scalar::Bool(truth) => to!(u8::from(truth), 0.0),
+        Scalar::U8(number) => to!(number, 0.0),
+        Scalar::I8(number) => to!(number, 0.0),
+        Scalar::I16(number) => to!(number, 0.0),
+        Scalar::U32(number) => to!(number, 0.0),
+        Scalar::I32(number) => to!(number, 0.0),
+        Scalar::I64(number) => to!(number, 0.0),
+        Scalar::F32(number) => to!(number, 0.0),
+        Scalar::F64(number) => to!(number, 0.0),
+        Scalar::C32(number) => to!(number.re, number.im),
+        Scalar::C64(number) => to!(number.re, number.im),
     }
 }
 

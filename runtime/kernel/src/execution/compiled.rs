@@ -83,20 +83,30 @@ impl Compiled {
     }
 }
 
+/// A word that begins with these bytes, as a number of fewer bytes lies in it.
+fn word<const N: usize>(bytes: [u8; N]) -> u64 {
+    let mut word = [0; 8];
+    word[..N].copy_from_slice(&bytes);
+    u64::from_ne_bytes(word)
+}
+
 /// Appends `argument` as the entry takes it.
 fn push(words: &mut Vec<u64>, argument: &Argument<'_>) {
-    let pair = |low: u32, high: u32| {
-        let [a, b, c, d] = low.to_ne_bytes();
-        let [e, f, g, h] = high.to_ne_bytes();
-        u64::from_ne_bytes([a, b, c, d, e, f, g, h])
-    };
     match argument {
         Argument::Scalar(scalar) => match *scalar {
-            Scalar::I32(value) => words.push(pair(value as u32, 0)),
+            Scalar::Bool(value) => words.push(word([value.into()])),
+            Scalar::U8(value) => words.push(word([value])),
+            Scalar::I8(value) => words.push(word(value.to_ne_bytes())),
+            Scalar::I16(value) => words.push(word(value.to_ne_bytes())),
+            Scalar::U32(value) => words.push(word(value.to_ne_bytes())),
+            Scalar::I32(value) => words.push(word(value.to_ne_bytes())),
             Scalar::I64(value) => words.push(value as u64),
-            Scalar::F32(value) => words.push(pair(value.to_bits(), 0)),
+            Scalar::F32(value) => words.push(word(value.to_ne_bytes())),
             Scalar::F64(value) => words.push(value.to_bits()),
-            Scalar::C32(value) => words.push(pair(value.re.to_bits(), value.im.to_bits())),
+            Scalar::C32(value) => {
+                let ([a, b, c, d], [e, f, g, h]) = (value.re.to_ne_bytes(), value.im.to_ne_bytes());
+                words.push(word([a, b, c, d, e, f, g, h]));
+            }
             Scalar::C64(value) => words.extend([value.re.to_bits(), value.im.to_bits()]),
         },
         Argument::View(view) => {

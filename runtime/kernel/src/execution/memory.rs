@@ -129,6 +129,11 @@ impl<'a> Memory<'a> {
         // SAFETY: the offset is of a point in bounds, where a view has an aligned element of its type that nobody else changes.
         Some(unsafe {
             match self.element {
+                ElementType::Bool => Scalar::Bool(at.read() != 0),
+                ElementType::U8 => Scalar::U8(at.read()),
+                ElementType::I8 => Scalar::I8(at.cast::<i8>().read()),
+                ElementType::I16 => Scalar::I16(at.cast::<i16>().read()),
+                ElementType::U32 => Scalar::U32(at.cast::<u32>().read()),
                 ElementType::I32 => Scalar::I32(at.cast::<i32>().read()),
                 ElementType::I64 => Scalar::I64(at.cast::<i64>().read()),
                 ElementType::F32 => Scalar::F32(at.cast::<f32>().read()),
@@ -150,6 +155,11 @@ impl<'a> Memory<'a> {
         // SAFETY: as in `load`; and the view is writable, so nobody else reads its elements.
         unsafe {
             match value {
+                Scalar::Bool(value) => at.cast::<bool>().write(value),
+                Scalar::U8(value) => at.write(value),
+                Scalar::I8(value) => at.cast::<i8>().write(value),
+                Scalar::I16(value) => at.cast::<i16>().write(value),
+                Scalar::U32(value) => at.cast::<u32>().write(value),
                 Scalar::I32(value) => at.cast::<i32>().write(value),
                 Scalar::I64(value) => at.cast::<i64>().write(value),
                 Scalar::F32(value) => at.cast::<f32>().write(value),

@@ -8,6 +8,11 @@ use crate::element::{ElementType, Scalar};
 /// The type's name in this text.
 fn element_name(element: ElementType) -> &'static str {
     match element {
+        ElementType::Bool => "bool",
+        ElementType::U8 => "u8",
+        ElementType::I8 => "i8",
+        ElementType::I16 => "i16",
+        ElementType::U32 => "u32",
         ElementType::I32 => "i32",
         ElementType::I64 => "i64",
         ElementType::F32 => "f32",
@@ -21,6 +26,11 @@ fn scalar(value: Scalar, formatter: &mut Formatter<'_>) -> fmt::Result {
     match value {
         // An index needs no suffix: almost all constants are some.
         Scalar::I64(value) => write!(formatter, "{value}"),
+        Scalar::Bool(value) => write!(formatter, "{}bool", u8::from(value)),
+        Scalar::U8(value) => write!(formatter, "{value}u8"),
+        Scalar::I8(value) => write!(formatter, "{value}i8"),
+        Scalar::I16(value) => write!(formatter, "{value}i16"),
+        Scalar::U32(value) => write!(formatter, "{value}u32"),
         Scalar::I32(value) => write!(formatter, "{value}i32"),
         Scalar::F32(value) if value.is_nan() => write!(formatter, "nan:{:x}f32", value.to_bits()),
         Scalar::F64(value) if value.is_nan() => write!(formatter, "nan:{:x}f64", value.to_bits()),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use maniple_kernel::arithmetic::cast;
 use maniple_kernel::element::ElementType::{F32, F64, I64};
 use maniple_kernel::element::{ElementType, Scalar};
 use maniple_kernel::execution::{Argument, Compiler, Executable, KernelError, Kernels, Scoped, Serial, Team, View};
@@ -503,6 +504,11 @@ fn functions_are_those_of_the_interpreter() {
         parameters.extend(output.iter().cloned().map(Parameter::Buffer));
         let kernel = Kernel { name: "functions".into(), parameters, body: Statement::Sequence(statements) };
         let run = |executable: &Executable| match element {
+            ElementType::Bool => run_functions(executable, [true, true], &output),
+            ElementType::U8 => run_functions(executable, [250_u8, 2], &output),
+            ElementType::I8 => run_functions(executable, [-128_i8, 2], &output),
+            ElementType::I16 => run_functions(executable, [-300_i16, 2], &output),
+            ElementType::U32 => run_functions(executable, [4_000_000_000_u32, 2], &output),
             ElementType::I32 => run_functions(executable, [-3_i32, 2], &output),
             ElementType::I64 => run_functions(executable, [-3_i64, 2], &output),
             F32 => run_functions(executable, [0.4_f32, 1.5], &output),
@@ -533,13 +539,9 @@ fn run_functions<T: maniple_kernel::element::Element>(
     // SAFETY: the kernel loads the two elements, and stores one into each result.
     unsafe { executable.call(&mut arguments, &Serial) }.expect("runs");
     drop(arguments);
-    let wide = |result: &[T; 1]| match result[0].to_scalar() {
-        Scalar::I32(value) => f64::from(value).into(),
-        Scalar::I64(value) => (value as f64).into(),
-        Scalar::F32(value) => f64::from(value).into(),
-        Scalar::F64(value) => value.into(),
-        Scalar::C32(value) => num_complex::Complex::new(value.re.into(), value.im.into()),
+    let wide = |result: &[T; 1]| match cast(result[0].to_scalar(), ElementType::C64) {
         Scalar::C64(value) => value,
+        other => panic!("a cast to complex numbers gave {other:?}"),
     };
     results.iter().map(wide).collect()
 }

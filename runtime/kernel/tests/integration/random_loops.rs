@@ -2,6 +2,7 @@
 
 use crate::common;
 use fastrand::Rng;
+use maniple_kernel::arithmetic::cast;
 use maniple_kernel::element::ElementType::{self, C64, F64, I32, I64};
 use maniple_kernel::element::{Element, Scalar};
 use maniple_kernel::execution::{Argument, KernelError, Kernels, Scoped, View, interpret};
@@ -251,8 +252,7 @@ impl Maker {
         Expression::from(match self.element {
             I32 if self.rng.u8(0..8) == 0 => Scalar::I32(i32::MIN),
             I64 if self.rng.u8(0..8) == 0 => Scalar::I64(i64::MAX),
-            I32 => Scalar::I32(value),
-            I64 => Scalar::I64(value.into()),
+            element if element.is_integer() => cast(Scalar::I32(value), element),
             C64 => Scalar::C64(Complex::new(value.into(), 0.5)),
             _ => Scalar::F64(f64::from(value) / 4.0),
         })
@@ -407,6 +407,15 @@ fn run<T: Element>(make: impl Fn(i64) -> T, close: impl Fn(T, T) -> bool) {
 #[test]
 fn random_kernels_of_i64_give_the_same_compiled_and_interpreted() {
     run(|value| value, |left, right| left == right);
+}
+
+#[test]
+fn random_kernels_of_small_integers_give_the_same_compiled_and_interpreted() {
+    run(|value| value as u8, |left, right| left == right);
+    run(|value| value as i8, |left, right| left == right);
+    run(|value| (value as i16).wrapping_mul(3000), |left, right| left == right);
+    run(|value| value as u32, |left, right| left == right);
+    run(|value| value % 3 == 0, |left, right| left == right);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::kernel::{Argument, View};
 use maniple_tensor::notation::{
     Access, Assignment, BinaryOperator, DenseArray, Expression, IndexVariable, Intrinsic, Reduction, Special,
-    TensorVariable, Test,
+    TensorVariable, Test, cast,
 };
 use maniple_tensor::schedule::{Command, Races};
 use num_complex::Complex;
@@ -78,12 +78,11 @@ pub fn operands(assignment: &Assignment, random: &mut Rng) -> BTreeMap<String, D
 fn extreme(element: ElementType, random: &mut Rng) -> Scalar {
     let mut float = || [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0][random.usize(..4)];
     match element {
-        ElementType::I32 => Scalar::I32([i32::MIN, i32::MAX][random.usize(..2)]),
-        ElementType::I64 => Scalar::I64([i64::MIN, i64::MAX][random.usize(..2)]),
         ElementType::F32 => Scalar::F32(float() as f32),
         ElementType::F64 => Scalar::F64(float()),
         ElementType::C32 => Scalar::C32(Complex::new(float() as f32, 1.0)),
         ElementType::C64 => Scalar::C64(Complex::new(2.0, float())),
+        _ => [Special::Least, Special::Greatest][random.usize(..2)].of(element).expect("integers have both"),
     }
 }
 
@@ -105,12 +104,13 @@ pub fn same(one: &DenseArray, other: &DenseArray) -> bool {
 fn whole(element: ElementType, random: &mut Rng) -> Scalar {
     let value = random.i32(-9..10);
     match element {
-        ElementType::I32 => Scalar::I32(value),
-        ElementType::I64 => Scalar::I64(value.into()),
         ElementType::F32 => Scalar::F32(value as f32),
         ElementType::F64 => Scalar::F64(value.into()),
         ElementType::C32 => Scalar::C32(Complex::new(value as f32, random.i32(-3..4) as f32)),
         ElementType::C64 => Scalar::C64(Complex::new(value.into(), random.i32(-3..4).into())),
+        // As many zeros as others.
+        ElementType::Bool => Scalar::Bool(value > 0),
+        _ => cast(Scalar::I32(value), element),
     }
 }
 
@@ -202,7 +202,7 @@ impl Maker<'_> {
             }
             6 => {
                 let divisor = self.random.i64(2..5);
-                let exact = matches!(self.element, ElementType::I32 | ElementType::I64) || divisor != 3;
+                let exact = self.element.is_integer() || divisor != 3;
                 let divisor = if exact { divisor } else { 8 };
                 Expression::Binary(BinaryOperator::Divide, operand(self), Box::new(divisor.into()))
             }
@@ -303,7 +303,7 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
         15 => {
             let workspaces = workspaces(statement.body());
             let workspace = workspaces.get(random.usize(..workspaces.len().max(1)))?.clone();
-            let format = ["{C}", "{C~o}", "{D}"][random.usize(..3)].parse().ok()?;
+            let format = ["{C}", "{C~o}", "{B}", "{H}", "{D}"][random.usize(..5)].parse().ok()?;
             Command::Store { workspace, format }
         }
         _ => {

@@ -1,6 +1,7 @@
 //! What the printers must know of statements.
 
 use super::expression::may_fail;
+use crate::element::ElementType;
 use crate::element::Scalar::I64;
 use crate::loops::{Expression, LoopKind, Reduction, Statement, Variable};
 
@@ -65,7 +66,9 @@ pub(super) fn can_vectorise(body: &Statement, stack: i64) -> bool {
         fails
     };
     !any_statement(body, &stands_in_the_way)
-        && outer_reductions(body)
-            .iter()
-            .all(|(variable, reduction)| !variable.element.is_complex() && !matches!(reduction, Reduction::Custom(_)))
+        && outer_reductions(body).iter().all(|(variable, reduction)| {
+            !variable.element.is_complex()
+                && variable.element != ElementType::Bool
+                && !matches!(reduction, Reduction::Custom(_))
+        })
 }

@@ -1,12 +1,18 @@
 //! Expressions as C, and as CUDA C.
 
 use super::Dialect;
+use crate::arithmetic::cast as cast_to;
 use crate::element::{ElementType, Scalar};
 use crate::loops::{BinaryOperator, Buffer, Expression, Intrinsic, Reduction, Type, UnaryOperator, Variable};
 
 /// The type's name in the generated source.
 pub(super) fn type_name(element: ElementType) -> &'static str {
     match element {
+        ElementType::Bool => "b8",
+        ElementType::U8 => "u8",
+        ElementType::I8 => "i8",
+        ElementType::I16 => "i16",
+        ElementType::U32 => "u32",
         ElementType::I32 => "i32",
         ElementType::I64 => "i64",
         ElementType::F32 => "f32",
@@ -57,10 +63,22 @@ fn nonzero(divisor: &Expression) -> Option<i64> {
         {
             Some(1)
         }
-        Expression::Constant(Scalar::I32(value)) if *value != 0 => Some((*value).into()),
-        Expression::Constant(Scalar::I64(value)) if *value != 0 => Some(*value),
+        Expression::Constant(value) => integer(*value).filter(|&value| value != 0),
         _ => None,
     }
+}
+
+/// The value of an integer.
+fn integer(value: Scalar) -> Option<i64> {
+    match cast_to(value, ElementType::I64) {
+        Scalar::I64(number) if value.element_type().is_integer() => Some(number),
+        _ => None,
+    }
+}
+
+/// Whether C computes with more bits than these integers have.
+fn is_promoted(element: ElementType) -> bool {
+    element.is_integer() && element.size() < 4
 }
 
 fn constant(dialect: Dialect, value: Scalar) -> String {
@@ -80,6 +98,11 @@ fn constant(dialect: Dialect, value: Scalar) -> String {
     match value {
         Scalar::I32(i32::MIN) => "(-2147483647 - 1)".to_owned(),
         Scalar::I64(i64::MIN) => "(-(i64)9223372036854775807 - 1)".to_owned(),
+        Scalar::Bool(value) => format!("((b8){})", u8::from(value)),
+        Scalar::U8(value) => format!("((u8){value})"),
+        Scalar::I8(value) => format!("((i8)({value}))"),
+        Scalar::I16(value) => format!("((i16)({value}))"),
+        Scalar::U32(value) => format!("((u32){value}u)"),
         Scalar::I32(value) => format!("({value})"),
         Scalar::I64(value) => format!("((i64){value})"),
         Scalar::F32(value) => narrow(value),
@@ -112,6 +135,7 @@ pub(super) fn expression(dialect: Dialect, value: &Expression) -> String {
             Type::Number(element) if element.is_complex() || dialect == Dialect::Cuda && element.is_integer() => {
                 format!("negate_{}({})", type_name(element), print(operand))
             }
+            Type::Number(element) if is_promoted(element) => format!("(({})-{})", type_name(element), print(operand)),
             _ => format!("(-{})", print(operand)),
         },
         Expression::Binary(operator, left, right) => {
@@ -186,6 +210,9 @@ pub(super) fn binary(
     }
     match (divisor, dialect) {
         // C is compiled with -fwrapv; CUDA C has no such thing.
+        (_, Dialect::C) if !operator.divides() && is_promoted(element) => {
+            format!("(({of})({left} {} {right}))", operator.name())
+        }
         (_, Dialect::C) if !operator.divides() => format!("({left} {} {right})", operator.name()),
         (_, Dialect::Cuda) if !operator.divides() => format!("{function}_{of}({left}, {right})"),
         (Some(2..), _) if matches!(operator, Divide | Remainder) => format!("({left} {} {right})", operator.name()),
@@ -205,6 +232,8 @@ fn cast(to: ElementType, from: Type, operand: &str) -> String {
         format!("{from_name}_to_{to_name}({operand})")
     } else if to.is_complex() {
         format!("make_{to_name}(({part}){operand}, 0)")
+    } else if to == ElementType::Bool {
+        format!("((b8)({operand} != 0))")
     } else if to.is_integer() && !from.is_integer() {
         format!("{from_name}_to_{to_name}({operand})")
     } else {

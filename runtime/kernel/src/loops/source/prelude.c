@@ -1,3 +1,8 @@
+typedef _Bool b8;
+typedef unsigned char u8;
+typedef signed char i8;
+typedef short i16;
+typedef unsigned int u32;
 typedef signed int i32;
 typedef __INT64_TYPE__ i64;
 typedef __UINT64_TYPE__ u64;
@@ -52,6 +57,13 @@ FN i64 extent(i64 low, i64 high) { return high > low ? high - low : 0; }
   FN T remainder_##T(T a, T b) { return b == -1 ? 0 : a % b; } \
   FN T abs_##T(T a) { return a < 0 ? -a : a; } \
   POWERS(T)
+#define UNSIGNED(T) \
+  FN T floor_divide_##T(T a, T b) { return a / b; } \
+  FN T floor_remainder_##T(T a, T b) { return a % b; } \
+  FN T divide_##T(T a, T b) { return a / b; } \
+  FN T remainder_##T(T a, T b) { return a % b; } \
+  FN T abs_##T(T a) { return a; } \
+  POWERS(T)
 #define ORDERED(T) \
   FN T min_##T(T a, T b) { return a < b ? a : b; } \
   FN T max_##T(T a, T b) { return a > b ? a : b; }
@@ -66,9 +78,10 @@ FN i64 extent(i64 low, i64 high) { return high > low ? high - low : 0; }
   FN I order_min_##T(T a) { return a != a ? least : turned_##T(bits_##T(a)); } \
   FN I order_max_##T(T a) { return a != a ? greatest : turned_##T(bits_##T(a)); } \
   FN T of_order_##T(I order) { return of_bits_##T(turned_##T(order)); }
-INTEGER(i32) INTEGER(i64)
+INTEGER(i8) INTEGER(i16) INTEGER(i32) INTEGER(i64)
+UNSIGNED(b8) UNSIGNED(u8) UNSIGNED(u32)
 POWERS(f32) POWERS(f64)
-ORDERED(i32) ORDERED(i64)
+ORDERED(b8) ORDERED(u8) ORDERED(i8) ORDERED(i16) ORDERED(u32) ORDERED(i32) ORDERED(i64)
 ORDERED_FLOAT(f32, i32, -2147483647 - 1, 2147483647)
 ORDERED_FLOAT(f64, i64, -9223372036854775807LL - 1, 9223372036854775807LL)
 /* Ends the function with an error if b is zero. */
@@ -76,6 +89,10 @@ ORDERED_FLOAT(f64, i64, -9223372036854775807LL - 1, 9223372036854775807LL)
 #define FLOAT_TO(T, least, past, greatest) \
   FN T f64_to_##T(f64 a) { return a != a ? 0 : a < least ? (T)least : a >= past ? greatest : (T)a; } \
   FN T f32_to_##T(f32 a) { return f64_to_##T(a); }
+FLOAT_TO(u8, 0.0, 256.0, 255)
+FLOAT_TO(i8, -128.0, 128.0, 127)
+FLOAT_TO(i16, -32768.0, 32768.0, 32767)
+FLOAT_TO(u32, 0.0, 4294967296.0, 4294967295u)
 FLOAT_TO(i32, -2147483648.0, 2147483648.0, 2147483647)
 FLOAT_TO(i64, -9223372036854775808.0, 9223372036854775808.0, 9223372036854775807LL)
 #define COMPLEX(C, T, s) \
