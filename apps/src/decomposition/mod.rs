@@ -1,11 +1,12 @@
 //! Tensors of low rank that are near to a given one, by alternating least squares: two applications of compiled tensor algebra.
 //!
 //! All that touches the large tensor is a statement in index notation, whose schedule is chosen by estimated costs, and which runs on all nodes. What is left is small and dense, and every node computes it for
-//! itself. [`cp`]: sums of outer products, `rounds`: how these are found, `sparse`: of sparse tensors; [`tucker`]: a small core times a basis for each dimension; here: what the two share.
+//! itself. [`cp`]: sums of outer products, `rounds`: how these are found, `sparse`: of sparse tensors; [`tucker`]: a small core times a basis for each dimension, `sparse_tucker`: of sparse tensors; here: what the two share.
 
 pub mod cp;
 mod rounds;
 mod sparse;
+mod sparse_tucker;
 pub mod tucker;
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Sparse tensors as sums of outer products.
+//! Sparse tensors as sums of outer products; and what all decompositions of sparse tensors need.
 //!
 //! In each of three orders of its dimensions the tensor is stored once: the product for a factor goes through the tensor with the factor's dimension first, whose rows are dealt to all
 //! processors.
@@ -44,6 +44,44 @@ impl Given {
         }
         Ok(Self { size, entries })
     }
+
+    /// The extents.
+    pub(super) fn size(&self) -> [i64; 3] {
+        self.size
+    }
+
+    /// The tensor with a dimension first, and the others in their order.
+    pub(super) fn by(&self, mode: usize) -> Result<Arc<SparseTensor<f64>>, DistributedError> {
+        let [first, second] = others(mode);
+        let format: Format =
+            format!("{{D,C,C}}({mode},{first},{second})").parse().map_err(maniple::Error::from_task)?;
+        let packed = pack(&format, &self.size, 0.0, self.entries.clone(), Duplicates::Sum);
+        Ok(Arc::new(packed.map_err(maniple::Error::from_task)?.tensor))
+    }
+}
+
+/// The other two dimensions.
+pub(super) fn others(mode: usize) -> [usize; 2] {
+    [[1, 2], [0, 2], [0, 1]][mode]
+}
+
+/// A product of a tensor, `X(i,j,k)` stored with a dimension first, and dense operands, into a dense result that has that dimension first too: its rows are dealt to all processors.
+pub(super) async fn product(
+    algebra: &Algebra<'_>,
+    text: &str,
+    (mode, stored): (usize, &Arc<SparseTensor<f64>>),
+    [result, one, other]: [&Tensor; 3],
+) -> Result<Computation, DistributedError> {
+    let x = TensorVariable::new("X", F64, stored.dimensions()).stored(stored.format().clone());
+    let dense = [result, one, other];
+    let variables = [x.clone()].into_iter().chain(dense.map(|tensor| tensor.variable().clone()));
+    let statement = parse(text, &variables.collect::<Vec<_>>()).map_err(maniple::Error::from_task)?;
+    let loops = maniple_tensor::sparse::Computation::new(&statement).map_err(maniple::Error::from_task)?;
+    let blocks = (algebra.processors as i64).clamp(1, stored.dimensions()[mode].max(1));
+    let loops = loops.on_grid(&[blocks]).map_err(maniple::Error::from_task)?;
+    let plan = Arc::new(Plan::new(loops.statement()).map_err(maniple::Error::from_task)?);
+    let x = Tensor::from_sparse(algebra.cx, &x, Arc::clone(stored))?;
+    Computation::new(algebra.cx, &plan, &[result, &x, one, other]).await
 }
 
 /// Finds the sum of `rank` outer products that is near to the tensor.
@@ -53,13 +91,6 @@ pub(super) async fn decompose(
     given: &Given,
 ) -> Result<Report, DistributedError> {
     let size = given.size;
-    let stored = |order: [usize; 3]| -> Result<SparseTensor<f64>, DistributedError> {
-        let [first, second, third] = order;
-        let format: Format =
-            format!("{{D,C,C}}({first},{second},{third})").parse().map_err(maniple::Error::from_task)?;
-        let packed = pack(&format, &size, 0.0, given.entries.clone(), Duplicates::Sum);
-        Ok(packed.map_err(maniple::Error::from_task)?.tensor)
-    };
     let start = factors(size, [rank; 3], options.runtime.seed);
     let mut tensors = Vec::new();
     for (mode, start) in start.iter().enumerate() {
@@ -71,21 +102,12 @@ pub(super) async fn decompose(
     }
     let (mut updates, mut entries, mut whole) = (Vec::new(), 0, None);
     for mode in 0..3 {
-        let others: Vec<usize> = (0..3).filter(|other| *other != mode).collect();
-        let stored = Arc::new(stored([mode, others[0], others[1]])?);
-        let x = TensorVariable::new("X", F64, size).stored(stored.format().clone());
-        let products = others.iter().map(|&other| format!(" * {}({},l)", FACTORS[other], INDICES[other]));
-        let text = format!("M({},l) = X(i,j,k){}", INDICES[mode], products.collect::<String>());
-        let dense = [&tensors[mode].1, &tensors[others[0]].0, &tensors[others[1]].0];
-        let variables = [x.clone()].into_iter().chain(dense.map(|tensor| tensor.variable().clone()));
-        let statement = parse(&text, &variables.collect::<Vec<_>>()).map_err(maniple::Error::from_task)?;
-        let loops = maniple_tensor::sparse::Computation::new(&statement).map_err(maniple::Error::from_task)?;
-        let blocks = (algebra.processors as i64).clamp(1, size[mode].max(1));
-        let loops = loops.on_grid(&[blocks]).map_err(maniple::Error::from_task)?;
-        let plan = Arc::new(Plan::new(loops.statement()).map_err(maniple::Error::from_task)?);
-        let x = Tensor::from_sparse(algebra.cx, &x, Arc::clone(&stored))?;
-        let tensors = [dense[0], &x, dense[1], dense[2]];
-        updates.push(Computation::new(algebra.cx, &plan, &tensors).await?);
+        let [one, other] = others(mode);
+        let stored = given.by(mode)?;
+        let products = [one, other].map(|other| format!(" * {}({},l)", FACTORS[other], INDICES[other]));
+        let text = format!("M({},l) = X(i,j,k){}", INDICES[mode], products.concat());
+        let dense = [&tensors[mode].1, &tensors[one].0, &tensors[other].0];
+        updates.push(product(algebra, &text, (mode, &stored), dense).await?);
         entries = stored.values().len();
         whole.get_or_insert(stored);
     }

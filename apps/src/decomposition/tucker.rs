@@ -3,12 +3,15 @@
 //! The tensor is to be S(p,q,r) A(i,p) B(j,q) C(k,r) with orthonormal factors. In turn each factor becomes the leading left singular vectors of the tensor times the transposes of the others: two
 //! products of a tensor with a matrix, and a product of the result with itself.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
 use nalgebra::DMatrix;
 
+use super::sparse::Given;
+use super::sparse_tucker;
 use super::{
     Algebra, CommonOptions, FACTORS, INDICES, Report, compare, factors, relative_error, run as run_on_runtime, three,
 };
@@ -20,13 +23,14 @@ use crate::progress::Progress;
 pub const ABOUT: &str = "\
 Find the tensor of low multilinear rank that is nearest to a given one: a small core times an orthonormal basis for each of its three dimensions, by higher-order orthogonal iteration.
 
-The tensor is made so that it has exactly these ranks, and so the relative error must come down to what rounding leaves. Each round computes products of a tensor with a matrix, \
-T(i,j,r) = X(i,j,k) * C(k,r) and the like: statements in index notation that are compiled for this machine and run on all nodes. Eigenvectors of the small matrices that are left are computed on each node.";
+Without --tensor, the tensor is made so that it has exactly these ranks, and so the relative error must come down to what rounding leaves. Each round computes products of a tensor with a matrix, \
+T(i,j,r) = X(i,j,k) * C(k,r) and the like: statements in index notation that are compiled for this machine and run on all nodes; of a sparse tensor both are one statement that visits what is stored. Eigenvectors of the small matrices that are left are computed on each node.";
 
 /// What `maniple run tucker` gives as examples.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run tucker --size 100,100,100 --ranks 8,8,8
+  maniple run tucker --tensor ratings.tns --ranks 16,16,8 --iterations 50
   maniple launch -n 2 -- maniple run tucker --ranks 4,6,8";
 
 /// What to decompose.
@@ -35,6 +39,10 @@ pub struct Options {
     /// The extents of the core
     #[arg(long, value_name = "P,Q,R", default_value = "8,8,8", value_parser = three)]
     pub ranks: [i64; 3],
+
+    /// Decompose the sparse tensor of three dimensions in a file: .tns, or .npz of PyData's `sparse`
+    #[arg(long, value_name = "FILE", conflicts_with = "size")]
+    pub tensor: Option<PathBuf>,
 
     /// Size and rounds.
     #[command(flatten)]
@@ -46,10 +54,11 @@ default_from_command_line!(Options);
 /// Decomposes a tensor of these ranks.
 ///
 /// # Errors
-/// [`Usage`](AppError::Usage) if the core is larger than the tensor, [`NoConvergence`](AppError::NoConvergence) if the tensor was not found again, [`Runtime`](AppError::Runtime) if a
+/// [`Usage`](AppError::Usage) if the core is larger than the tensor, [`Input`](AppError::Input) if a file has none, [`NoConvergence`](AppError::NoConvergence) if the tensor was not found again, [`Runtime`](AppError::Runtime) if a
 /// task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
-    let (ranks, size) = (options.ranks, options.common.size);
+    let given = options.tensor.as_ref().map(|file| Given::read(file)).transpose()?;
+    let (ranks, size) = (options.ranks, given.as_ref().map_or(options.common.size, Given::size));
     for mode in 0..3 {
         let others = ranks[(mode + 1) % 3] * ranks[(mode + 2) % 3];
         if ranks[mode] > size[mode].min(others) {
@@ -62,7 +71,11 @@ pub fn run(options: &Options) -> AppResult<Report> {
             )));
         }
     }
-    run_on_runtime(&options.common.runtime, async |algebra| decompose(algebra, options).await)?.checked()
+    let decompose = async |algebra: &Algebra<'_>| match &given {
+        Some(given) => sparse_tucker::decompose(algebra, (ranks, &options.common), given).await,
+        None => decompose(algebra, options).await,
+    };
+    run_on_runtime(&options.common.runtime, decompose)?.checked()
 }
 
 /// How one of the three factors is computed.

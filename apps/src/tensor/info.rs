@@ -1,11 +1,12 @@
 //! What is in a file of a sparse tensor, and which formats suit it.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use maniple_tensor::element::Element;
 use maniple_tensor::format::Format;
-use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, StorageError, pack};
+use maniple_tensor::storage::{Duplicates, ModeStatistics, SparseTensor, Statistics, StorageError, draw, pack};
 use maniple_tensor::with_element;
-use rustc_hash::FxHashMap;
 
 use super::files::{Contents, SparseFile};
 use crate::error::{Error, Result};
@@ -26,6 +27,7 @@ Examples:
   maniple tensor info uber.tns       a tensor of FROSTT
   maniple tensor info scipy.npz      of scipy.sparse or pydata/sparse
   maniple tensor info dense.npy      what of a dense array is not zero
+  maniple tensor info web.mtx --draw web.svg --format csr     with a picture
   maniple tensor 'y(i) = A(i,j) * x(j)' --input A=web.mtx --format A=csr";
 
 /// Which file is looked at.
@@ -34,6 +36,14 @@ pub struct Options {
     /// The file: .mtx (Matrix Market), .tns (FROSTT), .npz (SciPy, pydata/sparse) or .npy (NumPy)
     #[arg(value_name = "FILE")]
     pub file: SparseFile,
+
+    /// Draw where the entries are, and of few entries the tree of levels too, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub draw: Option<PathBuf>,
+
+    /// How the tensor is stored in the picture, as csr or {D,C}(1,0) [default: coo]
+    #[arg(long, value_name = "FORMAT", requires = "draw")]
+    pub format: Option<Format>,
 }
 
 /// Says what is in a file.
@@ -44,9 +54,17 @@ pub fn run(options: &Options) -> Result<String> {
     let file = options.file.path().display();
     with_element!(options.file.element()?, T => {
         let contents = options.file.read::<T>()?;
-        let table = told(contents).map_err(|error| {
+        let unsuitable = |error: StorageError| {
             Error::from(InputError::Unsuitable { name: file.to_string(), reason: error.to_string() })
-        })?;
+        };
+        let (table, tensor) = told(contents).map_err(unsuitable)?;
+        if let Some(picture) = &options.draw {
+            let format = options.format.clone().unwrap_or_else(|| tensor.format().clone());
+            let stored = tensor.convert(&format).map_err(unsuitable)?;
+            let name = options.file.path().file_stem().unwrap_or_default().to_string_lossy();
+            let written = std::fs::write(picture, draw(&stored, &name, None));
+            written.map_err(|source| Error::Write { path: picture.clone(), source })?;
+        }
         Ok(format!("{file}\n{table}"))
     })
 }
@@ -63,30 +81,14 @@ const DIMENSIONS: [&str; 8] = [
     "dimension 7",
 ];
 
-/// What is known of the entries along a dimension.
-struct Along {
-    /// How many coordinates have some.
-    used: usize,
-    /// The most that one has.
-    most: usize,
-    /// How many they have on average, those without any too.
-    mean: f64,
-}
-
-fn along<T: Copy>(entries: &EntryList<T>, mode: usize, extent: i64) -> Along {
-    let mut counts: FxHashMap<i64, usize> = FxHashMap::default();
-    entries.along(mode).iter().for_each(|&at| *counts.entry(at).or_default() += 1);
-    let most = counts.values().copied().max().unwrap_or(0);
-    Along { used: counts.len(), most, mean: entries.len() as f64 / (extent as f64).max(1.0) }
-}
-
-fn told<T: Element>(contents: Contents<T>) -> Result<Table, StorageError> {
+fn told<T: Element>(contents: Contents<T>) -> Result<(Table, SparseTensor<T>), StorageError> {
     let Contents { dimensions, fill, entries } = contents;
     let packed = pack(&Format::coordinates(dimensions.len()), &dimensions, fill, entries, Duplicates::Sum)?;
     let tensor = packed.tensor;
-    let entries = tensor.entries();
+    let statistics = tensor.statistics().clone();
+    let entries = statistics.entries;
     let all = dimensions.iter().map(|&extent| extent as f64).product::<f64>();
-    let density = if all > 0.0 { entries.len() as f64 / all } else { 0.0 };
+    let density = if all > 0.0 { entries as f64 / all } else { 0.0 };
     let extents: Vec<String> = dimensions.iter().map(i64::to_string).collect();
     let fills = tensor.values().iter().filter(|value| **value == fill).count();
     let notes = [
@@ -97,14 +99,13 @@ fn told<T: Element>(contents: Contents<T>) -> Result<Table, StorageError> {
     let mut table = Table::new()
         .line("order", dimensions.len())
         .line("extents", extents.join(" x "))
-        .line("entries", format_args!("{} of type {}{notes}", entries.len(), T::TYPE))
+        .line("entries", format_args!("{entries} of type {}{notes}", T::TYPE))
         .line("density", percentage(density));
-    let alongs: Vec<Along> =
-        dimensions.iter().enumerate().map(|(mode, &extent)| along(&entries, mode, extent)).collect();
+    let alongs = &statistics.modes;
     let names = if dimensions.len() == 2 { &["rows", "columns"] } else { &DIMENSIONS[..] };
-    for ((name, along), &extent) in names.iter().zip(&alongs).zip(&dimensions) {
-        let Along { used, most, mean } = along;
-        let empty = extent - *used as i64;
+    for (name, along) in names.iter().zip(alongs) {
+        let ModeStatistics { extent, used, most } = *along;
+        let (mean, empty) = (along.mean(entries), extent - used as i64);
         table = table
             .line(name, format_args!("{most} entries at most, {mean:.2} on average; {empty} of {extent} have none"));
     }
@@ -112,13 +113,20 @@ fn told<T: Element>(contents: Contents<T>) -> Result<Table, StorageError> {
     if density > 0.3 {
         formats.push((format!("{}", Format::dense(dimensions.len())), "most elements are there"));
     }
-    if let ([rows, columns], [row, _]) = (&dimensions[..], &alongs[..]) {
-        let (diagonals, ends) = diagonals(&tensor)?;
-        let between = ends.map_or_else(String::new, |(first, last)| format!(", from {first} to {last}"));
+    if let [rows, columns] = &dimensions[..] {
+        let found = statistics.diagonals.filter(|found| found.used > 0);
+        let between = found.map_or_else(String::new, |found| format!(", from {} to {}", found.first, found.last));
+        let diagonals = found.map_or(0, |found| found.used);
         table = table
             .line("diagonals", format_args!("{diagonals} of {}{between}", (rows + columns - 1).max(0)))
             .line("symmetric", symmetry(&tensor)?);
-        formats.extend(suggested(row, *rows, diagonals as f64, entries.len() as f64));
+        if entries > 0 {
+            let blocks = statistics.blocks.iter();
+            let blocks: Vec<String> =
+                blocks.map(|(side, full)| format!("{} of {side} x {side}", percentage(*full))).collect();
+            table = table.line("blocks", format_args!("those with entries are full to {}", blocks.join(", ")));
+        }
+        formats.extend(suggested(&statistics));
     } else {
         formats.push((
             if dimensions.len() == 1 { "{C}".to_owned() } else { format!("csf:{}", dimensions.len()) },
@@ -127,31 +135,25 @@ fn told<T: Element>(contents: Contents<T>) -> Result<Table, StorageError> {
         formats.push(("coo".to_owned(), "to build and to sort"));
     }
     let formats: Vec<String> = formats.into_iter().map(|(format, reason)| format!("{format} ({reason})")).collect();
-    Ok(table.line("formats", formats.join(", ")))
+    Ok((table.line("formats", formats.join(", ")), tensor))
 }
 
 /// Formats for a matrix, the best first.
-fn suggested(row: &Along, rows: i64, diagonals: f64, entries: f64) -> Vec<(String, &'static str)> {
+fn suggested(statistics: &Statistics) -> Vec<(String, &'static str)> {
+    let (row, entries) = (&statistics.modes[0], statistics.entries);
+    let (rows, mean) = (row.extent, row.mean(entries));
+    let diagonals = statistics.diagonals.map_or(0, |found| found.used) as f64;
+    // The largest blocks of which those with entries are nearly full.
+    let block = statistics.blocks.iter().rev().find(|(_, full)| *full >= 0.8).map_or(0, |(side, _)| *side);
     let cases = [
-        (diagonals * rows as f64 <= 1.5 * entries, "dia", "few full diagonals"),
-        (row.mean >= 1.0 && row.most as f64 <= 1.25 * row.mean, "ell", "rows are equally long"),
-        (2 * row.used as i64 <= rows, "dcsr", "most rows are empty"),
-        (2 * row.used as i64 > rows, "csr", "for products by rows"),
-        (true, "coo", "to build and to sort"),
+        (diagonals * rows as f64 <= 1.5 * entries as f64, "dia".to_owned(), "few full diagonals"),
+        (block > 0, format!("bcsr:{block}x{block}"), "entries lie in blocks"),
+        (mean >= 1.0 && row.most as f64 <= 1.25 * mean, "ell".to_owned(), "rows are equally long"),
+        (2 * row.used as i64 <= rows, "dcsr".to_owned(), "most rows are empty"),
+        (2 * row.used as i64 > rows, "csr".to_owned(), "for products by rows"),
+        (true, "coo".to_owned(), "to build and to sort"),
     ];
-    cases
-        .into_iter()
-        .filter(|(fits, ..)| *fits && entries > 0.0)
-        .map(|(_, name, reason)| (name.to_owned(), reason))
-        .collect()
-}
-
-/// How many diagonals of a matrix have entries, and the first and last one.
-fn diagonals<T: Element>(tensor: &SparseTensor<T>) -> Result<(usize, Option<(i64, i64)>), StorageError> {
-    let Ok(format) = "(i,j) -> (j-i: C, i: C)".parse() else { return Ok((0, None)) };
-    let converted = tensor.convert(&format)?;
-    let found = converted.levels()[0].component("crd");
-    Ok((found.len(), found.len().checked_sub(1).map(|last| (found.get(0), found.get(last)))))
+    cases.into_iter().filter(|(fits, ..)| *fits && entries > 0).map(|(_, name, reason)| (name, reason)).collect()
 }
 
 /// Whether a matrix equals its transpose.

@@ -27,7 +27,7 @@ pub fn draw(problem: &Problem, choices: &Choices) -> String {
 }
 
 /// Rows of pictures.
-fn arranged(rows: &[Vec<String>], title: &str) -> String {
+pub(super) fn arranged(rows: &[Vec<String>], title: &str) -> String {
     let (mut inside, mut width, mut height) = (String::new(), 0.0_f64, 0.0);
     for row in rows {
         let (mut left, mut highest) = (0.0, 0.0_f64);

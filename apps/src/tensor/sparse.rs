@@ -12,15 +12,16 @@ use maniple_tensor::kernel::{Kernels, Scoped};
 use maniple_tensor::notation::{TensorVariable, cast};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
-use maniple_tensor::sparse::{Computation, SparseError};
-use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+use maniple_tensor::sparse::SparseError;
+use maniple_tensor::storage::{self, Duplicates, EntryList, SparseTensor, pack};
 use maniple_tensor::with_element;
 
 use super::Answer;
 use super::files::{Contents, SparseFile, Stored};
+use super::loops::Loops;
 use super::options::Options;
+use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
-use super::tasks::Tasks;
 use super::values::Values;
 use crate::error::{Error, Result};
 use crate::input::InputError;
@@ -97,43 +98,29 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         None if place().nodes > 1 && schedules.is_empty() => vec![place().nodes as i64],
         None => Vec::new(),
     };
-    let computations = program.statements().iter().enumerate().map(|(number, statement)| {
-        let computation = Computation::new(statement).map_err(usage)?;
-        match schedules.get(&(number + 1)) {
-            Some(schedule) => computation.scheduled(schedule).map_err(usage),
-            None if grid.is_empty() => Ok(computation),
-            None => computation.on_grid(&grid).map_err(usage),
-        }
-    });
-    let computations = computations.collect::<Result<Vec<_>>>()?;
-    let tasks = Tasks::new(computations.iter().map(Computation::statement))?;
-    if tasks.is_some() {
-        check_operands(&computations)?;
-    }
+    let threads = options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count();
+    let mut loops = Loops::new(&program, &schedules, &grid, options)?;
+    let tasks = loops.tasks()?;
     if tasks.is_none() && place().nodes > 1 {
         return Err(Error::Usage(format!(
             "this job has {} nodes, and one alone would compute: distribute a loop in each --schedule, as by 'distribute({{i}}, {{io}}, {{ii}}, {{4}})', or say --grid 4",
             place().nodes
         )));
     }
-    if options.explain {
-        let explained = computations.iter().zip(program.statements()).map(|(computation, statement)| {
-            let conversions = computation.conversions().into_iter();
-            let conversions: String =
-                conversions.map(|(name, format)| format!("{name} is converted to {format}\n")).collect();
-            let loops = computation.statement();
-            Ok(format!("{statement}\n{conversions}{loops}\n{}\n", computation.loops()))
-        });
-        let explained = explained.collect::<Result<String>>()?;
-        let graph = tasks.map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
-        return Ok(Answer::Explanation(explained + &graph));
-    }
     let mut tensors = BTreeMap::new();
     for tensor in program.inputs() {
         tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given.remove(tensor.name()))?);
     }
     let inputs = tensors.clone();
-    let team = Scoped { threads: options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count() };
+    if options.explain {
+        let explained = loops.explain(&tensors)?;
+        let graph = tasks.map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
+        if let (Some(file), 0) = (&options.draw, place().rank.0) {
+            drawn(file, &program, &tensors, &loops)?;
+        }
+        return Ok(Answer::Explanation(explained + &graph));
+    }
+    let team = Scoped { threads };
     let mut times = Vec::new();
     if let Some(tasks) = &tasks {
         (tensors, times) = tasks.run(options, &inputs).map(|outcome| (outcome.tensors, outcome.times))?;
@@ -142,13 +129,18 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     for _ in repeats {
         tensors.clone_from(&inputs);
         let started = Instant::now();
-        for (computation, statement) in computations.iter().zip(program.statements()) {
+        for (number, statement) in program.statements().iter().enumerate() {
+            // The first time, what is known of operands says how loops run.
+            let computation = loops.of(number, &tensors)?;
             let operands: Vec<(&str, &SparseTensor<T>)> =
                 tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
             let result = computation.run_by(&operands, Kernels::shared(), &team);
             tensors.insert(statement.left().tensor.name().to_owned(), result.map_err(usage)?);
         }
         times.push(started.elapsed());
+    }
+    if let (Some(file), 0) = (&options.draw, place().rank.0) {
+        drawn(file, &program, &tensors, &loops)?;
     }
     let checked = if options.verify { Some(verified(&program, &inputs, &tensors)?) } else { None };
     for (name, file) in options.output.iter().filter(|_| place().rank.0 == 0) {
@@ -179,8 +171,29 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     }))
 }
 
-fn usage(error: SparseError) -> Error {
+pub(super) fn usage(error: SparseError) -> Error {
     Error::Usage(error.to_string())
+}
+
+/// Draws all tensors that there are, each in the parts that the loops make of it.
+fn drawn<T: Element>(
+    file: &Path,
+    program: &Program,
+    tensors: &BTreeMap<String, SparseTensor<T>>,
+    loops: &Loops<'_>,
+) -> Result<()> {
+    let mut pictures = Vec::new();
+    for (number, statement) in program.statements().iter().enumerate() {
+        let of_statement = statement.tensors();
+        let there = of_statement.iter().filter_map(|tensor| Some((tensor, tensors.get(tensor.name())?)));
+        let picture = |(tensor, stored): (&TensorVariable, &SparseTensor<T>)| {
+            storage::draw(stored, tensor.name(), loops.parts(number, tensor.name(), tensors).as_ref())
+        };
+        pictures.push(there.map(picture).collect());
+    }
+    let titles: Vec<String> = program.statements().iter().map(ToString::to_string).collect();
+    let written = std::fs::write(file, arranged(&pictures, &titles.join("; ")));
+    written.map_err(|source| Error::Write { path: file.to_owned(), source })
 }
 
 /// Sparse statements know no algorithms and no placements yet.
@@ -189,7 +202,6 @@ fn refuse_others(options: &Options) -> Result<()> {
         ("--algorithm", options.algorithm.is_some()),
         ("--chunk", options.chunk.is_some()),
         ("--place", !options.place.is_empty()),
-        ("--draw", options.draw.is_some()),
     ];
     if let Some((option, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Error::Usage(format!(
@@ -199,31 +211,6 @@ fn refuse_others(options: &Options) -> Result<()> {
     if let Some((Some(name), element)) = options.element.iter().find(|(name, _)| name.is_some()) {
         let problem = format!("--type {name}={element}: statements with sparse tensors compute with one type");
         return Err(Error::Usage(format!("{problem}: give --type {element} for all")));
-    }
-    Ok(())
-}
-
-/// Refuses operands that would have to be copied or converted before: tasks are given them as they are.
-fn check_operands(computations: &[Computation<'_>]) -> Result<()> {
-    if let Some(name) = computations.iter().flat_map(Computation::kept).next() {
-        return Err(Error::Usage(format!(
-            "{name} is read and assigned by one statement, which is not done where loops are distributed: give what is read another name"
-        )));
-    }
-    for computation in computations {
-        let Some((name, format)) = computation.conversions().into_iter().next() else { continue };
-        let (operands, conversions) = (computation.statement().operands(), computation.conversions());
-        let is_used_as_it_is = operands.iter().any(|operand| operand.name() == name);
-        let is_used_twice = is_used_as_it_is || conversions.iter().filter(|(other, _)| *other == name).count() > 1;
-        let advice = match is_used_twice {
-            true => {
-                format!("and in another format too: give it twice, under two names, one with --format NAME={format}")
-            }
-            false => format!("give --format {name}={format}"),
-        };
-        return Err(Error::Usage(format!(
-            "{name} is used as {format}, and is not converted where loops are distributed: {advice}"
-        )));
     }
     Ok(())
 }

@@ -181,5 +181,13 @@ fn a_sparse_tensor_is_decomposed_by_its_entries() {
     let error: f64 = value(&report(1, &format!("cp --tensor {file} --rank 1")), "relative error").parse().unwrap();
     assert!(error > 0.1 && error < 1.0, "{error}");
     refuses("run cp --tensor no/such.tns", 1, "no/such.tns");
+    for nodes in [1, 2] {
+        let report = report(nodes, &format!("tucker --tensor {file} --ranks 2,2,2 --workers 2"));
+        assert_eq!((value(&report, "entries"), value(&report, "fit")), ("23", "1.000000"), "{report}");
+    }
+    let error: f64 =
+        value(&report(1, &format!("tucker --tensor {file} --ranks 1,1,1")), "relative error").parse().unwrap();
+    assert!(error > 0.1 && error < 1.0, "{error}");
+    refuses(&format!("run tucker --tensor {file} --ranks 99,2,2"), 2, "--ranks: rank 1 is 99, but can be");
     refuses(&format!("run cp --tensor {file} --size 3,3,3"), 2, "the argument '--tensor <FILE>' cannot be used with");
 }

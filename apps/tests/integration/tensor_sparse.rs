@@ -196,3 +196,100 @@ fn distributed_loops_run_on_several_nodes() {
     let (code, _, error) = launch(&[&matrix[..], &["--schedule", "split(i, io, ii, 4)"]].concat());
     assert!(code == Some(2) && error.contains("distribute a loop"), "{code:?} {error}");
 }
+
+/// Rows of 100 million columns: a place for each of them in each thread would be more than there is.
+#[cfg(target_os = "linux")]
+#[test]
+fn rows_of_many_columns_are_gathered_without_a_place_for_each() {
+    let product = "Y(i,j) = A(i,k) * B(k,j)";
+    let options = "--size i=200,k=100,j=100000000 --generate A=uniform:0.05 --generate B=uniform:1e-7 \
+                   --format A=csr --format B=csr --format Y=csr --workers 2 --repeat 1 --verify";
+    let limited = |schedule: &str| {
+        // In kilobytes of addresses, in which 2.6 GB of lists have no room.
+        let script = format!("ulimit -v 2000000; exec \"$0\" tensor '{product}' {options} {schedule}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_maniple")]).env_remove("RUST_BACKTRACE");
+        let output = command.stdin(Stdio::null()).output().expect("the shell starts");
+        let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, out, error) = limited("");
+    assert!(code == Some(0) && out.contains("within rounding"), "{code:?}\n{out}\n{error}");
+    let (code, _, error) = limited("--schedule 'store(w, {C~o}); parallelize(i, threads)'");
+    assert!(code != Some(0) && error.contains("memory"), "{code:?} {error}");
+}
+
+#[test]
+fn small_integers_and_truth_values_are_elements_too() {
+    for (statement, element) in [
+        ("y(i) = A(i,j) * x(j)", "u8"),
+        ("y(i) = A(i,j) * x(j)", "i16"),
+        ("C(i,j) = A(i,j) + A(j,i)", "i8"),
+        ("C(i,j) = A(i,k) * A(k,j)", "u32"),
+        ("C(i,j) = A(i,k) * A(k,j)", "bool"),
+        ("y(i) = reduce(max, j, A(i,j) - x(j))", "i8"),
+    ] {
+        let options =
+            ["--generate", "A=uniform:0.2", "--format", "A=csr", "--format", "C=csr", "--size", "i=20,j=20,k=20"];
+        let used = |option: &&[&str]| {
+            statement.contains(&option[1][..1]) || option[0] != "--format" || option[1].starts_with("A=")
+        };
+        let options: Vec<&str> = options.chunks(2).filter(used).flatten().copied().collect();
+        let sizes = if statement.contains('k') { "i=20,j=20,k=20" } else { "i=20,j=20" };
+        let options: Vec<&str> =
+            options.into_iter().map(|option| if option.starts_with("i=") { sizes } else { option }).collect();
+        verifies(statement, &[&options[..], &["--type", element]].concat());
+    }
+    let (code, _, error) = run("y(i) = 300 * A(i,j)", &["--format", "A=csr", "--type", "u8"]);
+    assert!(code == Some(2) && error.contains("300"), "{code:?} {error}");
+}
+
+#[test]
+fn what_loops_visit_and_what_others_would_cost_is_explained() {
+    let product = ["--format", "A=csr", "--format", "B=csr", "--format", "Y=csr", "--size", "i=60,j=50,k=40"];
+    let (code, out, _) = run("Y(i,j) = A(i,k) * B(k,j)", &[&product[..], &["--explain"]].concat());
+    for part in [
+        "loop k: what A(i,k) stores; B(k,j_1) found there\n",
+        "loop j_1: what B(k,j_1) stores\n",
+        "workspace w: as {C~o}(0)\n",
+        "result Y: loops run twice: what there is below each parent is counted, and then written in its place\n",
+        "candidates, the best first\n  i, k, j ",
+        "of memory; ",
+    ] {
+        assert!(code == Some(0) && out.contains(part), "{part}\n{out}");
+    }
+    let sum = ["--format", "A=csr", "--format", "B=csr", "--format", "Y=csr", "--size", "i=20,j=20"];
+    let (_, out, _) = run("Y(i,j) = A(i,j) + B(i,j)", &[&sum[..], &["--explain"]].concat());
+    assert!(out.contains("loop j: what any stores: A(i,j) and B(i,j); A(i,j); B(i,j)\n"), "{out}");
+    let (_, out, _) = run("Y(i,j) = A(i,j) * B(i,j)", &[&sum[..], &["--explain"]].concat());
+    assert!(out.contains("where A(i,j) and B(i,j) store something, merged by two-finger"), "{out}");
+}
+
+#[test]
+fn tensors_are_drawn_in_the_parts_of_threads_and_processors() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let drawn = |name: &str| std::fs::read_to_string(folder.join(name)).expect("there is a picture");
+    let options = ["--generate", "A=uniform:0.2", "--format", "A=csr", "--size", "i=6,j=5", "--workers", "2"];
+    verifies("y(i) = A(i,j) * x(j)", &[&options[..], &["--draw", "sparse-drawn.svg"]].concat());
+    let picture = drawn("sparse-drawn.svg");
+    // Three tensors, of which two are divided; the matrix has a tree of two levels.
+    assert_eq!(picture.matches("<title>").count(), 4, "{picture}");
+    assert_eq!(picture.matches("in 2 parts").count(), 2, "{picture}");
+    assert!(picture.contains("i: D") && picture.contains("j: C"), "{picture}");
+    verifies("y(i) = A(i,j) * x(j)", &[&options[..], &["--grid", "3", "--draw", "sparse-grid.svg"]].concat());
+    assert_eq!(drawn("sparse-grid.svg").matches("in 3 parts").count(), 2);
+    let matrix =
+        write("sparse-info.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 2\n2 1 -1\n2 3 7\n");
+    let info = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+        command.args(["tensor", "info", &matrix]).args(options).current_dir(folder);
+        let output = command.stdin(Stdio::null()).output().expect("the program starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(info(&["--draw", "sparse-info.svg", "--format", "csr"]).0, Some(0));
+    let picture = drawn("sparse-info.svg");
+    assert!(picture.contains("{D,C}(0,1): 2 x 3, 3 entries") && picture.contains(">-1<"), "{picture}");
+    assert_eq!(info(&["--draw", "sparse-info.svg", "--format", "csf:3"]).0, Some(1));
+    assert_eq!(info(&["--format", "csr"]).0, Some(2));
+    assert_eq!(info(&["--draw", "no/such/folder.svg"]).0, Some(1));
+}

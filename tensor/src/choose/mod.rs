@@ -33,11 +33,15 @@
 //! | `loops` | candidates that distribute loops |
 //! | `known` | candidates that are published algorithms |
 //! | `places` | placements |
+//! | `sparse` | the loops of statements on sparse tensors |
 
 mod grids;
 mod known;
 mod loops;
 mod places;
+mod sparse;
+
+pub use self::sparse::{Processors, SparseCandidate, SparseChoice, SparseEstimate, choose_sparse};
 
 use std::fmt::Write;
 

@@ -19,7 +19,7 @@ pub fn lattice_points<'s>(statement: &'s Statement, variable: &IndexVariable, bo
     for visit in lowering.visits_in(body) {
         let levels = lowering.visits[visit].format.levels().to_vec();
         let of_loop = |level: &usize| {
-            levels[*level] == Level::Compressed
+            levels[*level] != Level::Dense
                 && statement.dependencies(lowering.visits[visit].variable(*level)).contains(variable)
         };
         if (0..levels.len()).any(|level| of_loop(&level)) {

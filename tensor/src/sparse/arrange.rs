@@ -20,14 +20,19 @@ pub(super) struct Renamed {
     pub(super) format: Format,
 }
 
-/// A statement whose loops follow what is stored, and the operands that it uses under other names.
-pub(super) fn arrange(assignment: &Assignment) -> (Statement, Vec<Renamed>) {
-    let arranged = in_loops(Statement::new(assignment));
+/// A statement whose loops follow what is stored, or are in a given order from the outermost, and the operands that it uses under other names.
+pub(super) fn arrange(assignment: &Assignment, order: Option<&[IndexVariable]>) -> (Statement, Vec<Renamed>) {
+    let arranged = in_loops(Statement::new(assignment), order);
     let is_once = Appending::new(&arranged.0).is_none_or(|appending| appending.once);
-    if is_once || adds_up(&arranged.0) { arranged } else { in_loops(Statement::with_scalars(assignment)) }
+    if is_once || adds_up(&arranged.0) { arranged } else { in_loops(Statement::with_scalars(assignment), order) }
 }
 
-fn in_loops(mut statement: Statement) -> (Statement, Vec<Renamed>) {
+/// The loops of an assignment that can be in any order, from the outermost.
+pub(super) fn free_loops(assignment: &Assignment) -> Vec<IndexVariable> {
+    nest(&Statement::new(assignment).body).0
+}
+
+fn in_loops(mut statement: Statement, given: Option<&[IndexVariable]>) -> (Statement, Vec<Renamed>) {
     let mut renamed = Vec::new();
     let (nest, inside) = nest(&statement.body);
     let result = statement.result().clone();
@@ -51,7 +56,10 @@ fn in_loops(mut statement: Statement) -> (Statement, Vec<Renamed>) {
         .chain(nest.iter().filter(|variable| !first_of_result.contains(variable)))
         .cloned()
         .collect();
-    let order = in_order(&wanted, &before, &is_sparse);
+    let order = match given {
+        Some(given) => given.to_vec(),
+        None => in_order(&wanted, &before, &is_sparse),
+    };
     let place = |variable: &IndexVariable| order.iter().position(|other| other == variable);
     let mut replaced: Vec<(Access, TensorVariable)> = Vec::new();
     for (access, mut format) in accesses.into_iter().zip(formats) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::arrange::{Renamed, adds_up, arrange, on_grid, on_threads};
+use super::arrange::{Renamed, adds_up, arrange, free_loops, on_grid, on_threads};
 use super::data::{Data, Numbers, strides, whole};
 use super::error::SparseError;
 use crate::concrete::Statement;
@@ -16,7 +16,7 @@ use crate::kernel::{Argument, Kernels, Scoped, Team, View};
 use crate::level::filled;
 use crate::loops::Reduction;
 use crate::lower::{Appending, Output, Slot, StoredKernel, stored};
-use crate::notation::{Assignment, Expression, TensorVariable};
+use crate::notation::{Assignment, Expression, IndexVariable, TensorVariable};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::storage::{Coordinates, Duplicates, EntryList, Segments, SparseTensor, StorageError, pack};
 
@@ -51,8 +51,43 @@ impl<'a> Computation<'a> {
             }
         }
         let assignment = written_out(assignment)?;
-        let (statement, renamed) = arrange(&assignment);
+        let (statement, renamed) = arrange(&assignment, None);
         Self::of(assignment, statement.clone(), on_threads(&statement), renamed)
+    }
+
+    /// The loops of the assignment that can be in any order, from the outermost.
+    pub fn free_loops(&self) -> Vec<IndexVariable> {
+        free_loops(&self.assignment)
+    }
+
+    /// The same assignment with these loops in this order, from the outermost: [all that are free](Self::free_loops), else they are not moved. Operands that have their levels in another order
+    /// are converted each time.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseError::Parts`].
+    pub fn in_order(&self, order: &[IndexVariable]) -> Result<Self, SparseError> {
+        let (statement, renamed) = arrange(&self.assignment, Some(order));
+        Self::of(self.assignment.clone(), statement.clone(), on_threads(&statement), renamed)
+    }
+
+    /// The same with its outermost loop on threads, and its innermost on lanes, as far as iterations write different elements, as it is without a schedule.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseError::Parts`].
+    pub fn on_threads(&self) -> Result<Self, SparseError> {
+        Self::of(self.assignment.clone(), self.statement.clone(), on_threads(&self.statement), self.renamed.clone())
+    }
+
+    /// The loops as they run.
+    pub fn run_loops(&self) -> &Statement {
+        &self.run
+    }
+
+    /// The operand that the loops know under a name: its name in the assignment.
+    pub fn operand_of<'n>(&'n self, name: &'n str) -> &'n str {
+        self.renamed.iter().find(|renamed| renamed.name == name).map_or(name, |renamed| &renamed.of)
     }
 
     fn of(

@@ -10,6 +10,7 @@
 //! | `blocks` | dense rows that are summed in registers |
 //! | `data` | what kernels are given of tensors in memory |
 //! | `compute` | kernels run on tensors in memory |
+//! | `explain` | how that is done, as text |
 //!
 //! ```
 //! use maniple_tensor::element::ElementType::F64;
@@ -35,6 +36,7 @@ mod blocks;
 mod compute;
 mod data;
 mod error;
+mod explain;
 mod order;
 
 pub use compute::Computation;

@@ -19,13 +19,16 @@
 //! | `entries` | coordinates with elements, in any order |
 //! | `value` | what is asked of elements |
 //! | `tensor` | [`SparseTensor`] |
+//! | `statistics` | how entries are spread: [`Statistics`] |
 //! | `sort`, `radix`, `pack` | entries to levels |
 //! | `segments` | what kernels wrote below each parent, to levels |
 //! | `rows`, `transpose`, `direct` | compressed rows to compressed columns, blocks, diagonals, slots |
 //! | `convert` | formats to formats |
+//! | `draw` | pictures: [`draw()`] |
 
 mod convert;
 mod direct;
+mod draw;
 mod entries;
 mod error;
 mod pack;
@@ -33,14 +36,17 @@ mod radix;
 mod rows;
 mod segments;
 mod sort;
+mod statistics;
 mod tensor;
 mod transpose;
 mod value;
 
+pub use draw::{Parts, draw};
 pub use entries::EntryList;
 pub use error::StorageError;
 pub use pack::{Packed, pack, pack_by};
 pub use sort::Duplicates;
+pub use statistics::{DiagonalStatistics, LevelStatistics, ModeStatistics, Statistics};
 pub use tensor::SparseTensor;
 
 pub(crate) use segments::{Coordinates, Segments};

@@ -2,6 +2,7 @@
 
 use super::entries::EntryList;
 use super::error::StorageError;
+use super::statistics::Known;
 use super::value::is_same;
 use crate::element::{Element, ElementType};
 use crate::format::{Format, FormatError, LevelExpression, Recovery};
@@ -19,6 +20,7 @@ pub struct SparseTensor<T> {
     fill: T,
     levels: Vec<LevelData>,
     values: Vec<T>,
+    known: Known,
 }
 
 /// Refuses a format for another number of dimensions, and extents that are negative or so large that sums of coordinates overflow.
@@ -34,7 +36,7 @@ pub(super) fn check_extents(format: &Format, dimensions: &[i64], element: Elemen
 
 impl<T: Element> SparseTensor<T> {
     pub(super) fn of(format: &Format, dimensions: &[i64], fill: T, levels: Vec<LevelData>, values: Vec<T>) -> Self {
-        Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values }
+        Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values, known: Known::default() }
     }
 
     /// The tensor that is stored like this: the components of each level, and an element for each position of the last one.
@@ -90,6 +92,11 @@ impl<T: Element> SparseTensor<T> {
     /// [`StorageError`] if there are not as many as the extents say.
     pub fn from_elements(dimensions: &[i64], fill: T, elements: Vec<T>) -> Result<Self, StorageError> {
         Self::from_components(&Format::dense(dimensions.len()), dimensions, fill, Vec::new(), elements)
+    }
+
+    /// What was found out of it.
+    pub(super) fn known(&self) -> &Known {
+        &self.known
     }
 
     /// How it is stored.

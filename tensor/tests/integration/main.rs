@@ -27,6 +27,7 @@ mod schedule_text;
 mod schedules;
 mod sizes;
 mod sparse;
+mod sparse_choices;
 mod storage;
 mod storage_parallel;
 mod stored;

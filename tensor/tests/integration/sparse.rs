@@ -16,7 +16,7 @@ use maniple_tensor::with_element;
 use crate::random::{Problem, command, merging, parts, positions, size};
 
 /// A team of so many members that run in turn.
-struct InTurn(usize);
+pub(crate) struct InTurn(pub usize);
 
 impl Team for InTurn {
     fn size(&self) -> usize {
@@ -53,7 +53,7 @@ const FORMATS: [&[&str]; 4] = [
     &["dense:3", "csf:3", "coo:3", "{D,C,C}(2,0,1)", "{C,D,C}(1,2,0)", "{D,D,C}", "{C,C,D}(2,1,0)", "{D,C,D}"],
 ];
 
-fn stored<T: Element>(array: &DenseArray, tensor: &TensorVariable) -> SparseTensor<T> {
+pub(crate) fn stored<T: Element>(array: &DenseArray, tensor: &TensorVariable) -> SparseTensor<T> {
     let mut entries = EntryList::new(array.dimensions().len());
     let fill = T::from_scalar(tensor.fill()).unwrap();
     let mut at = vec![0; array.dimensions().len()];
@@ -73,11 +73,11 @@ fn stored<T: Element>(array: &DenseArray, tensor: &TensorVariable) -> SparseTens
     pack(tensor.format(), array.dimensions(), fill, entries, Duplicates::Refuse).unwrap().tensor
 }
 
-fn dense<T: Element>(tensor: &SparseTensor<T>) -> DenseArray {
+pub(crate) fn dense<T: Element>(tensor: &SparseTensor<T>) -> DenseArray {
     DenseArray::from_fn(T::TYPE, tensor.dimensions(), |at| tensor.get(at).to_scalar())
 }
 
-fn a_format(order: usize, random: &mut Rng) -> Format {
+pub(crate) fn a_format(order: usize, random: &mut Rng) -> Format {
     match FORMATS.get(order) {
         Some(formats) => formats[random.usize(..formats.len())].parse().unwrap(),
         None => Format::dense(order),
@@ -85,7 +85,7 @@ fn a_format(order: usize, random: &mut Rng) -> Format {
 }
 
 /// The same array, in which most elements are what the tensor is filled with.
-fn thinned(array: &DenseArray, tensor: &TensorVariable, random: &mut Rng) -> DenseArray {
+pub(crate) fn thinned(array: &DenseArray, tensor: &TensorVariable, random: &mut Rng) -> DenseArray {
     let keep = random.u8(1..10);
     DenseArray::from_fn(array.element(), array.dimensions(), |at| match random.u8(..10) < keep {
         true => array.get(at).unwrap(),
@@ -168,7 +168,7 @@ fn try_formats_of<T: Element>(
 }
 
 /// How often what is random is tried: `MANIPLE_SPARSE_TIMES` times as often as usual, with other numbers.
-fn times() -> (usize, u64) {
+pub(crate) fn times() -> (usize, u64) {
     let times = std::env::var("MANIPLE_SPARSE_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     (times, 100 * (times as u64 - 1))
 }

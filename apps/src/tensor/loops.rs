@@ -1,0 +1,224 @@
+//! How the loops of statements on sparse tensors run: as a schedule or a grid says, or as is chosen for what the operands store.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use maniple_tensor::choose::{Processors, SparseEstimate, choose_sparse};
+use maniple_tensor::element::Element;
+use maniple_tensor::notation::Assignment;
+use maniple_tensor::program::Program;
+use maniple_tensor::schedule::Schedule;
+use maniple_tensor::sparse::Computation;
+use maniple_tensor::storage::{Parts, SparseTensor, Statistics};
+
+use super::options::Options;
+use super::sparse::usage;
+use super::tasks::Tasks;
+use crate::error::{Error, Result};
+
+/// The loops of all statements.
+pub(super) struct Loops<'p> {
+    statements: &'p [Assignment],
+    /// Those that are known; others are chosen when their operands are there.
+    known: Vec<Option<Computation<'p>>>,
+    processors: Processors,
+}
+
+impl<'p> Loops<'p> {
+    /// As schedules, by the number of the statement, or a grid say.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub(super) fn new(
+        program: &'p Program,
+        schedules: &BTreeMap<usize, Schedule>,
+        grid: &[i64],
+        options: &Options,
+    ) -> Result<Self> {
+        let statements = program.statements();
+        let asked = statements.iter().enumerate().map(|(number, statement)| {
+            let computation = Computation::new(statement).map_err(usage)?;
+            match schedules.get(&(number + 1)) {
+                Some(schedule) => computation.scheduled(schedule).map(Some).map_err(usage),
+                None if grid.is_empty() => Ok(None),
+                None => computation.on_grid(grid).map(Some).map_err(usage),
+            }
+        });
+        let machine = options.runtime.machine();
+        let threads = machine.processors_of(maniple::ProcessorKind::Cpu).count();
+        let capacity = machine.memories().iter().map(|memory| memory.capacity).max();
+        let memory = Processors::default().memory / Processors::default().threads as f64 * threads as f64;
+        Ok(Self {
+            statements,
+            known: asked.collect::<Result<_>>()?,
+            processors: Processors { threads, memory, capacity },
+        })
+    }
+
+    /// What statements do as tasks, if a loop of one is distributed. Then none is chosen.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they can't run as tasks.
+    pub(super) fn tasks(&mut self) -> Result<Option<Tasks>> {
+        let mut known = self.known.iter().flatten();
+        if !known.any(|computation| computation.statement().spine().iter().any(|outer| outer.level().is_some())) {
+            return Ok(None);
+        }
+        for (known, statement) in self.known.iter_mut().zip(self.statements) {
+            if known.is_none() {
+                *known = Some(Computation::new(statement).map_err(usage)?);
+            }
+        }
+        let tasks = Tasks::new(self.known.iter().flatten().map(Computation::statement))?;
+        check_operands(self.known.iter().flatten())?;
+        Ok(tasks)
+    }
+
+    /// The loops of a statement, which are chosen the first time.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub(super) fn of<T: Element>(
+        &mut self,
+        number: usize,
+        tensors: &BTreeMap<String, SparseTensor<T>>,
+    ) -> Result<&Computation<'p>> {
+        let chosen = match self.known[number].take() {
+            Some(known) => known,
+            None => {
+                let statement = &self.statements[number];
+                let choice = choose_sparse(statement, &statistics(statement, tensors), &self.processors);
+                choice.map_err(usage)?.into_best().computation
+            }
+        };
+        Ok(self.known[number].insert(chosen))
+    }
+
+    /// How statements run on these tensors, with what they would cost otherwise, as text. Tensors that are not there count as dense.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub(super) fn explain<T: Element>(&mut self, tensors: &BTreeMap<String, SparseTensor<T>>) -> Result<String> {
+        let mut text = String::new();
+        for (number, statement) in self.statements.iter().enumerate() {
+            let choice = match &self.known[number] {
+                Some(_) => None,
+                None => {
+                    Some(choose_sparse(statement, &statistics(statement, tensors), &self.processors).map_err(usage)?)
+                }
+            };
+            let mut candidates = String::new();
+            if let Some(choice) = choice {
+                candidates = choice.explain();
+                let best = choice.into_best();
+                let SparseEstimate { memory, converting, .. } = best.estimate;
+                let _ = writeln!(
+                    candidates,
+                    "at most {:.1} MB of memory; {:.1} ms of conversions",
+                    memory / 1e6,
+                    converting * 1e3
+                );
+                self.known[number] = Some(best.computation);
+            }
+            let computation = self.of(number, tensors)?;
+            // Writing to a string succeeds.
+            let _ = writeln!(text, "{statement}\n{}", computation.statement());
+            for tensor in statement.tensors() {
+                let Some(stored) = tensors.get(tensor.name()) else { continue };
+                let (format, elements, bytes) = (stored.format(), stored.values().len(), stored.bytes());
+                let _ = writeln!(text, "operand {}: {elements} elements as {format}, {bytes} bytes", tensor.name());
+            }
+            let _ = writeln!(text, "{}{candidates}\n{}", computation.explain(), computation.loops());
+        }
+        Ok(text)
+    }
+
+    /// The parts that the outermost loop of a statement makes of a tensor, if it runs in parts: those of a grid, or of threads.
+    pub(super) fn parts<T: Element>(
+        &self,
+        number: usize,
+        name: &str,
+        tensors: &BTreeMap<String, SparseTensor<T>>,
+    ) -> Option<Parts> {
+        let computation = self.known.get(number)?.as_ref()?;
+        let (statement, assignment) = (computation.run_loops(), &self.statements[number]);
+        let outer = &statement.spine().first()?.variable.clone();
+        let variable = statement.ancestors(outer).into_iter().next()?;
+        let left = assignment.left();
+        let accesses = assignment.right().accesses();
+        let access = [left].into_iter().chain(accesses.iter().copied()).find(|access| access.tensor.name() == name)?;
+        let mode = access.variables.iter().position(|own| *own == variable)?;
+        let extent = assignment.extents().get(&variable).copied()?;
+        if *outer != variable {
+            // Blocks of equal length.
+            let blocks = statement.extent(outer)?.max(1);
+            let length = (extent + blocks - 1) / blocks;
+            return Some(Parts { mode, starts: (0..blocks).map(|block| block * length).collect() });
+        }
+        let threads = self.processors.threads as i64;
+        if statement.spine().first()?.is_plain() || threads < 2 {
+            return None;
+        }
+        // Rows are shared so that each thread has as many elements of the first operand that is stored by rows.
+        let weighted = accesses.iter().find(|access| {
+            access.variables.first() == Some(&variable)
+                && !access.tensor.format().is_dense()
+                && access.tensor.order() > 1
+        });
+        let counts = weighted.and_then(|access| tensors.get(access.tensor.name())).map(|stored| {
+            let mut counts = vec![0_i64; extent.max(0) as usize + 1];
+            stored.for_each(|at, _| counts[at[0] as usize + 1] += 1);
+            for row in 1..counts.len() {
+                counts[row] += counts[row - 1];
+            }
+            counts
+        });
+        let start = |part: i64| match &counts {
+            Some(counts) => {
+                let total = counts[counts.len() - 1];
+                counts.partition_point(|&before| before < total * part / threads) as i64
+            }
+            None => extent * part / threads,
+        };
+        Some(Parts { mode, starts: (0..threads).map(start).collect() })
+    }
+}
+
+/// What is known of the operands of a statement.
+fn statistics<T: Element>(
+    statement: &Assignment,
+    tensors: &BTreeMap<String, SparseTensor<T>>,
+) -> BTreeMap<String, Arc<Statistics>> {
+    let known = statement.tensors().into_iter().filter_map(|tensor| {
+        let stored = tensors.get(tensor.name()).filter(|stored| !stored.format().is_dense())?;
+        Some((tensor.name().to_owned(), stored.statistics().clone()))
+    });
+    known.collect()
+}
+
+/// Refuses operands that would have to be copied or converted before: tasks are given them as they are.
+fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -> Result<()> {
+    let computations: Vec<_> = computations.collect();
+    if let Some(name) = computations.iter().flat_map(|computation| computation.kept()).next() {
+        return Err(Error::Usage(format!(
+            "{name} is read and assigned by one statement, which is not done where loops are distributed: give what is read another name"
+        )));
+    }
+    for computation in computations {
+        let Some((name, format)) = computation.conversions().into_iter().next() else { continue };
+        let (operands, conversions) = (computation.statement().operands(), computation.conversions());
+        let is_used_as_it_is = operands.iter().any(|operand| operand.name() == name);
+        let is_used_twice = is_used_as_it_is || conversions.iter().filter(|(other, _)| *other == name).count() > 1;
+        let advice = match is_used_twice {
+            true => {
+                format!("and in another format too: give it twice, under two names, one with --format NAME={format}")
+            }
+            false => format!("give --format {name}={format}"),
+        };
+        return Err(Error::Usage(format!(
+            "{name} is used as {format}, and is not converted where loops are distributed: {advice}"
+        )));
+    }
+    Ok(())
+}

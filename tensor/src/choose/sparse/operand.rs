@@ -1,0 +1,77 @@
+//! What is known of an operand in the format in which loops use it.
+
+use crate::element::ElementType;
+use crate::format::{Format, Level};
+use crate::storage::Statistics;
+
+/// An operand, or a workspace.
+#[derive(Clone, Debug)]
+pub(super) struct Operand {
+    pub format: Format,
+    pub extents: Vec<f64>,
+    /// How many positions each level has.
+    pub positions: Vec<f64>,
+    /// The bytes of all that is stored.
+    pub bytes: f64,
+    /// The most entries that a coordinate of the outermost level has, if one dimension is all that is there.
+    pub longest: f64,
+    /// Whether entries lie near to one another along each row, so that what they name in other tensors does too.
+    pub is_local: bool,
+}
+
+/// Matrices whose entries are on no more diagonals than this name elements near to one another.
+const LOCAL: usize = 1 << 12;
+
+impl Operand {
+    /// An operand of which this is known; a dense one, if nothing is.
+    pub fn new(format: &Format, extents: &[i64], element: ElementType, known: Option<&Statistics>) -> Self {
+        let extents: Vec<f64> = extents.iter().map(|&extent| extent as f64).collect();
+        let element = element.size() as f64;
+        let order: Vec<usize> = if format.is_plain() { format.order().to_vec() } else { (0..extents.len()).collect() };
+        let entries = known.map_or_else(|| extents.iter().product(), |known| known.entries as f64);
+        let used = |mode: usize| known.map_or(extents[mode], |known| known.modes[mode].used as f64);
+        let is_own = known.filter(|known| {
+            known.levels.len() == format.rank() && known.levels.last().is_some_and(|last| last.positions > 0)
+        });
+        let mut positions = Vec::new();
+        let mut bytes = 0.0;
+        for (level, kind) in format.levels().iter().enumerate() {
+            let (mode, above) = (order[level], positions.last().copied().unwrap_or(1.0));
+            let is_last = level + 1 == format.rank();
+            let found: f64 = match kind {
+                Level::Dense => above * extents[mode],
+                _ if is_last => entries,
+                // Of a conversion that is still to be made: no more than there can be.
+                _ => entries.min(above * used(mode)),
+            };
+            positions.push(found);
+            if *kind != Level::Dense {
+                bytes += 4.0 * (above + found);
+            }
+        }
+        if let Some(known) = is_own.filter(|known| known.entries as f64 <= positions.last().copied().unwrap_or(1.0)) {
+            // As it is stored now, if that is how it is used.
+            let exact: Vec<f64> = known.levels.iter().map(|level| level.positions as f64).collect();
+            let fits = exact.iter().zip(&positions).all(|(exact, most)| exact <= most);
+            positions = if fits { exact } else { positions };
+        }
+        bytes += element * positions.last().copied().unwrap_or(1.0);
+        let longest = match (known, order.first()) {
+            (Some(known), Some(&mode)) => known.modes[mode].most as f64,
+            _ => 0.0,
+        };
+        let is_local = known.and_then(|known| known.diagonals).is_some_and(|found| found.used <= LOCAL);
+        Self { format: format.clone(), extents, positions, bytes, longest, is_local }
+    }
+
+    /// How many positions there are below one of the level above.
+    pub fn children(&self, level: usize) -> f64 {
+        let above = if level == 0 { 1.0 } else { self.positions[level - 1] };
+        self.positions[level] / above.max(1.0)
+    }
+
+    /// The mode of a level.
+    pub fn mode(&self, level: usize) -> usize {
+        if self.format.is_plain() { self.format.order()[level] } else { level }
+    }
+}

@@ -1,0 +1,81 @@
+//! How a computation runs, as text.
+
+use std::fmt::Write;
+
+use super::compute::Computation;
+use crate::concrete::Node;
+use crate::lower::{Appending, lattice_points};
+use crate::notation::Access;
+
+impl Computation<'_> {
+    /// Which loops there are and what each visits, how the result is made, and which operands are converted before, as text.
+    ///
+    /// For each loop there are the points of its merge lattice (Kjolstad et al., *The tensor algebra compiler*, OOPSLA 2017, section 5): the sets of operands that may have an element where an
+    /// iteration has an effect. A loop without any visits all values. Other operands of the loop's variable are found once its value is known.
+    pub fn explain(&self) -> String {
+        let mut text = String::new();
+        for (name, format) in self.conversions() {
+            // Writing to a string succeeds.
+            let _ = writeln!(text, "{name} is converted to {format} before, each time");
+        }
+        let statement = self.run_loops();
+        for outer in statement.body().loops() {
+            let Some((_, body)) = statement.body().find(&outer.variable) else { continue };
+            let points = lattice_points(statement, &outer.variable, body);
+            let named = |point: &Vec<&Access>| {
+                let names: Vec<String> = point.iter().map(ToString::to_string).collect();
+                names.join(" and ")
+            };
+            let visited = match &points[..] {
+                [] => "all values".to_owned(),
+                [point] if point.len() > 1 => {
+                    format!("where {} store something, merged by {}", named(point), outer.merge)
+                }
+                [point] => format!("what {} stores", named(point)),
+                several => {
+                    let points: Vec<String> = several.iter().map(named).collect();
+                    format!("what any stores: {}", points.join("; "))
+                }
+            };
+            let merged: Vec<&Access> = points.iter().flatten().copied().collect();
+            let is_found = |access: &&Access| {
+                let is_of_loop = access
+                    .variables
+                    .iter()
+                    .any(|own| statement.dependencies(own).contains(&outer.variable) || *own == outer.variable);
+                is_of_loop && !merged.iter().any(|other| other == access)
+            };
+            let mut found: Vec<String> = accesses(body).into_iter().filter(is_found).map(ToString::to_string).collect();
+            found.dedup();
+            let found = if found.is_empty() { String::new() } else { format!("; {} found there", found.join(", ")) };
+            let _ = writeln!(text, "loop {}: {visited}{found}", outer.variable);
+        }
+        for workspace in statement.body().workspaces().into_iter().filter(|workspace| workspace.order() > 0) {
+            let _ = writeln!(text, "workspace {}: as {}", workspace.name(), workspace.format());
+        }
+        let result = statement.result().name();
+        let made = match Appending::new(statement) {
+            None => "each element is stored where it belongs",
+            Some(Appending { in_place: true, .. }) => {
+                "loops run twice: what there is below each parent is counted, and then written in its place"
+            }
+            Some(Appending { once: true, .. }) => "loops run twice: elements are counted, and then written and packed",
+            Some(_) => "loops run twice: contributions are counted, and then written, sorted and added up",
+        };
+        let _ = writeln!(text, "result {result}: {made}");
+        text
+    }
+}
+
+/// The accesses of what is read in a node, each once.
+fn accesses(node: &Node) -> Vec<&Access> {
+    let mut all: Vec<&Access> = Vec::new();
+    for site in node.sites() {
+        for access in site.value.accesses() {
+            if !all.contains(&access) {
+                all.push(access);
+            }
+        }
+    }
+    all
+}
