@@ -121,10 +121,12 @@ fn told<T: Element>(contents: Contents<T>) -> Result<(Table, SparseTensor<T>), S
             .line("diagonals", format_args!("{diagonals} of {}{between}", (rows + columns - 1).max(0)))
             .line("symmetric", symmetry(&tensor)?);
         if entries > 0 {
-            let blocks = statistics.blocks.iter();
+            let blocks = statistics.blocks.iter().filter(|(side, _)| side <= rows.min(columns));
             let blocks: Vec<String> =
                 blocks.map(|(side, full)| format!("{} of {side} x {side}", percentage(*full))).collect();
-            table = table.line("blocks", format_args!("those with entries are full to {}", blocks.join(", ")));
+            if !blocks.is_empty() {
+                table = table.line("blocks", format_args!("those with entries are full to {}", blocks.join(", ")));
+            }
         }
         formats.extend(suggested(&statistics));
     } else {

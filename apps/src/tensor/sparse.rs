@@ -248,7 +248,9 @@ fn declared(
     }
     let usual = usual_extent(&sketch);
     let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
-    let mut tensors = sized.tensors();
+    // Of the type that was asked for, also if the statement needs another one: it is said then why.
+    let typed = |tensor: &TensorVariable| TensorVariable::new(tensor.name(), element, tensor.dimensions().to_vec());
+    let mut tensors: Vec<TensorVariable> = sized.tensors().iter().map(typed).collect();
     let made = options.generate.iter().filter_map(|(name, kind)| Some((name, kind.dimensions()?)));
     let read = given.iter().map(|(name, (dimensions, _))| (name, dimensions.clone()));
     let whole: BTreeMap<&String, Vec<i64>> = made.chain(read).collect();

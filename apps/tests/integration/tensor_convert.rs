@@ -51,6 +51,7 @@ fn info_tells_what_is_in_a_matrix() {
   columns    3 entries at most, 2.50 on average; 0 of 4 have none
   diagonals  3 of 7, from -1 to 1
   symmetric  yes
+  blocks     those with entries are full to 62.5% of 2 x 2, 62.5% of 4 x 4
   formats    {D,D}(0,1) (most elements are there), dia (few full diagonals), ell (rows are equally long), csr (for products by rows), coo (to build and to sort)
 "
     );
@@ -67,6 +68,7 @@ fn info_tells_what_is_in_a_matrix() {
   columns    2 entries at most, 1.00 on average; 1 of 3 have none
   diagonals  2 of 11, from -1 to 0
   symmetric  no
+  blocks     those with entries are full to 75.0% of 2 x 2
   formats    dcsr (most rows are empty), coo (to build and to sort)
 "
     );

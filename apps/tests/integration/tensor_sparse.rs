@@ -269,7 +269,7 @@ fn what_loops_visit_and_what_others_would_cost_is_explained() {
 fn tensors_are_drawn_in_the_parts_of_threads_and_processors() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let drawn = |name: &str| std::fs::read_to_string(folder.join(name)).expect("there is a picture");
-    let options = ["--generate", "A=uniform:0.2", "--format", "A=csr", "--size", "i=6,j=5", "--workers", "2"];
+    let options = ["--generate", "A=uniform:0.2", "--format", "A=csr", "--size", "i=6,j=5"];
     verifies("y(i) = A(i,j) * x(j)", &[&options[..], &["--draw", "sparse-drawn.svg"]].concat());
     let picture = drawn("sparse-drawn.svg");
     // Three tensors, of which two are divided; the matrix has a tree of two levels.

@@ -38,6 +38,8 @@ pub struct Loop {
     pub execution: Execution,
     /// How many iterations are to be written one after the other in machine code; 1 leaves that to the compiler.
     pub unroll: u32,
+    /// Of a loop on threads, how many iterations a thread takes at a time, whenever it has ended some; none, if all threads are given their shares at once.
+    pub chunk: Option<i64>,
     /// The names of the tensors of which each iteration, at its start, fetches all that it needs.
     pub communicate: Vec<String>,
     /// How it finds where all of several operands store something.
@@ -107,7 +109,7 @@ impl Loop {
     /// A serial loop.
     pub fn new(variable: IndexVariable) -> Self {
         let (execution, communicate, merge) = (Execution::Serial, Vec::new(), Merge::default());
-        Self { variable, execution, unroll: 1, communicate, merge, substitution: None }
+        Self { variable, execution, unroll: 1, chunk: None, communicate, merge, substitution: None }
     }
 
     /// Whether nothing but the variable is known of the loop.

@@ -97,6 +97,9 @@ struct Tags<'a>(&'a Loop);
 
 impl Display for Tags<'_> {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        if let Some(chunk) = self.0.chunk {
+            write!(formatter, ", {chunk} at a time")?;
+        }
         if self.0.unroll > 1 {
             write!(formatter, ", unrolled {} times", self.0.unroll)?;
         }

@@ -59,6 +59,8 @@ pub(super) enum Parts {
     Weighted(Buffer),
     /// In any case.
     Always,
+    /// In parts of so many iterations, which threads take as they come to them.
+    Chunks(i64),
 }
 
 /// A loop around what is being lowered.
@@ -289,6 +291,7 @@ impl<'a> Lowering<'a> {
         (variable, low, high): (&Variable, Expression, Expression),
         inside: impl FnOnce(&mut Self) -> Step,
     ) -> Step {
+        let parts = outer.chunk.filter(|_| kind == LoopKind::Threads).map_or(parts, Parts::Chunks);
         self.in_parts(body, (kind, parts), (low, high), inside, &|step, low, high, kind| {
             Step::for_each(variable, low, high, step.clone()).with_kind(kind).with_unroll(outer.unroll)
         })
@@ -320,9 +323,15 @@ impl<'a> Lowering<'a> {
         if made.is_empty() && matches!(parts, Parts::AsNeeded) {
             return iterations(&step, low, high, kind);
         }
-        let count = self.chunks.as_ref().map_or(PARTS.into(), |chunks| chunks.value().maximum(1));
+        let mut count = self.chunks.as_ref().map_or(PARTS.into(), |chunks| chunks.value().maximum(1));
+        let mut kind = kind;
         let part = self.names.index("part");
         let (first, last) = match parts {
+            Parts::Chunks(length) => {
+                (count, kind) = ((high.clone() - low.clone()).maximum(0).ceiling_divide(length), LoopKind::Chunks);
+                let begin = low + part.value() * length;
+                (begin.clone(), high.minimum(begin + length))
+            }
             Parts::Weighted(positions) => {
                 let (steps, first, last) = self.balanced(&positions, (&low, &high), (&part, &count));
                 made.extend(steps);

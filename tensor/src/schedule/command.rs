@@ -5,7 +5,7 @@ use std::fmt;
 use super::error::{Reason, ScheduleError};
 use super::parallelize::Races;
 use super::{
-    bound, communicate, distribute, divide, fuse, mergeby, parallelize, pos, precompute, reorder, rotate, split,
+    bound, chunk, communicate, distribute, divide, fuse, mergeby, parallelize, pos, precompute, reorder, rotate, split,
     split_at, store, substitute, unroll, validate,
 };
 use crate::concrete::{Merge, Statement, Substitution, Unit};
@@ -70,6 +70,10 @@ pub enum Command {
         variable: IndexVariable,
         factor: u32,
     },
+    Chunk {
+        variable: IndexVariable,
+        length: i64,
+    },
     Parallelize {
         variable: IndexVariable,
         unit: Unit,
@@ -124,6 +128,7 @@ impl Command {
             }
             Self::Store { workspace, format } => store::apply(statement, workspace, format),
             Self::Unroll { variable, factor } => unroll::apply(statement, variable, *factor),
+            Self::Chunk { variable, length } => chunk::apply(statement, variable, *length),
             Self::Parallelize { variable, unit, races } => parallelize::apply(statement, variable, *unit, *races),
             Self::Distribute { targets, outer, inner, grid } => {
                 distribute::apply(statement, targets, outer, inner, grid)
@@ -208,6 +213,7 @@ impl fmt::Display for Command {
                 write!(formatter, "precompute({expression}, {variables}, {inside}, {workspace})")
             }
             Self::Store { workspace, format } => write!(formatter, "store({workspace}, {format})"),
+            Self::Chunk { variable, length } => write!(formatter, "chunk({variable}, {length})"),
             Self::Unroll { variable, factor } => write!(formatter, "unroll({variable}, {factor})"),
             Self::Parallelize { variable, unit, races } => {
                 let races = if *races == Races::Reduced { ", reduced" } else { "" };

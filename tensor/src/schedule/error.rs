@@ -68,6 +68,12 @@ pub enum Reason {
         "{workspace} has {dimensions} dimensions and can't be stored as {format}: workspaces are dense, or of one dimension and a list in order {{C}} or in any {{C~o}}, a bitmap {{B}} or a hash table {{H}}"
     )]
     WorkspaceFormat { workspace: String, dimensions: usize, format: Format },
+    #[error("the loop over {variable} does not run on threads; say so before, as by parallelize({variable}, threads)")]
+    NotOnThreads { variable: IndexVariable },
+    #[error(
+        "the loop over {variable} goes through positions, of which threads are given equal numbers at once; divide it into more parts instead"
+    )]
+    ChunksOfPositions { variable: IndexVariable },
     // Positions.
     #[error("{variable} is a part, as {relation}; positions take the place of whole variables, so do this before")]
     PartOfLevel { variable: IndexVariable, relation: String },

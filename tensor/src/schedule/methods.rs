@@ -167,6 +167,16 @@ impl Statement {
         Command::Store { workspace: workspace.to_owned(), format }.apply(self)
     }
 
+    /// Has threads take `length` iterations of the parallel loop over `variable` at a time, whenever one has ended those that it had, and not their shares of all at once: for iterations
+    /// that take very different times, of which nothing is known before. What each thread makes once, as lists that rows are gathered in, is then made for each `length` iterations.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such loop, it is not on threads or goes through positions, or `length` is not positive.
+    pub fn chunk(&self, variable: impl Into<IndexVariable>, length: i64) -> Result<Self, ScheduleError> {
+        Command::Chunk { variable: variable.into(), length }.apply(self)
+    }
+
     /// Runs the iterations of the loop over `variable` at the same time on `unit`s of one processor.
     ///
     /// # Errors

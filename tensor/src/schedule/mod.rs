@@ -45,12 +45,13 @@
 //! | `mergeby` | how loops find what several operands store |
 //! | `reorder` | the order of loops |
 //! | `precompute`, `store` | workspaces, and how they are stored |
-//! | `parallelize`, `unroll`, `substitute` | how the loops of a leaf run |
+//! | `parallelize`, `chunk`, `unroll`, `substitute` | how the loops of a leaf run |
 //! | `distribute`, `communicate`, `rotate` | what runs where, and when data moves |
 //! | `validate` | what has to hold of every statement |
 //! | `methods` | all commands, as methods of statements |
 
 mod bound;
+mod chunk;
 mod command;
 mod communicate;
 mod distribute;

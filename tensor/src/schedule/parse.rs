@@ -34,6 +34,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("precompute", "precompute(EXPRESSION, {VARIABLE, ...}, {WORKSPACE VARIABLE, ...}, WORKSPACE)"),
     ("store", "store(WORKSPACE, FORMAT)"),
     ("unroll", "unroll(VARIABLE, FACTOR)"),
+    ("chunk", "chunk(VARIABLE, LENGTH)"),
     ("parallelize", "parallelize(VARIABLE, threads or vector), with `, reduced` where values are combined"),
     (
         "distribute",
@@ -194,6 +195,7 @@ impl Reader<'_> {
             ("unroll", &[variable, factor]) => {
                 Command::Unroll { variable: one(variable)?, factor: self.number(factor)? }
             }
+            ("chunk", &[variable, length]) => Command::Chunk { variable: one(variable)?, length: self.number(length)? },
             ("parallelize", &[variable, unit, ref races @ ..]) if races.len() < 2 => {
                 let races = match races.first() {
                     None => Races::Forbidden,

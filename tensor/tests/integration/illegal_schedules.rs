@@ -64,7 +64,7 @@ fn splits_and_divisions() {
 #[test]
 fn fusions_bounds_and_orders() {
     let product = statement("A(i,j) = B(i,k) * C(k,j)");
-    let table: [(&str, Change); 12] = [
+    let table: [(&str, Change); 14] = [
         ("fuse(i, k, f): k is not directly inside of i; reorder the loops before", |s| s.fuse("i", "k", "f")),
         ("fuse(j, i, f): i is not directly inside of j; reorder the loops before", |s| s.fuse("j", "i", "f")),
         ("fuse(i, i, f): i is not directly inside of i; reorder the loops before", |s| s.fuse("i", "i", "f")),
@@ -72,6 +72,12 @@ fn fusions_bounds_and_orders() {
         ("fuse(i, j, f): j is unrolled already; do this before", |s| s.unroll("j", 2)?.fuse("i", "j", "f")),
         ("bound(i, a, 11): i has 10 values, not 11", |s| s.bound("i", "a", 11)),
         ("unroll(i, 0): the factor is 0; it has to be at least 1", |s| s.unroll("i", 0)),
+        ("chunk(i, 4): the loop over i does not run on threads; say so before, as by parallelize(i, threads)", |s| {
+            s.chunk("i", 4)
+        }),
+        ("chunk(i, 0): the length is 0; it has to be at least 1", |s| {
+            s.parallelize("i", Unit::Threads, Races::Forbidden)?.chunk("i", 0)
+        }),
         (
             "reorder({i, k}): the loops over i, k are not directly inside of one another: j is directly inside of i",
             |s| s.reorder(["i", "k"]),
@@ -363,7 +369,7 @@ fn stored(text: &str, formats: &[(&str, &str)]) -> Statement {
 #[test]
 fn positions() {
     let multiply = stored("y(i) = A(i,j) * x(j)", &[("A", "csr")]);
-    let table: [(&str, Change); 15] = [
+    let table: [(&str, Change); 16] = [
         ("pos(k, p, A): there is no loop over k; there are loops over i, j", |s| s.pos("k", "p", "A")),
         ("pos(j, i, A): i is taken; choose a new name", |s| s.pos("j", "i", "A")),
         ("pos(j, p, B): there is no tensor B; there are A, x", |s| s.pos("j", "p", "B")),
@@ -397,6 +403,10 @@ fn positions() {
         (
             "bound(pi, q, 5): pi goes through positions of A(i,j), of which there are as many as it stores; nothing can be promised",
             |s| s.pos("j", "p", "A")?.split("p", "po", "pi", 5)?.bound("pi", "q", 5),
+        ),
+        (
+            "chunk(p, 4): the loop over p goes through positions, of which threads are given equal numbers at once; divide it into more parts instead",
+            |s| s.pos("j", "p", "A")?.parallelize("p", Unit::Threads, Races::Reduced)?.chunk("p", 4),
         ),
         ("pos(j, p, A): j is unrolled already; do this before", |s| s.unroll("j", 2)?.pos("j", "p", "A")),
         (

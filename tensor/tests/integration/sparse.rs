@@ -221,7 +221,7 @@ fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
         }
     }
     for name in ["split", "divide", "fuse", "reorder", "pos", "bound", "precompute", "store", "rotate", "parallelize"] {
-        assert!(applied.contains_key("split_at") && applied.contains_key("mergeby"), "{applied:?}");
+        assert!(["split_at", "mergeby", "chunk"].iter().all(|name| applied.contains_key(*name)), "{applied:?}");
         assert!(applied.get(name).is_some_and(|count| *count >= 10), "{name} in {applied:?}");
     }
 }
@@ -676,4 +676,29 @@ fn masks_and_logical_reductions_visit_what_is_stored() {
     assert!(!paths.contains("for k in 0..") && !paths.contains("for j in 0.."), "{paths}");
     let all = loops("C(i,j) = not M(i,j) and A(i,j)");
     assert!(!all.contains("for j in 0.."), "{all}");
+}
+
+/// Threads take rows as they come to them, each with a list of its own; whatever the number of threads and of rows.
+#[test]
+fn chunks_of_rows_give_the_result_in_whatever_order_they_are_taken() {
+    let csr = |name: &str| TensorVariable::new(name, ElementType::I64, [23, 23]).stored("csr".parse().unwrap());
+    let multiply = parse("Y(i,j) = A(i,k) * A(k,j)", &[csr("Y"), csr("A")]).unwrap();
+    let mut random = Rng::with_seed(2);
+    let array = DenseArray::from_fn(ElementType::I64, &[23, 23], |_| Scalar::I64(random.i64(-2..3).max(0)));
+    let a: SparseTensor<i64> = stored(&array, &csr("A"));
+    let expected = evaluate(&multiply, &[("A".to_owned(), array)].into()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
+    for (length, members) in [(1, 1), (4, 3), (7, 40), (100, 2)] {
+        let text = format!("parallelize(i, threads); chunk(i, {length})");
+        let schedule = Schedule::parse(&text, &[csr("Y"), csr("A")]).unwrap();
+        assert_eq!(schedule.to_string().trim_end(), text.replace("; ", "\n"));
+        let computation = Computation::new(&multiply).unwrap().scheduled(&schedule).unwrap();
+        assert!(computation.loops().contains("chunks for part in"), "{}", computation.loops());
+        for kernels in [&Kernels::new(None, None), &compiled] {
+            let team: &dyn Team = &maniple_tensor::kernel::Scoped { threads: members };
+            let found = computation.run_by(&[("A", &a)], kernels, team).unwrap();
+            assert_eq!(dense(&found), expected, "{length} by {members}");
+        }
+    }
 }

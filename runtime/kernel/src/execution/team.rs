@@ -39,7 +39,7 @@ impl Team for Serial {
     }
 }
 
-/// A team that starts threads for each loop: for tests, and for loops that take much longer than starting a thread.
+/// A team that starts threads for each loop, which take one chunk after the other: for tests, and for loops that take much longer than starting a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Scoped {
     /// How many threads.
@@ -53,16 +53,23 @@ impl Team for Scoped {
 
     #[allow(clippy::disallowed_methods, reason = "it is for use without a runtime")]
     fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            // The last chunk is for this thread.
-            let Some(last) = chunks.checked_sub(1) else { return };
-            for chunk in 0..last {
-                let builder = std::thread::Builder::new();
-                if builder.spawn_scoped(scope, move || body(chunk)).is_err() {
-                    body(chunk);
+        let next = AtomicUsize::new(0);
+        let take = || {
+            loop {
+                match next.fetch_add(1, Ordering::Relaxed) {
+                    chunk if chunk < chunks => body(chunk),
+                    _ => return,
                 }
             }
-            body(last);
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..chunks.min(self.size()) {
+                // Without them this thread takes all that is left.
+                if std::thread::Builder::new().spawn_scoped(scope, take).is_err() {
+                    break;
+                }
+            }
+            take();
         });
     }
 }

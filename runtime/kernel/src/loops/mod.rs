@@ -13,7 +13,7 @@
 //! - A cast from a float to an integer saturates, and makes 0 of NaN. Complex numbers are cast to complex numbers only.
 //! - `and`, `or` and `select` evaluate no more than they need.
 //! - In sums, terms may be contracted (`sum + a * b` rounded once), in C where nothing else can be contracted; a GPU may do it everywhere. Floats are summed in the order of the loops, except over a
-//!   [`Vector`](LoopKind::Vector), [`Threads`](LoopKind::Threads), [`Block`](LoopKind::Block), [`Warp`](LoopKind::Warp) or
+//!   [`Vector`](LoopKind::Vector), [`Threads`](LoopKind::Threads), [`Chunks`](LoopKind::Chunks), [`Block`](LoopKind::Block), [`Warp`](LoopKind::Warp) or
 //!   [`Thread`](LoopKind::Thread) loop, which may add in any order.
 //! - The iterations of those loops are independent: none reads or writes what another one writes, save that several may reduce into one
 //!   element or scalar with the same operator. The interpreter can check it.

@@ -160,6 +160,7 @@ fn statement(value: &Statement, depth: usize, formatter: &mut Formatter<'_>) -> 
             let kind = match kind {
                 LoopKind::Serial => "",
                 LoopKind::Threads => "threads ",
+                LoopKind::Chunks => "chunks ",
                 LoopKind::Vector => "vector ",
                 LoopKind::Block => "block ",
                 LoopKind::Warp => "warp ",

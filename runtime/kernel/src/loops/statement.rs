@@ -11,6 +11,8 @@ pub enum LoopKind {
     Serial,
     /// The threads of a team, each a chunk.
     Threads,
+    /// The threads of a team, each the next iteration when it has ended one.
+    Chunks,
     /// The lanes of a vector unit.
     Vector,
     /// The blocks of a GPU's grid. On a CPU: one after the other.
@@ -25,6 +27,11 @@ impl LoopKind {
     /// Whether iterations may run at the same time, or in any order.
     pub fn is_parallel(self) -> bool {
         self != Self::Serial
+    }
+
+    /// Whether the threads of a team run iterations.
+    pub fn is_of_team(self) -> bool {
+        matches!(self, Self::Threads | Self::Chunks)
     }
 }
 

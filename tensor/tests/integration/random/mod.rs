@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use fastrand::Rng;
-use maniple_tensor::concrete::{Merge, Node, Statement, Substitution, Unit};
+use maniple_tensor::concrete::{Execution, Merge, Node, Statement, Substitution, Unit};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::kernel::{Argument, View};
 use maniple_tensor::notation::{
@@ -288,6 +288,14 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
         11 => {
             let unit = [Unit::Threads, Unit::Vector][random.usize(..2)];
             let races = [Races::Forbidden, Races::Reduced][random.usize(..2)];
+            if unit == Unit::Threads && random.u8(..3) == 0 {
+                // Of a loop that is on threads already.
+                let mut threaded = statement.body().loops().into_iter();
+                let threaded = threaded.find(|outer| outer.execution == Execution::Parallel(Unit::Threads));
+                if let Some(outer) = threaded {
+                    return Some(Command::Chunk { variable: outer.variable.clone(), length: random.i64(1..5) });
+                }
+            }
             Command::Parallelize { variable, unit, races }
         }
         12 => match random.bool() {

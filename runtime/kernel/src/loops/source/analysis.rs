@@ -3,7 +3,7 @@
 use super::expression::may_fail;
 use crate::element::ElementType;
 use crate::element::Scalar::I64;
-use crate::loops::{Expression, LoopKind, Reduction, Statement, Variable};
+use crate::loops::{Expression, Reduction, Statement, Variable};
 
 /// Whether `test` holds for `statement` or one within it.
 pub(super) fn any_statement(statement: &Statement, test: &impl Fn(&Statement) -> bool) -> bool {
@@ -59,7 +59,7 @@ pub(super) fn can_vectorise(body: &Statement, stack: i64) -> bool {
         let mut fails = match statement {
             Statement::Allocate { bounds, .. } => constant_count(bounds).is_none_or(|count| count * 16 > stack),
             Statement::Store { atomic, .. } => *atomic,
-            Statement::For { kind, .. } => *kind == LoopKind::Threads,
+            Statement::For { kind, .. } => kind.is_of_team(),
             _ => false,
         };
         statement.for_each_expression(&mut |value| fails |= may_fail(value));

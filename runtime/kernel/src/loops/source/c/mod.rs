@@ -7,7 +7,7 @@
 //! Names of the kernel's own follow a prefix that ends with an underscore and has none before: `v_` for a variable, `b_` for a buffer's address, `l0_`, `h0_` and `s0_` for low,
 //! high and stride of its first dimension. So no name can be taken for another one's, whatever it is.
 //!
-//! The body of each `Threads` loop becomes a function of its own, which the team runs for each chunk.
+//! The body of each `Threads` and `Chunks` loop becomes a function of its own, which the team runs for each chunk.
 
 mod entry;
 mod threads;
@@ -233,7 +233,7 @@ impl<'a> Printer<'a> {
                 self.depth += 1;
                 self.line(&format!("const i64 low_{number} = {}, high_{number} = {};", print(low), print(high)));
                 match kind {
-                    LoopKind::Threads => self.threads(number, variable, body),
+                    LoopKind::Threads | LoopKind::Chunks => self.threads((number, *kind), variable, body),
                     LoopKind::Vector if can_vectorise(body, STACK) => {
                         self.vector(number, variable, body);
                         let bounds = [(low.clone(), high.clone())];

@@ -6,14 +6,17 @@ use super::{Printer, Visible, print};
 use crate::loops::source::Dialect;
 use crate::loops::source::analysis::outer_reductions;
 use crate::loops::source::expression::{type_name, update};
-use crate::loops::{Reduction, Statement, Variable};
+use crate::loops::{LoopKind, Reduction, Statement, Variable};
 
 /// Loops are cut into no more chunks than this.
 const CHUNKS: usize = 256;
 
+/// Loops whose iterations are chunks have no more of these; where there are more iterations, some share a chunk.
+const MOST_CHUNKS: usize = 1 << 20;
+
 impl Printer<'_> {
     /// A loop that the team runs in chunks. Each chunk reduces into scalars of its own; they are combined in the order of the chunks.
-    pub(super) fn threads(&mut self, number: usize, variable: &Variable, body: &Statement) {
+    pub(super) fn threads(&mut self, (number, kind): (usize, LoopKind), variable: &Variable, body: &Statement) {
         let name = format!("loop_{number}");
         let reductions = outer_reductions(body);
         self.outline(&name, variable, body, &reductions);
@@ -22,8 +25,13 @@ impl Printer<'_> {
         self.line(&format!("if (low_{number} < high_{number}) {{"));
         self.depth += 1;
         self.line(&format!("u64 count = (u64)high_{number} - (u64)low_{number};"));
-        self.line("i64 chunks = team.size < 1 ? 1 : team.size;");
-        self.line(&format!("if (chunks > {CHUNKS}) chunks = {CHUNKS};"));
+        // Those that are taken as threads come to them have an iteration each, unless each chunk reduces into a scalar, of which there is room for some.
+        let (chunks, most) = match kind {
+            LoopKind::Chunks => (format!("{MOST_CHUNKS}"), if reductions.is_empty() { MOST_CHUNKS } else { CHUNKS }),
+            _ => ("team.size < 1 ? 1 : team.size".to_owned(), CHUNKS),
+        };
+        self.line(&format!("i64 chunks = {chunks};"));
+        self.line(&format!("if (chunks > {most}) chunks = {most};"));
         self.line("if (count < (u64)chunks) chunks = count;");
         for (reduced, _) in &reductions {
             self.line(&format!("{} r_{}[{CHUNKS}];", type_name(reduced.element), reduced.name));
