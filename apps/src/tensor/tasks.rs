@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,31 @@ impl<T> fmt::Display for Outcome<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sparse tensors\n  computed {}", counted(self.times.len(), "time", "times"))
     }
+}
+
+/// Whether a tensor differs between nodes, each of which has read or made it for itself: which one, and on which nodes.
+async fn differing<T: Element>(
+    cx: &Context,
+    given: &BTreeMap<String, Arc<SparseTensor<T>>>,
+) -> maniple::Result<Option<String>> {
+    let digests: Vec<u64> = given.values().map(|tensor| digest(tensor)).collect();
+    let nodes = cx.per_node(digests).all().await?;
+    let Some(first) = nodes.first() else { return Ok(None) };
+    let other = nodes.iter().enumerate().find_map(|(node, digests)| {
+        let differs = given.keys().zip(first.iter().zip(digests)).find(|(_, (one, other))| one != other);
+        differs.map(|(name, _)| (name, node))
+    });
+    Ok(other.map(|(name, node)| {
+        format!("{name} is not the same on node {node} as on node 0: each node reads its files for itself, and all must have the same ones")
+    }))
+}
+
+/// A number that is different for other extents or entries, as far as 64 bits can be.
+fn digest<T: Element>(tensor: &SparseTensor<T>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    tensor.dimensions().hash(&mut hasher);
+    tensor.for_each(|at, value| (at, value.to_scalar().bits()).hash(&mut hasher));
+    hasher.finish()
 }
 
 /// What statements do as tasks.
@@ -73,7 +99,13 @@ impl Tasks {
             inputs.iter().map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect();
         options.runtime.run_by(
             || Box::new(TensorMapper::new()),
-            |runtime| Ok(runtime.run(async |cx| Ok(self.run_on(cx, options, &given).await?))?),
+            |runtime| {
+                let outcome = runtime.run(async |cx| match differing(cx, &given).await? {
+                    None => Ok(Ok(self.run_on(cx, options, &given).await?)),
+                    Some(told) => Ok(Err(told)),
+                })?;
+                outcome.map_err(AppError::Usage)
+            },
         )
     }
 

@@ -193,6 +193,23 @@ fn distributed_loops_run_on_several_nodes() {
     // Without a word, each node gets a block.
     let (code, out, error) = launch(&matrix);
     assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
+    // Each node reads its own file, and a value in it differs.
+    let file = |value: &str| format!("%%MatrixMarket matrix coordinate real general\n9 9 2\n1 1 2\n5 3 {value}\n");
+    for node in ["0", "1"] {
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sparse-node-{node}"));
+        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        std::fs::write(folder.join("own.mtx"), file(node)).expect("the folder can be written");
+    }
+    let program = env!("CARGO_BIN_EXE_maniple");
+    let script = format!(
+        "cd sparse-node-$MANIPLE_RANK; exec {program} tensor '{statement}' --input A=own.mtx --format A=csr --grid 2 --workers 1"
+    );
+    let mut command = Command::new(program);
+    command.args(["launch", "-n", "2", "--", "sh", "-c", &script]).current_dir(env!("CARGO_TARGET_TMPDIR"));
+    let output = command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).output().expect("the program starts");
+    let error = String::from_utf8_lossy(&output.stderr);
+    let told = "A is not the same on node 1 as on node 0";
+    assert!(output.status.code() == Some(2) && error.contains(told), "{:?} {error}", output.status);
     let (code, _, error) = launch(&[&matrix[..], &["--schedule", "split(i, io, ii, 4)"]].concat());
     assert!(code == Some(2) && error.contains("distribute a loop"), "{code:?} {error}");
 }

@@ -77,7 +77,7 @@ fn mistakes_are_told_with_line_and_column() {
     for (text, message) in [
         (
             "split(i, io, ii, 32)\n  splitt(j, jo, ji, 2)",
-            "line 2, column 3: expected one of split, split_at, divide, fuse, bound, pos, mergeby, reorder, precompute, store, unroll, parallelize, distribute, communicate, rotate, \
+            "line 2, column 3: expected one of split, split_at, divide, fuse, bound, pos, mergeby, reorder, precompute, store, unroll, chunk, parallelize, distribute, communicate, rotate, \
              substitute, found `splitt(j, jo, ji, 2)`",
         ),
         ("split(i, io, ii, x)", "line 1, column 18: expected a number, found `x`"),
