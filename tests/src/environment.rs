@@ -7,8 +7,9 @@ use fastrand::Rng;
 
 use maniple::machine::{Affinity, MemoryKind};
 use maniple::mapper::{
-    DefaultMapper, InstanceChoice, InstanceId, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
-    ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper, Slice, TaskInfo, TaskMapping,
+    DefaultMapper, InstanceChoice, InstanceId, InstanceInfo, LoggingMapper, Mapper, MappingContext, MappingRules,
+    RandomMapper, ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper, Slice,
+    TaskInfo, TaskMapping, Vocabulary,
 };
 use maniple::net::Transport;
 use maniple::{
@@ -31,6 +32,8 @@ pub struct Environment {
     pub machine: Machine,
     /// The mapper.
     pub mapper: MapperKind,
+    /// What a mapping file says, which the mapper is beneath; of a job, what that of its first node says.
+    pub rules: Option<MappingRules>,
     /// Whether the runtime looks for traces itself; none if it has no traces at all.
     pub tracing: Option<Automatic>,
 }
@@ -71,6 +74,19 @@ fn sharding(seed: u64, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
             })
         }
     }
+}
+
+/// What the mapping file of a seed says, of one in three: by chance, about the names that random programs give.
+#[must_use]
+pub fn rules(seed: u64) -> Option<MappingRules> {
+    let names = Vocabulary {
+        tasks: &["task0", "task1", "task2", "task3", "task5", "inline mapping"],
+        variants: &["leaf", "context"],
+        regions: &["Cells"],
+        partitions: &[],
+        fields: &["f0", "f1", "f2"],
+    };
+    seed.is_multiple_of(3).then(|| MappingRules::random(mix(seed, 0x70_6d1), &names))
 }
 
 /// Which mapper decides.
@@ -131,6 +147,7 @@ impl Environment {
             window: windows[random.usize(..windows.len())],
             machine: machine(&mut random, processors, room),
             mapper,
+            rules: rules(seed),
             tracing: match random.usize(..10) {
                 0 => None,
                 1..=3 => Some(Automatic::Off),
@@ -171,6 +188,11 @@ impl Environment {
         };
         let builder = Runtime::builder().machine(self.machine.clone()).workers(self.workers).window(self.window);
         let builder = builder.tracing(self.tracing.is_some()).automatic_tracing(self.tracing == Some(Automatic::On));
+        let rules = job.as_ref().map_or_else(|| self.rules.clone(), |job| rules(job.seed));
+        let builder = match rules {
+            Some(rules) => builder.mapping_rules(rules),
+            None => builder,
+        };
         let builder = match job {
             Some(job) => builder.network(job.transport),
             None => builder,

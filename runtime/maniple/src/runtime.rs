@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use maniple_mapper::{DefaultMapper, Mapper};
+use maniple_mapper::{DefaultMapper, Mapper, MappingRules, RuleMapper, RulesInUse};
 use maniple_realm::Realm;
-use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_realm::net::Transport;
 use maniple_realm::net::environment::Place;
 use maniple_realm::profile::Profiler;
@@ -22,6 +22,7 @@ use crate::mapping::MapperSeat;
 use crate::profiling::{TellProblems, of_node, wanted_by_environment};
 use crate::replication::Node;
 use crate::statistics::{PeerStatistics, Statistics};
+use crate::task::declared;
 
 /// Makes the mapper of one processor.
 type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
@@ -32,12 +33,19 @@ pub struct RuntimeBuilder {
     workers: Option<usize>,
     machine: Option<Machine>,
     mapper: MapperFactory,
+    mapping: Option<Written>,
     window: usize,
     records: bool,
     profile: Option<PathBuf>,
     tracing: bool,
     automatic_tracing: bool,
     network: Network,
+}
+
+/// A mapping that is written down.
+enum Written {
+    File(PathBuf),
+    Rules(MappingRules),
 }
 
 /// How a runtime reaches others.
@@ -74,6 +82,23 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn mapper_for(mut self, factory: impl Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send + 'static) -> Self {
         self.mapper = Box::new(factory);
+        self
+    }
+
+    /// A file that says where tasks run and where data lives: the book's chapter on mapping files has its keys. What it does not say is left to the mapper. It is
+    /// read when the runtime starts, on each node of a job; all nodes must be told alike how launches are dealt to nodes.
+    ///
+    /// It cannot change a result, nor make a program fail: what names nothing, or cannot be, is logged (target `maniple::mapper`, level `WARN`) and passed over.
+    #[must_use]
+    pub fn mapping_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.mapping = Some(Written::File(file.into()));
+        self
+    }
+
+    /// The same, read already or made by the program.
+    #[must_use]
+    pub fn mapping_rules(mut self, rules: MappingRules) -> Self {
+        self.mapping = Some(Written::Rules(rules));
         self
     }
 
@@ -141,8 +166,9 @@ impl RuntimeBuilder {
     ///
     /// # Errors
     /// [`Error::Start`] if there are no workers, more than 1024, the system has no threads, the file of a profile can't be written, or the other nodes of
-    /// the job can't be reached.
+    /// the job can't be reached; [`Error::MappingFile`] if a mapping file cannot be read, or has a mistake.
     pub fn build(self) -> Result<Runtime> {
+        let rules = self.mapping.map(Written::read).transpose()?;
         let start = |error: maniple_realm::RealmError| Error::Start(Arc::new(error));
         let mut builder = Realm::builder();
         if let Some(machine) = self.machine {
@@ -184,8 +210,16 @@ impl RuntimeBuilder {
             (_, Some(place)) => connect(&place)?,
             _ => None,
         };
-        let seats = realm.machine().processors().iter();
-        let seats = seats.map(|processor| MapperSeat::new((self.mapper)(realm.machine(), processor.id))).collect();
+        let machine = realm.machine();
+        let rules = rules.map(|rules| in_use(rules, machine, rank.unwrap_or(NodeId(0))));
+        let mapper = |processor| -> Box<dyn Mapper> {
+            let mapper = (self.mapper)(machine, processor);
+            match &rules {
+                Some((rules, node)) => Box::new(RuleMapper::new(mapper, rules, *node)),
+                None => mapper,
+            }
+        };
+        let seats = machine.processors().iter().map(|processor| MapperSeat::new(mapper(processor.id))).collect();
         let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
         let store = Store::new(realm, self.records.then(Arc::default));
         let limits = Limits { window: self.window, tracing: self.tracing, automatic_tracing: self.automatic_tracing };
@@ -197,6 +231,22 @@ impl RuntimeBuilder {
         let core = RuntimeCore::new(store, seats, limits, migration);
         Ok(Runtime { core, node, _problems: profiler.filter(|_| !is_named).map(TellProblems) })
     }
+}
+
+impl Written {
+    fn read(self) -> Result<MappingRules> {
+        match self {
+            Self::Rules(rules) => Ok(rules),
+            Self::File(file) => MappingRules::read(file).map_err(|error| Error::MappingFile(Arc::new(error))),
+        }
+    }
+}
+
+/// Rules for the mappers of a node. What they name and nothing has is logged.
+fn in_use(rules: MappingRules, machine: &Machine, node: NodeId) -> (Arc<RulesInUse>, NodeId) {
+    let problems = rules.lacks(machine, node).into_iter().chain(rules.unknown_tasks(&declared()));
+    problems.for_each(|problem| tracing::warn!(target: "maniple::mapper", "mapping file: {problem}"));
+    (RulesInUse::new(rules), node)
 }
 
 /// Joins the job that the process was started for. A process joins once.
@@ -265,6 +315,7 @@ impl Runtime {
             workers: None,
             machine: None,
             mapper: Box::new(|_, _| Box::new(DefaultMapper::new())),
+            mapping: None,
             window: 1024,
             records: false,
             profile: None,

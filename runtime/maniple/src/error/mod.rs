@@ -6,7 +6,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use maniple_mapper::MappingFailure;
+use maniple_mapper::{MappingFailure, MappingFileError};
 use maniple_realm::Breakdown;
 use maniple_realm::fault::{Fault, Panic};
 use maniple_realm::instance::PromiseBroken;
@@ -328,6 +328,9 @@ pub enum Error {
         /// What it is.
         found: String,
     },
+    /// A [mapping file](crate::RuntimeBuilder::mapping_file) cannot be read, or has a mistake.
+    #[error(transparent)]
+    MappingFile(Arc<MappingFileError>),
     /// The runtime cannot start.
     #[error("cannot start the runtime: {0}")]
     Start(Arc<dyn StdError + Send + Sync>),

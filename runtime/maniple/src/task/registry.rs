@@ -1,6 +1,6 @@
 //! Tasks that `#[task]` makes known at link time, so that every process of a run knows every task by the same name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use linkme::distributed_slice;
@@ -67,6 +67,12 @@ impl TaskHandle {
         Self { name, path, definition: OnceLock::new() }
     }
 
+    /// The task's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The task's full path.
     #[must_use]
     pub fn path(&self) -> &'static str {
@@ -99,6 +105,13 @@ impl TaskHandle {
             task.variant(variant.variant, variant.processor, options, body)
         })
     }
+}
+
+/// The names of all tasks that `#[task]` declares in the program, in alphabetical order. Others may be made while it runs.
+#[must_use]
+pub fn declared() -> Vec<&'static str> {
+    let names: BTreeSet<&'static str> = TASKS.iter().map(|variant| (variant.task)().name()).collect();
+    names.into_iter().collect()
 }
 
 /// The task of this path.
