@@ -42,6 +42,9 @@ pub mod concepts {}
 #[doc = include_str!("src/mapper.md")]
 pub mod mapper {}
 
+#[doc = include_str!("src/mapping-files.md")]
+pub mod mapping_files {}
+
 #[doc = include_str!("src/traces.md")]
 pub mod traces {}
 

@@ -39,7 +39,7 @@ pub struct RuleMapper<M: Mapper> {
 impl<M: Mapper> RuleMapper<M> {
     /// A mapper on a node that obeys rules, and asks another mapper in all else.
     pub fn new(inner: M, rules: &Arc<RulesInUse>, node: NodeId) -> Self {
-        Self { inner, rules: Arc::clone(rules), node, seen: Seen::default() }
+        Self { inner, rules: Arc::clone(rules), node, seen: Seen::of(node) }
     }
 
     fn of<'t>(&self, task: &'t TaskInfo<'_>) -> OfTask<'t> {

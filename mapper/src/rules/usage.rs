@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use maniple_realm::locks::Mutex;
+use maniple_realm::machine::NodeId;
 
 use super::data::{MappingRules, TaskRule};
 use super::matching::{OfData, OfTask, field_names, partition_name, region_names};
@@ -27,6 +28,8 @@ pub struct RulesInUse {
 /// The names that mappers were asked about.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
+    /// The nodes of the mappers. Of others the rules say nothing here.
+    nodes: BTreeSet<NodeId>,
     tasks: BTreeSet<String>,
     regions: BTreeSet<String>,
     partitions: BTreeSet<String>,
@@ -92,24 +95,25 @@ impl RulesInUse {
         if seen.tasks.is_empty() {
             return Vec::new();
         }
-        let is_unused = |used: &AtomicBool| !used.load(Ordering::Relaxed);
+        let holds = |nodes: &[NodeId]| nodes.is_empty() || nodes.iter().any(|node| seen.nodes.contains(node));
+        let is_unused = |used: &AtomicBool, nodes: &[NodeId]| !used.load(Ordering::Relaxed) && holds(nodes);
         let mut unused = Vec::new();
-        for (number, (rule, _)) in
-            self.rules.tasks.iter().zip(&self.tasks).enumerate().filter(|(_, (_, used))| is_unused(used))
-        {
-            let unknown = unknown(&[("task", &rule.names, &seen.tasks)]);
-            unused.push(format!("[[task]] {} has met no task{unknown}", number + 1));
+        for (number, (rule, used)) in self.rules.tasks.iter().zip(&self.tasks).enumerate() {
+            if is_unused(used, &rule.nodes) {
+                let unknown = unknown(&[("task", &rule.names, &seen.tasks)]);
+                unused.push(format!("[[task]] {} has met no task{unknown}", number + 1));
+            }
         }
-        for (number, (rule, _)) in
-            self.rules.data.iter().zip(&self.data).enumerate().filter(|(_, (_, used))| is_unused(used))
-        {
-            let unknown = unknown(&[
-                ("task", &rule.tasks, &seen.tasks),
-                ("region", &rule.regions, &seen.regions),
-                ("partition", &rule.partitions, &seen.partitions),
-                ("field", &rule.fields, &seen.fields),
-            ]);
-            unused.push(format!("[[data]] {} has met no data{unknown}", number + 1));
+        for (number, (rule, used)) in self.rules.data.iter().zip(&self.data).enumerate() {
+            if is_unused(used, &rule.nodes) {
+                let unknown = unknown(&[
+                    ("task", &rule.tasks, &seen.tasks),
+                    ("region", &rule.regions, &seen.regions),
+                    ("partition", &rule.partitions, &seen.partitions),
+                    ("field", &rule.fields, &seen.fields),
+                ]);
+                unused.push(format!("[[data]] {} has met no data{unknown}", number + 1));
+            }
         }
         unused
     }
@@ -142,6 +146,10 @@ fn unknown(kinds: &[(&str, &Names, &BTreeSet<String>)]) -> String {
 }
 
 impl Seen {
+    pub(super) fn of(node: NodeId) -> Self {
+        Self { nodes: BTreeSet::from([node]), ..Self::default() }
+    }
+
     pub(super) fn task(&mut self, name: &str) {
         insert(&mut self.tasks, name);
     }
@@ -153,7 +161,8 @@ impl Seen {
     }
 
     fn add(&mut self, other: Self) {
-        let Self { tasks, regions, partitions, fields } = other;
+        let Self { nodes, tasks, regions, partitions, fields } = other;
+        self.nodes.extend(nodes);
         tasks.iter().for_each(|name| insert(&mut self.tasks, name));
         regions.iter().for_each(|name| insert(&mut self.regions, name));
         partitions.iter().for_each(|name| insert(&mut self.partitions, name));

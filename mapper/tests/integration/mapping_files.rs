@@ -566,6 +566,10 @@ fn rules_that_meet_nothing_are_told_with_the_names_that_were_meant() {
         [[task]]
         name = 'update'
         priority = 1
+        [[task]]
+        name = 'elsewhere'
+        node = 1
+        priority = 1
         [[data]]
         region = 'gird'
         field = 'volt*'
