@@ -21,8 +21,10 @@ use crate::launch::Launch;
 use crate::mapping::MapperSeat;
 use crate::profiling::{TellProblems, of_node, wanted_by_environment};
 use crate::replication::Node;
+use crate::session::Session;
 use crate::statistics::{PeerStatistics, Statistics};
 use crate::task::declared;
+use crate::top_level::TopLevel;
 
 /// Makes the mapper of one processor.
 type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
@@ -229,7 +231,8 @@ impl RuntimeBuilder {
         });
         let migration = node.as_deref().map(|node| Arc::clone(node.migration()));
         let core = RuntimeCore::new(store, seats, limits, migration);
-        Ok(Runtime { core, node, _problems: profiler.filter(|_| !is_named).map(TellProblems) })
+        let problems = profiler.filter(|_| !is_named).map(TellProblems);
+        Ok(Runtime { started: Arc::new(Started { core, node, _problems: problems }) })
     }
 }
 
@@ -279,6 +282,11 @@ struct JoinedBefore;
 /// # Ok::<(), maniple::Error>(())
 /// ```
 pub struct Runtime {
+    started: Arc<Started>,
+}
+
+/// A runtime that has started. It ends with the last that has it: the program, or a session.
+struct Started {
     core: Arc<RuntimeCore>,
     /// This process's part in a job of several.
     node: Option<Arc<Node>>,
@@ -286,10 +294,15 @@ pub struct Runtime {
     _problems: Option<TellProblems>,
 }
 
-impl Drop for Runtime {
+impl Drop for Started {
     /// Whoever drops the last handle to the realm waits for its end, and that had better be this thread: workers may still hold what they
     /// have run or replayed.
     fn drop(&mut self) {
+        if self.core.store.realm.is_forked() {
+            // Its threads are elsewhere, and it can't wait for them: what they have left here stays.
+            std::mem::forget((Arc::clone(&self.core), self.node.clone()));
+            return;
+        }
         self.core.store.realm.wait_until_idle();
         if let Some(node) = &self.node {
             match self.core.check_whole() {
@@ -328,19 +341,19 @@ impl Runtime {
     /// How many nodes the job has: 1 unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn nodes(&self) -> usize {
-        self.node.as_ref().map_or(1, |node| node.nodes())
+        self.started.node.as_ref().map_or(1, |node| node.nodes())
     }
 
     /// The number of this node, from 0.
     #[must_use]
     pub fn node(&self) -> usize {
-        self.node.as_ref().map_or(0, |node| node.rank())
+        self.started.node.as_ref().map_or(0, |node| node.rank())
     }
 
     /// The machine that tasks run on.
     #[must_use]
     pub fn machine(&self) -> &Machine {
-        self.core.store.realm.machine()
+        self.started.core.store.realm.machine()
     }
 
     /// Runs a function as the top-level task, on this thread, and waits for everything that it launches.
@@ -358,12 +371,28 @@ impl Runtime {
     /// # Panics
     /// If the function does, after everything that it launched has ended.
     pub fn run<T>(&self, body: impl AsyncFnOnce(&Context) -> Result<T>) -> Result<T> {
-        if self.core.store.realm.current_processor().is_some() {
+        self.check_thread()?;
+        Context::run_top_level(&self.started.core, self.started.node.as_ref(), body)
+    }
+
+    /// Begins a top-level task that is open until it is [finished](Session::finish): for programs that cannot be a function that is given to [`run`](Self::run). On several nodes every process begins
+    /// one. As there, one top-level task runs at a time.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] within a task of the same runtime; [`Error::BrokenDown`] if that has broken down; [`Error::Forked`] in a copy of the process.
+    pub fn begin(&self) -> Result<Session> {
+        self.check_thread()?;
+        let top_level = TopLevel::begin(&self.started.core, self.started.node.as_ref(), true);
+        Ok(Session::new(top_level, Arc::clone(&self.started) as _))
+    }
+
+    /// Refuses to begin a top-level task on a worker, or after a breakdown.
+    fn check_thread(&self) -> Result<()> {
+        if self.started.core.store.realm.current_processor().is_some() {
             let problem = "a task of the same runtime would wait for it; launch from the task's own context";
             return Err(Error::launch("top level", problem));
         }
-        self.core.check_whole()?;
-        Context::run_top_level(&self.core, self.node.as_ref(), body)
+        self.started.core.check_whole()
     }
 
     /// Launches a task at top level, on a worker, and waits for it.
@@ -378,16 +407,16 @@ impl Runtime {
     /// [does something else](Error::NodesDiffer). What was under way then keeps its memory.
     #[must_use]
     pub fn breakdown(&self) -> Option<Error> {
-        self.core.check_whole().err()
+        self.started.core.check_whole().err()
     }
 
     /// What the runtime has done so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let (forked, ended) = self.core.forks.read();
-        let counted = self.core.store.counters.read();
-        let most_pending = self.core.realm().most_pending() as u64;
-        let open_exchanges = self.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
+        let (forked, ended) = self.started.core.forks.read();
+        let counted = self.started.core.store.counters.read();
+        let most_pending = self.started.core.realm().most_pending() as u64;
+        let open_exchanges = self.started.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
         let (launches, tasks) = (counted.launches + forked, counted.tasks + ended);
         Statistics { launches, tasks, open_exchanges, most_pending, ..counted }.with_parcels(&self.peers())
     }
@@ -395,7 +424,7 @@ impl Runtime {
     /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatistics> {
-        self.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
+        self.started.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
     }
 
     /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or
@@ -405,14 +434,14 @@ impl Runtime {
     /// ([`Record::unfinished`](maniple_record::Record::unfinished)). The same goes for a runtime that has [broken down](Self::breakdown).
     #[must_use]
     pub fn take_record(&self) -> Record {
-        self.core.store.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
+        self.started.core.store.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
     }
 
     /// What records the profile, if there is one. Keep a clone to ask it, after the runtime has gone, whether all was
     /// [written](Profiler::outcome).
     #[must_use]
     pub fn profiler(&self) -> Option<&Profiler> {
-        self.core.profiler()
+        self.started.core.profiler()
     }
 
     /// Bytes of instances in a memory.
@@ -421,6 +450,6 @@ impl Runtime {
     /// If the machine has no such memory.
     #[must_use]
     pub fn bytes_used(&self, memory: MemoryId) -> u64 {
-        self.core.memory_used(memory)
+        self.started.core.memory_used(memory)
     }
 }

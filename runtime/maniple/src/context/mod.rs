@@ -78,6 +78,8 @@ pub(crate) struct ContextState {
     pub(crate) has_mapped: AtomicBool,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
     replay_window: AtomicUsize,
+    /// Whether several threads launch from it, each launch with a number of its own.
+    pub(crate) is_shared: bool,
     /// How the points have come here that it launches, if that is a slice of another node's launch.
     pub(crate) arrived: Option<Arrived>,
 }
@@ -176,6 +178,7 @@ impl ContextState {
             is_in_trace: AtomicBool::new(false),
             has_mapped: AtomicBool::new(false),
             replay_window: AtomicUsize::new(usize::MAX),
+            is_shared: false,
             arrived: None,
         })
     }
@@ -233,9 +236,12 @@ impl ContextState {
         self.watch_launch(self.number_launch(), results);
     }
 
-    /// The number of a launch that is made now. If several threads launch from this context, their launches may have the same one.
+    /// The number of a launch that is made now. If several threads launch from a context that is not [shared](Self::is_shared), their launches may have the same one.
     #[inline]
     pub(crate) fn number_launch(&self) -> u64 {
+        if self.is_shared {
+            return self.next_launch.fetch_add(1, Ordering::Relaxed);
+        }
         let number = self.next_launch.load(Ordering::Relaxed);
         self.next_launch.store(number + 1, Ordering::Relaxed);
         number

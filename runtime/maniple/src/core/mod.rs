@@ -175,8 +175,11 @@ impl RuntimeCore {
         self.store.realm.current_processor().unwrap_or_else(|| self.first_processor())
     }
 
-    /// Refuses to go on after a breakdown.
+    /// Refuses to go on after a breakdown, or in a copy of the process.
     pub(crate) fn check_whole(&self) -> Result<()> {
+        if self.store.realm.is_forked() {
+            return Err(Error::Forked);
+        }
         match self.store.realm.breakdown() {
             None => Ok(()),
             Some(fault) => Err(Error::of_fault(fault, "", None)),
@@ -270,9 +273,9 @@ impl RuntimeCore {
     }
 
     /// A top-level task runs until the guard is dropped.
-    pub(crate) fn top_level_runs(&self) -> impl Drop {
+    pub(crate) fn top_level_runs(self: &Arc<Self>) -> impl Drop + Send + Sync + use<> {
         self.top_levels.fetch_add(1, Ordering::SeqCst);
-        TopLevelRuns(self)
+        TopLevelRuns(Arc::clone(self))
     }
 
     /// A top-level task waits where the runtime sees it: it lets go of nothing meanwhile.
@@ -329,9 +332,9 @@ struct Starving {
 const FIRST_NAP: u64 = 1;
 const MOST_NAPS: u32 = 6;
 
-struct TopLevelRuns<'a>(&'a RuntimeCore);
+struct TopLevelRuns(Arc<RuntimeCore>);
 
-impl Drop for TopLevelRuns<'_> {
+impl Drop for TopLevelRuns {
     fn drop(&mut self) {
         self.0.top_levels.fetch_sub(1, Ordering::SeqCst);
     }

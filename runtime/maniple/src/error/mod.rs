@@ -334,6 +334,12 @@ pub enum Error {
     /// The runtime cannot start.
     #[error("cannot start the runtime: {0}")]
     Start(Arc<dyn StdError + Send + Sync>),
+    /// The process is a copy, made by `fork`, of the one in which the runtime was started.
+    #[error(
+        "this process is a copy, made by `fork`, of the one that started the runtime, and has none of its threads: start a runtime here, or use that one in the \
+         process that started it"
+    )]
+    Forked,
     /// Something panicked whose failure is that of no task: a part of the runtime, or code of the program that it calls where no task is running. What
     /// should have come of it never will, so the run was ended; the runtime runs nothing more.
     #[error(

@@ -24,6 +24,7 @@ mod panics;
 mod records;
 mod records_of_traces;
 mod reductions;
+mod sessions;
 mod sharing;
 mod sparse_regions;
 mod stranded;
