@@ -30,7 +30,7 @@ use crate::program::{
 };
 use crate::value::{Cells, Word};
 
-pub use compare::run_program;
+pub use compare::{Way, run_program, run_side_by_side};
 pub use mistake::Mistake;
 pub use tally::{Counts, Tally};
 
@@ -62,6 +62,8 @@ pub struct Run {
     pub trace: bool,
     /// On how many nodes it runs.
     pub nodes: usize,
+    /// By a function or a session.
+    pub way: Way,
     /// What it has done.
     pub tally: Arc<Tally>,
     names: Names,
@@ -159,6 +161,7 @@ impl Run {
             delays: None,
             trace: false,
             nodes: 1,
+            way: Way::Function,
             tally: Arc::default(),
             names: Names::default(),
             deviations: Mutex::default(),

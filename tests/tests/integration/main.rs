@@ -30,6 +30,7 @@ mod random_tensors;
 mod readers;
 mod replays;
 mod rules;
+mod sessions;
 mod simulation;
 mod slices;
 mod slices_with_data;
