@@ -19,6 +19,9 @@ use maniple::{
 use crate::lifetime::Lifetime;
 use crate::value::mix;
 
+/// The names of mappers besides the usual one, which each environment has.
+pub const NAMES_OF_MAPPERS: [&str; 2] = ["left", "right"];
+
 /// Where a program runs.
 #[derive(Clone, Debug)]
 pub struct Environment {
@@ -163,7 +166,7 @@ impl Environment {
     pub fn start(&self, record: bool, trace: bool, job: Option<Job>) -> Result<Runtime, Error> {
         let (kind, seed) = (self.mapper, self.seed);
         let shardings = job.as_ref().map(|job| (job.seed, job.lifetime.clone()));
-        let factory = move |_: &Machine, processor: ProcessorId| -> Box<dyn Mapper> {
+        let factory = move |kind: MapperKind, seed: u64, processor: ProcessorId| -> Box<dyn Mapper> {
             let seed = seed.wrapping_add(processor.0.into());
             let mapper: Box<dyn Mapper> = match kind {
                 MapperKind::Default => boxed(DefaultMapper::new(), trace),
@@ -197,7 +200,13 @@ impl Environment {
             Some(job) => builder.network(job.transport),
             None => builder,
         };
-        builder.mapper_for(factory).record_operations(record).build()
+        // Of the same mind, but otherwise in detail.
+        let factory = Arc::new(factory);
+        let builder = NAMES_OF_MAPPERS.iter().zip(1_u64..).fold(builder, |builder, (name, number)| {
+            let factory = Arc::clone(&factory);
+            builder.mapper_named_for(name, move |_, processor| factory(kind, mix(seed, number), processor))
+        });
+        builder.mapper_for(move |_, processor| factory(kind, seed, processor)).record_operations(record).build()
     }
 }
 

@@ -439,6 +439,7 @@ impl Trial {
         run.trace = self.trace;
         run.nodes = self.nodes;
         run.way = self.way();
+        run.names_mappers = true;
         run.tally = tally;
         let run = Arc::new(run);
         run_program(&run, &runtime);

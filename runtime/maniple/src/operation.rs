@@ -27,6 +27,11 @@ pub(crate) trait Mappable: Send + Sync {
     /// A name for messages and mappers.
     fn name(&self) -> &str;
 
+    /// The mapper that it is for.
+    fn mapper(&self) -> MapperNumber {
+        MapperNumber::USUAL
+    }
+
     /// How many points it has.
     fn points(&self) -> u64 {
         1
@@ -36,6 +41,15 @@ pub(crate) trait Mappable: Send + Sync {
     fn is_held(&self) -> bool {
         false
     }
+}
+
+/// A mapper of a runtime by its number: 0 is the one without a name, others are those with a name, in the order in which they were given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct MapperNumber(pub(crate) u16);
+
+impl MapperNumber {
+    /// The one that is asked where none is named.
+    pub(crate) const USUAL: Self = Self(0);
 }
 
 /// The task that has launched an operation, as far as operations know it.

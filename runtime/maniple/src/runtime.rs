@@ -35,6 +35,7 @@ pub struct RuntimeBuilder {
     workers: Option<usize>,
     machine: Option<Machine>,
     mapper: MapperFactory,
+    named: Vec<(Box<str>, MapperFactory)>,
     mapping: Option<Written>,
     window: usize,
     records: bool,
@@ -84,6 +85,36 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn mapper_for(mut self, factory: impl Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send + 'static) -> Self {
         self.mapper = Box::new(factory);
+        self
+    }
+
+    /// Another mapper, by a name: a copy for each processor. It is asked about launches that name it ([`Launch::mapper`], [`TaskLauncher::mapper`](crate::TaskLauncher::mapper)), whose tasks do
+    /// (`#[task(mapper = "name")]`), or that are made from a context that does ([`Context::with_mapper`]), in this order; all other launches are for the mapper without a name. A name that was given before
+    /// now stands for this mapper. On several nodes, all give the same names in the same order.
+    ///
+    /// # Panics
+    /// If there are more than 65,535.
+    #[must_use]
+    pub fn mapper_named<M: Mapper + Clone + 'static>(self, name: &str, mapper: M) -> Self {
+        self.mapper_named_for(name, move |_, _| Box::new(mapper.clone()))
+    }
+
+    /// The same, made for each processor by a function.
+    ///
+    /// # Panics
+    /// If there are more than 65,535.
+    #[must_use]
+    pub fn mapper_named_for(
+        mut self,
+        name: &str,
+        factory: impl Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send + 'static,
+    ) -> Self {
+        let factory = Box::new(factory);
+        match self.named.iter_mut().find(|(known, _)| **known == *name) {
+            Some((_, before)) => *before = factory,
+            None => self.named.push((name.into(), factory)),
+        }
+        assert!(self.named.len() <= usize::from(u16::MAX), "a runtime has at most 65,535 mappers with names");
         self
     }
 
@@ -214,14 +245,17 @@ impl RuntimeBuilder {
         };
         let machine = realm.machine();
         let rules = rules.map(|rules| in_use(rules, machine, rank.unwrap_or(NodeId(0))));
-        let mapper = |processor| -> Box<dyn Mapper> {
-            let mapper = (self.mapper)(machine, processor);
-            match &rules {
+        let seat = |factory: &MapperFactory, processor| {
+            let mapper = factory(machine, processor);
+            MapperSeat::new(match &rules {
                 Some((rules, node)) => Box::new(RuleMapper::new(mapper, rules, *node)),
                 None => mapper,
-            }
+            })
         };
-        let seats = machine.processors().iter().map(|processor| MapperSeat::new(mapper(processor.id))).collect();
+        let (names, named): (Vec<_>, Vec<_>) = self.named.into_iter().unzip();
+        let factories = || std::iter::once(&self.mapper).chain(&named);
+        let seats = |processor| factories().map(|factory| seat(factory, processor)).collect();
+        let seats = machine.processors().iter().map(|processor| seats(processor.id)).collect();
         let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
         let store = Store::new(realm, self.records.then(Arc::default));
         let limits = Limits { window: self.window, tracing: self.tracing, automatic_tracing: self.automatic_tracing };
@@ -230,7 +264,7 @@ impl RuntimeBuilder {
             forget_spare();
         });
         let migration = node.as_deref().map(|node| Arc::clone(node.migration()));
-        let core = RuntimeCore::new(store, seats, limits, migration);
+        let core = RuntimeCore::new(store, (names, seats), limits, migration);
         let problems = profiler.filter(|_| !is_named).map(TellProblems);
         Ok(Runtime { started: Arc::new(Started { core, node, _problems: problems }) })
     }
@@ -328,6 +362,7 @@ impl Runtime {
             workers: None,
             machine: None,
             mapper: Box::new(|_, _| Box::new(DefaultMapper::new())),
+            named: Vec::new(),
             mapping: None,
             window: 1024,
             records: false,

@@ -31,7 +31,7 @@ impl Context {
     /// [`Error::Mapper`](crate::Error::Mapper) if the mapper panics.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         let core = &self.state.core;
-        let answer = core.seat(self.state.processor).tunable(&core.store, name)?.unwrap_or(default);
+        let answer = core.seat((self.state.processor, self.mapper)).tunable(&core.store, name)?.unwrap_or(default);
         if let Some(replica) = Replica::of(&self.state) {
             replica.note_tunable(name, answer);
         }
@@ -82,7 +82,7 @@ impl TopLevel {
             state.is_shared = is_shared;
         }
         let owned = Owned::new(Arc::clone(&state));
-        let (context, running) = (Context { state }, Box::new(core.top_level_runs()));
+        let (context, running) = (Context::of(state), Box::new(core.top_level_runs()));
         Self { context, node: node.cloned(), _running: running, _owned: owned }
     }
 

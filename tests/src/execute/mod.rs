@@ -62,6 +62,8 @@ pub struct Run {
     pub trace: bool,
     /// On how many nodes it runs.
     pub nodes: usize,
+    /// Whether launches name mappers: those that each [`Environment`](crate::environment::Environment) has.
+    pub names_mappers: bool,
     /// By a function or a session.
     pub way: Way,
     /// What it has done.
@@ -161,6 +163,7 @@ impl Run {
             delays: None,
             trace: false,
             nodes: 1,
+            names_mappers: false,
             way: Way::Function,
             tally: Arc::default(),
             names: Names::default(),

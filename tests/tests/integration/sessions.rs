@@ -21,7 +21,9 @@ fn programs_side_by_side_in_one_session_equal_the_oracle() {
             .map(|thread| {
                 let program = generate(1000 * thread + seed, profile);
                 let expected = World::run(&program.body).unwrap();
-                Arc::new(Run::new(program, expected))
+                let mut run = Run::new(program, expected);
+                run.names_mappers = true;
+                Arc::new(run)
             })
             .collect();
         let runtime = Environment::new(seed, Room::Enough, Minds::Any).start(false, false, None).unwrap();

@@ -26,8 +26,9 @@ use maniple_space::AnyPoint;
 
 use crate::core::RuntimeCore;
 use crate::deletions::Inherited;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::lazy_box::LazyBox;
+use crate::operation::MapperNumber;
 use crate::results::{Origin, Results};
 use crate::watched::Watched;
 
@@ -46,6 +47,8 @@ use self::waiting::Waiter;
 #[derive(Clone)]
 pub struct Context {
     pub(crate) state: Arc<ContextState>,
+    /// Whom launches are for that name no mapper.
+    pub(crate) mapper: MapperNumber,
 }
 
 pub(crate) struct ContextState {
@@ -96,6 +99,21 @@ impl Context {
     #[must_use]
     pub fn task(&self) -> &str {
         self.state.name()
+    }
+
+    /// The same context, from which launches and inline mappings go to a mapper [of this name](crate::RuntimeBuilder::mapper_named), unless they or their tasks name one. Tasks that are launched from it
+    /// are not bound by it in what they launch.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchMapper`] if there is none.
+    pub fn with_mapper(&self, name: &str) -> Result<Self> {
+        let mapper = self.state.core.mapper_named(name, self.task())?;
+        Ok(Self { state: Arc::clone(&self.state), mapper })
+    }
+
+    /// A context of a task, whose launches go to the usual mapper.
+    pub(crate) fn of(state: Arc<ContextState>) -> Self {
+        Self { state, mapper: MapperNumber::USUAL }
     }
 
     /// The processor that the task was mapped to.
@@ -272,8 +290,8 @@ impl ContextState {
     }
 
     /// Tells the mapper when and where a task ran.
-    pub(crate) fn report(&self, task: &str, profile: &TaskProfile) {
-        self.core.seat(self.processor).tell_profile(&self.core.store, task, profile);
+    pub(crate) fn report(&self, (mapper, task): (MapperNumber, &str), profile: &TaskProfile) {
+        self.core.seat((self.processor, mapper)).tell_profile(&self.core.store, task, profile);
     }
 }
 

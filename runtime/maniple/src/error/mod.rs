@@ -250,6 +250,19 @@ pub enum Error {
         /// What is wrong with the answer.
         problem: String,
     },
+    /// A mapper was named that the runtime does not have.
+    #[error(
+        "`{operation}` is to be mapped by `{name}`, but {}; name one of these, or give the runtime another one with `RuntimeBuilder::mapper_named`",
+        with_names(.known)
+    )]
+    NoSuchMapper {
+        /// What was launched.
+        operation: String,
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// An index launch was given arguments or a domain that do not fit.
     #[error("cannot launch `{operation}`: {problem}")]
     Launch {
@@ -413,6 +426,16 @@ impl From<maniple_cluster::Error> for Error {
             Job::Over(fault) => Self::of_fault(&fault, "", None),
             other => Self::internal(other),
         }
+    }
+}
+
+/// `the mappers with names are `a` and `b``.
+fn with_names(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "no mapper has a name".to_owned(),
+        Some((only, [])) => format!("the one mapper with a name is {only}"),
+        Some((last, others)) => format!("the mappers with names are {} and {last}", others.join(", ")),
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Options {
     pub inner: bool,
     /// The layout that it wants.
     pub layout: Option<Arrangement>,
+    /// The mapper that is asked about the task.
+    pub mapper: Option<&'static str>,
 }
 
 /// The code of a `#[task]` function.
@@ -94,8 +96,12 @@ impl TaskHandle {
         let codec = declaring.and_then(|variant| (variant.codec)());
         let migratable = declaring.and_then(|variant| Some((self.path, (variant.migratable)()?)));
         let task = TaskDefinition::new(self.name).codec(codec).migrates(migratable);
+        let task = match declaring.and_then(|variant| variant.options.mapper) {
+            Some(mapper) => task.mapper(mapper),
+            None => task,
+        };
         mine.into_iter().fold(task, |task, variant| {
-            let Options { inner, layout } = variant.options;
+            let Options { inner, layout, mapper: _ } = variant.options;
             let layout = LayoutConstraint { arrangement: layout, order: None };
             let options = TaskOptions { inner, layout };
             let body = match variant.body {

@@ -430,7 +430,8 @@ impl Replay {
         });
         if let Some(started) = started {
             let profile = TaskProfile { processor: context.processor(), started, ended: core.now_ns() };
-            self.context.report(name, &profile);
+            let mapper = self.template.stages[task.stage as usize].site.mapper;
+            self.context.report((mapper, name), &profile);
         }
         let error = match (ended, failure) {
             (Ok(()), None) => {

@@ -18,6 +18,7 @@ mod lifetimes;
 mod long_programs;
 mod many_fields;
 mod mapping;
+mod named_mappers;
 mod names_and_types;
 mod nothing;
 mod panics;
