@@ -39,6 +39,9 @@ pub mod examples {}
 #[doc = include_str!("src/concepts.md")]
 pub mod concepts {}
 
+#[doc = include_str!("src/sessions.md")]
+pub mod sessions {}
+
 #[doc = include_str!("src/mapper.md")]
 pub mod mapper {}
 

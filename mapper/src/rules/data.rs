@@ -64,6 +64,8 @@ pub struct TaskRule {
     pub pinned: Option<bool>,
     /// `priority`.
     pub priority: Option<i32>,
+    /// `window`: how many operations a task that launches others may have in flight.
+    pub window: Option<u64>,
     /// `validity`: how long the decision holds.
     pub validity: Option<Validity>,
     /// `virtual`: whether a task that launches others is mapped to no instance.

@@ -127,6 +127,7 @@ impl TaskRule {
             false => "idle processors may take them".to_owned(),
         }));
         words.extend(self.priority.map(|priority| format!("priority {priority}")));
+        words.extend(self.window.map(|window| format!("at most {window} operations of one in flight")));
         words.extend(self.validity.map(|validity| match validity {
             Validity::Once => "the mapper is asked each time".to_owned(),
             Validity::WhileUnchanged => "decisions hold while the same is launched".to_owned(),

@@ -21,6 +21,7 @@ pub(super) const TASK_DECISIONS: &[&str] = &[
     "variant",
     "pinned",
     "priority",
+    "window",
     "validity",
     "virtual",
     "slice",
@@ -92,6 +93,7 @@ fn task(mut table: Table<'_>) -> Result<TaskRule> {
     let variant = table.take("variant").map(Value::string).transpose()?;
     let pinned = table.take("pinned").map(Value::bool).transpose()?;
     let priority = table.take("priority").map(|priority| priority.integer("a whole number of 32 bits")).transpose()?;
+    let window = table.take("window").map(at_least_one).transpose()?;
     let validity = table.take("validity").map(Value::word).transpose()?;
     let is_virtual = table.take("virtual").map(Value::bool).transpose()?;
     let slice = table.take("slice").map(at_least_one).transpose()?;
@@ -122,6 +124,7 @@ fn task(mut table: Table<'_>) -> Result<TaskRule> {
         variant,
         pinned,
         priority,
+        window,
         validity,
         is_virtual,
         slice,

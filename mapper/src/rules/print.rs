@@ -60,6 +60,7 @@ impl TaskRule {
         entries.add("variant", self.variant.as_deref().map(quoted));
         entries.add("pinned", self.pinned.map(|pinned| pinned.to_string()));
         entries.add("priority", self.priority.map(|priority| priority.to_string()));
+        entries.add("window", self.window.map(|window| window.to_string()));
         entries.add("validity", self.validity.map(word));
         entries.add("virtual", self.is_virtual.map(|is_virtual| is_virtual.to_string()));
         entries.add("slice", self.slice.map(|points| points.to_string()));

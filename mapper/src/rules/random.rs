@@ -118,6 +118,7 @@ impl Draw {
                 variant: self.sometimes(|draw| draw.name(vocabulary.variants)),
                 pinned: self.sometimes(|draw| draw.0.bool()),
                 priority: self.sometimes(|draw| draw.0.i32(-2..=2)),
+                window: self.sometimes(|draw| draw.0.u64(1..=4)),
                 validity: self.sometimes(Self::word),
                 is_virtual: self.sometimes(|draw| draw.0.bool()),
                 slice: self.sometimes(|draw| draw.0.u64(1..=4)),

@@ -244,6 +244,8 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
         }
         mapping.pinned = self.rules.decided(of, |rule| rule.pinned).unwrap_or(mapping.pinned);
         mapping.priority = self.rules.decided(of, |rule| rule.priority).unwrap_or(mapping.priority);
+        let window = self.rules.decided(of, |rule| rule.window);
+        mapping.window = window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)).or(mapping.window);
         mapping.validity = self.rules.decided(of, |rule| rule.validity).unwrap_or(mapping.validity);
         mapping
     }

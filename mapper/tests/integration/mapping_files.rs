@@ -52,6 +52,7 @@ fn random_rules_say_every_word_of_mapping_files() {
         "virtual = true",
         "virtual = false",
         "slice = 1",
+        "window = 2",
         "sharding = \"blocks\"",
         "sharding = \"cycles\"",
         "sharding = 1",
@@ -119,6 +120,7 @@ fn every_decision_has_words() {
                 "variant",
                 "pinned",
                 "priority",
+                "window",
                 "validity",
                 "virtual",
                 "slice",
@@ -414,6 +416,7 @@ fn the_last_rule_that_decides_something_is_obeyed_in_that() {
     let text = "
         [[task]]
         priority = 1
+        window = 7
         pinned = true
         [[task]]
         name = 'upd*'
@@ -432,6 +435,7 @@ fn the_last_rule_that_decides_something_is_obeyed_in_that() {
         priority = 5";
     let mapping = Asked::with(text).map((0, 1));
     assert_eq!((mapping.priority, mapping.pinned, mapping.validity), (2, true, Validity::Once));
+    assert_eq!(mapping.window, Some(7));
     assert_eq!(Asked::on(text, NodeId(1)).map((0, 1)).priority, 5);
 }
 

@@ -87,6 +87,8 @@ pub(crate) struct Operation {
     pub(crate) recorded: Option<LaunchNumber>,
     /// See [`Mappable::is_held`].
     pub(crate) is_held: bool,
+    /// See [`Mappable::mapper`].
+    pub(crate) mapper: MapperNumber,
     /// What is to be mapped; gone once it has been, so that an operation which is only remembered holds no data.
     body: Mutex<Option<Arc<dyn Mappable>>>,
     /// Operations that must be mapped before, plus one while the launch is being analysed.
@@ -109,6 +111,7 @@ impl Operation {
             completion,
             recorded,
             is_held: body.is_held(),
+            mapper: body.mapper(),
             body: Mutex::new(Some(body)),
             waiting: AtomicUsize::new(1),
             has_retired: AtomicBool::new(false),

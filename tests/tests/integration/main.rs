@@ -18,6 +18,7 @@ mod migrated_tasks;
 #[cfg(unix)]
 mod migrated_tasks_over_tcp;
 mod misuse;
+mod named_mappers;
 mod nodes;
 mod once_failed;
 mod partitions_on_nodes;

@@ -79,6 +79,8 @@ pub(crate) struct ContextState {
     pub(crate) is_in_trace: AtomicBool,
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
     pub(crate) has_mapped: AtomicBool,
+    /// The most operations in flight.
+    pub(crate) window: usize,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
     replay_window: AtomicUsize,
     /// Whether several threads launch from it, each launch with a number of its own.
@@ -195,6 +197,7 @@ impl ContextState {
             parts: Parts::default(),
             is_in_trace: AtomicBool::new(false),
             has_mapped: AtomicBool::new(false),
+            window: core.window,
             replay_window: AtomicUsize::new(usize::MAX),
             is_shared: false,
             arrived: None,

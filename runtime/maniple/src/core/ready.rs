@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::{Chance, RuntimeCore};
 use crate::mapping::Whom;
-use crate::operation::{Mappable, MapperNumber, Operation};
+use crate::operation::{Mappable, Operation};
 use crate::profiling::MAPPING;
 
 /// Operations of the tasks of one processor that one mapper may have mapped.
@@ -59,8 +59,7 @@ impl ReadyQueue {
 impl RuntimeCore {
     /// An operation of a task on this processor may be mapped: it joins the queue of its mapper, who is asked soon.
     pub(crate) fn enqueue(self: &Arc<Self>, processor: ProcessorId, operation: Arc<Operation>) {
-        let mapper = operation.body().map_or(MapperNumber::USUAL, |body| body.mapper());
-        let whom = Whom { processor, mapper };
+        let whom = Whom { processor, mapper: operation.mapper };
         if self.desk(whom).ready.push(operation) {
             let (core, spawn) = (Arc::clone(self), Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE });
             self.spawn_own("choosing what to map", spawn, move || core.attend(whom, Chance::Another));

@@ -267,6 +267,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let mut context = ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held);
     if let Some(context) = Arc::get_mut(&mut context) {
         context.inherited = parent.bequeath(task.state.number);
+        context.window = task.mapped.mapping.window.map_or(core.window, |window| window.clamp(1, core.window));
     }
     let context = Owned::new(context);
     let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();

@@ -105,7 +105,7 @@ impl Replay {
             slots,
             outstanding: AtomicUsize::new(1),
             partial: (AtomicU64::new(u64::MAX), AtomicUsize::new(0)),
-            ends_by_run: context.core.window >= 2 * stages,
+            ends_by_run: context.window >= 2 * stages,
             points,
             has_failed: AtomicBool::new(false),
             invalidated: Invalidated::default(),
