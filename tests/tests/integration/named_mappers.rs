@@ -51,6 +51,10 @@ impl Mapper for Last {
         let last = NodeId(nodes as u16 - 1);
         vec![maniple::mapper::NodeSlice { domain: launch.domain, node: last, recurse: false }]
     }
+
+    fn permit_steal(&mut self, _: &str, _: NodeId) -> bool {
+        false
+    }
 }
 
 /// Keeps everything: no node takes anything.

@@ -90,7 +90,11 @@ fn a_session_can_be_used_by_several_threads() {
         }
     });
     session.finish().unwrap();
-    assert_eq!(runtime.bytes_used(runtime.machine().memories()[0].id), 0);
+    // The last worker may still be letting go of the last instance.
+    let memory = runtime.machine().memories()[0].id;
+    while runtime.bytes_used(memory) > 0 {
+        std::thread::yield_now();
+    }
 }
 
 #[test]
