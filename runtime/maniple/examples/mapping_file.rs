@@ -56,7 +56,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         println!("{rule}");
     }
     // A mistake has a place, and says what was meant.
-    let mistake = MappingRules::parse("[[data]]\nmemory = 'sytem'").unwrap_err();
+    let mistake = MappingRules::parse("[[data]]\nmemory = 'sytem'").expect_err("there is no such memory");
     assert!(
         mistake.to_string().starts_with("line 2, column 10: `sytem` is not a kind of memory; did you mean `system`?")
     );

@@ -65,7 +65,7 @@ fn main() -> Result<()> {
     println!("the solver's mapper was asked {asked} times");
     assert!((8..=12).contains(&asked));
 
-    let error = runtime.run(async |cx| cx.with_mapper("slover").map(|_| ())).unwrap_err();
+    let error = runtime.run(async |cx| cx.with_mapper("slover").map(|_| ())).expect_err("no mapper has that name");
     println!("{error}");
     assert!(error.to_string().contains("the one mapper with a name is `solver`"));
     Ok(())
