@@ -39,8 +39,14 @@ pub mod examples {}
 #[doc = include_str!("src/concepts.md")]
 pub mod concepts {}
 
+#[doc = include_str!("src/sessions.md")]
+pub mod sessions {}
+
 #[doc = include_str!("src/mapper.md")]
 pub mod mapper {}
+
+#[doc = include_str!("src/mapping-files.md")]
+pub mod mapping_files {}
 
 #[doc = include_str!("src/traces.md")]
 pub mod traces {}

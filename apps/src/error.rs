@@ -148,11 +148,12 @@ impl Error {
         }
     }
 
-    /// 2 for a command line that makes no sense, 1 for everything else.
+    /// 2 for a command line that makes no sense, or a mapping file that does not, 1 for everything else.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
+            Self::Runtime(error) if matches!(**error, maniple::Error::MappingFile(_)) => ExitCode::from(2),
             Self::AfterRun { error, .. } => error.exit_code(),
             _ => ExitCode::FAILURE,
         }

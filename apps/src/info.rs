@@ -1,10 +1,13 @@
 //! The machine as the runtime sees it, or those of all nodes of a job.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use maniple::environment::{Place, Way};
 use maniple::machine::Reachable;
+use maniple::mapper::MappingRules;
 use maniple::{Machine, Runtime};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +23,9 @@ Processors run tasks; each sees some memories, best first by nominal bandwidth a
 capacity: three quarters of what the system lets this process use, unless --memory says otherwise. A mapper chooses among these, and \
 nothing that it chooses changes a result.
 
+With --mapping it explains a mapping file: what each rule is about and what it decides, and what of it is in vain on this machine or in these \
+programs.
+
 Started as several nodes, by `maniple launch`, `mpirun` or `srun`, it shows once what each of them has.";
 
 /// What `maniple info` gives as examples.
@@ -27,6 +33,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   maniple info                            this machine
   maniple info --workers 4 --memory 1GiB  what simulations then run on
+  maniple info --mapping m.toml           what a mapping file decides, in words
   maniple launch -n 4 -- maniple info     what four nodes have";
 
 /// Which machine to show: what [`RuntimeOptions`](options::RuntimeOptions) say of machines, and nothing else.
@@ -39,6 +46,10 @@ pub struct Options {
     /// Bytes of system memory.
     #[arg(long, value_name = "SIZE", value_parser = memory_size, allow_hyphen_values = true, help = MEMORY_HELP)]
     pub memory: Option<u64>,
+
+    /// Explain a mapping file instead
+    #[arg(long, value_name = "FILE")]
+    pub mapping: Option<PathBuf>,
 }
 
 default_from_command_line!(Options);
@@ -55,6 +66,15 @@ pub enum Report {
         /// What each of them says.
         nodes: Vec<NodeReport>,
     },
+    /// A mapping file.
+    Mapping {
+        /// The file.
+        file: PathBuf,
+        /// What it says.
+        rules: MappingRules,
+        /// What of it is in vain.
+        problems: Vec<String>,
+    },
 }
 
 /// What a node of a job says of itself.
@@ -69,9 +89,12 @@ pub struct NodeReport {
 /// The machine that a simulation with these options would run on; those of all nodes, if there are several.
 ///
 /// # Errors
-/// If the nodes do not meet, or one of them is lost.
+/// If the nodes do not meet, or one of them is lost; if the mapping file has a mistake.
 pub fn run(options: &Options) -> Result<Report> {
     let machine = options::machine(options.workers, options.memory);
+    if let Some(file) = &options.mapping {
+        return explain(file, &machine);
+    }
     // A process that does not find its place is not alone: it is told why when the runtime starts.
     if Place::find().is_ok_and(|place| place.nodes == 1) {
         return Ok(Report::Machine(machine));
@@ -80,6 +103,13 @@ pub fn run(options: &Options) -> Result<Report> {
     let runtime = Runtime::builder().machine(machine).build()?;
     let nodes = runtime.run(async |cx| cx.per_node(mine).all().await)?;
     Ok(Report::Job { how: how(&options::place()), nodes })
+}
+
+fn explain(file: &Path, machine: &Machine) -> Result<Report> {
+    let rules = MappingRules::read(file).map_err(|error| maniple::Error::MappingFile(Arc::new(error)))?;
+    let mut problems = rules.lacks(machine, options::place().rank);
+    problems.extend(rules.unknown_tasks(&maniple::task::declared()));
+    Ok(Report::Mapping { file: file.to_owned(), rules, problems })
 }
 
 fn how(place: &Place) -> String {
@@ -128,6 +158,7 @@ impl fmt::Display for Report {
         let machine = match self {
             Self::Machine(machine) => machine,
             Self::Job { how, nodes } => return job(f, how, nodes),
+            Self::Mapping { file, rules, problems } => return mapping(f, file, rules, problems),
         };
         let mut processors = Columns::new(["processor", "kind", "node", "NUMA domain", "sees"]);
         for processor in machine.processors() {
@@ -155,6 +186,30 @@ fn job(f: &mut fmt::Formatter<'_>, how: &str, nodes: &[NodeReport]) -> fmt::Resu
     write!(f, "{how}\n\n{table}")
 }
 
+/// The rules in words, in the order in which they are obeyed, and what is in vain.
+fn mapping(f: &mut fmt::Formatter<'_>, file: &Path, rules: &MappingRules, problems: &[String]) -> fmt::Result {
+    let explained = rules.explain();
+    if explained.is_empty() {
+        return writeln!(f, "{} says nothing: the mapper decides everything", file.display());
+    }
+    writeln!(f, "{}", file.display())?;
+    writeln!(f, "Of the rules that a task or its data meets, the last one that decides something is obeyed in that.")?;
+    writeln!(f, "What no rule decides is left to the mapper.\n")?;
+    let mut table = Columns::new(["rule", "is about", "decides"]);
+    for rule in explained {
+        let mut place = [rule.rule, rule.about];
+        for decision in rule.decides {
+            let [rule, about] = std::mem::take(&mut place);
+            table.row([rule, about, decision]);
+        }
+    }
+    write!(f, "{table}")?;
+    if !problems.is_empty() {
+        writeln!(f, "\nIn vain on this machine, or in these programs:")?;
+    }
+    problems.iter().try_for_each(|problem| writeln!(f, "  {problem}"))
+}
+
 fn reachable(memories: &[Reachable]) -> String {
     let one = |reachable: &Reachable| {
         let Reachable { memory, affinity } = reachable;
@@ -177,6 +232,37 @@ processor  kind  node  NUMA domain  sees
 
 memory  kind    node  NUMA domain  capacity  copies to
 0       system  0     0            3.0 GiB   memory 0 (20 GB/s, 100 ns)
+";
+        assert_eq!(report.to_string(), expected);
+    }
+
+    #[test]
+    fn every_decision_of_a_mapping_file_has_a_line_of_words() {
+        let rules = "
+            [[task]]
+            name = ['update_*', 'sum']
+            processors = 'gpu'
+            priority = 2
+            [[data]]
+            field = 'voltage'
+            privilege = 'reduces'
+            memory = ['zero-copy', 0]";
+        let rules = MappingRules::parse(rules).unwrap();
+        let problems = rules.lacks(&Machine::uniform(1, 1 << 20), maniple::machine::NodeId(0));
+        let report = Report::Mapping { file: "m.toml".into(), rules, problems };
+        let expected = "\
+m.toml
+Of the rules that a task or its data meets, the last one that decides something is obeyed in that.
+What no rule decides is left to the mapper.
+
+rule        is about                                        decides
+[[task]] 1  tasks `update_*` or `sum`                       run on gpu processors
+                                                            priority 2
+[[data]] 1  data with field `voltage` that is contributed to  in zero-copy memory, then memory 0
+
+In vain on this machine, or in these programs:
+  [[task]] 1: the machine has no gpu processor
+  [[data]] 1: the machine has no zero-copy memory
 ";
         assert_eq!(report.to_string(), expected);
     }

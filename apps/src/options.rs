@@ -42,6 +42,11 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "NAME", default_value_t = MapperChoice::Default)]
     pub mapper: MapperChoice,
 
+    /// A file that says where tasks run and where data lives, in TOML; what it does not say is left to the mapper. `maniple info --mapping FILE` explains it, the book's
+    /// chapter on mapping files has its keys
+    #[arg(long, value_name = "FILE")]
+    pub mapping: Option<PathBuf>,
+
     /// Bytes of system memory.
     #[arg(long, value_name = "SIZE", value_parser = memory_size, allow_hyphen_values = true, help = MEMORY_HELP)]
     pub memory: Option<u64>,
@@ -217,6 +222,9 @@ impl RuntimeOptions {
         let mut builder = builder.record_operations(self.record.is_wanted());
         if let Some(file) = &self.profile {
             builder = builder.profile(file);
+        }
+        if let Some(file) = &self.mapping {
+            builder = builder.mapping_file(file);
         }
         let runtime = builder.mapper_for(move |_, processor| mapper(processor.0)).build()?;
         self.stated.compare(&runtime)?;

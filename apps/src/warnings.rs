@@ -10,7 +10,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// The variable that asks for more: targets and levels, as in many programs that are written in Rust.
 const VARIABLE: &str = "RUST_LOG";
 
-/// From now on, prints what the tensor compiler warns of on the standard error: that there is no C compiler, or that a library cannot be used. What the
+/// From now on, prints on the standard error what the tensor compiler warns of, that there is no C compiler, or that a library cannot be used; and what a mapping file says in vain. What the
 /// runtime has to say of failures comes with the error that ends the program. Prints what `RUST_LOG` asks for instead, if that is set: `maniple=debug` tells why
 /// replays are given up.
 pub(crate) fn print() {
@@ -21,12 +21,12 @@ pub(crate) fn print() {
 }
 
 fn wanted() -> Targets {
-    let of_tensors =
-        Targets::new().with_targets(["maniple_kernel", "maniple_tensor"].map(|target| (target, LevelFilter::WARN)));
-    let Some(asked) = std::env::var(VARIABLE).ok().filter(|asked| !asked.is_empty()) else { return of_tensors };
+    let targets = ["maniple_kernel", "maniple_tensor", "maniple::mapper"];
+    let usual = Targets::new().with_targets(targets.map(|target| (target, LevelFilter::WARN)));
+    let Some(asked) = std::env::var(VARIABLE).ok().filter(|asked| !asked.is_empty()) else { return usual };
     asked.parse().unwrap_or_else(|error| {
         let expected = "expected targets and levels, such as maniple=debug";
         let _ = writeln!(io::stderr(), "warning: {VARIABLE}={asked} is ignored: {error}; {expected}");
-        of_tensors
+        usual
     })
 }

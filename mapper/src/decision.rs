@@ -23,6 +23,8 @@ pub struct TaskMapping {
     /// Tasks of higher priority run first, among those that could begin on this node. Copies that bring their data come before all tasks. Priority 0 is the cheapest.
     /// It goes to another node with the task.
     pub priority: i32,
+    /// The most operations that the task may have in flight, if it launches others; the runtime's limit is one in any case. 0 means 1. Not for tasks without regions that are forked.
+    pub window: Option<usize>,
     /// Whether the mapper wants to hear when and where the task ran ([`crate::Mapper::task_profiled`]).
     pub profile: bool,
     /// How long the decision holds.
@@ -109,6 +111,9 @@ impl fmt::Display for TaskMapping {
         }
         if self.priority != 0 {
             write!(f, ", priority {}", self.priority)?;
+        }
+        if let Some(window) = self.window {
+            write!(f, ", at most {window} in flight")?;
         }
         for (number, requirement) in self.requirements.iter().enumerate() {
             write!(f, "{}{requirement}", if number == 0 { ": " } else { "; " })?;

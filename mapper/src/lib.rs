@@ -6,7 +6,7 @@
 //! - [`TaskInfo`], [`RequirementInfo`], [`InstanceInfo`], [`MappingContext`]: what a mapper is told and may look up;
 //! - [`TaskMapping`], [`InstanceChoice`], [`Slice`], [`NodeSlice`], [`Sharding`]: what it answers;
 //! - [`DefaultMapper`], [`ShardingMapper`] (another one, with shardings of one's own), [`RandomMapper`] (an adversary for tests), [`LoggingMapper`] (tells
-//!   what another decides).
+//!   what another decides), [`RuleMapper`] (obeys a file, [`MappingRules`]).
 //!
 //! ```
 //! use maniple_mapper::{Mapper, ReadyOperation};
@@ -32,6 +32,7 @@ mod logging_mapper;
 #[allow(clippy::module_inception, reason = "the trait's file is named after it, and the crate after the trait")]
 mod mapper;
 mod random_mapper;
+mod rules;
 mod sharding;
 mod sharding_mapper;
 
@@ -45,5 +46,9 @@ pub use info::{
 pub use logging_mapper::LoggingMapper;
 pub use mapper::{Mapper, ReadyOperation};
 pub use random_mapper::RandomMapper;
+pub use rules::{
+    DataRule, Deal, Explained, MappingFileError, MappingRules, Memory, Mistake, Names, Order, PrivilegeKind,
+    Processors, ReuseKind, RuleMapper, RulesInUse, Share, Steal, TaskRule, Vocabulary, nearest,
+};
 pub use sharding::{Sharding, ShardingFunction};
 pub use sharding_mapper::ShardingMapper;

@@ -169,7 +169,16 @@ pub trait Mapper: Send {
             .map(|requirement| self.map_requirement(task, requirement, (processor, variant), context))
             .collect();
         let (priority, validity) = (self.priority(task), self.validity(task));
-        TaskMapping { processor, pinned: false, variant, requirements, priority, profile: false, validity }
+        TaskMapping {
+            processor,
+            pinned: false,
+            variant,
+            requirements,
+            priority,
+            window: None,
+            profile: false,
+            validity,
+        }
     }
 
     /// Says where the data of one requirement of a task shall be.

@@ -29,6 +29,9 @@ impl Census {
         let (program, environment) = (trial.program(), trial.environment());
         self.one(format!("family {}", trial.family));
         self.one(format!("mapper {:?}", environment.mapper));
+        if environment.rules.is_some() {
+            self.one("mapping file");
+        }
         self.one(format!("workers {}", environment.workers));
         self.one(format!("window {}", environment.window));
         self.one(match environment.tracing {

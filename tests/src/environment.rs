@@ -7,8 +7,9 @@ use fastrand::Rng;
 
 use maniple::machine::{Affinity, MemoryKind};
 use maniple::mapper::{
-    DefaultMapper, InstanceChoice, InstanceId, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
-    ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper, Slice, TaskInfo, TaskMapping,
+    DefaultMapper, InstanceChoice, InstanceId, InstanceInfo, LoggingMapper, Mapper, MappingContext, MappingRules,
+    RandomMapper, ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper, Slice,
+    TaskInfo, TaskMapping, Vocabulary,
 };
 use maniple::net::Transport;
 use maniple::{
@@ -17,6 +18,9 @@ use maniple::{
 
 use crate::lifetime::Lifetime;
 use crate::value::mix;
+
+/// The names of mappers besides the usual one, which each environment has.
+pub const NAMES_OF_MAPPERS: [&str; 2] = ["left", "right"];
 
 /// Where a program runs.
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub struct Environment {
     pub machine: Machine,
     /// The mapper.
     pub mapper: MapperKind,
+    /// What a mapping file says, which the mapper is beneath; of a job, what that of its first node says.
+    pub rules: Option<MappingRules>,
     /// Whether the runtime looks for traces itself; none if it has no traces at all.
     pub tracing: Option<Automatic>,
 }
@@ -71,6 +77,19 @@ fn sharding(seed: u64, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
             })
         }
     }
+}
+
+/// What the mapping file of a seed says, of one in three: by chance, about the names that random programs give.
+#[must_use]
+pub fn rules(seed: u64) -> Option<MappingRules> {
+    let names = Vocabulary {
+        tasks: &["task0", "task1", "task2", "task3", "task5", "inline mapping"],
+        variants: &["leaf", "context"],
+        regions: &["Cells"],
+        partitions: &[],
+        fields: &["f0", "f1", "f2"],
+    };
+    seed.is_multiple_of(3).then(|| MappingRules::random(mix(seed, 0x70_6d1), &names))
 }
 
 /// Which mapper decides.
@@ -131,6 +150,7 @@ impl Environment {
             window: windows[random.usize(..windows.len())],
             machine: machine(&mut random, processors, room),
             mapper,
+            rules: rules(seed),
             tracing: match random.usize(..10) {
                 0 => None,
                 1..=3 => Some(Automatic::Off),
@@ -146,7 +166,7 @@ impl Environment {
     pub fn start(&self, record: bool, trace: bool, job: Option<Job>) -> Result<Runtime, Error> {
         let (kind, seed) = (self.mapper, self.seed);
         let shardings = job.as_ref().map(|job| (job.seed, job.lifetime.clone()));
-        let factory = move |_: &Machine, processor: ProcessorId| -> Box<dyn Mapper> {
+        let factory = move |kind: MapperKind, seed: u64, processor: ProcessorId| -> Box<dyn Mapper> {
             let seed = seed.wrapping_add(processor.0.into());
             let mapper: Box<dyn Mapper> = match kind {
                 MapperKind::Default => boxed(DefaultMapper::new(), trace),
@@ -171,11 +191,22 @@ impl Environment {
         };
         let builder = Runtime::builder().machine(self.machine.clone()).workers(self.workers).window(self.window);
         let builder = builder.tracing(self.tracing.is_some()).automatic_tracing(self.tracing == Some(Automatic::On));
+        let rules = job.as_ref().map_or_else(|| self.rules.clone(), |job| rules(job.seed));
+        let builder = match rules {
+            Some(rules) => builder.mapping_rules(rules),
+            None => builder,
+        };
         let builder = match job {
             Some(job) => builder.network(job.transport),
             None => builder,
         };
-        builder.mapper_for(factory).record_operations(record).build()
+        // Of the same mind, but otherwise in detail.
+        let factory = Arc::new(factory);
+        let builder = NAMES_OF_MAPPERS.iter().zip(1_u64..).fold(builder, |builder, (name, number)| {
+            let factory = Arc::clone(&factory);
+            builder.mapper_named_for(name, move |_, processor| factory(kind, mix(seed, number), processor))
+        });
+        builder.mapper_for(move |_, processor| factory(kind, seed, processor)).record_operations(record).build()
     }
 }
 

@@ -14,7 +14,7 @@ use maniple::threads::nap;
 use maniple::{AnySpace, Field, Rect, Region, Runtime, Statistics};
 
 use crate::environment::{Environment, Job, Minds, Room};
-use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
+use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, Way, run_program};
 use crate::generate::{Profile, generate};
 use crate::lifetime::Lifetime;
 use crate::oracle::{Context, World};
@@ -416,6 +416,15 @@ impl Trial {
         Outcome::of_nodes(outcomes)
     }
 
+    /// Some programs are run by sessions. In a simulation there are no threads but its own.
+    fn way(&self) -> Way {
+        match self.seed % 6 {
+            1 => Way::Session,
+            3 if self.schedule.is_none() && self.nodes == 1 && self.mistake == Mistake::None => Way::Threads,
+            _ => Way::Function,
+        }
+    }
+
     fn run_here(&self, program: Program, expected: (World, Context), tally: Arc<Tally>, job: Option<Job>) -> Outcome {
         let runtime = match self.environment().start(self.check, self.trace, job) {
             Ok(runtime) => runtime,
@@ -429,6 +438,8 @@ impl Trial {
         run.delays = (!self.seed.is_multiple_of(4)).then_some(self.seed);
         run.trace = self.trace;
         run.nodes = self.nodes;
+        run.way = self.way();
+        run.names_mappers = true;
         run.tally = tally;
         let run = Arc::new(run);
         run_program(&run, &runtime);

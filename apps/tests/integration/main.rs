@@ -11,6 +11,7 @@ mod graphs;
 #[cfg(unix)]
 mod launch;
 mod mappers;
+mod mapping_files;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(unix)]

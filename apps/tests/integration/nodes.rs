@@ -42,6 +42,39 @@ fn a_circuit_is_the_same_on_one_process_two_and_four() {
     }
 }
 
+#[test]
+fn a_circuit_is_dealt_to_processes_as_a_mapping_file_says() {
+    let blocks = concat!(env!("CARGO_MANIFEST_DIR"), "/mappings/circuit-nodes.toml");
+    let circuit = ["circuit", "--pieces", "8", "--steps", "10", "--nodes-per-piece", "50", "--mapping"];
+    for nodes in [1, 2] {
+        let output = run(nodes, &[&circuit[..], &[blocks]].concat());
+        let report = timeless(&output).join("\n");
+        assert!(report.contains("tasks run               240"), "{report}");
+        assert!(report.contains("(at most 1e-9 is right)"), "{report}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
+    // All on one node, which another job would not do.
+    let one = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("all_on_one.toml");
+    std::fs::write(&one, "[[task]]\nsharding = 1\n").unwrap();
+    let report = timeless(&run(2, &[&circuit[..], &[one.to_str().unwrap()]].concat())).join("\n");
+    assert!(report.contains("(at most 1e-9 is right)"), "{report}");
+}
+
+#[test]
+fn nodes_whose_mapping_files_deal_otherwise_are_told() {
+    let file = |node: usize, text: &str| {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("deals.{node}.toml"));
+        std::fs::write(path, text).unwrap();
+    };
+    file(0, "[[task]]\nsharding = 'blocks'\n");
+    file(1, "[[task]]\nsharding = 'cycles'\n");
+    let files = concat!(env!("CARGO_TARGET_TMPDIR"), "/deals");
+    let output = run_differing(2, &format!("run circuit --pieces 8 --mapping {files}.$MANIPLE_RANK.toml"));
+    assert!(!output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("in blocks") && told.contains("in cycles"), "{told}");
+}
+
 /// That they find the loop takes coherence to come back to the states that it has been in.
 #[test]
 fn the_steps_of_a_circuit_are_replayed_on_two_processes_as_on_one() {

@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+mod mapping_files;
 mod random_answers;
 mod shipped_mappers;

@@ -74,11 +74,12 @@ impl Drawn {
     }
 
     fn task(&mut self, mapping: &TaskMapping) {
-        let TaskMapping { processor, pinned, variant, requirements, priority, profile, validity } = mapping;
+        let TaskMapping { processor, pinned, variant, requirements, priority, window, profile, validity } = mapping;
         self.add("processor", processor);
         self.add("pinned", pinned);
         self.add("variant", variant);
         self.add("priority", priority);
+        self.add("window", window);
         self.add("profile", profile);
         self.add("validity", validity);
         requirements.iter().for_each(|requirement| self.requirement(requirement));
@@ -208,6 +209,7 @@ fn every_value_of_what_is_said_of_a_task_is_drawn() {
         drawn.has("pinned", &[false, true]);
         drawn.has("variant", &[0, 1]);
         drawn.has("priority", &[-2, -1, 0, 1, 2]);
+        drawn.has("window", &[None, Some(0), Some(1), Some(2)]);
         drawn.has("profile", &[false, true]);
         drawn.has(
             "validity",

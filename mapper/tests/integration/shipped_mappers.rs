@@ -236,9 +236,10 @@ fn a_mapping_is_a_short_line() {
         requirements: vec![RequirementMapping::Instance(choices), RequirementMapping::Virtual],
         priority: 2,
         profile: false,
+        window: Some(3),
         validity: Validity::Once,
     };
-    let expected = "processor 1, variant 0, priority 2: \
+    let expected = "processor 1, variant 0, priority 2, at most 3 in flight: \
                     memory 0, the whole | the part, made for it | the part | memory 2, all fields; virtual";
     assert_eq!(mapping.to_string(), expected);
 }

@@ -89,6 +89,7 @@ pub fn derive_fields(input: TokenStream) -> TokenStream {
 /// | `inner` | the task launches and never touches data itself. It needs a context |
 /// | `name = ".."` | the name of the task, or with `variant_of` of the variant, in mappers and messages; the function's name if left out |
 /// | `variant_of(path)` | the function is another way to run the task at `path`: same parameters, same privileges |
+/// | `mapper = "name"` | the mapper that is asked about launches of the task, unless they name one: see `RuntimeBuilder::mapper_named` |
 /// | `layout = soa`, `layout = aos` | the body gets its data as a struct of arrays, or an array of structs, whatever the mapper says |
 /// | `crate = path` | where the runtime's names are, if not at `::maniple` |
 ///

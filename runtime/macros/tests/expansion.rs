@@ -105,7 +105,10 @@ fn a_task_is_registered_under_its_name_with_its_options() {
     let handle = distribute_launch().handle;
     assert_eq!((handle.name, handle.path), ("distribute", "expansion::distribute"));
     let variant = registration(handle, "distribute");
-    assert_eq!(variant.options, model::generated::Options { inner: false, layout: Some(Arrangement::StructOfArrays) });
+    assert_eq!(
+        variant.options,
+        model::generated::Options { inner: false, layout: Some(Arrangement::StructOfArrays), mapper: None }
+    );
     assert_eq!(variant.processor, model::ProcessorKind::Cpu);
     assert!(matches!(variant.body, model::generated::Body::Leaf(_)) && variant.declares);
     assert_eq!(variant.place.0, module_path!());

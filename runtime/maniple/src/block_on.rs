@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use maniple_realm::Fault;
 use maniple_realm::profile::{Kind, Tag};
@@ -38,9 +39,17 @@ impl Drop for Unpark {
     }
 }
 
-/// Polls a top-level task to its end, until no waker is left, or until the machine breaks down; the thread sleeps while it is pending, or does a worker's work. To the profiler it is an operation
-/// of this name.
-pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
+/// Polls a top-level task to its end, until no waker is left, until the machine breaks down, or until the time is over, if there is a limit with what comes of it then. The thread sleeps while it is pending,
+/// or does a worker's work if there is no limit. To the profiler it is an operation of this name.
+pub(crate) fn block_on<T>(
+    core: &RuntimeCore,
+    name: &str,
+    future: impl Future<Output = Result<T>>,
+    limit: Option<(Duration, T)>,
+) -> Result<T> {
+    core.check_whole()?;
+    let end = |limit: Duration| core.now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+    let mut limit = limit.map(|(time, value)| (end(time), value));
     let profiler = core.profiler();
     let poller = Arc::new(Poller { signal: core.realm().signal(), is_woken: AtomicBool::new(false) });
     let mut future = pin!(future);
@@ -75,9 +84,22 @@ pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Ou
             continue;
         }
         // A signal between poll and wait makes the wait return at once.
-        core.while_top_level_waits(|| match profiler {
-            None => core.realm().wait_for(&poller.signal),
-            Some(profiler) => profiler.while_waiting(|| core.realm().wait_for(&poller.signal)),
+        let wait = || match &limit {
+            None => {
+                core.realm().wait_for(&poller.signal);
+                true
+            }
+            Some((end, _)) => {
+                let left = Duration::from_nanos(end.saturating_sub(core.now_ns()));
+                core.realm().wait_for_at_most(&poller.signal, left)
+            }
+        };
+        let is_given = core.while_top_level_waits(|| match profiler {
+            None => wait(),
+            Some(profiler) => profiler.while_waiting(wait),
         });
+        if let Some((_, value)) = limit.take_if(|_| !is_given) {
+            return Ok(value);
+        }
     }
 }

@@ -22,12 +22,12 @@ use crate::instances::bound::Bound;
 use crate::instances::issuing::Issuing;
 use crate::instances::validity::{self, Preparation};
 use crate::mapped::{Hold, Mapped, ReadMapping, WriteMapping};
-use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
-use crate::operation::{Mappable, Operation};
+use crate::mapping::{MAPPING_ATTEMPTS, Whom};
+use crate::operation::{Mappable, MapperNumber, Operation};
 use crate::placement::{Chosen, PhysicalRegion, Placement};
 use crate::regions::Region;
 use crate::replication::Replica;
@@ -38,6 +38,7 @@ struct InlineOperation {
     /// The same, as a mapper sees it.
     info: RequirementInfo,
     context: Arc<ContextState>,
+    mapper: MapperNumber,
     released: Event,
     barrier: Event,
     mapped: UserEvent,
@@ -55,12 +56,20 @@ impl Mappable for InlineOperation {
         self.try_to_map(operation, Chance::Another);
     }
 
+    fn mapper(&self) -> MapperNumber {
+        self.mapper
+    }
+
     fn is_held(&self) -> bool {
         true
     }
 }
 
 impl InlineOperation {
+    fn whom(&self) -> Whom {
+        (self.context.processor, self.mapper).into()
+    }
+
     fn try_to_map(self: &Arc<Self>, operation: &Arc<Operation>, chance: Chance) {
         match self.place(operation) {
             Ok(()) => operation.mark_mapped(),
@@ -82,7 +91,7 @@ impl InlineOperation {
         let mut states = LockedStates::lock(bounds);
         let placed = PointMapping {
             store: &core.store,
-            seat: core.seat(self.context.processor),
+            seat: core.seat(self.whom()),
             bounds,
             regions: Regions::Asked(slice::from_ref(&self.info)),
             order: (operation.sequence, 0),
@@ -151,7 +160,7 @@ impl InlineOperation {
             tag: 0,
         };
         let core = &self.context.core;
-        core.seat(self.context.processor).tell_failure(&core.store, &info, failure);
+        core.seat(self.whom()).tell_failure(&core.store, &info, failure);
     }
 
     fn ask(&self, states: &mut LockedStates<'_>) -> Result<RequirementMapping> {
@@ -161,7 +170,7 @@ impl InlineOperation {
         let bounds = std::slice::from_ref(&self.bound);
         let regions = Regions::Asked(slice::from_ref(&self.info));
         let lookup = Lookup { store: &core.store, bounds, regions, states: &states };
-        let seat = core.seat(processor);
+        let seat = core.seat(self.whom());
         let mapping =
             seat.call(&core.store, "map_inline", |mapper| mapper.map_inline(&self.info, processor, &lookup))?;
         check_requirement(&mapping, &self.info, true, (processor, core.machine()))
@@ -254,6 +263,7 @@ impl Context {
                     is_shared: false,
                 },
                 context: Arc::clone(state),
+                mapper: self.mapper,
                 released: released.event(),
                 barrier: submission.barrier,
                 mapped,

@@ -84,6 +84,7 @@ mod remote;
 mod replication;
 mod results;
 mod runtime;
+mod session;
 mod set_operations;
 mod statistics;
 mod submission;
@@ -108,6 +109,7 @@ pub use launch::{Launch, TaskLauncher};
 pub use mapped::{ReadMapping, WriteMapping};
 pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
 pub use runtime::{Runtime, RuntimeBuilder};
+pub use session::{Interrupt, Session};
 pub use statistics::{PeerStatistics, Statistics};
 
 /// What makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.

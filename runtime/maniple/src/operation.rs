@@ -27,6 +27,11 @@ pub(crate) trait Mappable: Send + Sync {
     /// A name for messages and mappers.
     fn name(&self) -> &str;
 
+    /// The mapper that it is for.
+    fn mapper(&self) -> MapperNumber {
+        MapperNumber::USUAL
+    }
+
     /// How many points it has.
     fn points(&self) -> u64 {
         1
@@ -36,6 +41,15 @@ pub(crate) trait Mappable: Send + Sync {
     fn is_held(&self) -> bool {
         false
     }
+}
+
+/// A mapper of a runtime by its number: 0 is the one without a name, others are those with a name, in the order in which they were given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct MapperNumber(pub(crate) u16);
+
+impl MapperNumber {
+    /// The one that is asked where none is named.
+    pub(crate) const USUAL: Self = Self(0);
 }
 
 /// The task that has launched an operation, as far as operations know it.
@@ -73,6 +87,8 @@ pub(crate) struct Operation {
     pub(crate) recorded: Option<LaunchNumber>,
     /// See [`Mappable::is_held`].
     pub(crate) is_held: bool,
+    /// See [`Mappable::mapper`].
+    pub(crate) mapper: MapperNumber,
     /// What is to be mapped; gone once it has been, so that an operation which is only remembered holds no data.
     body: Mutex<Option<Arc<dyn Mappable>>>,
     /// Operations that must be mapped before, plus one while the launch is being analysed.
@@ -95,6 +111,7 @@ impl Operation {
             completion,
             recorded,
             is_held: body.is_held(),
+            mapper: body.mapper(),
             body: Mutex::new(Some(body)),
             waiting: AtomicUsize::new(1),
             has_retired: AtomicBool::new(false),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use maniple_mapper::{DefaultMapper, Mapper};
+use maniple_mapper::{DefaultMapper, Mapper, MappingRules, RuleMapper, RulesInUse};
 use maniple_realm::Realm;
-use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_realm::net::Transport;
 use maniple_realm::net::environment::Place;
 use maniple_realm::profile::Profiler;
@@ -21,7 +21,10 @@ use crate::launch::Launch;
 use crate::mapping::MapperSeat;
 use crate::profiling::{TellProblems, of_node, wanted_by_environment};
 use crate::replication::Node;
+use crate::session::Session;
 use crate::statistics::{PeerStatistics, Statistics};
+use crate::task::declared;
+use crate::top_level::TopLevel;
 
 /// Makes the mapper of one processor.
 type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
@@ -32,12 +35,20 @@ pub struct RuntimeBuilder {
     workers: Option<usize>,
     machine: Option<Machine>,
     mapper: MapperFactory,
+    named: Vec<(Box<str>, MapperFactory)>,
+    mapping: Option<Written>,
     window: usize,
     records: bool,
     profile: Option<PathBuf>,
     tracing: bool,
     automatic_tracing: bool,
     network: Network,
+}
+
+/// A mapping that is written down.
+enum Written {
+    File(PathBuf),
+    Rules(MappingRules),
 }
 
 /// How a runtime reaches others.
@@ -74,6 +85,53 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn mapper_for(mut self, factory: impl Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send + 'static) -> Self {
         self.mapper = Box::new(factory);
+        self
+    }
+
+    /// Another mapper, by a name: a copy for each processor. It is asked about launches that name it ([`Launch::mapper`], [`TaskLauncher::mapper`](crate::TaskLauncher::mapper)), whose tasks do
+    /// (`#[task(mapper = "name")]`), or that are made from a context that does ([`Context::with_mapper`]), in this order; all other launches are for the mapper without a name. A name that was given before
+    /// now stands for this mapper. On several nodes, all give the same names in the same order.
+    ///
+    /// # Panics
+    /// If there are more than 65,535.
+    #[must_use]
+    pub fn mapper_named<M: Mapper + Clone + 'static>(self, name: &str, mapper: M) -> Self {
+        self.mapper_named_for(name, move |_, _| Box::new(mapper.clone()))
+    }
+
+    /// The same, made for each processor by a function.
+    ///
+    /// # Panics
+    /// If there are more than 65,535.
+    #[must_use]
+    pub fn mapper_named_for(
+        mut self,
+        name: &str,
+        factory: impl Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send + 'static,
+    ) -> Self {
+        let factory = Box::new(factory);
+        match self.named.iter_mut().find(|(known, _)| **known == *name) {
+            Some((_, before)) => *before = factory,
+            None => self.named.push((name.into(), factory)),
+        }
+        assert!(self.named.len() <= usize::from(u16::MAX), "a runtime has at most 65,535 mappers with names");
+        self
+    }
+
+    /// A file that says where tasks run and where data lives: the book's chapter on mapping files has its keys. What it does not say is left to the mapper. It is
+    /// read when the runtime starts, on each node of a job; all nodes must be told alike how launches are dealt to nodes.
+    ///
+    /// It cannot change a result, nor make a program fail: what names nothing, or cannot be, is logged (target `maniple::mapper`, level `WARN`) and passed over.
+    #[must_use]
+    pub fn mapping_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.mapping = Some(Written::File(file.into()));
+        self
+    }
+
+    /// The same, read already or made by the program.
+    #[must_use]
+    pub fn mapping_rules(mut self, rules: MappingRules) -> Self {
+        self.mapping = Some(Written::Rules(rules));
         self
     }
 
@@ -141,8 +199,9 @@ impl RuntimeBuilder {
     ///
     /// # Errors
     /// [`Error::Start`] if there are no workers, more than 1024, the system has no threads, the file of a profile can't be written, or the other nodes of
-    /// the job can't be reached.
+    /// the job can't be reached; [`Error::MappingFile`] if a mapping file cannot be read, or has a mistake.
     pub fn build(self) -> Result<Runtime> {
+        let rules = self.mapping.map(Written::read).transpose()?;
         let start = |error: maniple_realm::RealmError| Error::Start(Arc::new(error));
         let mut builder = Realm::builder();
         if let Some(machine) = self.machine {
@@ -184,8 +243,19 @@ impl RuntimeBuilder {
             (_, Some(place)) => connect(&place)?,
             _ => None,
         };
-        let seats = realm.machine().processors().iter();
-        let seats = seats.map(|processor| MapperSeat::new((self.mapper)(realm.machine(), processor.id))).collect();
+        let machine = realm.machine();
+        let rules = rules.map(|rules| in_use(rules, machine, rank.unwrap_or(NodeId(0))));
+        let seat = |factory: &MapperFactory, processor| {
+            let mapper = factory(machine, processor);
+            MapperSeat::new(match &rules {
+                Some((rules, node)) => Box::new(RuleMapper::new(mapper, rules, *node)),
+                None => mapper,
+            })
+        };
+        let (names, named): (Vec<_>, Vec<_>) = self.named.into_iter().unzip();
+        let factories = || std::iter::once(&self.mapper).chain(&named);
+        let seats = |processor| factories().map(|factory| seat(factory, processor)).collect();
+        let seats = machine.processors().iter().map(|processor| seats(processor.id)).collect();
         let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
         let store = Store::new(realm, self.records.then(Arc::default));
         let limits = Limits { window: self.window, tracing: self.tracing, automatic_tracing: self.automatic_tracing };
@@ -194,9 +264,26 @@ impl RuntimeBuilder {
             forget_spare();
         });
         let migration = node.as_deref().map(|node| Arc::clone(node.migration()));
-        let core = RuntimeCore::new(store, seats, limits, migration);
-        Ok(Runtime { core, node, _problems: profiler.filter(|_| !is_named).map(TellProblems) })
+        let core = RuntimeCore::new(store, (names, seats), limits, migration);
+        let problems = profiler.filter(|_| !is_named).map(TellProblems);
+        Ok(Runtime { started: Arc::new(Started { core, node, _problems: problems }) })
     }
+}
+
+impl Written {
+    fn read(self) -> Result<MappingRules> {
+        match self {
+            Self::Rules(rules) => Ok(rules),
+            Self::File(file) => MappingRules::read(file).map_err(|error| Error::MappingFile(Arc::new(error))),
+        }
+    }
+}
+
+/// Rules for the mappers of a node. What they name and nothing has is logged.
+fn in_use(rules: MappingRules, machine: &Machine, node: NodeId) -> (Arc<RulesInUse>, NodeId) {
+    let problems = rules.lacks(machine, node).into_iter().chain(rules.unknown_tasks(&declared()));
+    problems.for_each(|problem| tracing::warn!(target: "maniple::mapper", "mapping file: {problem}"));
+    (RulesInUse::new(rules), node)
 }
 
 /// Joins the job that the process was started for. A process joins once.
@@ -229,6 +316,11 @@ struct JoinedBefore;
 /// # Ok::<(), maniple::Error>(())
 /// ```
 pub struct Runtime {
+    started: Arc<Started>,
+}
+
+/// A runtime that has started. It ends with the last that has it: the program, or a session.
+struct Started {
     core: Arc<RuntimeCore>,
     /// This process's part in a job of several.
     node: Option<Arc<Node>>,
@@ -236,10 +328,15 @@ pub struct Runtime {
     _problems: Option<TellProblems>,
 }
 
-impl Drop for Runtime {
+impl Drop for Started {
     /// Whoever drops the last handle to the realm waits for its end, and that had better be this thread: workers may still hold what they
     /// have run or replayed.
     fn drop(&mut self) {
+        if self.core.store.realm.is_forked() {
+            // Its threads are elsewhere, and it can't wait for them: what they have left here stays.
+            std::mem::forget((Arc::clone(&self.core), self.node.clone()));
+            return;
+        }
         self.core.store.realm.wait_until_idle();
         if let Some(node) = &self.node {
             match self.core.check_whole() {
@@ -265,6 +362,8 @@ impl Runtime {
             workers: None,
             machine: None,
             mapper: Box::new(|_, _| Box::new(DefaultMapper::new())),
+            named: Vec::new(),
+            mapping: None,
             window: 1024,
             records: false,
             profile: None,
@@ -277,19 +376,19 @@ impl Runtime {
     /// How many nodes the job has: 1 unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn nodes(&self) -> usize {
-        self.node.as_ref().map_or(1, |node| node.nodes())
+        self.started.node.as_ref().map_or(1, |node| node.nodes())
     }
 
     /// The number of this node, from 0.
     #[must_use]
     pub fn node(&self) -> usize {
-        self.node.as_ref().map_or(0, |node| node.rank())
+        self.started.node.as_ref().map_or(0, |node| node.rank())
     }
 
     /// The machine that tasks run on.
     #[must_use]
     pub fn machine(&self) -> &Machine {
-        self.core.store.realm.machine()
+        self.started.core.store.realm.machine()
     }
 
     /// Runs a function as the top-level task, on this thread, and waits for everything that it launches.
@@ -307,12 +406,28 @@ impl Runtime {
     /// # Panics
     /// If the function does, after everything that it launched has ended.
     pub fn run<T>(&self, body: impl AsyncFnOnce(&Context) -> Result<T>) -> Result<T> {
-        if self.core.store.realm.current_processor().is_some() {
+        self.check_thread()?;
+        Context::run_top_level(&self.started.core, self.started.node.as_ref(), body)
+    }
+
+    /// Begins a top-level task that is open until it is [finished](Session::finish): for programs that cannot be a function that is given to [`run`](Self::run). On several nodes every process begins
+    /// one. As there, one top-level task runs at a time.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] within a task of the same runtime; [`Error::BrokenDown`] if that has broken down; [`Error::Forked`] in a copy of the process.
+    pub fn begin(&self) -> Result<Session> {
+        self.check_thread()?;
+        let top_level = TopLevel::begin(&self.started.core, self.started.node.as_ref(), true);
+        Ok(Session::new(top_level, Arc::clone(&self.started) as _))
+    }
+
+    /// Refuses to begin a top-level task on a worker, or after a breakdown.
+    fn check_thread(&self) -> Result<()> {
+        if self.started.core.store.realm.current_processor().is_some() {
             let problem = "a task of the same runtime would wait for it; launch from the task's own context";
             return Err(Error::launch("top level", problem));
         }
-        self.core.check_whole()?;
-        Context::run_top_level(&self.core, self.node.as_ref(), body)
+        self.started.core.check_whole()
     }
 
     /// Launches a task at top level, on a worker, and waits for it.
@@ -327,16 +442,16 @@ impl Runtime {
     /// [does something else](Error::NodesDiffer). What was under way then keeps its memory.
     #[must_use]
     pub fn breakdown(&self) -> Option<Error> {
-        self.core.check_whole().err()
+        self.started.core.check_whole().err()
     }
 
     /// What the runtime has done so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let (forked, ended) = self.core.forks.read();
-        let counted = self.core.store.counters.read();
-        let most_pending = self.core.realm().most_pending() as u64;
-        let open_exchanges = self.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
+        let (forked, ended) = self.started.core.forks.read();
+        let counted = self.started.core.store.counters.read();
+        let most_pending = self.started.core.realm().most_pending() as u64;
+        let open_exchanges = self.started.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
         let (launches, tasks) = (counted.launches + forked, counted.tasks + ended);
         Statistics { launches, tasks, open_exchanges, most_pending, ..counted }.with_parcels(&self.peers())
     }
@@ -344,7 +459,7 @@ impl Runtime {
     /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatistics> {
-        self.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
+        self.started.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
     }
 
     /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or
@@ -354,14 +469,14 @@ impl Runtime {
     /// ([`Record::unfinished`](maniple_record::Record::unfinished)). The same goes for a runtime that has [broken down](Self::breakdown).
     #[must_use]
     pub fn take_record(&self) -> Record {
-        self.core.store.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
+        self.started.core.store.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
     }
 
     /// What records the profile, if there is one. Keep a clone to ask it, after the runtime has gone, whether all was
     /// [written](Profiler::outcome).
     #[must_use]
     pub fn profiler(&self) -> Option<&Profiler> {
-        self.core.profiler()
+        self.started.core.profiler()
     }
 
     /// Bytes of instances in a memory.
@@ -370,6 +485,6 @@ impl Runtime {
     /// If the machine has no such memory.
     #[must_use]
     pub fn bytes_used(&self, memory: MemoryId) -> u64 {
-        self.core.memory_used(memory)
+        self.started.core.memory_used(memory)
     }
 }

@@ -34,7 +34,7 @@ impl Context {
         part: Option<Part>,
     ) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
-        let refused = refused(launcher, &domain, state.core.realm());
+        let refused = refused(launcher, &domain, self);
         let mut launching = Launching::new(launcher, domain, index_launch);
         (launching.share, launching.part) = (share, part);
         let submitted = refused.and_then(|()| match state.trace_launch(&mut launching) {
@@ -94,10 +94,14 @@ impl Context {
     }
 }
 
-/// Refuses a launch that was put together wrongly, or that no context would launch.
-pub(crate) fn refused(launcher: &mut TaskLauncher, domain: &AnyRect, realm: &Realm) -> Result<()> {
+/// Refuses a launch that was put together wrongly, that is for a mapper which there is not, or that no context would launch.
+pub(crate) fn refused(launcher: &mut TaskLauncher, domain: &AnyRect, context: &Context) -> Result<()> {
+    let core = &context.state.core;
     match launcher.take_error() {
-        None => check_launch(launcher, domain, realm),
+        None => {
+            launcher.find_mapper(core, context.mapper)?;
+            check_launch(launcher, domain, core.realm())
+        }
         Some(error) => Err(error),
     }
 }

@@ -1,7 +1,9 @@
 //! The top-level task of a program: how it runs, and its end on all nodes.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use maniple_realm::fault::Unavailable;
 use maniple_record::Kind;
@@ -29,7 +31,7 @@ impl Context {
     /// [`Error::Mapper`](crate::Error::Mapper) if the mapper panics.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         let core = &self.state.core;
-        let answer = core.seat(self.state.processor).tunable(&core.store, name)?.unwrap_or(default);
+        let answer = core.seat((self.state.processor, self.mapper)).tunable(&core.store, name)?.unwrap_or(default);
         if let Some(replica) = Replica::of(&self.state) {
             replica.note_tunable(name, answer);
         }
@@ -42,6 +44,33 @@ impl Context {
         node: Option<&Arc<Node>>,
         body: impl AsyncFnOnce(&Self) -> Result<T>,
     ) -> Result<T> {
+        let top_level = TopLevel::begin(core, node, false);
+        match catch_unwind(AssertUnwindSafe(|| top_level.wait(body(top_level.context()), None))) {
+            Ok(result) => top_level.end(result),
+            Err(panic) => {
+                // The job was over when it asked for something.
+                if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
+                    return top_level.end(Err(over));
+                }
+                top_level.end_by_panic(maniple_realm::fault::message_of(&*panic));
+                resume_unwind(panic)
+            }
+        }
+    }
+}
+
+/// A top-level task that has begun and not ended.
+pub(crate) struct TopLevel {
+    context: Context,
+    node: Option<Arc<Node>>,
+    _running: Box<dyn Any + Send + Sync>,
+    /// After the context.
+    _owned: Owned,
+}
+
+impl TopLevel {
+    /// Begins one, from which several threads launch or only the one that waits for it.
+    pub(crate) fn begin(core: &Arc<RuntimeCore>, node: Option<&Arc<Node>>, is_shared: bool) -> Self {
         let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
         let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
@@ -50,26 +79,35 @@ impl Context {
                 state.parts.program = Slot::of(Arc::new(Replica::new(node)));
             }
             state.inherited = Inherited::of_earlier_runs(&core.deletions);
+            state.is_shared = is_shared;
         }
-        let _owned = Owned::new(Arc::clone(&state));
-        let context = Self { state };
-        let _running = core.top_level_runs();
-        match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
-            Ok(result) => context.state.end_everywhere(context.state.end(result)),
-            Err(panic) => {
-                // The job was over when it asked for something.
-                if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
-                    return context.state.end_everywhere(context.state.end(Err(over)));
-                }
-                if let Some(node) = node {
-                    node.note_panic(maniple_realm::fault::message_of(&*panic));
-                }
-                // Of what else went wrong the panic is the better witness.
-                let _ = context.state.end(Ok(()));
-                drop(context);
-                resume_unwind(panic)
-            }
+        let owned = Owned::new(Arc::clone(&state));
+        let (context, running) = (Context::of(state), Box::new(core.top_level_runs()));
+        Self { context, node: node.cloned(), _running: running, _owned: owned }
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Waits on this thread for a future of the program's: see [`block_on`].
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = Result<T>>, limit: Option<(Duration, T)>) -> Result<T> {
+        block_on(&self.context.state.core, TOP_LEVEL, future, limit)
+    }
+
+    /// Its body has come to this: waits for what it has launched, and for the other nodes.
+    pub(crate) fn end<T>(self, result: Result<T>) -> Result<T> {
+        let state = &self.context.state;
+        state.end_everywhere(state.end(result))
+    }
+
+    /// Its body has panicked, of which other nodes will be told: waits for what it has launched here.
+    pub(crate) fn end_by_panic(self, message: String) {
+        if let Some(node) = &self.node {
+            node.note_panic(message);
         }
+        // Of what else went wrong the panic is the better witness.
+        let _ = self.context.state.end(Ok(()));
     }
 }
 

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
+use std::time::Duration;
 
 use crate::events::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::Fault;
@@ -446,6 +447,12 @@ impl Realm {
         self.operations().breakdowns.first()
     }
 
+    /// Whether this process is a copy, made by `fork`, of the one in which the realm was built. The copy has none of its workers, so that nothing runs there and no wait ends. Known on Linux alone.
+    #[inline]
+    pub fn is_forked(&self) -> bool {
+        self.shared.origin.is_elsewhere()
+    }
+
     /// Has a waker woken when the realm breaks down, until the watch is dropped. Whoever polls a future himself, in a thread of his own, learns so
     /// that it may never be ready.
     ///
@@ -518,6 +525,15 @@ impl Realm {
     /// Inside a callback of [`when`](Self::when), which must not wait.
     pub fn wait_for(&self, signal: &Signal) {
         self.workers().wait_for(signal);
+    }
+
+    /// The same for so long at most, and without doing a worker's work; gives whether the signal was given. In a [simulation](crate::simulation) the time is over when no
+    /// other thread can go on.
+    ///
+    /// # Panics
+    /// As [`wait_for`](Self::wait_for).
+    pub fn wait_for_at_most(&self, signal: &Signal, time: Duration) -> bool {
+        self.workers().wait_for_at_most(signal, time)
     }
 }
 

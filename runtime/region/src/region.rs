@@ -48,6 +48,18 @@ impl RegionTree {
         &self.fields
     }
 
+    /// The name that it was given, if any.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.get().map(|name| &**name)
+    }
+
+    /// What a row is, by the name of its type; empty if that is not known.
+    #[must_use]
+    pub fn row(&self) -> &'static str {
+        self.row
+    }
+
     /// Names the region for messages. The first name stays.
     pub fn set_name(&self, name: &str) {
         self.name.get_or_init(|| name.into());

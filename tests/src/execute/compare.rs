@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use maniple::{Context, Error, Field, Result, Runtime};
+use maniple::{Context, Error, Field, Result, Runtime, Session};
 
 use super::statement::run_block;
 use super::{Run, Stop, Tolerance, locked, with_dimension};
@@ -12,23 +12,91 @@ use crate::program::{Action, Block, Column, FieldNumber, Node, Place, RegionName
 use crate::value::{Cells, Stored, Word};
 use crate::with_kind;
 
+/// How a program is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Way {
+    /// As a function.
+    #[default]
+    Function,
+    /// In a session, on one thread.
+    Session,
+    /// In a session, a few statements on one thread, and the next ones on another.
+    Threads,
+}
+
 /// Runs a program as the top-level task, compares everything that is left at the end, and destroys it.
 pub fn run_program(run: &Arc<Run>, runtime: &Runtime) {
-    let program = run.program.body.clone();
-    let outcome = runtime.run(async |context| {
-        let outcome = run_block(run, context, &program, 0).await;
-        // Whoever reads the data of a task that failed is told of the failure, which is the program's no more. So some programs are to fail without that.
-        let is_silent = run.fate.health == Health::Lost && run.program.seed % 4 == 1;
-        if !is_silent && !run.cut_short.load(Ordering::Acquire) {
-            run.compare_regions(context).await;
-        }
-        run.destroy_everything(context);
-        outcome
-    });
+    let outcome = match run.way {
+        Way::Function => runtime.run(async |context| run.whole(context).await),
+        Way::Session | Way::Threads => runtime.begin().and_then(|session| run.in_session(session)),
+    };
     run.compare_outcome(outcome);
 }
 
+/// Runs several programs at the same time in one session, each on a thread of its own. None of them may fail.
+///
+/// # Errors
+/// If the session cannot begin, or has failed.
+pub fn run_side_by_side(runs: &[Arc<Run>], runtime: &Runtime) -> Result<()> {
+    let session = runtime.begin()?;
+    std::thread::scope(|scope| {
+        for run in runs {
+            let session = &session;
+            scope.spawn(move || run.compare_outcome(session.wait(run.whole(session))));
+        }
+    });
+    session.finish()
+}
+
 impl Run {
+    /// The program with what is done at its end.
+    async fn whole(self: &Arc<Self>, context: &Context) -> Result<Word> {
+        let outcome = run_block(self, context, &self.program.body, 0).await;
+        self.at_end(context).await;
+        outcome
+    }
+
+    async fn at_end(&self, context: &Context) {
+        // Whoever reads the data of a task that failed is told of the failure, which is the program's no more. So some programs are to fail without that.
+        let is_silent = self.fate.health == Health::Lost && self.program.seed % 4 == 1;
+        if !is_silent && !self.cut_short.load(Ordering::Acquire) {
+            self.compare_regions(context).await;
+        }
+        self.destroy_everything(context);
+    }
+
+    fn in_session(self: &Arc<Self>, session: Session) -> Result<Word> {
+        let outcome = match self.way {
+            Way::Threads => self.on_threads(&session),
+            _ => session.wait(self.whole(&session)),
+        };
+        let ended = session.finish();
+        let digest = outcome?;
+        ended.map(|()| digest)
+    }
+
+    /// Some statements on this thread, some on another one, and so on. As in a block, what comes after a statement that has failed is carried out.
+    fn on_threads(self: &Arc<Self>, session: &Session) -> Result<Word> {
+        let mut digest = Ok(0);
+        for (number, statements) in self.program.body.0.chunks(3).enumerate() {
+            let block = Block(statements.to_vec());
+            let before = *digest.as_ref().unwrap_or(&0);
+            let go_on = || session.wait(run_block(self, session, &block, before));
+            let outcome = match number % 2 {
+                0 => go_on(),
+                _ => std::thread::scope(|scope| scope.spawn(go_on).join().expect("statements do not panic")),
+            };
+            digest = digest.and(outcome);
+            if self.cut_short.load(Ordering::Acquire) {
+                break;
+            }
+        }
+        session.wait(async {
+            self.at_end(session).await;
+            digest
+        })
+    }
+
     /// Compares the values of all regions that are left.
     async fn compare_regions(&self, context: &Context) {
         // What a task has made on one node has no name on the others.

@@ -12,6 +12,7 @@ use maniple::{
 
 use super::body::{CallArguments, check_layout, delay, leaf, seed_of};
 use super::{Handle, Run, Stop};
+use crate::environment::NAMES_OF_MAPPERS;
 use crate::program::{Body, Launch, Node, Passed, Pick, Place, Right, Site, Target, Use};
 use crate::value::{Word, mix};
 
@@ -64,8 +65,15 @@ impl Run {
                 },
             });
         }
-        let task = self.names.tasks.get_or_insert(site, || Ok(Arc::new(definition(launch, site))))?;
+        let define = || match self.mapper_of(mix(site.0.into(), 14)) {
+            Some(mapper) => definition(launch, site).mapper(mapper),
+            None => definition(launch, site),
+        };
+        let task = self.names.tasks.get_or_insert(site, || Ok(Arc::new(define())))?;
         let mut launcher = TaskLauncher::new(&task).tag(site.0.into());
+        if let Some(mapper) = self.mapper_of(mix(site.0.into(), 13)) {
+            launcher = launcher.mapper(mapper);
+        }
         for argument in &arguments {
             launcher = launcher.after(argument);
         }
@@ -74,6 +82,11 @@ impl Run {
         }
         let given = CallArguments { run: Arc::clone(self), launch: Arc::clone(launch), arguments };
         Ok(launcher.arguments(given).typed())
+    }
+
+    /// The mapper that is named by chance, if any.
+    pub(super) fn mapper_of(&self, chance: u64) -> Option<&'static str> {
+        NAMES_OF_MAPPERS.get((chance % 6) as usize).copied().filter(|_| self.names_mappers)
     }
 
     fn requirement(&self, wanted: &Use, domain: Option<AnyRect>, key: (Site, usize)) -> Result<Requirement, Stop> {
@@ -169,7 +182,11 @@ async fn with_blocks(call: ContextCall) -> Result<Value, Error> {
         return Err(Error::application("a leaf task ran as one with a context"));
     };
     let block = &blocks[number % blocks.len()];
-    let digest = super::statement::run_block(&given.run, call.context(), block, digest).await?;
+    let context = match given.run.mapper_of(seed_of(&given.launch, call.point())) {
+        Some(mapper) => call.context().with_mapper(mapper)?,
+        None => call.context().clone(),
+    };
+    let digest = super::statement::run_block(&given.run, &context, block, digest).await?;
     given.end(number)?;
     Ok(Value::new(mix(digest, 4)))
 }

@@ -30,7 +30,7 @@ use crate::program::{
 };
 use crate::value::{Cells, Word};
 
-pub use compare::run_program;
+pub use compare::{Way, run_program, run_side_by_side};
 pub use mistake::Mistake;
 pub use tally::{Counts, Tally};
 
@@ -62,6 +62,10 @@ pub struct Run {
     pub trace: bool,
     /// On how many nodes it runs.
     pub nodes: usize,
+    /// Whether launches name mappers: those that each [`Environment`](crate::environment::Environment) has.
+    pub names_mappers: bool,
+    /// By a function or a session.
+    pub way: Way,
     /// What it has done.
     pub tally: Arc<Tally>,
     names: Names,
@@ -159,6 +163,8 @@ impl Run {
             delays: None,
             trace: false,
             nodes: 1,
+            names_mappers: false,
+            way: Way::Function,
             tally: Arc::default(),
             names: Names::default(),
             deviations: Mutex::default(),

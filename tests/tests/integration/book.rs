@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use maniple::mapper::{MappingRules, Mistake};
 use maniple_tests::imports::root;
 use maniple_tests::pictures::pictures;
 
@@ -65,6 +66,42 @@ fn every_chapter_is_in_the_summary_and_its_samples_are_tested() {
         assert!(summary.contains(&format!("({chapter})")), "SUMMARY.md lacks {chapter}");
         assert!(tested.contains(&format!("include_str!(\"src/{chapter}\")")), "docs/lib.rs lacks {chapter}");
     }
+}
+
+#[test]
+fn the_mapping_files_of_the_book_and_of_the_programs_have_no_mistakes() {
+    let chapter = fs::read_to_string(root().join("docs/src/mapping-files.md")).unwrap();
+    let blocks = chapter.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap().to_owned());
+    let files = fs::read_dir(root().join("apps/mappings")).unwrap();
+    let files = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+    let texts: Vec<String> = blocks.chain(files).collect();
+    assert!(texts.len() > 3, "{texts:?}");
+    for text in texts {
+        MappingRules::parse(&text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
+    }
+}
+
+/// The chapter on mapping files has a row for each key of a rule, and no other.
+#[test]
+fn the_book_lists_every_key_of_a_mapping_file() {
+    let chapter = fs::read_to_string(root().join("docs/src/mapping-files.md")).unwrap();
+    let row = |line: &str| {
+        line.strip_prefix("| `")
+            .filter(|line| !line.starts_with('['))
+            .map(|line| line.split(" |").next().unwrap().replace('`', ""))
+    };
+    let listed: BTreeSet<String> = chapter
+        .lines()
+        .filter_map(row)
+        .flat_map(|keys| keys.split(", ").map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let mut keys = BTreeSet::new();
+    for table in ["task", "data"] {
+        let mistake = MappingRules::parse(&format!("[[{table}]]\n'?' = 1\n")).unwrap_err().mistake;
+        let Mistake::UnknownKey { known, .. } = mistake else { panic!("`?` is a key") };
+        keys.extend(known.into_iter().map(str::to_owned));
+    }
+    assert_eq!(listed, keys);
 }
 
 #[test]

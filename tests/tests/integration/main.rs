@@ -18,6 +18,7 @@ mod migrated_tasks;
 #[cfg(unix)]
 mod migrated_tasks_over_tcp;
 mod misuse;
+mod named_mappers;
 mod nodes;
 mod once_failed;
 mod partitions_on_nodes;
@@ -30,6 +31,7 @@ mod random_tensors;
 mod readers;
 mod replays;
 mod rules;
+mod sessions;
 mod simulation;
 mod slices;
 mod slices_with_data;

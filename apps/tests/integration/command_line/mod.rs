@@ -59,6 +59,7 @@ fn file(name: &str, text: &str) -> PathBuf {
 const SMALL_CIRCUIT: &str = "run circuit --pieces 4 --nodes-per-piece 20 --wires-per-piece 60 --steps 20";
 
 mod circuit;
+mod mapping;
 
 mod cg;
 

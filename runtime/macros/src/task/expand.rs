@@ -43,6 +43,10 @@ fn registration(task: &Task) -> TokenStream {
         Some(Layout::StructOfArrays) => quote!(::core::option::Option::Some(#runtime::Arrangement::StructOfArrays)),
         Some(Layout::ArrayOfStructs) => quote!(::core::option::Option::Some(#runtime::Arrangement::ArrayOfStructs)),
     };
+    let mapper = match &options.mapper {
+        None => quote!(::core::option::Option::None),
+        Some(name) => quote!(::core::option::Option::Some(#name)),
+    };
     let body = if leaf { quote!(Leaf) } else { quote!(Context) };
     let value = task.value_type();
     // What serde cannot do with a type is shown at the type.
@@ -64,6 +68,7 @@ fn registration(task: &Task) -> TokenStream {
             options: #runtime::generated::Options {
                 inner: #inner,
                 layout: #layout,
+                mapper: #mapper,
             },
             codec: || {
                 #[allow(unused_imports)]

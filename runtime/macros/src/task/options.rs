@@ -13,6 +13,7 @@ pub(super) struct Options {
     pub(super) name: Option<LitStr>,
     pub(super) variant_of: Option<Path>,
     pub(super) layout: Option<Layout>,
+    pub(super) mapper: Option<LitStr>,
     pub(super) runtime: Path,
 }
 
@@ -31,6 +32,7 @@ pub(super) fn parse(tokens: TokenStream) -> Result<Options> {
         name: None,
         variant_of: None,
         layout: None,
+        mapper: None,
         runtime: parse_quote!(::maniple),
     };
     let mut seen = Vec::new();
@@ -44,7 +46,12 @@ pub(super) fn parse(tokens: TokenStream) -> Result<Options> {
         Ok(())
     })
     .parse2(tokens)?;
-    Ok(options)
+    match &options {
+        Options { mapper: Some(mapper), variant_of: Some(_), .. } => {
+            Err(Error::new_spanned(mapper, "a variant is launched by the task that it is of: name the mapper there"))
+        }
+        _ => Ok(options),
+    }
 }
 
 impl Options {
@@ -63,12 +70,13 @@ impl Options {
                     );
                 }
             }
+            "mapper" => self.mapper = Some(option.value()?.parse()?),
             "layout" => self.layout = Some(layout_in(option)?),
             "crate" => self.runtime = option.value()?.call(Path::parse_mod_style)?,
             _ => {
                 return Err(option.error(
                     "unknown option of `task`: expected `leaf`, `inner`, `name = \"..\"`, `variant_of(..)`, \
-                     `layout = soa` or `layout = aos`, or `crate = ..`",
+                     `layout = soa` or `layout = aos`, `mapper = \"..\"`, or `crate = ..`",
                 ));
             }
         }
@@ -128,6 +136,7 @@ mod tests {
         assert_eq!(options.name.unwrap().value(), "update");
         assert_eq!(options.variant_of.unwrap().to_token_stream().to_string(), quote!(a::b).to_string());
         assert_eq!(options.layout, Some(Layout::ArrayOfStructs));
+        assert_eq!(parse(quote!(mapper = "near")).unwrap().mapper.unwrap().value(), "near");
         assert_eq!(options.runtime.to_token_stream().to_string(), "crate");
         assert_eq!(parse(quote!(layout = soa)).unwrap().layout, Some(Layout::StructOfArrays));
     }
@@ -136,6 +145,10 @@ mod tests {
     fn mistakes_are_named() {
         assert!(message(quote!(leave)).starts_with("unknown option of `task`: expected `leaf`, `inner`, `name"));
         assert!(message(quote!(std::leaf)).starts_with("unknown option of `task`"));
+        assert_eq!(
+            message(quote!(variant_of(a), mapper = "near")),
+            "a variant is launched by the task that it is of: name the mapper there"
+        );
         assert_eq!(message(quote!(leaf, leaf)), "`leaf` is given twice: keep one");
         assert_eq!(
             message(quote!(layout = rows)),

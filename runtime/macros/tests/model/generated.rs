@@ -114,6 +114,7 @@ impl<A> NotMigratable for MigratableOf<A> {}
 pub struct Options {
     pub inner: bool,
     pub layout: Option<Arrangement>,
+    pub mapper: Option<&'static str>,
 }
 
 pub enum Body {

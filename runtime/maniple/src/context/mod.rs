@@ -26,8 +26,9 @@ use maniple_space::AnyPoint;
 
 use crate::core::RuntimeCore;
 use crate::deletions::Inherited;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::lazy_box::LazyBox;
+use crate::operation::MapperNumber;
 use crate::results::{Origin, Results};
 use crate::watched::Watched;
 
@@ -46,6 +47,8 @@ use self::waiting::Waiter;
 #[derive(Clone)]
 pub struct Context {
     pub(crate) state: Arc<ContextState>,
+    /// Whom launches are for that name no mapper.
+    pub(crate) mapper: MapperNumber,
 }
 
 pub(crate) struct ContextState {
@@ -76,8 +79,12 @@ pub(crate) struct ContextState {
     pub(crate) is_in_trace: AtomicBool,
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
     pub(crate) has_mapped: AtomicBool,
+    /// The most operations in flight.
+    pub(crate) window: usize,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
     replay_window: AtomicUsize,
+    /// Whether several threads launch from it, each launch with a number of its own.
+    pub(crate) is_shared: bool,
     /// How the points have come here that it launches, if that is a slice of another node's launch.
     pub(crate) arrived: Option<Arrived>,
 }
@@ -94,6 +101,21 @@ impl Context {
     #[must_use]
     pub fn task(&self) -> &str {
         self.state.name()
+    }
+
+    /// The same context, from which launches and inline mappings go to a mapper [of this name](crate::RuntimeBuilder::mapper_named), unless they or their tasks name one. Tasks that are launched from it
+    /// are not bound by it in what they launch.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchMapper`] if there is none.
+    pub fn with_mapper(&self, name: &str) -> Result<Self> {
+        let mapper = self.state.core.mapper_named(name, self.task())?;
+        Ok(Self { state: Arc::clone(&self.state), mapper })
+    }
+
+    /// A context of a task, whose launches go to the usual mapper.
+    pub(crate) fn of(state: Arc<ContextState>) -> Self {
+        Self { state, mapper: MapperNumber::USUAL }
     }
 
     /// The processor that the task was mapped to.
@@ -175,7 +197,9 @@ impl ContextState {
             parts: Parts::default(),
             is_in_trace: AtomicBool::new(false),
             has_mapped: AtomicBool::new(false),
+            window: core.window,
             replay_window: AtomicUsize::new(usize::MAX),
+            is_shared: false,
             arrived: None,
         })
     }
@@ -233,9 +257,12 @@ impl ContextState {
         self.watch_launch(self.number_launch(), results);
     }
 
-    /// The number of a launch that is made now. If several threads launch from this context, their launches may have the same one.
+    /// The number of a launch that is made now. If several threads launch from a context that is not [shared](Self::is_shared), their launches may have the same one.
     #[inline]
     pub(crate) fn number_launch(&self) -> u64 {
+        if self.is_shared {
+            return self.next_launch.fetch_add(1, Ordering::Relaxed);
+        }
         let number = self.next_launch.load(Ordering::Relaxed);
         self.next_launch.store(number + 1, Ordering::Relaxed);
         number
@@ -266,8 +293,8 @@ impl ContextState {
     }
 
     /// Tells the mapper when and where a task ran.
-    pub(crate) fn report(&self, task: &str, profile: &TaskProfile) {
-        self.core.seat(self.processor).tell_profile(&self.core.store, task, profile);
+    pub(crate) fn report(&self, (mapper, task): (MapperNumber, &str), profile: &TaskProfile) {
+        self.core.seat((self.processor, mapper)).tell_profile(&self.core.store, task, profile);
     }
 }
 

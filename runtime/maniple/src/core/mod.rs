@@ -23,8 +23,9 @@ use crate::deletions::Log;
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
 use crate::instances::store::Store;
-use crate::mapping::MapperSeat;
+use crate::mapping::{MapperSeat, Whom};
 use crate::migration::{Executor, Migration};
+use crate::operation::MapperNumber;
 use crate::profiling::MAPPING;
 
 pub(crate) use self::fork_counts::ForkCounts;
@@ -41,14 +42,21 @@ pub(crate) struct Limits {
 
 /// What there is for the tasks of each processor.
 struct PerProcessor {
-    seat: MapperSeat,
-    ready: ReadyQueue,
+    /// By the numbers of mappers.
+    desks: Vec<Desk>,
     forks: ForkDecisions,
 }
 
+/// A mapper object, and the operations that it is to choose from.
+struct Desk {
+    seat: MapperSeat,
+    ready: ReadyQueue,
+}
+
 impl PerProcessor {
-    fn new(seat: MapperSeat) -> Self {
-        Self { seat, ready: ReadyQueue::default(), forks: ForkDecisions::default() }
+    fn new(seats: Vec<MapperSeat>) -> Self {
+        let desk = |seat| Desk { seat, ready: ReadyQueue::default() };
+        Self { desks: seats.into_iter().map(desk).collect(), forks: ForkDecisions::default() }
     }
 }
 
@@ -63,6 +71,8 @@ pub(crate) struct RuntimeCore {
     pub(crate) store: Store,
     clock: Clock,
     processors: Vec<PerProcessor>,
+    /// The names of mappers, from number 1.
+    mappers: Vec<Box<str>>,
     pub(crate) window: usize,
     /// Top-level tasks that do not wait.
     top_levels: AtomicUsize,
@@ -81,8 +91,8 @@ pub(crate) struct RuntimeCore {
 
 impl Drop for RuntimeCore {
     fn drop(&mut self) {
-        while let Some(processor) = self.processors.pop() {
-            drop_caught("a mapper", "", processor.seat);
+        for desk in std::mem::take(&mut self.processors).into_iter().flat_map(|processor| processor.desks) {
+            drop_caught("a mapper", "", desk.seat);
         }
     }
 }
@@ -91,7 +101,7 @@ impl RuntimeCore {
     /// Begins to look after what waits for memory, and after idle nodes of the job.
     pub(crate) fn new(
         store: Store,
-        seats: Vec<MapperSeat>,
+        (mappers, seats): (Vec<Box<str>>, Vec<Vec<MapperSeat>>),
         limits: Limits,
         migration: Option<Arc<Migration>>,
     ) -> Arc<Self> {
@@ -100,6 +110,7 @@ impl RuntimeCore {
             store,
             clock: Clock::start(),
             processors: seats.into_iter().map(PerProcessor::new).collect(),
+            mappers,
             window: limits.window,
             top_levels: AtomicUsize::new(0),
             deletions: Arc::default(),
@@ -175,8 +186,11 @@ impl RuntimeCore {
         self.store.realm.current_processor().unwrap_or_else(|| self.first_processor())
     }
 
-    /// Refuses to go on after a breakdown.
+    /// Refuses to go on after a breakdown, or in a copy of the process.
     pub(crate) fn check_whole(&self) -> Result<()> {
+        if self.store.realm.is_forked() {
+            return Err(Error::Forked);
+        }
         match self.store.realm.breakdown() {
             None => Ok(()),
             Some(fault) => Err(Error::of_fault(fault, "", None)),
@@ -184,7 +198,7 @@ impl RuntimeCore {
     }
 
     /// Whether the mapper lets a node that has nothing to do have a task that waits here, launched by a task on this processor.
-    pub(crate) fn permits_steal(&self, (task, origin): (&str, ProcessorId), thief: NodeId) -> bool {
+    pub(crate) fn permits_steal(&self, (task, origin): (&str, impl Into<Whom>), thief: NodeId) -> bool {
         let ask = |mapper: &mut dyn Mapper| mapper.permit_steal(task, thief);
         self.seat(origin).try_call(&self.store, "permit_steal", ask).unwrap_or(false)
     }
@@ -192,7 +206,7 @@ impl RuntimeCore {
     /// The same for a leaf task with its data, launched by a task on this processor.
     pub(crate) fn permits_steal_with_data(
         &self,
-        (task, origin): (&str, ProcessorId),
+        (task, origin): (&str, impl Into<Whom>),
         thief: NodeId,
         bytes: u64,
     ) -> bool {
@@ -200,9 +214,25 @@ impl RuntimeCore {
         self.seat(origin).try_call(&self.store, "permit_steal_with_data", ask).unwrap_or(false)
     }
 
-    /// The mapper of a processor.
-    pub(crate) fn seat(&self, processor: ProcessorId) -> &MapperSeat {
-        &self.of(processor).seat
+    /// A mapper of a processor.
+    pub(crate) fn seat(&self, whom: impl Into<Whom>) -> &MapperSeat {
+        &self.desk(whom.into()).seat
+    }
+
+    fn desk(&self, whom: Whom) -> &Desk {
+        let desks = &self.of(whom.processor).desks;
+        // Another node may have said the number, whose program has other mappers.
+        desks.get(usize::from(whom.mapper.0)).unwrap_or(&desks[0])
+    }
+
+    /// The mapper with a name, for a launch of this name.
+    pub(crate) fn mapper_named(&self, name: &str, operation: &str) -> Result<MapperNumber> {
+        let place = self.mappers.iter().position(|known| **known == *name);
+        place.map(|place| MapperNumber(place as u16 + 1)).ok_or_else(|| Error::NoSuchMapper {
+            operation: operation.to_owned(),
+            name: name.to_owned(),
+            known: self.mappers.iter().map(|known| known.to_string()).collect(),
+        })
     }
 
     /// What mappers have said about forking tasks that tasks on this processor launch.
@@ -245,7 +275,7 @@ impl RuntimeCore {
     /// Lets go of operations that will never be mapped, and of sessions that nothing wakes any more: they know their contexts, and these the core.
     pub(crate) fn forget_waiting(&self) {
         drop(std::mem::take(&mut self.starving.lock().work));
-        self.processors.iter().for_each(|processor| processor.ready.forget());
+        self.processors.iter().flat_map(|processor| &processor.desks).for_each(|desk| desk.ready.forget());
         let sessions = std::mem::take(&mut *self.sessions.lock());
         for session in sessions.iter().filter_map(Weak::upgrade) {
             session.abandon();
@@ -270,9 +300,9 @@ impl RuntimeCore {
     }
 
     /// A top-level task runs until the guard is dropped.
-    pub(crate) fn top_level_runs(&self) -> impl Drop {
+    pub(crate) fn top_level_runs(self: &Arc<Self>) -> impl Drop + Send + Sync + use<> {
         self.top_levels.fetch_add(1, Ordering::SeqCst);
-        TopLevelRuns(self)
+        TopLevelRuns(Arc::clone(self))
     }
 
     /// A top-level task waits where the runtime sees it: it lets go of nothing meanwhile.
@@ -329,9 +359,9 @@ struct Starving {
 const FIRST_NAP: u64 = 1;
 const MOST_NAPS: u32 = 6;
 
-struct TopLevelRuns<'a>(&'a RuntimeCore);
+struct TopLevelRuns(Arc<RuntimeCore>);
 
-impl Drop for TopLevelRuns<'_> {
+impl Drop for TopLevelRuns {
     fn drop(&mut self) {
         self.0.top_levels.fetch_sub(1, Ordering::SeqCst);
     }

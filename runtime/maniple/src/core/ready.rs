@@ -9,10 +9,11 @@ use maniple_realm::{Class, Spawn};
 use smallvec::SmallVec;
 
 use super::{Chance, RuntimeCore};
+use crate::mapping::Whom;
 use crate::operation::{Mappable, Operation};
 use crate::profiling::MAPPING;
 
-/// Operations of the tasks of one processor that may be mapped.
+/// Operations of the tasks of one processor that one mapper may have mapped.
 #[derive(Default)]
 pub(super) struct ReadyQueue(Mutex<Queue>);
 
@@ -56,20 +57,21 @@ impl ReadyQueue {
 }
 
 impl RuntimeCore {
-    /// An operation of a task on this processor may be mapped: it joins the queue, and the mapper is asked soon.
+    /// An operation of a task on this processor may be mapped: it joins the queue of its mapper, who is asked soon.
     pub(crate) fn enqueue(self: &Arc<Self>, processor: ProcessorId, operation: Arc<Operation>) {
-        if self.of(processor).ready.push(operation) {
+        let whom = Whom { processor, mapper: operation.mapper };
+        if self.desk(whom).ready.push(operation) {
             let (core, spawn) = (Arc::clone(self), Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE });
-            self.spawn_own("choosing what to map", spawn, move || core.attend(processor, Chance::Another));
+            self.spawn_own("choosing what to map", spawn, move || core.attend(whom, Chance::Another));
         }
     }
 
     /// Asks the mapper which operations to map now, until none is left or all that are left shall wait.
-    fn attend(self: &Arc<Self>, processor: ProcessorId, mut chance: Chance) {
-        let queue = &self.of(processor).ready;
+    fn attend(self: &Arc<Self>, whom: Whom, mut chance: Chance) {
+        let queue = &self.desk(whom).ready;
         let mut ready = Vec::new();
         while queue.take(&mut ready) {
-            let (mut chosen, mut left) = self.select(processor, &mut ready);
+            let (mut chosen, mut left) = self.select(whom, &mut ready);
             if chosen.is_empty() && chance == Chance::Last {
                 // The mapper wants to wait, but there is nothing to wait for: it has to take the oldest.
                 chosen.push(left.remove(0));
@@ -79,7 +81,7 @@ impl RuntimeCore {
             }
             if chosen.is_empty() {
                 let core = Arc::clone(self);
-                self.starve(Box::new(move |chance| core.attend(processor, chance)));
+                self.starve(Box::new(move |chance| core.attend(whom, chance)));
                 return;
             }
             chance = Chance::Another;
@@ -88,7 +90,7 @@ impl RuntimeCore {
     }
 
     /// Splits operations into those that the mapper wants mapped now, in its order, and the others, oldest first.
-    fn select(&self, processor: ProcessorId, ready: &mut Vec<Arc<Operation>>) -> (Ready, Ready) {
+    fn select(&self, whom: Whom, ready: &mut Vec<Arc<Operation>>) -> (Ready, Ready) {
         ready.sort_unstable_by_key(|operation| operation.sequence);
         let mut operations = Ready::new();
         for operation in ready.drain(..) {
@@ -97,7 +99,7 @@ impl RuntimeCore {
             }
         }
         const NAME: &str = "select_operations_to_map";
-        let seat = self.seat(processor);
+        let seat = self.seat(whom);
         let answer = {
             let mut infos = SmallVec::<[_; 2]>::new();
             for (body, operation) in &operations {

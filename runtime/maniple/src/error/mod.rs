@@ -6,7 +6,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use maniple_mapper::MappingFailure;
+use maniple_mapper::{MappingFailure, MappingFileError};
 use maniple_realm::Breakdown;
 use maniple_realm::fault::{Fault, Panic};
 use maniple_realm::instance::PromiseBroken;
@@ -250,6 +250,19 @@ pub enum Error {
         /// What is wrong with the answer.
         problem: String,
     },
+    /// A mapper was named that the runtime does not have.
+    #[error(
+        "`{operation}` is to be mapped by `{name}`, but {}; name one of these, or give the runtime another one with `RuntimeBuilder::mapper_named`",
+        with_names(.known)
+    )]
+    NoSuchMapper {
+        /// What was launched.
+        operation: String,
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// An index launch was given arguments or a domain that do not fit.
     #[error("cannot launch `{operation}`: {problem}")]
     Launch {
@@ -328,9 +341,18 @@ pub enum Error {
         /// What it is.
         found: String,
     },
+    /// A [mapping file](crate::RuntimeBuilder::mapping_file) cannot be read, or has a mistake.
+    #[error(transparent)]
+    MappingFile(Arc<MappingFileError>),
     /// The runtime cannot start.
     #[error("cannot start the runtime: {0}")]
     Start(Arc<dyn StdError + Send + Sync>),
+    /// The process is a copy, made by `fork`, of the one in which the runtime was started.
+    #[error(
+        "this process is a copy, made by `fork`, of the one that started the runtime, and has none of its threads: start a runtime here, or use that one in the \
+         process that started it"
+    )]
+    Forked,
     /// Something panicked whose failure is that of no task: a part of the runtime, or code of the program that it calls where no task is running. What
     /// should have come of it never will, so the run was ended; the runtime runs nothing more.
     #[error(
@@ -404,6 +426,16 @@ impl From<maniple_cluster::Error> for Error {
             Job::Over(fault) => Self::of_fault(&fault, "", None),
             other => Self::internal(other),
         }
+    }
+}
+
+/// `the mappers with names are `a` and `b``.
+fn with_names(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "no mapper has a name".to_owned(),
+        Some((only, [])) => format!("the one mapper with a name is {only}"),
+        Some((last, others)) => format!("the mappers with names are {} and {last}", others.join(", ")),
     }
 }
 

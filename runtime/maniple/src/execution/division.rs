@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use maniple_mapper::{Mapper, NodeSlice, TaskInfo};
-use maniple_realm::machine::ProcessorId;
 use maniple_space::{AnyRect, AnySpace};
 use smallvec::{SmallVec, smallvec};
 
 use super::state::TaskState;
 use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
+use crate::mapping::Whom;
 use crate::migration::{Migration, Reason};
 
 /// A slice is sent on so often at most: who does it more often would do it for ever.
@@ -37,7 +37,7 @@ impl TaskState {
         let points = self.site.points;
         let Some(migration) = self.divides() else { return Ok(Division::all_here(points)) };
         let core = &self.context.core;
-        let slices = ask(core, migration, self.context.processor, (&self.info(points.lo(), &[]), self.hops()))?;
+        let slices = ask(core, migration, self.whom(), (&self.info(points.lo(), &[]), self.hops()))?;
         let (here, away): (Vec<_>, Vec<_>) = slices.into_iter().partition(|slice| slice.node == migration.node());
         let sliced = |slice: NodeSlice| (slice, Reason::Sliced { recurse: slice.recurse });
         let here = here.into_iter().map(|slice| slice.domain).collect();
@@ -69,7 +69,7 @@ impl TaskState {
         if !can_go || points.volume() <= core.realm().processors().len() as u64 {
             return None;
         }
-        let permits = |thief| core.permits_steal((self.name(), self.context.processor), thief);
+        let permits = |thief| core.permits_steal((self.name(), self.whom()), thief);
         let thieves = migration.take_thieves((points.volume() as usize - 1).min(migration.nodes() - 1), permits);
         if thieves.is_empty() {
             return None;
@@ -93,11 +93,11 @@ const CALL: &str = "slice_across_nodes";
 pub(crate) fn ask(
     core: &RuntimeCore,
     migration: &Migration,
-    processor: ProcessorId,
+    whom: Whom,
     (info, hops): (&TaskInfo<'_>, u32),
 ) -> Result<Vec<NodeSlice>> {
     let ask = |mapper: &mut dyn Mapper| mapper.slice_across_nodes(info, migration.node(), migration.nodes());
-    let mut slices = core.seat(processor).call(&core.store, CALL, ask)?;
+    let mut slices = core.seat(whom).call(&core.store, CALL, ask)?;
     let points = info.domain;
     check(&slices, points, migration.nodes())?;
     slices.retain(|slice| !slice.domain.is_empty());

@@ -221,11 +221,7 @@ impl TaskState {
                         // It holds on to memory.
                         recording.fail(Problem::MemoryFull);
                     }
-                    self.context.core.seat(self.context.processor).tell_failure(
-                        &self.context.core.store,
-                        &info,
-                        &failure,
-                    );
+                    self.context.core.seat(self.whom()).tell_failure(&self.context.core.store, &info, &failure);
                     attempt += 1;
                     if attempt == MAPPING_ATTEMPTS {
                         return Err(PointError::Full(failure));
@@ -272,7 +268,7 @@ impl TaskState {
     ) -> PointMapping<'a> {
         PointMapping {
             store: &self.context.core.store,
-            seat: self.context.core.seat(self.context.processor),
+            seat: self.context.core.seat(self.whom()),
             bounds: &self.site.bounds,
             regions,
             order: (self.sequence, index as u64),
@@ -313,7 +309,7 @@ impl TaskState {
         let states = RefCell::new(states);
         let regions = Regions::Asked(info.requirements);
         let lookup = Lookup { store: &core.store, bounds: &self.site.bounds, regions, states: &states };
-        let seat = core.seat(self.context.processor);
+        let seat = core.seat(self.whom());
         let mapping = seat.call(&core.store, "map_task", |mapper| mapper.map_task(info, &lookup))?;
         checked(mapping, info, core.machine())
     }

@@ -63,7 +63,7 @@ impl MobileTask {
             (Some(batch), _) => Route::With(Arc::clone(batch)),
             (None, Some(node)) => Route::Alone(node),
             (None, None) => {
-                let task = (state.name(), state.context.processor);
+                let task = (state.name(), state.whom());
                 let permits = |thief, bytes| core.permits_steal_with_data(task, thief, bytes);
                 state.share.give(migration, (state.site.points, state.unfinished()), (bytes, permits))?
             }
@@ -171,6 +171,7 @@ fn describe(task: &PointTask) -> Option<TaskPacket> {
         points: Points::of_rect(state.site.domain),
         is_index_launch: state.site.index_launch,
         tag: state.site.tag,
+        mapper: state.site.mapper.0,
         arguments: migratable.encode(state.arguments.as_any()?)?,
         reason: if mapped.node.is_some() { Reason::Selected } else { Reason::Stolen },
         hops: 1,
@@ -254,7 +255,7 @@ impl TaskState {
         let core = &self.context.core;
         let may_go = self.is_mobile && info.variants[variant].is_leaf;
         let Some(migration) = core.migration().filter(|_| may_go) else { return Ok(None) };
-        let (seat, nodes) = (core.seat(self.context.processor), migration.nodes());
+        let (seat, nodes) = (core.seat(self.whom()), migration.nodes());
         let selected =
             seat.call(&core.store, "select_node", |mapper| mapper.select_node(info, migration.node(), nodes))?;
         match selected {

@@ -13,12 +13,16 @@ use crate::core::Chance;
 use crate::error::Result;
 use crate::mapping::answer::check_slices;
 use crate::mapping::point::LockedStates;
-use crate::operation::{Mappable, Operation};
+use crate::operation::{Mappable, MapperNumber, Operation};
 use crate::recording::Problem;
 
 impl Mappable for TaskState {
     fn name(&self) -> &str {
         self.site.name()
+    }
+
+    fn mapper(&self) -> MapperNumber {
+        self.site.mapper
     }
 
     fn points(&self) -> u64 {
@@ -102,7 +106,7 @@ impl TaskState {
     fn slices_of(&self, domain: AnyRect) -> Result<Vec<Slice>> {
         let core = &self.context.core;
         let info = TaskInfo { domain, ..self.info(domain.lo(), &[]) };
-        let seat = core.seat(self.context.processor);
+        let seat = core.seat(self.whom());
         let slices = seat.call(&core.store, "slice_launch", |mapper| mapper.slice_launch(&info, core.machine()))?;
         check_slices(&slices, &domain, core.machine())?;
         Ok(slices)

@@ -22,7 +22,7 @@ use crate::instances::issuing::Issuing;
 use crate::instances::state::RegionState;
 use crate::instances::validity::{self, Beginning, Preconditions, Preparation};
 use crate::mapping::decisions::MappedPoint;
-use crate::operation::Operation;
+use crate::operation::{MapperNumber, Operation};
 use crate::placement::{PhysicalRegion, Placement};
 use crate::results::Origin;
 use crate::task::call::{ContextCall, LeafCall};
@@ -267,11 +267,12 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let mut context = ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held);
     if let Some(context) = Arc::get_mut(&mut context) {
         context.inherited = parent.bequeath(task.state.number);
+        context.window = task.mapped.mapping.window.map_or(core.window, |window| window.clamp(1, core.window));
     }
     let context = Owned::new(context);
     let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
-        context: Context { state: Arc::clone(&context) },
+        context: Context::of(Arc::clone(&context)),
         point,
         domain: task.state.site.domain,
         regions,
@@ -287,7 +288,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let _ = core.realm().event_future(context.drained()).await;
     let value = context.conclude(value);
     // Even of a task that failed: what it did launch and change is brought home.
-    let home = bring_home(&context, task.operation.recorded);
+    let home = bring_home(&context, task.state.site.mapper, task.operation.recorded);
     let moved = core.realm().event_future(home).await;
     context.hand_up_deletions(&parent);
     let created = context.take_created();
@@ -330,10 +331,10 @@ fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
 }
 
 /// Puts current values of everything that a task may have changed into the instances that it was mapped to (Bauer 2014, section 5.2.4).
-fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
+fn bring_home(context: &ContextState, mapper: MapperNumber, launch: Option<LaunchNumber>) -> Event {
     let core = &context.core;
     let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });
-    let seat = core.seat(context.processor);
+    let seat = core.seat((context.processor, mapper));
     let mut rank = |sources: &[_], destination: &_| seat.rank(&core.store, sources, destination);
     let mut machine = Machine { store: &core.store, rank: &mut rank, issuing: Issuing::Live, issuer };
     let (mut before, shapes) = (Preparation::together(), core.store.forest.shapes());

@@ -56,6 +56,7 @@ impl Leaving {
             points: Points::of_rect(slice.domain),
             is_index_launch: true,
             tag: state.site.tag,
+            mapper: state.site.mapper.0,
             arguments: migratable.encode(state.arguments.as_any()?)?,
             reason: *reason,
             hops: state.hops() + 1,

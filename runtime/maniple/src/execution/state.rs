@@ -11,6 +11,7 @@ use crate::context::{ContextState, Submission};
 use crate::error::{Error, Result};
 use crate::instances::validity::Preconditions;
 use crate::launch::{LaunchSite, StrictLaunch, TaskLaunch};
+use crate::mapping::Whom;
 use crate::migration::Share;
 use crate::operation::Operation;
 use crate::profiling::LaunchLabels;
@@ -151,9 +152,14 @@ impl TaskState {
         start
     }
 
+    /// The mapper that is asked about it.
+    pub(crate) fn whom(&self) -> Whom {
+        (self.context.processor, self.site.mapper).into()
+    }
+
     /// Tells the mapper when and where a task ran.
     pub(crate) fn report(&self, profile: &maniple_mapper::TaskProfile) {
-        self.context.report(self.name(), profile);
+        self.context.report((self.site.mapper, self.name()), profile);
     }
 
     pub(super) fn point_mapped(&self, operation: &Operation) {

@@ -28,7 +28,7 @@ impl ForkCall {
     /// As said.
     pub(super) unsafe fn new(context: Option<&Arc<ContextState>>) -> Self {
         // SAFETY: this reference is never counted off, and not used after the owner's is.
-        let borrow = |state| ManuallyDrop::new(Context { state: unsafe { Arc::from_raw(Arc::as_ptr(state)) } });
+        let borrow = |state| ManuallyDrop::new(Context::of(unsafe { Arc::from_raw(Arc::as_ptr(state)) }));
         Self { context: context.map(borrow) }
     }
 

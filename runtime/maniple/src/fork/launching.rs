@@ -78,8 +78,9 @@ impl ContextState {
     fn is_fenced(&self) -> bool {
         let fence = self.fence.load(Ordering::Relaxed);
         if fence != 0 && self.core.realm().has_triggered(Event::from_bits(fence)) {
-            self.fence.store(0, Ordering::Relaxed);
-            return false;
+            // Another thread may have set another one meanwhile.
+            let forgotten = self.fence.compare_exchange(fence, 0, Ordering::Relaxed, Ordering::Relaxed);
+            return forgotten.is_err();
         }
         fence != 0
     }

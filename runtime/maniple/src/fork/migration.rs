@@ -46,6 +46,7 @@ fn describe(core: &RuntimeCore, fork: &Fork, thief: NodeId) -> Option<TaskPacket
         points: only,
         is_index_launch: false,
         tag: 0,
+        mapper: 0,
         arguments,
         reason: Reason::Stolen,
         hops: 1,

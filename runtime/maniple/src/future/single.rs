@@ -58,7 +58,7 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
     ///
     /// # Errors
     /// The failure of the task, or of anything that it needed. [`Error::Launch`] in a task, if the result is not there yet: what it waits for
-    /// may need the worker that it would block. Tasks `.await`.
+    /// may need the worker that it would block. Tasks `.await`. [`Error::Forked`] in a copy of the process.
     pub fn wait(&self) -> Result<T> {
         let realm = self.source.realm();
         if !self.is_ready() && realm.current_processor().is_some() {
@@ -66,6 +66,9 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
                 self.source.name(),
                 "a task waits for its result by `wait`, which would block a worker: use `.await`",
             ));
+        }
+        if !self.is_ready() && realm.is_forked() {
+            return Err(Error::Forked);
         }
         let outcome = realm.wait(self.event());
         if !self.is_ready() {

@@ -11,9 +11,11 @@ use maniple_space::{AnyRect, Rect};
 
 use super::requirements::Requirements;
 use super::strict::StrictLaunch;
-use crate::error::Error;
+use crate::core::RuntimeCore;
+use crate::error::{Error, Result};
 use crate::fork::Fork;
 use crate::future::Argument;
+use crate::operation::MapperNumber;
 use crate::results::{Input, Origin, Results, Sources};
 use crate::task::arguments::{Arguments, Own};
 use crate::task::digest::Digest;
@@ -31,10 +33,20 @@ pub struct TaskLauncher {
     /// What other nodes send for it. Without an event, unless one is needed: see [`Self::wait_by_event`].
     parcels: Option<Arc<ParcelFuture>>,
     tag: u64,
+    mapper: MapperChoice,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
     /// What strict traces want to hear of this launch.
     pub(crate) strict: StrictLaunch,
+}
+
+/// Which mapper a launch is for.
+#[derive(Clone, Debug)]
+enum MapperChoice {
+    /// The task's, or the context's.
+    Unsaid,
+    Named(Arc<str>),
+    Found(MapperNumber),
 }
 
 impl Clone for TaskLauncher {
@@ -47,6 +59,7 @@ impl Clone for TaskLauncher {
             sources: if self.sources.is_empty() { Sources::new() } else { self.sources.clone() },
             parcels: self.parcels.clone(),
             tag: self.tag,
+            mapper: self.mapper.clone(),
             error: self.error.clone(),
             strict: StrictLaunch::default(),
         }
@@ -64,6 +77,7 @@ impl TaskLauncher {
             sources: Sources::new(),
             parcels: None,
             tag: 0,
+            mapper: MapperChoice::Unsaid,
             error: None,
             strict: StrictLaunch::default(),
         }
@@ -96,6 +110,39 @@ impl TaskLauncher {
     pub fn tag(mut self, tag: u64) -> Self {
         self.tag = tag;
         self
+    }
+
+    /// The mapper that is asked about this launch, whatever the task and the context say: one [of this name](crate::RuntimeBuilder::mapper_named). The launch fails with [`Error::NoSuchMapper`] if there is none.
+    #[must_use]
+    pub fn mapper(mut self, name: &str) -> Self {
+        self.mapper = MapperChoice::Named(name.into());
+        self
+    }
+
+    /// Finds out which mapper it is for, in a context whose launches go to this one.
+    pub(crate) fn find_mapper(&mut self, core: &RuntimeCore, usual: MapperNumber) -> Result<()> {
+        let name = match &self.mapper {
+            MapperChoice::Found(_) => return Ok(()),
+            MapperChoice::Named(name) => Some(&**name),
+            MapperChoice::Unsaid => self.definition.mapper_name(),
+        };
+        let found = name.map_or(Ok(usual), |name| core.mapper_named(name, self.definition.name()))?;
+        self.mapper = MapperChoice::Found(found);
+        Ok(())
+    }
+
+    /// The same launch for a mapper by its number.
+    pub(crate) fn for_mapper(mut self, mapper: MapperNumber) -> Self {
+        self.mapper = MapperChoice::Found(mapper);
+        self
+    }
+
+    /// The mapper that it is for, once that has been found out.
+    pub(crate) fn mapper_number(&self) -> MapperNumber {
+        match self.mapper {
+            MapperChoice::Found(mapper) => mapper,
+            MapperChoice::Named(_) | MapperChoice::Unsaid => MapperNumber::USUAL,
+        }
     }
 
     /// Remembers an error found while the launcher was put together: the launch will fail with it.
@@ -236,6 +283,12 @@ impl<T> Launch<T> {
     /// A number for the mapper.
     pub fn tag(self, tag: u64) -> Self {
         let launcher = TaskLauncher { tag, ..self.into_launcher() };
+        Self { described: Described::Launcher(launcher), marker: PhantomData }
+    }
+
+    /// The mapper that is asked about it, by its name: see [`TaskLauncher::mapper`].
+    pub fn mapper(self, name: &str) -> Self {
+        let launcher = self.into_launcher().mapper(name);
         Self { described: Described::Launcher(launcher), marker: PhantomData }
     }
 

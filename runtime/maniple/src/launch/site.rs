@@ -18,6 +18,7 @@ use super::whole::{Part, WholeNumber};
 use crate::context::ContextState;
 use crate::instances::bound::Bound;
 use crate::mapping::Decisions;
+use crate::operation::MapperNumber;
 use crate::results::Sources;
 use crate::task::arguments::Arguments;
 use crate::task::{OnFailure, TaskDefinition};
@@ -48,6 +49,7 @@ pub(crate) struct LaunchSite {
     pub(crate) points: AnyRect,
     pub(crate) index_launch: bool,
     pub(crate) tag: u64,
+    pub(crate) mapper: MapperNumber,
     /// See [`Launching::token`].
     pub(crate) token: u64,
     /// The list that the first of them came with. Those that come with copies of it want the same.
@@ -102,7 +104,8 @@ impl<'a> Launching<'a> {
             let mut hasher = FxHasher::default();
             Arc::as_ptr(self.launcher.definition()).hash(&mut hasher);
             self.launcher.requirements().hash(&mut hasher);
-            (self.domain, self.share, self.index_launch, self.launcher.tag_number()).hash(&mut hasher);
+            (self.domain, self.share, self.index_launch).hash(&mut hasher);
+            (self.launcher.tag_number(), self.launcher.mapper_number()).hash(&mut hasher);
             let token = hasher.finish();
             self.token.set(Some(token));
             token
@@ -126,6 +129,7 @@ impl LaunchSite {
             points: launching.share.unwrap_or(launching.domain),
             index_launch: launching.index_launch,
             tag: launching.launcher.tag_number(),
+            mapper: launching.launcher.mapper_number(),
             token: launching.token(),
             decisions: Decisions::default(),
         }
@@ -185,6 +189,7 @@ impl LaunchSite {
             && self.share == *share
             && self.index_launch == *index_launch
             && self.tag == launcher.tag_number()
+            && self.mapper == launcher.mapper_number()
     }
 
     fn wants(&self, requirements: &[Requirement]) -> bool {
@@ -198,7 +203,7 @@ impl LaunchSite {
             && self.bounds.len() == other.bounds.len()
             && self.bounds.iter().zip(&other.bounds).all(|(one, other)| one.requirement == other.requirement)
             && (self.domain, self.share) == (other.domain, other.share)
-            && (self.index_launch, self.tag) == (other.index_launch, other.tag)
+            && (self.index_launch, self.tag, self.mapper) == (other.index_launch, other.tag, other.mapper)
             && self.changes == other.changes
     }
 

@@ -24,13 +24,14 @@ pub(crate) struct Part {
 /// The tasks of each slice. None if a task is in none, or has no values.
 pub(crate) fn split(packet: &TaskPacket, values: &Bytes, slices: &[NodeSlice]) -> Option<Vec<Part>> {
     let part = |slice: &NodeSlice| {
-        let TaskPacket { path, domain, is_index_launch, tag, arguments, hops, .. } = packet;
+        let TaskPacket { path, domain, is_index_launch, tag, mapper, arguments, hops, .. } = packet;
         let packet = TaskPacket {
             path: path.clone(),
             domain: domain.clone(),
             points: Points::of_rect(slice.domain),
             is_index_launch: *is_index_launch,
             tag: *tag,
+            mapper: *mapper,
             arguments: arguments.clone(),
             reason: Reason::Sliced { recurse: slice.recurse },
             hops: hops.saturating_add(1),

@@ -15,6 +15,8 @@ pub(crate) struct TaskPacket {
     pub(crate) points: Points,
     pub(crate) is_index_launch: bool,
     pub(crate) tag: u64,
+    /// The number of the mapper that the launch is for.
+    pub(crate) mapper: u16,
     pub(crate) arguments: Vec<u8>,
     pub(crate) reason: Reason,
     /// How often the tasks have been sent.
@@ -156,6 +158,7 @@ mod tests {
             points: Points::of_rect(points),
             is_index_launch: true,
             tag: 0,
+            mapper: 0,
             arguments: Vec::new(),
             reason: Reason::Stolen,
             hops: 1,

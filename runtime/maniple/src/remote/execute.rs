@@ -18,6 +18,7 @@ use crate::execution::ask;
 use crate::fork;
 use crate::launch::TaskLauncher;
 use crate::migration::{Done, Executor, Gathered, Part, Remote, TaskPacket, TaskResult, split};
+use crate::operation::MapperNumber;
 use crate::profiling::MAPPING;
 use crate::results::{Origin, Results, Sources};
 use crate::statistics::Counters;
@@ -76,7 +77,7 @@ fn launch(core: &Arc<RuntimeCore>, packet: &TaskPacket, done: Done) {
         if let Some(state) = Arc::get_mut(&mut state) {
             state.arrived = arrived;
         }
-        let context = Context { state: Arc::clone(&state) };
+        let context = Context::of(Arc::clone(&state));
         let owned = Owned::new(state);
         let results = context.submit_local(launcher, (domain, Some(points), is_index_launch));
         let closed = owned.close(Ok(()));
@@ -95,6 +96,7 @@ fn understand(packet: &TaskPacket) -> Option<(TaskLauncher, AnyRect, AnyRect)> {
     let (domain, points) = packet.rects()?;
     let arguments = migratable.decode(&packet.arguments)?;
     let launcher = TaskLauncher::of_free(definition, arguments, Sources::new()).tag(packet.tag);
+    let launcher = launcher.for_mapper(MapperNumber(packet.mapper));
     migratable.requirements().is_empty().then_some((launcher, domain, points))
 }
 
@@ -156,6 +158,7 @@ fn divide(core: &Arc<RuntimeCore>, packet: &TaskPacket, values: &Bytes) -> Resul
         depth: 1,
         tag: packet.tag,
     };
-    let slices = ask(core, migration, origin, (&info, packet.hops))?;
+    let whom = (origin, MapperNumber(packet.mapper)).into();
+    let slices = ask(core, migration, whom, (&info, packet.hops))?;
     split(packet, values, &slices).ok_or_else(no_sense)
 }

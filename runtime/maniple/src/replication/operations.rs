@@ -109,7 +109,7 @@ pub(crate) fn digest_of_launch(
     // Neither names of partitions nor projections are compared, but what comes of them.
     used.for_each(|used| used.hash(&mut hasher));
     site.name().hash(&mut hasher);
-    (site.domain, site.index_launch, site.tag).hash(&mut hasher);
+    (site.domain, site.index_launch, site.tag, site.mapper).hash(&mut hasher);
     for bound in &site.bounds {
         let Requirement { target, fields, privilege, .. } = &bound.requirement;
         (fields, privilege.to_string()).hash(&mut hasher);

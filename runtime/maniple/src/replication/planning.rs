@@ -140,7 +140,7 @@ impl Replica {
             tag: site.tag,
         };
         // The sharding may be code of the mapper's too.
-        let dealt = core.seat(state.processor).call(&core.store, SHARD_LAUNCH, |mapper| {
+        let dealt = core.seat((state.processor, site.mapper)).call(&core.store, SHARD_LAUNCH, |mapper| {
             let sharding = mapper.shard_launch(&info, nodes);
             let shares = match site.index_launch {
                 true => sharding::shares(&sharding, &site.domain, nodes),

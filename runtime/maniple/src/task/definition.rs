@@ -74,6 +74,8 @@ pub struct TaskDefinition {
     infos: Vec<VariantInfo>,
     variants: Vec<Variant>,
     codec: Option<Codec>,
+    /// The name of the mapper that is asked about it.
+    mapper: Option<Box<str>>,
     /// The path by which all nodes know the task, and how it migrates to them.
     migratable: Option<(&'static str, Migratable)>,
     is_internal: bool,
@@ -91,6 +93,7 @@ impl TaskDefinition {
             infos: Vec::new(),
             variants: Vec::new(),
             codec: Some(Codec::of::<()>()),
+            mapper: None,
             migratable: None,
             is_internal: false,
             is_dealt_in_blocks: false,
@@ -130,6 +133,19 @@ impl TaskDefinition {
         });
         self.variants.push(Variant { body });
         self
+    }
+
+    /// Has a mapper [of this name](crate::RuntimeBuilder::mapper_named) asked about its launches, unless they name another.
+    #[must_use]
+    pub fn mapper(mut self, name: &str) -> Self {
+        self.mapper = Some(name.into());
+        self
+    }
+
+    /// The name of the mapper that is asked about its launches, if it names one.
+    #[must_use]
+    pub fn mapper_name(&self) -> Option<&str> {
+        self.mapper.as_deref()
     }
 
     /// Says how results go to other nodes; none if they can't. Without this, only `()` does.

@@ -17,4 +17,5 @@ pub use crate::value::{Codec, Value};
 pub use call::{ContextCall, LeafCall};
 pub(crate) use definition::OnFailure;
 pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions};
+pub use registry::declared;
 pub use workers::Workers;

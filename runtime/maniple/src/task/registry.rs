@@ -1,6 +1,6 @@
 //! Tasks that `#[task]` makes known at link time, so that every process of a run knows every task by the same name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use linkme::distributed_slice;
@@ -43,6 +43,8 @@ pub struct Options {
     pub inner: bool,
     /// The layout that it wants.
     pub layout: Option<Arrangement>,
+    /// The mapper that is asked about the task.
+    pub mapper: Option<&'static str>,
 }
 
 /// The code of a `#[task]` function.
@@ -67,6 +69,12 @@ impl TaskHandle {
         Self { name, path, definition: OnceLock::new() }
     }
 
+    /// The task's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The task's full path.
     #[must_use]
     pub fn path(&self) -> &'static str {
@@ -88,8 +96,12 @@ impl TaskHandle {
         let codec = declaring.and_then(|variant| (variant.codec)());
         let migratable = declaring.and_then(|variant| Some((self.path, (variant.migratable)()?)));
         let task = TaskDefinition::new(self.name).codec(codec).migrates(migratable);
+        let task = match declaring.and_then(|variant| variant.options.mapper) {
+            Some(mapper) => task.mapper(mapper),
+            None => task,
+        };
         mine.into_iter().fold(task, |task, variant| {
-            let Options { inner, layout } = variant.options;
+            let Options { inner, layout, mapper: _ } = variant.options;
             let layout = LayoutConstraint { arrangement: layout, order: None };
             let options = TaskOptions { inner, layout };
             let body = match variant.body {
@@ -99,6 +111,13 @@ impl TaskHandle {
             task.variant(variant.variant, variant.processor, options, body)
         })
     }
+}
+
+/// The names of all tasks that `#[task]` declares in the program, in alphabetical order. Others may be made while it runs.
+#[must_use]
+pub fn declared() -> Vec<&'static str> {
+    let names: BTreeSet<&'static str> = TASKS.iter().map(|variant| (variant.task)().name()).collect();
+    names.into_iter().collect()
 }
 
 /// The task of this path.

@@ -55,7 +55,7 @@ impl Stage {
             let ends = Ends::new(point.transfers.iter().map(|&node| end(node)).collect());
             let placed = PointMapping {
                 store: &core.store,
-                seat: core.seat(context.processor),
+                seat: core.seat((context.processor, self.site.mapper)),
                 bounds: &self.site.bounds,
                 regions: Regions::Mapped(&point.mapped.physical),
                 order: (sequence, index as u64),

@@ -105,7 +105,7 @@ impl Replay {
             slots,
             outstanding: AtomicUsize::new(1),
             partial: (AtomicU64::new(u64::MAX), AtomicUsize::new(0)),
-            ends_by_run: context.core.window >= 2 * stages,
+            ends_by_run: context.window >= 2 * stages,
             points,
             has_failed: AtomicBool::new(false),
             invalidated: Invalidated::default(),
@@ -430,7 +430,8 @@ impl Replay {
         });
         if let Some(started) = started {
             let profile = TaskProfile { processor: context.processor(), started, ended: core.now_ns() };
-            self.context.report(name, &profile);
+            let mapper = self.template.stages[task.stage as usize].site.mapper;
+            self.context.report((mapper, name), &profile);
         }
         let error = match (ended, failure) {
             (Ok(()), None) => {

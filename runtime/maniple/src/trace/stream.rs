@@ -170,7 +170,7 @@ impl ContextState {
 
     /// Replays all of a launch of the program, if a replay is under way that expects it. If not, nothing has happened.
     pub(crate) fn replay_whole(self: &Arc<Self>, whole: &mut Whole<'_>) -> Option<Arc<Results>> {
-        if !self.core.is_tracing() || whole.parts() > self.core.window {
+        if !self.core.is_tracing() || whole.parts() > self.window {
             return None;
         }
         // After a breakdown the stream says why.

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
 use crate::launch::{Findings, LaunchSite, Launching};
+use crate::operation::MapperNumber;
 use crate::task::TaskDefinition;
 
 /// What is known of a context's strict traces.
@@ -54,6 +55,7 @@ pub(super) struct Described {
     domain: AnyRect,
     index_launch: bool,
     tag: u64,
+    mapper: MapperNumber,
 }
 
 /// Tasks are the same if they are the same object.
@@ -288,6 +290,7 @@ impl Described {
             domain: *domain,
             index_launch: *index_launch,
             tag: launcher.tag_number(),
+            mapper: launcher.mapper_number(),
         }
     }
 
@@ -298,6 +301,7 @@ impl Described {
             domain: site.domain,
             index_launch: site.index_launch,
             tag: site.tag,
+            mapper: site.mapper,
         }
     }
 
@@ -306,7 +310,8 @@ impl Described {
         let Launching { launcher, domain, index_launch, .. } = launching;
         Arc::ptr_eq(&self.definition.0, launcher.definition())
             && *self.requirements == **launcher.requirements()
-            && (self.domain, self.index_launch, self.tag) == (*domain, *index_launch, launcher.tag_number())
+            && (self.domain, self.index_launch) == (*domain, *index_launch)
+            && (self.tag, self.mapper) == (launcher.tag_number(), launcher.mapper_number())
     }
 
     fn name(&self) -> &str {
@@ -341,6 +346,11 @@ pub(super) fn differences(expected: &Described, found: &Described) -> (String, S
         tell(&|launch| format!("task `{}` over {}", launch.name(), launch.domain))
     } else if let Some(number) = (0..requirements).find(at_odds) {
         tell(&|launch| launch.requirement(number))
+    } else if expected.mapper != found.mapper {
+        tell(&|launch| match launch.mapper {
+            MapperNumber::USUAL => format!("task `{}` for the mapper without a name", launch.name()),
+            MapperNumber(number) => format!("task `{}` for mapper {number} of those with names", launch.name()),
+        })
     } else {
         tell(&|launch| format!("task `{}` with tag {}", launch.name(), launch.tag))
     };

@@ -187,3 +187,57 @@ fn memory_that_the_system_refuses_is_an_error_that_names_memory_task_and_bytes()
     });
     outcome.unwrap();
 }
+
+#[task(leaf)]
+fn end_when(#[reads(right)] _cells: Piece<Cell>, gate: Arc<AtomicBool>, ended: Arc<AtomicUsize>) {
+    while !gate.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    ended.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Launches 20 tasks, which can end once so many have been launched; the most that had been launched and not ended.
+#[task]
+async fn launches(cx: &Context, #[reads(right)] cells: Region<Cell>, opens_after: usize) -> usize {
+    let (gate, ended) = (Arc::new(AtomicBool::new(opens_after == 0)), Arc::new(AtomicUsize::new(0)));
+    let mut most = 0;
+    for launched in 1..=20 {
+        cx.launch(end_when(&cells, Arc::clone(&gate), Arc::clone(&ended)));
+        most = most.max(launched - ended.load(Ordering::SeqCst));
+        if launched >= opens_after {
+            gate.store(true, Ordering::SeqCst);
+        }
+    }
+    most
+}
+
+/// Lets each task run so many operations ahead.
+#[derive(Clone)]
+struct Ahead(Option<usize>);
+
+impl Mapper for Ahead {
+    fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> maniple::mapper::TaskMapping {
+        maniple::mapper::TaskMapping { window: self.0, ..DefaultMapper::new().map_task(task, context) }
+    }
+}
+
+#[test]
+fn a_task_runs_no_further_ahead_than_its_mapper_says() {
+    let most = |window, opens_after| {
+        let runtime = Runtime::builder().workers(2).mapper(Ahead(window)).build().unwrap();
+        let most = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(4)?;
+            cx.fill(&cells, Cell::right, 0)?;
+            cx.launch(launches(&cells, opens_after)).await
+        });
+        most.unwrap()
+    };
+    // Ten must be in flight for any to end.
+    assert!(most(None, 10) >= 10);
+    assert!(most(Some(12), 10) <= 12);
+    for window in [1, 2, 3] {
+        assert!(most(Some(window), 0) <= window);
+    }
+    // 0 means 1.
+    assert_eq!(most(Some(0), 0).max(1), 1);
+}

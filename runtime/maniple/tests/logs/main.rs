@@ -5,4 +5,5 @@
 mod destructors;
 mod log;
 mod mapper_logs;
+mod session_logs;
 mod trace_logs;

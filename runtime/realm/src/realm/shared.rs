@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::memory::MemoryPool;
 use crate::operation::operations::Operations;
 use crate::threads::Thread;
+use crate::threads::forked::Origin;
 use crate::worker::Workers;
 
 /// What all handles to a realm share.
@@ -18,6 +19,7 @@ pub(super) struct Shared {
     pub(super) machine: Machine,
     pub(super) pools: Vec<Arc<MemoryPool>>,
     pub(super) barriers: Barriers,
+    pub(super) origin: Origin,
 }
 
 impl Shared {
@@ -27,7 +29,7 @@ impl Shared {
         if let Some(profiler) = &operations.profiler {
             pools.iter().for_each(|pool| pool.record_to(profiler.clone()));
         }
-        Arc::new(Self { operations, workers, machine, pools, barriers: Barriers::default() })
+        Arc::new(Self { operations, workers, machine, pools, barriers: Barriers::default(), origin: Origin::here() })
     }
 }
 

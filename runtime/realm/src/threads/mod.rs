@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+pub(crate) mod forked;
 mod parker;
 pub(crate) mod simulated;
 

@@ -9,8 +9,10 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::{Found, Local, Workers, exchange_current};
+use crate::clock::Clock;
 use crate::events::{After, Event};
 use crate::fault::Fault;
 use crate::operation::breakdown::Whom;
@@ -275,6 +277,20 @@ impl Workers {
         while !signal.take() {
             signal.parker.park();
         }
+    }
+
+    pub(crate) fn wait_for_at_most(&self, signal: &Signal, time: Duration) -> bool {
+        assert!(!settling(), "a callback of `when` must not wait: it runs on the thread that triggers events");
+        self.give_back_place();
+        let clock = Clock::start();
+        while !signal.take() {
+            // A thread is sometimes woken for nothing.
+            let left = time.saturating_sub(Duration::from_nanos(clock.now_ns()));
+            if left.is_zero() || (!signal.parker.park_for(left) && self.presence().is_simulated) {
+                return signal.take();
+            }
+        }
+        true
     }
 
     pub(crate) fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {

@@ -1,0 +1,24 @@
+//! Which mapper is asked.
+
+use maniple_realm::machine::ProcessorId;
+
+use crate::operation::MapperNumber;
+
+/// Whom to ask about what a task on a processor launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whom {
+    pub(crate) processor: ProcessorId,
+    pub(crate) mapper: MapperNumber,
+}
+
+impl From<ProcessorId> for Whom {
+    fn from(processor: ProcessorId) -> Self {
+        Self { processor, mapper: MapperNumber::USUAL }
+    }
+}
+
+impl From<(ProcessorId, MapperNumber)> for Whom {
+    fn from((processor, mapper): (ProcessorId, MapperNumber)) -> Self {
+        Self { processor, mapper }
+    }
+}
