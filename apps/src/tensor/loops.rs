@@ -9,11 +9,10 @@ use maniple_tensor::element::Element;
 use maniple_tensor::notation::Assignment;
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
-use maniple_tensor::sparse::Computation;
+use maniple_tensor::sparse::{Computation, SparseError};
 use maniple_tensor::storage::{Parts, SparseTensor, Statistics};
 
 use super::options::Options;
-use super::sparse::usage;
 use super::tasks::Tasks;
 use crate::error::{Error, Result};
 
@@ -221,4 +220,8 @@ fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -
         )));
     }
     Ok(())
+}
+
+pub(super) fn usage(error: SparseError) -> Error {
+    Error::Usage(error.to_string())
 }

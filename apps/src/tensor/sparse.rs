@@ -12,13 +12,12 @@ use maniple_tensor::kernel::{Kernels, Scoped};
 use maniple_tensor::notation::{TensorVariable, cast};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
-use maniple_tensor::sparse::SparseError;
 use maniple_tensor::storage::{self, Duplicates, EntryList, SparseTensor, pack};
 use maniple_tensor::with_element;
 
 use super::Answer;
 use super::files::{Contents, SparseFile, Stored};
-use super::loops::Loops;
+use super::loops::{Loops, usage};
 use super::options::Options;
 use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
@@ -169,10 +168,6 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
         checked,
     }))
-}
-
-pub(super) fn usage(error: SparseError) -> Error {
-    Error::Usage(error.to_string())
 }
 
 /// Draws all tensors that there are, each in the parts that the loops make of it.
