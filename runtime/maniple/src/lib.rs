@@ -52,6 +52,7 @@
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod attach;
 mod block_on;
 mod bulk;
 mod context;
@@ -99,9 +100,10 @@ pub mod generated;
 pub mod prelude;
 pub mod task;
 
+pub use attach::{Attached, Detached};
 pub use context::Context;
 pub use dependent::Color;
-pub use error::{Error, Result};
+pub use error::{AttachmentError, Error, Result};
 pub use future::{Argument, Awaited, Future, FutureMap};
 pub use generated::IntoArgument;
 pub use launch::{Launch, TaskLauncher};

@@ -1,5 +1,6 @@
 //! What can go wrong, and who is told.
 
+mod attachment;
 mod cause;
 
 use std::error::Error as StdError;
@@ -17,6 +18,7 @@ use maniple_realm::transfer::TransferError;
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError, Requirement};
 use maniple_space::AnyPoint;
 
+pub use self::attachment::AttachmentError;
 pub(crate) use self::cause::Cause;
 
 /// The result of an operation of the runtime.
@@ -76,6 +78,9 @@ pub enum Error {
     /// Index spaces, field spaces, partitions or regions were misused.
     #[error(transparent)]
     Region(#[from] RegionError),
+    /// Memory of the program's cannot be attached to data, or not be detached.
+    #[error(transparent)]
+    Attachment(#[from] AttachmentError),
     /// A partition cannot be computed.
     #[error("cannot partition: {0}")]
     Partition(Arc<dyn StdError + Send + Sync>),

@@ -167,8 +167,19 @@ impl Replica {
 
     /// Every node gives fields of a region the same value, of which is known whether it is this number.
     pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask, number: Option<Number>) {
-        self.node.begin_operation("fills");
-        self.note_use("fills", region, number);
+        self.replace("fills", region, fields, number);
+    }
+
+    /// Every node replaces the values of fields of a region by the same ones.
+    pub(crate) fn replace(
+        &self,
+        what: &'static str,
+        region: &LogicalRegion,
+        fields: &FieldMask,
+        number: Option<Number>,
+    ) {
+        self.node.begin_operation(what);
+        self.note_use(what, region, number);
         let (root, points) = (region.root_region(), region.space().shape());
         self.knowledge(&mut self.program.lock(), &root).fill(fields, points, shapes(region));
     }
