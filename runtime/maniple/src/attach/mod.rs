@@ -7,87 +7,30 @@
 mod claims;
 mod handle;
 mod operation;
+mod pieces;
+mod placing;
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::slice;
 use std::sync::Arc;
 
-use maniple_mapper::RequirementInfo;
-use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
-use maniple_realm::layout::{FieldSpec, LayoutSpec};
-use maniple_realm::machine::MemoryId;
-use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
-use maniple_space::{AnyRect, Rect};
+use maniple_region::{Field, FieldMask, FieldType, FieldValue, Privilege};
 
-use self::claims::{Claim, Range};
-use self::handle::{Kept, give, give_shared};
-use self::operation::{AttachOperation, AttachedUse, DetachOperation};
-use crate::context::{Context, ContextState, Promised, Renewed};
-use crate::error::{AttachmentError, Error, Result};
-use crate::instances::bound::Bound;
-use crate::instances::instance::{Backing, PhysicalInstance};
+use self::claims::Claim;
+use self::handle::{give, give_shared};
+use self::placing::Give;
+use crate::context::Context;
+use crate::error::{AttachmentError, Result};
+use crate::instances::instance::Backing;
 use crate::regions::Region;
 use crate::replication::Replica;
-use crate::results::{Origin, Producers, Results, Sources};
-use crate::value::Value;
 
 pub use self::handle::{Attached, Detached};
+pub use self::pieces::{AttachedPieces, DetachedPieces};
+pub(crate) use self::placing::{Memory, Values};
 
 const ATTACH: &str = "attachment";
 const DETACH: &str = "detachment";
-
-/// Memory, and what gives its owner back.
-struct Memory {
-    base: NonNull<u8>,
-    bytes: usize,
-    backing: Backing,
-    give: fn(Box<dyn Any + Send>) -> Option<Value>,
-}
-
-/// The values of a field in a region.
-struct Values<'a> {
-    region: &'a LogicalRegion,
-    field: FieldId,
-    ty: FieldType,
-}
-
-impl Values<'_> {
-    fn names(&self) -> (String, String) {
-        (self.region.fields().name_of(self.field), self.region.to_string())
-    }
-
-    /// Refuses another type than the field's, points that do not lie in one rectangle, and memory that is too short or misaligned for them.
-    fn check(&self, memory: &Memory) -> Result<()> {
-        let (field, region) = self.names();
-        let declared = self.region.fields().type_of(self.field)?;
-        if declared != self.ty {
-            let problem = format!("field `{field}` holds {declared:?}, not {:?}", self.ty);
-            return Err(Error::launch(ATTACH, problem));
-        }
-        let space = self.region.space().space();
-        if !space.is_dense() {
-            return Err(AttachmentError::Scattered { region }.into());
-        }
-        let (points, size) = (space.volume(), self.ty.size as u64);
-        if points.checked_mul(size).is_none_or(|needed| needed > memory.bytes as u64) {
-            let found = memory.bytes.checked_div(self.ty.size).unwrap_or(0);
-            return Err(AttachmentError::TooShort { field, region, points, found }.into());
-        }
-        let (ty, align, address) = (self.ty.name, self.ty.align, memory.base.addr().get());
-        if !address.is_multiple_of(align) {
-            return Err(AttachmentError::Misaligned { field, region, ty, align, address }.into());
-        }
-        Ok(())
-    }
-
-    /// How the values lie in memory: in row-major order, one behind the other.
-    fn layout(&self) -> LayoutSpec {
-        let spec = FieldSpec { id: self.field, size: self.ty.size, align: self.ty.align };
-        LayoutSpec::new(self.region.space().space().clone(), vec![spec])
-    }
-}
 
 /// Data from outside of the runtime.
 impl Context {
@@ -131,11 +74,9 @@ impl Context {
         field: Field<F, T>,
         mut values: Vec<T>,
     ) -> Result<Attached<Vec<T>>> {
-        let bytes = size_of_val(values.as_slice());
-        let base = NonNull::from(values.as_mut_slice()).cast();
-        let memory = Memory { base, bytes, backing: Backing::Attached, give: give::<Vec<T>> };
+        let memory = Memory::of_vec(&mut values);
         // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches them before it is given back.
-        unsafe { self.attach(&values_of(region, field), memory, values) }
+        unsafe { self.attach(&values_of(region, field), (memory, give::<Vec<T>>), values) }
     }
 
     /// As [`attach_vec`](Self::attach_vec), for values that are to be read only: a slice behind an `Arc`, a file that is mapped to memory, or anything else that is a slice. A task that
@@ -180,9 +121,9 @@ impl Context {
         let values: &[T] = (*owner).as_ref();
         let bytes = size_of_val(values);
         let base = NonNull::from(values).cast();
-        let memory = Memory { base, bytes, backing: Backing::ReadOnly, give: give_shared::<O> };
+        let memory = Memory { base, bytes, backing: Backing::ReadOnly };
         // SAFETY: the values are those of a borrow of what the owner shares with nobody, which lasts until that is given back. They are only read.
-        unsafe { self.attach(&values_of(region, field), memory, owner) }
+        unsafe { self.attach(&values_of(region, field), (memory, give_shared::<O>), owner) }
     }
 
     /// As [`attach_vec`](Self::attach_vec), for any memory: `length` values from `base` on. The owner is dropped when the memory is not needed any more, or given back when it is
@@ -202,9 +143,9 @@ impl Context {
         owner: O,
     ) -> Result<Attached<O>> {
         let bytes = length.saturating_mul(size_of::<T>());
-        let memory = Memory { base: base.cast(), bytes, backing: Backing::Attached, give: give::<O> };
+        let memory = Memory { base: base.cast(), bytes, backing: Backing::Attached };
         // SAFETY: promised by the caller.
-        unsafe { self.attach(&values_of(region, field), memory, owner) }
+        unsafe { self.attach(&values_of(region, field), (memory, give::<O>), owner) }
     }
 
     /// Takes memory back that was attached, at this place in the program: with the values that the region has after all that was launched before this call. Returns at once; the memory
@@ -232,108 +173,32 @@ impl Context {
             }
             state.interrupt("a detachment");
         }
-        Ok(Detached::new(state.submit_detachment((bound, privilege), instance, give)?))
+        let zeroed = vec![bound.clone()];
+        let mut results = state.submit_detachments(vec![(bound, instance)], zeroed, give)?;
+        Ok(Detached::new(results.remove(0)))
     }
 
     /// # Safety
-    /// The bytes of the memory are initialised values of the type, stay where they are, and are touched by nothing else until the owner is dropped or given back; those to be
-    /// only read are at least not written.
+    /// As [`ContextState::place`].
     unsafe fn attach<O: Send + 'static, M>(
         &self,
         values: &Values<'_>,
-        memory: Memory,
+        (memory, give): (Memory, Give),
         owner: O,
     ) -> Result<Attached<M>> {
         let (state, fields) = (&self.state, FieldMask::of(values.field));
         values.check(&memory)?;
         let bound = state.begin(ATTACH, values.region, &fields, Privilege::Discard)?;
-        let Memory { base, bytes, backing, give } = memory;
         let points = values.region.space().shape().clone();
         let claim = state.claim(Claim { region: values.region.clone(), field: values.field, points })?;
-        let range = Range::take(base.addr().get(), if backing == Backing::ReadOnly { 0 } else { bytes });
-        let range = range.map_err(|address| {
-            let (field, region) = values.names();
-            AttachmentError::MemoryInUse { field, region, address }
-        })?;
-        let layout = values.layout().build().map_err(Error::internal)?;
-        let pool = state.core.realm().memory_pool(state.own_memory());
-        let owner = Box::new(Kept::new(owner, range));
-        // SAFETY: promised by the caller; memory to be only read is given to nothing that writes.
-        let storage = unsafe { Instance::attach(pool, layout, InstanceKind::Normal, base, bytes, owner) };
-        let storage = storage.map_err(|error: InstanceError| Error::internal(error))?;
+        // SAFETY: promised by the caller.
+        let instance = unsafe { state.place(values, memory, owner) }?;
         if let Some(replica) = Replica::of(state) {
             replica.replace(ATTACH, values.region, &fields, None);
         }
-        let instance = state.core.store.attached_instance(storage, (values.region.clone(), fields), backing);
         let known = Arc::downgrade(&bound.parts[0].1);
-        let used = (bound.clone(), Privilege::Discard, Arc::clone(&instance));
-        state.submit(slice::from_ref(&bound), |_, submission| {
-            Arc::new(AttachOperation(state.use_of(used, submission.barrier)))
-        })?;
+        state.submit_attachment(bound, Arc::clone(&instance))?;
         Ok(Attached { claim, instance, state: known, give, flushes: true, marker: PhantomData })
-    }
-}
-
-impl ContextState {
-    /// Checks that the task may use all values of a field so, at this place in the program.
-    fn begin(
-        self: &Arc<Self>,
-        name: &'static str,
-        region: &LogicalRegion,
-        fields: &FieldMask,
-        privilege: Privilege,
-    ) -> Result<Bound> {
-        self.interrupt(name);
-        let bound = self.bind(name, Requirement::new(region.clone(), fields.clone(), privilege))?;
-        self.check_inline(name, slice::from_ref(&bound))?;
-        Ok(bound)
-    }
-
-    /// The memory that tasks on this processor use first.
-    fn own_memory(&self) -> MemoryId {
-        let visible = self.core.machine().memories_visible_from(self.processor);
-        visible.first().map_or(MemoryId(0), |nearest| nearest.memory)
-    }
-
-    fn use_of(
-        self: &Arc<Self>,
-        (bound, privilege, instance): (Bound, Privilege, Arc<PhysicalInstance>),
-        barrier: maniple_realm::Event,
-    ) -> AttachedUse {
-        let (region, fields) = (bound.requirement.target.bound(), bound.requirement.fields.clone());
-        let info = RequirementInfo { region, fields, privilege, is_shared: false };
-        AttachedUse { context: Arc::clone(self), bound, info, instance, barrier }
-    }
-
-    /// The detachment, and directly behind it a fill with zero.
-    fn submit_detachment(
-        self: &Arc<Self>,
-        (bound, privilege): (Bound, Privilege),
-        instance: Arc<PhysicalInstance>,
-        give: fn(Box<dyn Any + Send>) -> Option<Value>,
-    ) -> Result<Arc<Results>> {
-        let realm = self.core.realm();
-        let completion = realm.user_event();
-        let (one, sources) = (AnyRect::from(Rect::<1>::from(0..1)), Sources::new());
-        let results = Results::new(realm, Origin::BuiltIn(DETACH), one, completion.event(), sources);
-        let (fields, data) = bound.parts[0].clone();
-        let zero = Renewed { region: bound.requirement.target.bound(), fields, state: data };
-        let (promised, none) = (Promised { completion, recorded: None }, Producers::default());
-        let mut stream = self.enter()?;
-        let detachment = self.submit_to(&mut stream, slice::from_ref(&bound), (&none, promised), |_, submission| {
-            let attached = self.use_of((bound.clone(), privilege, instance), submission.barrier);
-            Arc::new(DetachOperation { attached, results: Arc::clone(&results), give })
-        });
-        results.produced_by(&detachment);
-        // Nothing may come between the two that looks at the values.
-        self.operation_begins();
-        let zero = self.zeroing(zero);
-        let zero = self.zero_in(&mut stream, zero);
-        drop(stream);
-        detachment.release();
-        zero.release();
-        self.watch(&results);
-        Ok(results)
     }
 }
 

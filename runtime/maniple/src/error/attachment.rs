@@ -76,6 +76,21 @@ pub enum AttachmentError {
         /// The partition.
         partition: String,
     },
+    /// Columns of a task's output have different lengths.
+    #[error(
+        "the output of {rows} rows has {found} values of field `{field}`: push whole rows, or adopt columns of one length"
+    )]
+    Ragged {
+        /// The field.
+        field: String,
+        /// The length of the longest column.
+        rows: usize,
+        /// The length of this one.
+        found: usize,
+    },
+    /// An output was collected before.
+    #[error("the output was collected already: collect the outputs of a launch once")]
+    Collected,
     /// A region was to be destroyed whose values are in memory of the program's.
     #[error(
         "cannot destroy {region}: memory is attached to field `{field}`; detach it first, or drop its handle to leave it to the region"

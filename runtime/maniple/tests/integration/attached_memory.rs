@@ -336,7 +336,7 @@ fn memory_whose_handle_is_dropped_is_the_regions_for_good() {
         let others = cx.region::<Cell>(8)?;
         drop(attach_counted(cx, &others, &drops)?);
         std::mem::forget(attach_counted(cx, &cx.region::<Cell>(8)?, &drops)?);
-        Ok(cx.launch(sum(&others)).await?)
+        cx.launch(sum(&others)).await
     });
     assert_eq!(left.unwrap(), 8);
     drop(runtime);
@@ -598,4 +598,41 @@ fn any_value_that_is_a_slice_can_be_read_in_place() {
         assert_eq!(cx.launch(sum(&cells)).await?, 36);
         Ok(())
     });
+}
+
+#[test]
+fn each_piece_has_memory_of_its_own() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(12)?;
+        let quarters = cells.partition(4).equal()?;
+        let vector = |color: maniple::AnyPoint| vec![color.coords()[0]; 3];
+        let attached = cx.attach_pieces(&quarters, Cell::value, vector)?;
+        let again = attachment(cx.attach_vec(&cells, Cell::value, vec![0; 12]).unwrap_err());
+        assert!(matches!(again, AttachmentError::AlreadyAttached { .. }), "{again}");
+        cx.index_launch(4, add(&quarters, 10));
+        let detached = cx.detach_pieces(attached)?.await?;
+        for (number, (color, values)) in (0..).zip(&detached) {
+            assert_eq!((color.coords(), &values[..]), (&[number][..], &[10 + number; 3][..]));
+        }
+        assert_eq!(detached.len(), 4);
+        assert_eq!((cx.launch(sum(&cells)).await?, runtime.statistics().bytes_copied), (0, 0));
+
+        // Only some points, and pieces of different sizes; the rest stays as it was.
+        cx.fill(&cells, Cell::value, 1)?;
+        let some = cells.partition_into(2.into(), vec![Rect::from(0..1).into(), Rect::from(4..9).into()])?;
+        let attached = cx.attach_pieces(&some, Cell::value, |color| vec![7; 1 + 4 * color.coords()[0] as usize])?;
+        assert_eq!(cx.launch(sum(&cells)).await?, 48);
+        let detached = cx.detach_pieces(attached.discard())?.await?;
+        assert_eq!(detached[1].1.len(), 5);
+        assert_eq!(cx.launch(sum(&cells)).await?, 6);
+
+        let aliased = cells.tiles([6], [1])?;
+        let refused = attachment(cx.attach_pieces(&aliased, Cell::value, |_| vec![0; 8]).unwrap_err());
+        assert!(matches!(refused, AttachmentError::Aliased { .. }), "{refused}");
+        let refused = attachment(cx.attach_pieces(&some, Cell::value, |_| vec![0; 2]).unwrap_err());
+        assert!(matches!(refused, AttachmentError::TooShort { .. }), "{refused}");
+        Ok(())
+    });
+    outcome.unwrap();
 }

@@ -21,6 +21,7 @@ mod many_fields;
 mod mapping;
 mod names_and_types;
 mod nothing;
+mod outputs;
 mod panics;
 mod records;
 mod records_of_traces;
