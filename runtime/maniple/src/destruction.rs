@@ -75,11 +75,12 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if there is no such field, or it was freed before.
+    /// [`crate::Error::Region`] if there is no such field, or it was freed before; [`crate::Error::Attachment`] if memory is attached to some of its values.
     pub fn free_field(&self, fields: &FieldSpace, field: FieldId) -> Result<()> {
         if !fields.has(field, &*self.state) {
             return Err(RegionError::NoSuchField { field }.into());
         }
+        self.state.check_field_unattached(fields.id(), field)?;
         self.state.note_deletion((fields.id(), Some(field)), fields.mark_freed(field)?);
         Ok(())
     }

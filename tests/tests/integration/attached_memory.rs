@@ -155,7 +155,7 @@ fn memory_that_is_refused_on_one_node_fails_on_all() {
         let cells = cx.region::<Cell>(8)?;
         let halves = cells.partition(2).equal()?;
         // The vector of the second piece is too short: on the node that has it.
-        cx.attach_pieces(&halves, Cell::value, |color: AnyPoint| vec![0; 4 - color.coords()[0] as usize])?;
+        let _ = cx.attach_pieces(&halves, Cell::value, |color: AnyPoint| vec![0; 4 - color.coords()[0] as usize])?;
         cx.execution_fence().await
     });
     for outcome in outcomes {

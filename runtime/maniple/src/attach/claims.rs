@@ -83,9 +83,18 @@ impl ContextState {
 
     /// Refuses to destroy a region to which the task has attached memory.
     pub(crate) fn check_unattached(&self, tree: TreeId) -> Result<()> {
+        self.refuse(|claim| claim.region.tree().id() == tree)
+    }
+
+    /// Refuses to free a field, of the field space with this number, to which the task has attached memory.
+    pub(crate) fn check_field_unattached(&self, fields: u64, field: FieldId) -> Result<()> {
+        self.refuse(|claim| claim.region.fields().id() == fields && claim.field == field)
+    }
+
+    fn refuse(&self, is_meant: impl Fn(&Claim) -> bool) -> Result<()> {
         let Some(claims) = self.parts.attachments.get::<Claims>() else { return Ok(()) };
         let claims = claims.0.lock();
-        let attached = claims.iter().filter_map(Weak::upgrade).find(|claim| claim.region.tree().id() == tree);
+        let attached = claims.iter().filter_map(Weak::upgrade).find(|claim| is_meant(claim));
         attached.map_or(Ok(()), |claim| {
             let (field, region) = (claim.field_name(), claim.region.root_region().to_string());
             Err(Error::from(AttachmentError::StillAttached { field, region }))

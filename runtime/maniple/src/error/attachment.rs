@@ -91,9 +91,9 @@ pub enum AttachmentError {
     /// An output was collected before.
     #[error("the output was collected already: collect the outputs of a launch once")]
     Collected,
-    /// A region was to be destroyed whose values are in memory of the program's.
+    /// A region was to be destroyed, or a field freed, whose values are in memory of the program's.
     #[error(
-        "cannot destroy {region}: memory is attached to field `{field}`; detach it first, or drop its handle to leave it to the region"
+        "cannot destroy {region} or free field `{field}`, to which memory is attached; detach it first, or drop its handle to leave it to the region"
     )]
     StillAttached {
         /// The field.

@@ -20,6 +20,7 @@ use crate::results::completion::Measure;
 use crate::results::promise::measured;
 use crate::results::{Local, Results};
 
+use self::rows::Taken;
 pub use self::rows::{Output, Row, RowColumn};
 
 /// What the rows that a launch has made are gathered by.
@@ -116,10 +117,16 @@ impl Context {
                         return;
                     }
                     let placed = piece.fields().type_of(field).map_err(Error::from).and_then(|ty: FieldType| {
-                        let (memory, owner) = column.take();
+                        let Taken { memory, ty: found, owner } = column.take();
+                        if found != ty.type_id {
+                            return Err(Error::launch(
+                                COLLECT,
+                                format!("a column of {piece} is not of its field's type"),
+                            ));
+                        }
                         let values = Values { region: &piece, field, ty };
                         values.check(&memory)?;
-                        // SAFETY: the memory is that of the owner, a vector of the field's type, which nothing touches before it is dropped.
+                        // SAFETY: the memory is that of the owner, a vector of the field's type, as was checked, which nothing touches before it is dropped.
                         unsafe { state.place(&values, memory, owner) }
                     });
                     match placed {

@@ -1,6 +1,6 @@
 //! Rows that are being made, column by column.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,23 +37,30 @@ pub trait RowColumn {
     /// How many there are.
     fn rows(&self) -> usize;
 
-    /// Takes the values out, with what owns them.
+    /// Takes the values out.
     #[allow(private_interfaces, reason = "called by the runtime only")]
-    fn take(&mut self) -> (Memory, Box<dyn Any + Send>);
+    fn take(&mut self) -> Taken;
 
     /// The vector.
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
-impl<T: FieldValue> RowColumn for Vec<T> {
+/// The values of a column, which are of this type, and the vector that they are in.
+pub(crate) struct Taken {
+    pub(super) memory: Memory,
+    pub(super) ty: TypeId,
+    pub(super) owner: Box<dyn Any + Send>,
+}
+
+impl<T: Send + 'static> RowColumn for Vec<T> {
     fn rows(&self) -> usize {
         self.len()
     }
 
     #[allow(private_interfaces, reason = "called by the runtime only")]
-    fn take(&mut self) -> (Memory, Box<dyn Any + Send>) {
+    fn take(&mut self) -> Taken {
         let mut values = std::mem::take(self);
-        (Memory::of_vec(&mut values), Box::new(values))
+        Taken { memory: Memory::of_vec(&mut values), ty: TypeId::of::<T>(), owner: Box::new(values) }
     }
 
     fn as_any(&mut self) -> &mut dyn Any {
