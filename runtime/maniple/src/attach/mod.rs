@@ -66,8 +66,8 @@ impl Context {
     /// In a program that several nodes run, each gives the values of the whole region, and all the same.
     ///
     /// # Errors
-    /// [`Error::Attachment`] if the vector is too short, the region's points are scattered, or other memory is attached to some of the values; [`Error::MappedByParent`] if the
-    /// task has some of them mapped; [`Error::PrivilegeNotHeld`], [`Error::Region`] if the region was destroyed, [`Error::Launch`] if the field holds another type. The vector is then dropped.
+    /// [`Error::Attachment`](crate::Error::Attachment) if the vector is too short, the region's points are scattered, or other memory is attached to some of the values; [`Error::MappedByParent`](crate::Error::MappedByParent) if the
+    /// task has some of them mapped; [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), [`Error::Region`](crate::Error::Region) if the region was destroyed, [`Error::Launch`](crate::Error::Launch) if the field holds another type. The vector is then dropped.
     pub fn attach_vec<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -134,7 +134,7 @@ impl Context {
     /// dropped or given back.
     ///
     /// # Errors
-    /// As [`attach_vec`](Self::attach_vec); and [`Error::Attachment`] if the memory is misaligned, or some of it is attached already.
+    /// As [`attach_vec`](Self::attach_vec); and [`Error::Attachment`](crate::Error::Attachment) if the memory is misaligned, or some of it is attached already.
     pub unsafe fn attach_raw<F, T: FieldValue, O: Send + 'static, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -154,8 +154,8 @@ impl Context {
     /// The values leave the region with it: the field is zero in the region from then on, as when the region was made.
     ///
     /// # Errors
-    /// [`Error::Attachment`] if another task attached it that still has the region, [`Error::MappedByParent`] if the task has some of the values mapped,
-    /// [`Error::PrivilegeNotHeld`], or [`Error::Region`] if the region was destroyed. The memory is then left to the region.
+    /// [`Error::Attachment`](crate::Error::Attachment) if another task attached it that still has the region, [`Error::MappedByParent`](crate::Error::MappedByParent) if the task has some of the values mapped,
+    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), or [`Error::Region`](crate::Error::Region) if the region was destroyed. The memory is then left to the region.
     pub fn detach<M: Send + 'static>(&self, attached: Attached<M>) -> Result<Detached<M>> {
         let Attached { claim, instance, state: known, give, flushes, .. } = attached;
         let state = &self.state;

@@ -12,7 +12,9 @@ use maniple_mapper::RequirementInfo;
 use maniple_realm::{After, Event};
 use maniple_record::Kind;
 
+use super::{ATTACH, DETACH};
 use crate::context::ContextState;
+use crate::drop_caught::drop_caught;
 use crate::error::Error;
 use crate::instances::bound::Bound;
 use crate::instances::instance::PhysicalInstance;
@@ -86,7 +88,7 @@ impl AttachedUse {
 
 impl Mappable for AttachOperation {
     fn name(&self) -> &str {
-        "attachment"
+        ATTACH
     }
 
     fn map(self: Arc<Self>, operation: &Arc<Operation>) {
@@ -107,7 +109,7 @@ impl Mappable for AttachOperation {
 
 impl Mappable for DetachOperation {
     fn name(&self) -> &str {
-        "detachment"
+        DETACH
     }
 
     fn map(self: Arc<Self>, operation: &Arc<Operation>) {
@@ -142,7 +144,10 @@ impl DetachOperation {
                 self.results.set(0, Ok(value));
                 operation.retire(Ok(()));
             }
-            (Some(error), _) => operation.retire(Err(&error)),
+            (Some(error), given) => {
+                drop_caught("attached memory", DETACH, given);
+                operation.retire(Err(&error));
+            }
             (None, Err(error)) => operation.retire(Err(&Error::internal(error))),
         }
     }

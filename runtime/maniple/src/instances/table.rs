@@ -62,14 +62,14 @@ impl InstanceTable {
             other => other,
         };
         // Operations on no points are in no order with those that take memory away.
-        let is_empty = region.space().space().volume() == 0;
+        let is_empty = || region.space().space().volume() == 0;
         let mut fits = |instance: &PhysicalInstance| {
             instance.reduction().is_none()
                 && instance.storage().layout().satisfies(layout)
                 && !matches!(reuse, Reuse::Only(id) if id != instance.id())
                 && instance.keeps_in_one(region)
                 && (!instance.is_read_only() || may_read_only(instance))
-                && !(instance.is_attached() && is_empty)
+                && !(instance.is_attached() && is_empty())
         };
         for space in upwards(region.space()) {
             if reuse == Reuse::Never || fields.is_empty() {
