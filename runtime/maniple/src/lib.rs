@@ -101,10 +101,10 @@ pub mod generated;
 pub mod prelude;
 pub mod task;
 
-pub use attach::{Attached, AttachedPieces, Detached, DetachedPieces};
+pub use attach::{Attached, AttachedFile, AttachedPieces, Detached, DetachedPieces, File};
 pub use context::Context;
 pub use dependent::Color;
-pub use error::{AttachmentError, Error, Result};
+pub use error::{AttachmentError, Error, FileError, Result};
 pub use future::{Argument, Awaited, Future, FutureMap};
 pub use generated::IntoArgument;
 pub use launch::{Launch, TaskLauncher};

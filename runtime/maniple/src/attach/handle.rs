@@ -28,7 +28,7 @@ pub struct Attached<M> {
     pub(super) instance: Arc<PhysicalInstance>,
     /// Where the data is known that the memory was attached to.
     pub(super) state: Weak<RegionState>,
-    pub(super) give: fn(Box<dyn Any + Send>) -> Option<Value>,
+    pub(super) give: Give,
     pub(super) flushes: bool,
     pub(super) marker: PhantomData<fn() -> M>,
 }
@@ -57,6 +57,10 @@ impl<O> Kept<O> {
     pub(super) fn new(owner: O, range: Option<Range>) -> Self {
         Self { owner: Some(owner), _range: range }
     }
+
+    pub(super) fn take(mut self: Box<Self>) -> Option<O> {
+        self.owner.take()
+    }
 }
 
 impl<O> Drop for Kept<O> {
@@ -65,23 +69,34 @@ impl<O> Drop for Kept<O> {
     }
 }
 
+/// What makes the result of a detachment of the owner of the memory.
+pub(super) type Give = fn(Box<dyn Any + Send>) -> Option<Finished>;
+
+/// What a detachment ends with.
+pub(super) enum Finished {
+    /// This is its result.
+    Now(Value),
+    /// This gives it, and waits for a file meanwhile.
+    Later(Box<dyn FnOnce() -> Result<Value> + Send>),
+}
+
 /// The owner of memory, as the result of its detachment.
-pub(super) fn give<O: Send + 'static>(kept: Box<dyn Any + Send>) -> Option<Value> {
-    let owner = kept.downcast::<Kept<O>>().ok()?.owner.take()?;
-    Some(Value::new(Given::new(owner)))
+pub(super) fn give<O: Send + 'static>(kept: Box<dyn Any + Send>) -> Option<Finished> {
+    let owner = kept.downcast::<Kept<O>>().ok()?.take()?;
+    Some(Finished::Now(Value::new(Given::new(owner))))
 }
 
 /// The same of memory whose owner was shared with its instance.
-pub(super) fn give_shared<O: Send + Sync + 'static>(kept: Box<dyn Any + Send>) -> Option<Value> {
-    let owner = kept.downcast::<Kept<Arc<O>>>().ok()?.owner.take()?;
-    Some(Value::new(Given::new(Arc::into_inner(owner)?)))
+pub(super) fn give_shared<O: Send + Sync + 'static>(kept: Box<dyn Any + Send>) -> Option<Finished> {
+    let owner = kept.downcast::<Kept<Arc<O>>>().ok()?.take()?;
+    Some(Finished::Now(Value::new(Given::new(Arc::into_inner(owner)?))))
 }
 
 /// A value that is taken out of a result once.
-struct Given<O>(Arc<Mutex<Option<O>>>);
+pub(super) struct Given<O>(Arc<Mutex<Option<O>>>);
 
 impl<O> Given<O> {
-    fn new(owner: O) -> Self {
+    pub(super) fn new(owner: O) -> Self {
         Self(Arc::new(Mutex::new(Some(owner))))
     }
 

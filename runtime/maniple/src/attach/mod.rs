@@ -5,7 +5,9 @@
 //! back; the values leave the region with it, which is zero there from then on, as when it was made.
 
 mod claims;
+mod file;
 mod handle;
+mod load;
 mod operation;
 mod pieces;
 mod placing;
@@ -17,14 +19,14 @@ use std::sync::Arc;
 use maniple_region::{Field, FieldMask, FieldType, FieldValue, Privilege};
 
 use self::claims::Claim;
-use self::handle::{give, give_shared};
-use self::placing::Give;
+use self::handle::{Give, give, give_shared};
 use crate::context::Context;
 use crate::error::{AttachmentError, Result};
 use crate::instances::instance::Backing;
 use crate::regions::Region;
 use crate::replication::Replica;
 
+pub use self::file::{AttachedFile, File};
 pub use self::handle::{Attached, Detached};
 pub use self::pieces::{AttachedPieces, DetachedPieces};
 pub(crate) use self::placing::{Memory, Values};
@@ -197,7 +199,7 @@ impl Context {
             replica.replace(ATTACH, values.region, &fields, None);
         }
         let known = Arc::downgrade(&bound.parts[0].1);
-        state.submit_attachment(bound, Arc::clone(&instance))?;
+        state.submit_attachment(bound, Arc::clone(&instance), None)?;
         Ok(Attached { claim, instance, state: known, give, flushes: true, marker: PhantomData })
     }
 }

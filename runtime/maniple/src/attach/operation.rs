@@ -3,19 +3,21 @@
 //! An attachment is a write of all values that brings its own instance. A detachment is a use of all values there that takes the instance away; the fill with zero that
 //! follows it directly in the stream lets go of what is known of the instance, so that no operation ever looks for values there again. Mappers choose neither.
 
-use std::any::Any;
 use std::slice;
 use std::sync::Arc;
 
 use maniple_analysis::validity::{Instance as _, Places};
 use maniple_mapper::RequirementInfo;
-use maniple_realm::{After, Event};
+use maniple_realm::locks::Mutex;
+use maniple_realm::{After, Event, Fault};
 use maniple_record::Kind;
 
+use super::handle::{Finished, Give};
+use super::load::Load;
 use super::{ATTACH, DETACH};
 use crate::context::ContextState;
 use crate::drop_caught::drop_caught;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::instance::PhysicalInstance;
 use crate::instances::issuing::Issuing;
@@ -38,7 +40,11 @@ pub(super) struct AttachedUse {
 }
 
 /// An attachment in flight.
-pub(super) struct AttachOperation(pub(super) AttachedUse);
+pub(super) struct AttachOperation {
+    pub(super) attached: AttachedUse,
+    /// What reads a file into the memory.
+    pub(super) load: Mutex<Option<Load>>,
+}
 
 /// A detachment in flight.
 pub(super) struct DetachOperation {
@@ -46,7 +52,7 @@ pub(super) struct DetachOperation {
     /// What becomes of the memory.
     pub(super) results: Arc<Results>,
     /// The owner of the memory, as the result.
-    pub(super) give: fn(Box<dyn Any + Send>) -> Option<Value>,
+    pub(super) give: Give,
 }
 
 impl AttachedUse {
@@ -54,8 +60,8 @@ impl AttachedUse {
         LockedStates::lock(slice::from_ref(&self.bound))
     }
 
-    /// Uses all values in the instance, and nowhere else from then on. The event of that use.
-    fn issue(&self, operation: &Operation, states: &mut LockedStates<'_>) -> Event {
+    /// Uses all values in the instance, and nowhere else from then on. The event of that use, which comes after that of the memory being loaded.
+    fn issue(&self, operation: &Operation, states: &mut LockedStates<'_>, loaded: Event) -> Event {
         let core = &self.context.core;
         let placed = PointMapping {
             store: &core.store,
@@ -74,6 +80,7 @@ impl AttachedUse {
         placed.prepare(states, (&chosen, &mut places), &mut before);
         let after = before.after_mut();
         after.follow(self.barrier);
+        after.need(loaded);
         self.instance.leftovers().into_iter().for_each(|event| after.follow(event));
         let used = core.store.own_handle(core.realm().merge(validity::after(after)));
         if let Some(place) = placed.place {
@@ -92,18 +99,33 @@ impl Mappable for AttachOperation {
     }
 
     fn map(self: Arc<Self>, operation: &Arc<Operation>) {
-        let attached = &self.0;
+        let attached = &self.attached;
         let core = &attached.context.core;
         let mut states = attached.lock();
         let (fields, state) = &attached.bound.parts[0];
         states.of(state).table.insert(&attached.instance, fields);
         // Mappers are asked again: there is an instance that they do not know.
         core.store.forget_decisions();
-        let used = attached.issue(operation, &mut states);
+        let load = self.load.lock().take();
+        let loaded = load.is_some().then(|| core.realm().user_event());
+        let used = attached.issue(operation, &mut states, loaded.map_or(Event::NONE, |loaded| loaded.event()));
         drop(states);
         operation.mark_mapped();
+        if let (Some(load), Some(loaded)) = (load, loaded) {
+            let (instance, realm) = (Arc::clone(&attached.instance), core.realm().clone());
+            core.store.io.run(move || {
+                // SAFETY: the memory is this file's, and all uses of it come after the event.
+                match unsafe { load.run(&instance) } {
+                    Ok(()) => realm.trigger(loaded),
+                    Err(error) => realm.poison(loaded, Arc::<Fault>::from(error)),
+                }
+            });
+        }
         let operation = Arc::clone(operation);
-        core.realm().when(After::follows(&[used]), move |_| operation.retire(Ok(())));
+        core.realm().when(After::needs(&[used]), move |outcome| {
+            let failure = outcome.err().map(|fault| Error::of_fault(fault, ATTACH, None));
+            operation.retire(failure.as_ref().map_or(Ok(()), Err));
+        });
     }
 }
 
@@ -116,7 +138,7 @@ impl Mappable for DetachOperation {
         let attached = &self.attached;
         let core = &attached.context.core;
         let mut states = attached.lock();
-        let used = attached.issue(operation, &mut states);
+        let used = attached.issue(operation, &mut states, Event::NONE);
         attached.instance.detach();
         states.of(&attached.bound.parts[0].1).table.remove(&attached.instance);
         // They must not be taken up again, with an instance that has no memory. Whoever has made one of these has locked the state.
@@ -133,22 +155,33 @@ impl Mappable for DetachOperation {
 
 impl DetachOperation {
     /// Gives the memory back: everything that used it has ended.
-    fn release(&self, operation: &Operation, failure: Option<Error>) {
+    fn release(self: &Arc<Self>, operation: &Arc<Operation>, failure: Option<Error>) {
         // SAFETY: the use of all values has ended, and comes after all uses before. No later operation gets the instance: it is in no table any more, the
         // fill that follows in the stream replaces all that is known of it before anything else is mapped that needs the values, and decisions and templates
         // with it are not taken up.
         let owner = unsafe { self.attached.instance.storage().release() };
         let given = owner.and_then(self.give).ok_or(NoOwner);
         match (failure, given) {
-            (None, Ok(value)) => {
-                self.results.set(0, Ok(value));
-                operation.retire(Ok(()));
+            (None, Ok(Finished::Now(value))) => self.end(operation, Ok(value)),
+            (None, Ok(Finished::Later(finish))) => {
+                let (own, operation) = (Arc::clone(self), Arc::clone(operation));
+                self.attached.context.core.store.io.run(move || own.end(&operation, finish()));
             }
             (Some(error), given) => {
                 drop_caught("attached memory", DETACH, given);
                 operation.retire(Err(&error));
             }
             (None, Err(error)) => operation.retire(Err(&Error::internal(error))),
+        }
+    }
+
+    fn end(&self, operation: &Operation, result: Result<Value>) {
+        match result {
+            Ok(value) => {
+                self.results.set(0, Ok(value));
+                operation.retire(Ok(()));
+            }
+            Err(error) => operation.retire(Err(&error)),
         }
     }
 }

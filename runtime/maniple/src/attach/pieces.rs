@@ -194,7 +194,7 @@ impl Context {
         for (number, instance) in mine {
             let piece = partition.piece(parts.colors().delinear(*number as u64))?;
             let bound = state.begin(ATTACH, &piece, instance.fields(), Privilege::Discard)?;
-            state.submit_attachment(bound, Arc::clone(instance))?;
+            state.submit_attachment(bound, Arc::clone(instance), None)?;
         }
         let known = bound.parts.first().map(|(_, state)| Arc::downgrade(state));
         known.ok_or_else(|| Error::launch(ATTACH, "there are no fields"))

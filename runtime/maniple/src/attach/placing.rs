@@ -1,6 +1,5 @@
 //! Memory of the program's turned into instances, and the operations that attach and detach these.
 
-use std::any::Any;
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
@@ -9,12 +8,14 @@ use maniple_mapper::RequirementInfo;
 use maniple_realm::Event;
 use maniple_realm::instance::{Instance, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutSpec};
+use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
 use maniple_region::{FieldId, FieldMask, FieldType, LogicalRegion, Privilege, Requirement};
 use maniple_space::{AnyRect, Rect};
 
 use super::claims::Range;
-use super::handle::Kept;
+use super::handle::{Give, Kept};
+use super::load::Load;
 use super::operation::{AttachOperation, AttachedUse, DetachOperation};
 use super::{ATTACH, DETACH};
 use crate::context::{ContextState, Promised, Renewed};
@@ -22,10 +23,6 @@ use crate::error::{AttachmentError, Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::instance::{Backing, PhysicalInstance};
 use crate::results::{Origin, Producers, Results, Sources};
-use crate::value::Value;
-
-/// What makes the result of a detachment of the owner of the memory.
-pub(super) type Give = fn(Box<dyn Any + Send>) -> Option<Value>;
 
 /// Memory that values of a field are to lie in.
 pub(crate) struct Memory {
@@ -138,10 +135,16 @@ impl ContextState {
         AttachedUse { context: Arc::clone(self), bound, info, instance, barrier }
     }
 
-    /// The attachment of an instance to what it is bound to.
-    pub(super) fn submit_attachment(self: &Arc<Self>, bound: Bound, instance: Arc<PhysicalInstance>) -> Result<()> {
+    /// The attachment of an instance to what it is bound to, with what its memory is read from.
+    pub(super) fn submit_attachment(
+        self: &Arc<Self>,
+        bound: Bound,
+        instance: Arc<PhysicalInstance>,
+        load: Option<Load>,
+    ) -> Result<()> {
         self.submit(slice::from_ref(&bound.clone()), |_, submission| {
-            Arc::new(AttachOperation(self.use_of(bound, instance, submission.barrier)))
+            let attached = self.use_of(bound, instance, submission.barrier);
+            Arc::new(AttachOperation { attached, load: Mutex::new(load) })
         })?;
         Ok(())
     }

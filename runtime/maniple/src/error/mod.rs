@@ -2,6 +2,7 @@
 
 mod attachment;
 mod cause;
+mod file;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -20,6 +21,7 @@ use maniple_space::AnyPoint;
 
 pub use self::attachment::AttachmentError;
 pub(crate) use self::cause::Cause;
+pub use self::file::FileError;
 
 /// The result of an operation of the runtime.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -81,6 +83,9 @@ pub enum Error {
     /// Memory of the program's cannot be attached to data, or not be detached.
     #[error(transparent)]
     Attachment(#[from] AttachmentError),
+    /// A file cannot be attached to data, read, or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A partition cannot be computed.
     #[error("cannot partition: {0}")]
     Partition(Arc<dyn StdError + Send + Sync>),
