@@ -58,7 +58,7 @@ impl<O> Kept<O> {
         Self { owner: Some(owner), _range: range }
     }
 
-    pub(super) fn take(mut self: Box<Self>) -> Option<O> {
+    pub(super) fn take(&mut self) -> Option<O> {
         self.owner.take()
     }
 }

@@ -113,7 +113,7 @@ impl Mappable for AttachOperation {
         operation.mark_mapped();
         if let (Some(load), Some(loaded)) = (load, loaded) {
             let (instance, realm) = (Arc::clone(&attached.instance), core.realm().clone());
-            core.store.io.run(move || {
+            core.wait_for_file(move || {
                 // SAFETY: the memory is this file's, and all uses of it come after the event.
                 match unsafe { load.run(&instance) } {
                     Ok(()) => realm.trigger(loaded),
@@ -165,7 +165,7 @@ impl DetachOperation {
             (None, Ok(Finished::Now(value))) => self.end(operation, Ok(value)),
             (None, Ok(Finished::Later(finish))) => {
                 let (own, operation) = (Arc::clone(self), Arc::clone(operation));
-                self.attached.context.core.store.io.run(move || own.end(&operation, finish()));
+                self.attached.context.core.wait_for_file(move || own.end(&operation, finish()));
             }
             (Some(error), given) => {
                 drop_caught("attached memory", DETACH, given);

@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use maniple_analysis::validity::Events;
 use maniple_mapper::InstanceId;
 use maniple_realm::instance::{Instance, InstanceError};
-use maniple_realm::io::IoThreads;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::{Machine, MemoryId};
 use maniple_realm::memory::OutOfMemory;
@@ -32,8 +31,6 @@ pub(crate) struct Store {
     states: Mutex<Vec<Weak<RegionState>>>,
     /// What remembers instances besides the region states.
     caches: Mutex<Vec<Weak<dyn Cache>>>,
-    /// What waits for files.
-    pub(crate) io: IoThreads,
     pub(crate) counters: Counters,
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) recordings: Recordings,
@@ -79,7 +76,6 @@ impl Store {
             next_instance: AtomicU64::new(0),
             states: Mutex::default(),
             caches: Mutex::default(),
-            io: IoThreads::default(),
             counters: Counters::default(),
             recorder,
             recordings: Recordings::default(),
