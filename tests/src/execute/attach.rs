@@ -1,15 +1,13 @@
 //! Memory that is attached, and comes back.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use maniple::{Context, Error, Field, FieldId, Region, Result};
 
-use super::statement::{Boxed, Frame};
-use super::{Handle, Stop, locked, with_dimension};
-use crate::oracle::{attached_word, memory_digest};
-use crate::program::{Column, FutureName};
+use super::locked;
+use crate::oracle::memory_digest;
 use crate::value::{Cells, Stored, Word};
-use crate::with_kind;
 
 /// Memory that is attached: what detaches it, with its values or not.
 pub(super) type Attached = Box<dyn FnOnce(&Context, bool) -> Result<Memory> + Send + Sync>;
@@ -20,7 +18,7 @@ pub(super) struct Memory(Arc<Mutex<Coming>>);
 
 enum Coming {
     /// What is awaited for it.
-    Pending(Boxed<'static, Result<Word>>),
+    Pending(Pin<Box<dyn Future<Output = Result<Word>> + Send>>),
     Here(Result<Word>),
     /// It is awaited.
     Awaited,
@@ -55,38 +53,8 @@ impl Memory {
     }
 }
 
-impl Frame<'_> {
-    pub(super) fn attach(
-        &mut self,
-        name: FutureName,
-        column: Column,
-        (seed, read_only): (Word, bool),
-    ) -> std::result::Result<Result<()>, Stop> {
-        let run = self.run;
-        let kind = run.kind(column)?;
-        let (dim, id) = (run.dimension(column.place.node)?, run.field(column.place.region, column.field)?);
-        let attached = with_kind!(kind, T => with_dimension!(dim, D => {
-            let region = run.region::<D>(column.place)?;
-            let words = (0..region.volume() as usize).map(|number| attached_word(kind, seed, number));
-            let values: Vec<T> = words.map(<T as Stored>::from_word).collect();
-            attach_values(self.context, (&region, id), values, read_only)
-        }));
-        Ok(attached.map(|attached| _ = self.attached.insert(name, attached)))
-    }
-
-    pub(super) fn detach(
-        &mut self,
-        name: FutureName,
-        (handle, flush): (FutureName, bool),
-    ) -> std::result::Result<Result<()>, Stop> {
-        let Some(attached) = self.attached.remove(&handle) else {
-            return Err(Stop(Error::application(format!("there is no memory {handle:?}"))));
-        };
-        Ok(attached(self.context, flush).map(|memory| self.run.names.futures.insert(name, Handle::Memory(memory))))
-    }
-}
-
-fn attach_values<T: Stored, const D: usize>(
+/// Attaches values to a field.
+pub(super) fn attach_values<T: Stored, const D: usize>(
     context: &Context,
     (region, field): (&Region<Cells, D>, FieldId),
     mut values: Vec<T>,

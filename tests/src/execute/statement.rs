@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 use maniple::operators::{Max, Min, Sum, Xor};
 use maniple::{AnySpace, Context, Error, Field, FieldId, Result};
 
-use super::attach::Attached;
+use super::attach::{Attached, attach_values};
 use super::{Handle, Mistake, Run, Stop, Tolerance, locked, with_dimension};
-use crate::oracle::{Health, Verdict, inline_value, mapped};
+use crate::oracle::{Health, Verdict, attached_word, inline_value, mapped};
 use crate::program::{
     Action, Block, Column, Derived, FieldsName, FutureName, Inline, Node, SpaceName, Statement, StatementId,
 };
@@ -26,7 +26,7 @@ pub(super) struct Frame<'a> {
     /// The first failure that was waited for.
     failure: Option<Error>,
     /// Memory that is attached.
-    pub(super) attached: HashMap<FutureName, Attached>,
+    attached: HashMap<FutureName, Attached>,
 }
 
 pub(super) type Boxed<'a, T> = Pin<Box<dyn StdFuture<Output = T> + Send + 'a>>;
@@ -212,6 +212,35 @@ impl Frame<'_> {
             let region = run.region::<D>(place)?;
             Ok(self.context.fill_field(&region, id, <T as Stored>::from_word(kind.make(random))))
         }))
+    }
+
+    fn attach(
+        &mut self,
+        name: FutureName,
+        column: Column,
+        (seed, read_only): (Word, bool),
+    ) -> std::result::Result<Result<()>, Stop> {
+        let run = self.run;
+        let kind = run.kind(column)?;
+        let (dim, id) = (run.dimension(column.place.node)?, run.field(column.place.region, column.field)?);
+        let attached = with_kind!(kind, T => with_dimension!(dim, D => {
+            let region = run.region::<D>(column.place)?;
+            let words = (0..region.volume() as usize).map(|number| attached_word(kind, seed, number));
+            let values: Vec<T> = words.map(<T as Stored>::from_word).collect();
+            attach_values(self.context, (&region, id), values, read_only)
+        }));
+        Ok(attached.map(|attached| _ = self.attached.insert(name, attached)))
+    }
+
+    fn detach(
+        &mut self,
+        name: FutureName,
+        (handle, flush): (FutureName, bool),
+    ) -> std::result::Result<Result<()>, Stop> {
+        let Some(attached) = self.attached.remove(&handle) else {
+            return Err(Stop(Error::application(format!("there is no memory {handle:?}"))));
+        };
+        Ok(attached(self.context, flush).map(|memory| self.run.names.futures.insert(name, Handle::Memory(memory))))
     }
 
     async fn inline(&mut self, id: StatementId, inline: &Inline) -> std::result::Result<Result<()>, Stop> {
