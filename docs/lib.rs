@@ -51,6 +51,9 @@ pub mod mapping_files {}
 #[doc = include_str!("src/traces.md")]
 pub mod traces {}
 
+#[doc = include_str!("src/outside.md")]
+pub mod outside {}
+
 #[doc = include_str!("src/looking.md")]
 pub mod looking {}
 

@@ -87,6 +87,12 @@ impl Census {
             Action::DestroyPartition(_) => self.one("partition destroyed"),
             Action::Launch(launch) => self.launch(world, launch, depth),
             Action::Fill(..) => self.one("fill"),
+            Action::Attach(_, _, _, read_only) => {
+                self.one(if *read_only { "memory attached to be read only" } else { "memory attached" });
+            }
+            Action::Detach(_, _, flush) => {
+                self.one(if *flush { "memory detached" } else { "memory detached without its values" });
+            }
             Action::Copy(..) => self.one("copy"),
             Action::Gather(..) => self.one("gather"),
             Action::Scatter(..) => self.one("scatter"),

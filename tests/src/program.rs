@@ -205,6 +205,10 @@ pub enum Action {
     Launch(Arc<Launch>),
     /// Gives all points one value.
     Fill(Column, Word),
+    /// Attaches memory that this number says the contents of, to be read only or not, and names it.
+    Attach(FutureName, Column, Word, bool),
+    /// Detaches memory of this name, with the values that the data has or not: the result is what it holds.
+    Detach(FutureName, FutureName, bool),
     /// Copies from the first to the second.
     Copy(FutureName, Column, Column),
     /// Copies `from[pointer[p]]` to `to[p]`.

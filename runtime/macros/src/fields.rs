@@ -21,7 +21,9 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
     let lookups = columns.iter().map(|column| column.lookup(name, &runtime));
     let members = columns.iter().map(|column| column.named(name, &runtime));
     let values = columns.iter().map(|column| column.value(&runtime));
-    let by_name = format_ident!("FieldsOf{}", name.unraw());
+    let (by_name, rows) = (format_ident!("FieldsOf{}", name.unraw()), format_ident!("RowsOf{}", name.unraw()));
+    let vectors = columns.iter().map(|column| column.vector(name, &runtime));
+    let visits = columns.iter().map(|column| column.visit(&runtime));
     let constants = columns.iter().map(|column| column.constant(&runtime));
     let names: Vec<&Ident> = columns.iter().map(|column| column.name).collect();
 
@@ -52,6 +54,25 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
             impl #runtime::NamedFields for #name {
                 type Names = #by_name;
                 const NAMES: #by_name = #by_name { #(#values),* };
+            }
+
+            #[derive(::std::default::Default)]
+            #[allow(dead_code, private_interfaces)]
+            pub struct #rows {
+                #(#vectors),*
+            }
+
+            #[automatically_derived]
+            impl #runtime::generated::Row for #name {
+                type Columns = #rows;
+
+                fn push(self, __columns: &mut #rows) {
+                    #(__columns.#names.push(self.#names);)*
+                }
+
+                fn each(__columns: &mut #rows, __visit: &mut dyn ::std::ops::FnMut(#runtime::FieldId, &mut dyn #runtime::generated::RowColumn)) {
+                    #(#visits)*
+                }
             }
 
             // Regions store the members, not the struct: without this the compiler would report members that nothing reads.
@@ -99,6 +120,18 @@ impl<'a> Column<'a> {
         let (name, hash) = (self.name, hash::of_name(self.name));
         // Not as written: `Self` means another struct here.
         quote!(pub #name: #runtime::Field<#fields, <#fields as #runtime::FieldNamed<#hash>>::Type>)
+    }
+
+    /// The member of the struct of columns.
+    fn vector(&self, row: &Ident, runtime: &Path) -> TokenStream {
+        let (name, hash) = (self.name, hash::of_name(self.name));
+        quote!(pub #name: ::std::vec::Vec<<#row as #runtime::FieldNamed<#hash>>::Type>)
+    }
+
+    /// Shows that to a visitor.
+    fn visit(&self, runtime: &Path) -> TokenStream {
+        let (name, id) = (self.name, &self.id);
+        quote!(__visit(#runtime::FieldId(#id), &mut __columns.#name);)
     }
 
     /// The value of that member.

@@ -71,6 +71,19 @@ fn members_become_fields_in_their_order() {
 }
 
 #[test]
+fn the_members_of_a_row_go_to_the_columns_of_their_fields() {
+    use model::generated::Row;
+    let mut columns = <Node as Row>::Columns::default();
+    for number in 0..3_u8 {
+        Node { charge: number.into(), voltage: 0.5, r#type: number }.push(&mut columns);
+    }
+    assert_eq!((&columns.charge[..], &columns.r#type[..]), (&[0.0, 1.0, 2.0][..], &[0, 1, 2][..]));
+    let mut rows = Vec::new();
+    Node::each(&mut columns, &mut |field, column| rows.push((field.0, column.rows())));
+    assert_eq!(rows, [(0, 3), (1, 3), (2, 3)]);
+}
+
+#[test]
 fn a_launch_has_a_requirement_for_each_attribute_on_the_region_that_carries_it() {
     let builder = distribute_launch().builder;
     assert_eq!(builder.regions, [(0, "wires", "w"), (1, "ghost", "g"), (2, "own", "o")]);

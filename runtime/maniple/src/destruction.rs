@@ -12,10 +12,12 @@ impl Context {
     /// all have to destroy the same regions in the same order.
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if it was destroyed before, or ended with an earlier run; [`crate::Error::NotTheMaker`] if another task made it.
+    /// [`crate::Error::Region`] if it was destroyed before, or ended with an earlier run; [`crate::Error::NotTheMaker`] if another task made it;
+    /// [`crate::Error::Attachment`] if memory is attached to some of its values.
     pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
         let region = region.as_ref();
         self.state.check_created(region)?;
+        self.state.check_unattached(region.tree().id())?;
         self.state.note_deletion((region.tree().id().0, None), (region.tree().mark_destroyed(), 1));
         self.state.forget(region);
         Ok(())
@@ -73,11 +75,12 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if there is no such field, or it was freed before.
+    /// [`crate::Error::Region`] if there is no such field, or it was freed before; [`crate::Error::Attachment`] if memory is attached to some of its values.
     pub fn free_field(&self, fields: &FieldSpace, field: FieldId) -> Result<()> {
         if !fields.has(field, &*self.state) {
             return Err(RegionError::NoSuchField { field }.into());
         }
+        self.state.check_field_unattached(fields.id(), field)?;
         self.state.note_deletion((fields.id(), Some(field)), fields.mark_freed(field)?);
         Ok(())
     }

@@ -52,6 +52,7 @@
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod attach;
 mod block_on;
 mod bulk;
 mod context;
@@ -75,6 +76,7 @@ mod mapped;
 mod mapping;
 mod migration;
 mod operation;
+mod output;
 mod placement;
 mod profiling;
 mod recorder;
@@ -100,13 +102,15 @@ pub mod generated;
 pub mod prelude;
 pub mod task;
 
+pub use attach::{Attached, AttachedFile, AttachedPieces, Detached, DetachedPieces, File};
 pub use context::Context;
 pub use dependent::Color;
-pub use error::{Error, Result};
+pub use error::{AttachmentError, Error, FileError, Result};
 pub use future::{Argument, Awaited, Future, FutureMap};
 pub use generated::IntoArgument;
 pub use launch::{Launch, TaskLauncher};
 pub use mapped::{ReadMapping, WriteMapping};
+pub use output::{Output, Row};
 pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use session::{Interrupt, Session};

@@ -4,7 +4,7 @@
 
 pub use crate::operators::{And, Max, Min, Or, Product, Sum, Xor};
 pub use crate::{
-    AnyPoint, Context, Domain, Error, Field, Fields, FutureMap, IndexSpace, IntoTarget, Launch, Partition, Point, Ptr,
-    Rect, ReductionOperator, Region, Result, Runtime, TaskLauncher, task,
+    AnyPoint, Context, Domain, Error, Field, Fields, FutureMap, IndexSpace, IntoTarget, Launch, Output, Partition,
+    Point, Ptr, Rect, ReductionOperator, Region, Result, Runtime, TaskLauncher, task,
 };
 pub use bytemuck::Zeroable;

@@ -12,6 +12,7 @@
 //! The outside world:
 //! * [`fault`], [`locks`], `prefetch`: why something failed; locks that are counted; hints for caches.
 //! * [`threads`], `sync`, [`clock`]: the system's threads, parking, time. A simulation takes the system's place through a trait of `threads`.
+//! * [`io`]: threads that wait for files.
 //! * [`machine`], [`topology`], [`pressure`]: processors, memories, who reaches what; how that is found out; what the process may use of it.
 //! * [`profile`]: records of what ran when, and after what.
 //!
@@ -77,6 +78,7 @@ mod events;
 pub mod fault;
 pub mod graph;
 #[doc(hidden)]
+pub mod io;
 pub mod locks;
 pub mod operation;
 mod prefetch;

@@ -61,7 +61,7 @@ impl Run {
                 Passed::Future(name) | Passed::PerPoint(name) => match self.names.futures.get(*name)? {
                     Handle::One(future) => Argument::Future(future),
                     Handle::Many(map) => Argument::PerPoint(map),
-                    Handle::Unit(_) => return Err(Stop(Error::application("a copy has no value"))),
+                    Handle::Unit(_) | Handle::Memory(_) => return Err(Stop(Error::application("a copy has no value"))),
                 },
             });
         }

@@ -4,6 +4,7 @@
 //! partitions, `bulk` copies, `compare` looks at what has come out, `mistake` names what can be done wrong on purpose, `tally` counts. What
 //! deviates from the oracle is noted in the [`Run`]; the program goes on as far as it can.
 
+mod attach;
 mod body;
 mod bulk;
 mod compare;
@@ -132,6 +133,8 @@ enum Handle {
     One(Future<Word>),
     Many(FutureMap<Word>),
     Unit(Future<()>),
+    /// Memory that comes back.
+    Memory(attach::Memory),
 }
 
 /// A block cannot go on.

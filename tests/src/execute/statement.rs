@@ -1,5 +1,6 @@
 //! Blocks, statement by statement.
 
+use std::collections::HashMap;
 use std::future::Future as StdFuture;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,8 +9,9 @@ use std::sync::atomic::Ordering;
 use maniple::operators::{Max, Min, Sum, Xor};
 use maniple::{AnySpace, Context, Error, Field, FieldId, Result};
 
+use super::attach::{Attached, attach_values};
 use super::{Handle, Mistake, Run, Stop, Tolerance, locked, with_dimension};
-use crate::oracle::{Health, Verdict, inline_value, mapped};
+use crate::oracle::{Health, Verdict, attached_word, inline_value, mapped};
 use crate::program::{
     Action, Block, Column, Derived, FieldsName, FutureName, Inline, Node, SpaceName, Statement, StatementId,
 };
@@ -23,6 +25,8 @@ pub(super) struct Frame<'a> {
     digest: Word,
     /// The first failure that was waited for.
     failure: Option<Error>,
+    /// Memory that is attached.
+    attached: HashMap<FutureName, Attached>,
 }
 
 pub(super) type Boxed<'a, T> = Pin<Box<dyn StdFuture<Output = T> + Send + 'a>>;
@@ -35,7 +39,7 @@ pub(super) fn run_block<'a>(
     digest: Word,
 ) -> Boxed<'a, Result<Word>> {
     Box::pin(async move {
-        let mut frame = Frame { run, context, digest, failure: None };
+        let mut frame = Frame { run, context, digest, failure: None, attached: HashMap::new() };
         let outcome = frame.run(block).await;
         if let Err(Stop(error)) = outcome {
             run.cut_short.store(true, Ordering::Release);
@@ -95,6 +99,8 @@ impl Frame<'_> {
                 self.refusal(statement.id, &handle).await
             }
             Action::Fill(column, random) => self.fill(*column, *random)?,
+            Action::Attach(name, column, seed, read_only) => self.attach(*name, *column, (*seed, *read_only))?,
+            Action::Detach(name, handle, flush) => self.detach(*name, (*handle, *flush))?,
             Action::Copy(name, ..) | Action::Gather(name, _) | Action::Scatter(name, _) => {
                 let handle = Handle::Unit(run.bulk(context, &statement.action)?);
                 names.futures.insert(*name, handle.clone());
@@ -169,6 +175,7 @@ impl Frame<'_> {
             Handle::One(future) => future.clone().await.map(|_| ()),
             Handle::Many(map) => map.clone().await,
             Handle::Unit(future) => future.clone().await,
+            Handle::Memory(_) => Ok(()),
         }
     }
 
@@ -205,6 +212,35 @@ impl Frame<'_> {
             let region = run.region::<D>(place)?;
             Ok(self.context.fill_field(&region, id, <T as Stored>::from_word(kind.make(random))))
         }))
+    }
+
+    fn attach(
+        &mut self,
+        name: FutureName,
+        column: Column,
+        (seed, read_only): (Word, bool),
+    ) -> std::result::Result<Result<()>, Stop> {
+        let run = self.run;
+        let kind = run.kind(column)?;
+        let (dim, id) = (run.dimension(column.place.node)?, run.field(column.place.region, column.field)?);
+        let attached = with_kind!(kind, T => with_dimension!(dim, D => {
+            let region = run.region::<D>(column.place)?;
+            let words = (0..region.volume() as usize).map(|number| attached_word(kind, seed, number));
+            let values: Vec<T> = words.map(<T as Stored>::from_word).collect();
+            attach_values(self.context, (&region, id), values, read_only)
+        }));
+        Ok(attached.map(|attached| _ = self.attached.insert(name, attached)))
+    }
+
+    fn detach(
+        &mut self,
+        name: FutureName,
+        (handle, flush): (FutureName, bool),
+    ) -> std::result::Result<Result<()>, Stop> {
+        let Some(attached) = self.attached.remove(&handle) else {
+            return Err(Stop(Error::application(format!("there is no memory {handle:?}"))));
+        };
+        Ok(attached(self.context, flush).map(|memory| self.run.names.futures.insert(name, Handle::Memory(memory))))
     }
 
     async fn inline(&mut self, id: StatementId, inline: &Inline) -> std::result::Result<Result<()>, Stop> {
@@ -312,6 +348,7 @@ impl Frame<'_> {
             Handle::One(future) => future.await.map(|value| vec![value]),
             Handle::Many(map) => map.all().await,
             Handle::Unit(future) => future.await.map(|()| vec![0]),
+            Handle::Memory(memory) => memory.digest().await.map(|digest| vec![digest]),
         };
         let Some(expected) = self.run.expected.futures.get(&name) else {
             self.run.deviates(format!("{name:?} is not known to the oracle"));

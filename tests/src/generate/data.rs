@@ -51,6 +51,37 @@ impl Generator {
         })
     }
 
+    /// Memory that is attached, statements while it is, and its detachment unless it is left to the region. Or the detachment of what was attached before.
+    pub(super) fn add_attachment(&mut self, scope: &mut Scope, block: &mut Block) {
+        if let Some(known) = self.one_of(&scope.context.attached)
+            && self.random.bool()
+        {
+            return self.detach(scope, block, known.name);
+        }
+        let handle = FutureName(self.number());
+        for _ in 0..6 {
+            let Some(column) = self.some_column(scope, |_| true) else { continue };
+            let (seed, read_only) = (self.random.u64(..), self.once_in(3));
+            if self.attempt(scope, block, Action::Attach(handle, column, seed, read_only)) {
+                let (statements, before) = (self.random.usize(0..=4), block.0.len());
+                if !self.is_plain && statements > 0 {
+                    self.fill_block(scope, block, before + statements);
+                }
+                if !self.once_in(5) {
+                    self.detach(scope, block, handle);
+                }
+                return;
+            }
+        }
+    }
+
+    fn detach(&mut self, scope: &mut Scope, block: &mut Block, handle: FutureName) {
+        let (name, flush) = (FutureName(self.number()), !self.once_in(4));
+        if scope.context.attached.iter().any(|attached| attached.name == handle) {
+            self.attempt(scope, block, Action::Detach(name, handle, flush));
+        }
+    }
+
     /// An inline mapping, with statements while it is held.
     pub(super) fn add_inline(&mut self, scope: &mut Scope, block: &mut Block) {
         let Some(column) = self.some_column(scope, |_| true) else { return };

@@ -190,7 +190,8 @@ impl Generator {
             84..=85 if fences => Some(Action::MappingFence),
             86..=87 if fences => Some(Action::ExecutionFence),
             88..=92 => self.derive(scope),
-            93..=97 => self.wait(scope),
+            93..=96 => self.wait(scope),
+            97..=99 => return self.add_attachment(scope, block),
             _ => None,
         };
         if let Some(action) = action {
@@ -296,7 +297,7 @@ impl Scope {
                 self.partitions.push(*name);
                 self.own.push(*name);
             }
-            Action::Copy(name, ..) | Action::Gather(name, _) | Action::Scatter(name, _) => {
+            Action::Copy(name, ..) | Action::Gather(name, _) | Action::Scatter(name, _) | Action::Detach(name, ..) => {
                 self.futures.push(*name);
                 self.copies.push(*name);
             }

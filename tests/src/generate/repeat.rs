@@ -181,6 +181,7 @@ impl Generator {
             95 if fences => Some(Action::ExecutionFence),
             96..=97 if may_wait && plan.turns <= 8 => return self.add_partition(scope, block),
             98 if plan.turns <= 8 => self.new_region(scope),
+            99 => return self.add_attachment(scope, block),
             _ => None,
         };
         if let Some(action) = action {

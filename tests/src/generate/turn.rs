@@ -91,6 +91,15 @@ impl Turn<'_> {
             Action::DestroyPartition(name) => Action::DestroyPartition(self.partition(*name)),
             Action::Launch(launch) => Action::Launch(Arc::new(self.launch(launch))),
             Action::Fill(column, word) => Action::Fill(self.column(*column), *word),
+            Action::Attach(name, column, word, read_only) => {
+                let (column, new) = (self.column(*column), FutureName(self.number()));
+                self.names.futures.insert(*name, new);
+                Action::Attach(new, column, *word, *read_only)
+            }
+            Action::Detach(name, handle, flush) => {
+                let handle = self.names.future(*handle);
+                Action::Detach(self.new_future(*name), handle, *flush)
+            }
             Action::Copy(name, from, to) => {
                 let (from, to) = (self.column(*from), self.column(*to));
                 Action::Copy(self.new_future(*name), from, to)

@@ -4,6 +4,7 @@
 //! launched is decided in `legality`, from the point sets of the pieces; what tasks compute is in `effects`; how spaces are split in
 //! `split`.
 
+mod attach;
 mod effects;
 mod legality;
 mod split;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use maniple::{AnyPoint, AnyRect};
 
+pub use attach::{Attached, attached_word, memory_digest};
 pub use effects::{contributions, discarded, first_digest, inline_value, rewritten};
 
 use crate::program::{
@@ -162,6 +164,8 @@ pub struct Context {
     pub pending: BTreeMap<FutureName, BTreeSet<RegionName>>,
     /// What it has mapped itself, and whether to write it.
     pub mapped: Vec<(Column, bool)>,
+    /// The memory that it has attached and not detached.
+    pub attached: Vec<Attached>,
     /// All that it has seen.
     pub digest: Word,
     /// Whether it can succeed.
@@ -219,12 +223,20 @@ impl World {
                 self.all_fields.insert(*name, kinds.clone());
             }
             Action::AllocateField(fields, kind) => self.allocate_field(*fields, *kind)?,
-            Action::FreeField(fields, field) => self.free_field(*fields, *field)?,
+            Action::FreeField(fields, field) => {
+                self.check_not_taken(*fields, *field)?;
+                self.check_field_unattached(context, (*fields, *field))?;
+                self.free_field(*fields, *field)?;
+            }
             Action::CreateRegion(name, space, fields) => self.create_region(context, *name, *space, *fields)?,
             Action::DestroyRegion(name) => {
                 self.check_region(context, *name)?;
                 if !context.created.remove(name) {
                     return Err(Trouble::Refused("the region is not the task's own".into()));
+                }
+                if let Err(refused) = self.check_unattached(context, *name) {
+                    context.created.insert(*name);
+                    return Err(refused);
                 }
                 let region = known(self.regions.get_mut(name), name)?;
                 (region.destroyed, region.data) = (true, BTreeMap::new());
@@ -241,6 +253,11 @@ impl World {
             }
             Action::Launch(launch) => self.launch(context, launch)?,
             Action::Fill(column, random) => self.fill(context, *column, *random)?,
+            Action::Attach(name, column, seed, read_only) => {
+                let (column, seed, read_only) = (*column, *seed, *read_only);
+                self.attach(context, Attached { name: *name, column, seed, read_only })?;
+            }
+            Action::Detach(name, handle, flush) => self.detach(context, *name, (*handle, *flush))?,
             Action::Copy(name, from, to) => self.copy(context, *name, *from, *to)?,
             Action::Gather(name, indirect) => self.gather(context, *name, indirect)?,
             Action::Scatter(name, indirect) => self.scatter(context, *name, indirect)?,

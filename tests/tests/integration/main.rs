@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+mod attached_memory;
 mod book;
 mod checker;
 mod checker_of_traces;

@@ -298,3 +298,21 @@ pub fn free_value<T>(value: T) -> FreeResult<T> {
 pub fn free_fallible<T, E: std::fmt::Display>(result: Result<T, E>) -> FreeResult<T> {
     result.map_err(|error| Box::new(Error::from_task(error)))
 }
+
+/// Rows that a task returns.
+pub trait Row: Sized {
+    type Columns: Default;
+    fn push(self, columns: &mut Self::Columns);
+    fn each(columns: &mut Self::Columns, visit: &mut dyn FnMut(FieldId, &mut dyn RowColumn));
+}
+
+/// The values of one field of them.
+pub trait RowColumn {
+    fn rows(&self) -> usize;
+}
+
+impl<T> RowColumn for Vec<T> {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+}

@@ -74,17 +74,23 @@ pub(crate) struct Parts {
     /// The program that several nodes run, if this is the context of its top-level task.
     pub(crate) program: Slot,
     pub(crate) sites: Slot,
+    /// The memory that the task has attached.
+    pub(crate) attachments: Slot,
 }
 
 impl Parts {
     /// Whether no room keeps anything.
     #[inline]
     pub(super) fn are_empty(&self) -> bool {
-        self.traces.is_empty() && self.sites.is_empty() && self.program.is_empty()
+        self.slots().into_iter().all(Slot::is_empty)
+    }
+
+    fn slots(&self) -> [&Slot; 4] {
+        [&self.traces, &self.program, &self.sites, &self.attachments]
     }
 
     /// The parts that there are.
     pub(super) fn iter(&self) -> impl Iterator<Item = &dyn Part> {
-        [&self.traces, &self.program, &self.sites].into_iter().filter_map(|slot| slot.0.get()).map(|part| &**part)
+        self.slots().into_iter().filter_map(|slot| slot.0.get()).map(|part| &**part)
     }
 }

@@ -152,7 +152,7 @@ impl ContextState {
     }
 
     /// Counts one more operation, and locks the stream for it.
-    pub(super) fn enter(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
         self.core.realm().take_turn();
         self.throttle()?;
         self.enter_at_once()

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use maniple_mapper::Mapper;
 use maniple_realm::clock::Clock;
+use maniple_realm::io::IoThreads;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_realm::operation::with_context;
@@ -78,6 +79,9 @@ pub(crate) struct RuntimeCore {
     top_levels: AtomicUsize,
     /// What earlier runs have destroyed.
     pub(crate) deletions: Arc<Log>,
+    io: IoThreads,
+    /// Work of theirs that has not ended.
+    in_files: AtomicUsize,
     has_starving: AtomicBool,
     starving: Arc<Mutex<Starving>>,
     pub(crate) forks: ForkCounts,
@@ -114,6 +118,8 @@ impl RuntimeCore {
             window: limits.window,
             top_levels: AtomicUsize::new(0),
             deletions: Arc::default(),
+            io: IoThreads::default(),
+            in_files: AtomicUsize::new(0),
             has_starving: AtomicBool::new(false),
             starving: Arc::default(),
             forks,
@@ -282,6 +288,18 @@ impl RuntimeCore {
         }
     }
 
+    /// Has a thread do work that waits for a file.
+    pub(crate) fn wait_for_file(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
+        self.in_files.fetch_add(1, Ordering::SeqCst);
+        let core = Arc::clone(self);
+        self.io.run(move || {
+            work();
+            // In this order: who finds that nothing is to come from files is told of all that has come.
+            core.in_files.fetch_sub(1, Ordering::SeqCst);
+            core.task_ended();
+        });
+    }
+
     /// A leaf task has ended and given its instances back: who waits for room may try again.
     pub(crate) fn task_ended(&self) {
         if self.has_starving.load(Ordering::SeqCst) {
@@ -318,6 +336,10 @@ impl RuntimeCore {
         let mut starving = self.starving.lock();
         // Tasks that are elsewhere keep their instances, and end.
         if starving.have_all_asked() && self.migration().is_some_and(|migration| migration.has_data_away()) {
+            return false;
+        }
+        // So do tasks that wait for a file. When that is there, those who wait for room try again.
+        if starving.have_all_asked() && self.in_files.load(Ordering::SeqCst) > 0 {
             return false;
         }
         // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have lost its core just then. It

@@ -1,6 +1,8 @@
 //! What can go wrong, and who is told.
 
+mod attachment;
 mod cause;
+mod file;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -17,7 +19,9 @@ use maniple_realm::transfer::TransferError;
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError, Requirement};
 use maniple_space::AnyPoint;
 
+pub use self::attachment::AttachmentError;
 pub(crate) use self::cause::Cause;
+pub use self::file::FileError;
 
 /// The result of an operation of the runtime.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -76,6 +80,12 @@ pub enum Error {
     /// Index spaces, field spaces, partitions or regions were misused.
     #[error(transparent)]
     Region(#[from] RegionError),
+    /// Memory of the program's cannot be attached to data, or not be detached.
+    #[error(transparent)]
+    Attachment(#[from] AttachmentError),
+    /// A file cannot be attached to data, read, or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A partition cannot be computed.
     #[error("cannot partition: {0}")]
     Partition(Arc<dyn StdError + Send + Sync>),

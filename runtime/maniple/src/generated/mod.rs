@@ -16,6 +16,7 @@ pub use maniple_region::Checked;
 pub use self::argument::IntoArgument;
 pub use crate::fork::{ForkCall, Free, FreeResult};
 pub use crate::future::Argument;
+pub use crate::output::{Row, RowColumn};
 pub use crate::task::migratable::{Migratable, MigratedRequirement};
 pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
 pub use crate::task::{BoxFuture, Codec, ContextCall, LeafCall, Value};

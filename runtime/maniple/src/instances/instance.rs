@@ -33,6 +33,9 @@ pub(crate) struct PhysicalInstance {
     region: LogicalRegion,
     fields: FieldMask,
     reduction: Option<OperatorId>,
+    backing: Backing,
+    /// The memory was taken back: nothing may use the instance any more.
+    detached: AtomicBool,
     ready: Event,
     /// That was long ago: nobody need wait for it.
     was_ready: AtomicBool,
@@ -44,6 +47,17 @@ pub(crate) struct PhysicalInstance {
     lender: Option<Arc<PhysicalInstance>>,
     /// What empties it, if it is a buffer: every contribution becomes the identity.
     emptying: OnceLock<Transfer>,
+}
+
+/// Whose the memory of an instance is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backing {
+    /// The runtime's.
+    Own,
+    /// The program's, attached to a region, to be read and written.
+    Attached,
+    /// The program's, to be read only.
+    ReadOnly,
 }
 
 #[derive(Default)]
@@ -59,7 +73,7 @@ impl PhysicalInstance {
         (realm, recorder): (Realm, Option<Arc<Recorder>>),
         (storage, ready): (Arc<Instance>, Event),
         (region, fields): (LogicalRegion, FieldMask),
-        reduction: Option<OperatorId>,
+        (reduction, backing): (Option<OperatorId>, Backing),
         recordings: Recordings,
     ) -> Arc<Self> {
         let (holders, leftovers, lender) = (AtomicUsize::new(0), Mutex::default(), None);
@@ -71,6 +85,8 @@ impl PhysicalInstance {
             region,
             fields,
             reduction,
+            backing,
+            detached: AtomicBool::new(false),
             ready,
             was_ready: AtomicBool::new(false),
             holders,
@@ -92,6 +108,8 @@ impl PhysicalInstance {
             region: self.region.clone(),
             fields: self.fields.clone(),
             reduction: self.reduction,
+            backing: self.backing,
+            detached: AtomicBool::new(false),
             ready: self.ready,
             was_ready: AtomicBool::new(false),
             holders: AtomicUsize::new(0),
@@ -126,6 +144,26 @@ impl PhysicalInstance {
     /// The operator, if this is a buffer for contributions.
     pub(crate) fn reduction(&self) -> Option<OperatorId> {
         self.reduction
+    }
+
+    /// Whether its memory is the program's, attached to a region.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.backing != Backing::Own
+    }
+
+    /// Whether its memory may only be read: it is given to those that read its values as long as these are current, and to no other.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.backing == Backing::ReadOnly
+    }
+
+    /// Whether its memory was taken back.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::Acquire)
+    }
+
+    /// Its memory is taken back by the operation that is being mapped: no later one gets it.
+    pub(crate) fn detach(&self) {
+        self.detached.store(true, Ordering::Release);
     }
 
     /// What empties a buffer: every contribution becomes the identity.
@@ -202,7 +240,9 @@ impl validity::Instance for PhysicalInstance {
     }
 
     fn can_hold(&self, points: &Shape) -> bool {
-        self.reduction.is_none() && points.space().is_subset_of(self.storage.layout().points()).unwrap_or(false)
+        self.reduction.is_none()
+            && !self.is_read_only()
+            && points.space().is_subset_of(self.storage.layout().points()).unwrap_or(false)
     }
 
     #[inline]
@@ -272,7 +312,8 @@ struct NotABuffer;
 
 impl Drop for PhysicalInstance {
     fn drop(&mut self) {
-        if self.lender.is_some() {
+        // What was detached is released by the detachment.
+        if self.lender.is_some() || self.is_detached() {
             return;
         }
         let leftovers = std::mem::take(&mut self.leftovers.get_mut().events);

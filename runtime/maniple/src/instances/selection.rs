@@ -67,6 +67,12 @@ impl Selection {
         Self { place, ..Self::default() }
     }
 
+    /// Of one instance, for these fields.
+    pub(crate) fn of_instance(place: (usize, usize), fields: &FieldMask, instance: &Arc<PhysicalInstance>) -> Self {
+        let instances = Instances::from_iter([(fields.clone(), Arc::clone(instance))]);
+        Self { place, instances, ..Self::default() }
+    }
+
     /// The access of an operation to a region in these instances.
     #[inline]
     pub(crate) fn access<'a>(&'a self, region: &'a LogicalRegion, privilege: Privilege, order: Order) -> Access<'a> {
@@ -156,7 +162,12 @@ impl RegionData {
     ) -> Result<Instances, CreateError> {
         let mut missing = request.fields.clone();
         let wanted = (&choice.layout, choice.reuse);
-        let mut instances = self.table.find(request.region, &mut missing, choice.memory, wanted);
+        let (validity, region) = (&mut self.validity, request.region);
+        let may_read_only = |instance: &PhysicalInstance| {
+            let held = request.fields.intersection(instance.fields());
+            request.privilege == Privilege::Read && validity.valid_fields(region, &held, instance) == held
+        };
+        let mut instances = self.table.find(region, &mut missing, choice.memory, wanted, may_read_only);
         if missing.is_empty() {
             return Ok(instances);
         }

@@ -88,7 +88,7 @@ impl RegionData {
             return self.forget_data();
         }
         self.table.collect(Some(memory))
-            || self.validity.forget_copies(|instance| instance.memory() == memory, events)
+            || self.validity.forget_copies(|instance| instance.memory() == memory && !instance.is_attached(), events)
                 && self.table.collect(Some(memory))
     }
 }

@@ -14,7 +14,7 @@ use maniple_realm::{After, Class, Event, EventStatus, Fault, Realm, Spawn};
 use maniple_record as record;
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId};
 
-use super::instance::PhysicalInstance;
+use super::instance::{Backing, PhysicalInstance};
 use super::recordings::Recordings;
 use super::state::RegionState;
 use super::validity::{self, Preconditions};
@@ -110,6 +110,13 @@ impl Store {
         discard(Discard::Instances) || discard(Discard::Everything)
     }
 
+    /// Has caches forget instances, so that mappers are asked again: there is another one, or one less.
+    pub(crate) fn forget_decisions(&self) {
+        for cache in alive(&self.caches) {
+            cache.discard(Discard::Instances);
+        }
+    }
+
     /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.
     pub(crate) fn make_room(&self, memory: MemoryId) -> bool {
         let mut any = false;
@@ -128,11 +135,37 @@ impl Store {
         fields: FieldMask,
         reduction: Option<OperatorId>,
     ) -> Arc<PhysicalInstance> {
+        self.backed_instance(storage, (region, fields), reduction, Backing::Own)
+    }
+
+    /// An instance in memory of the program's.
+    pub(crate) fn attached_instance(
+        &self,
+        storage: Arc<Instance>,
+        (region, fields): (LogicalRegion, FieldMask),
+        backing: Backing,
+    ) -> Arc<PhysicalInstance> {
+        self.backed_instance((storage, Event::NONE), (region, fields), None, backing)
+    }
+
+    fn backed_instance(
+        &self,
+        storage: (Arc<Instance>, Event),
+        (region, fields): (LogicalRegion, FieldMask),
+        reduction: Option<OperatorId>,
+        backing: Backing,
+    ) -> Arc<PhysicalInstance> {
         let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
         self.counters.instances.add(1);
         let records = (self.realm.clone(), self.recorder.clone());
-        let instance =
-            PhysicalInstance::new(id, records, storage, (region, fields), reduction, self.recordings.clone());
+        let instance = PhysicalInstance::new(
+            id,
+            records,
+            storage,
+            (region, fields),
+            (reduction, backing),
+            self.recordings.clone(),
+        );
         if let Some(recorder) = &self.recorder {
             let known = record::Instance {
                 region: instance.region().clone(),

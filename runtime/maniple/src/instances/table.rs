@@ -27,12 +27,15 @@ struct Entry {
 }
 
 impl InstanceTable {
-    /// Adds an instance, of which these fields may be used.
+    /// Adds an instance, of which these fields may be used. Memory that the program has attached comes before what the runtime has made: it was given to be used.
     pub(crate) fn insert(&mut self, instance: &Arc<PhysicalInstance>, fields: &FieldMask) {
         let here = self.by_place.entry(place(instance)).or_default();
         match here.iter_mut().find(|known| known.instance.id() == instance.id()) {
             Some(known) => known.fields = known.fields.union(fields),
-            None => here.push(Entry { instance: Arc::clone(instance), fields: fields.clone() }),
+            None => {
+                let place = if instance.is_attached() { 0 } else { here.len() };
+                here.insert(place, Entry { instance: Arc::clone(instance), fields: fields.clone() });
+            }
         }
     }
 
@@ -43,13 +46,14 @@ impl InstanceTable {
     }
 
     /// Existing instances for as many of `fields` as possible: nearest in the region tree first. Fields found are removed from `fields`. A region that is a
-    /// rectangle lies in one rectangle of each.
+    /// rectangle lies in one rectangle of each. `may_read_only` says of an instance that may only be read whether it serves.
     pub(crate) fn find(
         &self,
         region: &LogicalRegion,
         fields: &mut FieldMask,
         memory: MemoryId,
         (layout, reuse): (&LayoutConstraint, Reuse),
+        mut may_read_only: impl FnMut(&PhysicalInstance) -> bool,
     ) -> Instances {
         let mut found = Instances::new();
         let reuse = match reuse {
@@ -57,11 +61,15 @@ impl InstanceTable {
             Reuse::Only(id) if self.cannot_keep_in_one(region, memory, id) => Reuse::Exact,
             other => other,
         };
-        let fits = |instance: &PhysicalInstance| {
+        // Operations on no points are in no order with those that take memory away.
+        let is_empty = || region.space().space().volume() == 0;
+        let mut fits = |instance: &PhysicalInstance| {
             instance.reduction().is_none()
                 && instance.storage().layout().satisfies(layout)
                 && !matches!(reuse, Reuse::Only(id) if id != instance.id())
                 && instance.keeps_in_one(region)
+                && (!instance.is_read_only() || may_read_only(instance))
+                && !(instance.is_attached() && is_empty())
         };
         for space in upwards(region.space()) {
             if reuse == Reuse::Never || fields.is_empty() {

@@ -121,5 +121,6 @@ impl MappedPoint {
         self.mapping.validity == Validity::WhileUnchanged
             && self.mapping.requirements.iter().all(finds)
             && !self.chosen.needs_homes()
+            && !self.chosen.has_read_only()
     }
 }

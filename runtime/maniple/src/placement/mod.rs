@@ -36,6 +36,16 @@ impl Chosen {
         matches!(self, Self::Virtual)
     }
 
+    /// Whether some of it is in memory that may only be read, which does not serve for long.
+    pub(crate) fn has_read_only(&self) -> bool {
+        match self {
+            Self::Virtual => false,
+            Self::Instances(chosen) => {
+                chosen.iter().flat_map(|one| &one.instances).any(|(_, instance)| instance.is_read_only())
+            }
+        }
+    }
+
     /// Whether contributions by other operators have to be applied first, to values that no instance holds.
     pub(crate) fn needs_homes(&self) -> bool {
         match self {
@@ -144,12 +154,17 @@ impl PhysicalRegion {
     }
 
     /// The instances.
-    pub(crate) fn instance_ids(&self) -> impl Iterator<Item = InstanceId> {
+    pub(crate) fn instances(&self) -> impl Iterator<Item = &Arc<PhysicalInstance>> {
         let instances = match &self.place {
             Placement::Instances(instances) => instances.as_slice(),
             Placement::Virtual(_) => &[],
         };
-        instances.iter().map(|(_, instance)| instance.id())
+        instances.iter().map(|(_, instance)| instance)
+    }
+
+    /// The numbers of the instances.
+    pub(crate) fn instance_ids(&self) -> impl Iterator<Item = InstanceId> {
+        self.instances().map(|instance| instance.id())
     }
 
     /// Hands the instances of a task's regions to its children. An instance is lent once, however many fields and requirements it holds: what one of the

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use maniple_analysis::distribution::{NodeStep, Rank, Step, StepPart, StepPlace, assemble, split};
+use maniple_analysis::distribution::{NodeStep, Rank, Step, StepPart, StepPlace, assemble, hash_of_areas, split};
 use maniple_cluster::{CollectiveName, OperationName, Rounds};
+use maniple_mapper::TaskInfo;
 use maniple_realm::Realm;
 use maniple_realm::locks::MutexGuard;
 use maniple_region::{FieldId, FieldMask, LogicalPartition, LogicalRegion, Privilege, Shape, TreeId};
@@ -21,10 +22,12 @@ use super::distributed::DistributedPartition;
 use super::knowledge::{Knowledge, Use, shapes};
 use super::operations::{LOOKS, Operation, digest_of_use, other};
 use super::plan::{Known, Plan, ROUNDS_OF_A_PLAN};
+use super::planning::SHARD_LAUNCH;
 use super::preparation::Preparation;
 use super::replica::{Program, Replica};
+use super::sharding;
 use super::shared_results::SharedResults;
-use crate::context::Context;
+use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
 use crate::future::{Future, FutureMap};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
@@ -167,10 +170,89 @@ impl Replica {
 
     /// Every node gives fields of a region the same value, of which is known whether it is this number.
     pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask, number: Option<Number>) {
-        self.node.begin_operation("fills");
-        self.note_use("fills", region, number);
+        self.replace("fills", region, fields, number);
+    }
+
+    /// Every node replaces the values of fields of a region by the same ones.
+    pub(crate) fn replace(
+        &self,
+        what: &'static str,
+        region: &LogicalRegion,
+        fields: &FieldMask,
+        number: Option<Number>,
+    ) {
+        self.node.begin_operation(what);
+        self.note_use(what, region, number);
         let (root, points) = (region.root_region(), region.space().shape());
         self.knowledge(&mut self.program.lock(), &root).fill(fields, points, shapes(region));
+    }
+
+    /// Every node is about to use its areas of a region itself, which are apart; then, with `is_zeroed`, all areas become zero everywhere.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) fn use_areas(
+        &self,
+        context: &Context,
+        (what, region): (&'static str, &LogicalRegion),
+        (fields, privilege): (&FieldMask, Privilege),
+        (areas, is_zeroed): (&[Shape], bool),
+    ) -> Result<()> {
+        let operation = self.node.begin_operation(what);
+        self.note_use(what, region, Number::of(&hash_of_areas(areas)));
+        // It may be about to wait.
+        self.check.compare(&self.node);
+        let (root, shapes) = (region.root_region(), shapes(region));
+        let layout = self.knowledge(&mut self.program.lock(), &root).layout(areas, shapes);
+        let one = Use { root: root.clone(), fields, privilege, layout: &layout, only_settles: false };
+        let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
+        let mut program = self.program.lock();
+        Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));
+        if is_zeroed {
+            let knowledge = self.knowledge(&mut program, &root);
+            areas.iter().for_each(|area| knowledge.fill(fields, area, shapes));
+        }
+        Ok(())
+    }
+
+    /// The node of each point of a domain, as the mapper deals a launch of this name.
+    ///
+    /// # Errors
+    /// [`Error::Mapper`] if it names a node that there is not, or panics.
+    pub(crate) fn owners(&self, state: &ContextState, name: &str, domain: AnyRect) -> Result<Vec<Rank>> {
+        let (nodes, core) = (self.node.nodes(), &state.core);
+        let info = TaskInfo {
+            name,
+            point: domain.lo(),
+            domain,
+            is_index_launch: true,
+            requirements: &[],
+            variants: &[],
+            origin: state.processor,
+            depth: state.depth + 1,
+            tag: 0,
+        };
+        let dealt = core.seat(state.processor).call(&core.store, SHARD_LAUNCH, |mapper| {
+            sharding::shares(&mapper.shard_launch(&info, nodes), &domain, nodes)
+        })?;
+        let shares = dealt.map_err(|problem| Error::mapper(SHARD_LAUNCH, format!("for the {name}, {problem}")))?;
+        let mut owners = vec![0; domain.volume() as usize];
+        for (node, share) in shares.iter().enumerate() {
+            for point in share.iter().flat_map(AnyRect::points) {
+                owners[domain.linear(point) as usize] = node;
+            }
+        }
+        Ok(owners)
+    }
+
+    /// This node among the others.
+    pub(crate) fn rank(&self) -> Rank {
+        self.node.rank()
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> usize {
+        self.node.nodes()
     }
 
     fn note_use(&self, what: &'static str, region: &LogicalRegion, number: Option<Number>) {

@@ -35,7 +35,7 @@ const MOST_PLANS: usize = 1 << 12;
 const MOST_PLANS_OF_DISTRIBUTED: usize = 1 << 8;
 
 /// What a mapper is asked about a launch.
-const SHARD_LAUNCH: &str = "shard_launch";
+pub(super) const SHARD_LAUNCH: &str = "shard_launch";
 
 /// What one node says of a launch, as far as it is about its block.
 type Seen = (Option<Failure>, bool);

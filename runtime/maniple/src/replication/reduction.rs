@@ -13,7 +13,8 @@ use super::node::Node;
 use super::operations::use_of_results;
 use super::shared_results::SharedResults;
 use crate::error::{Error, Result};
-use crate::results::completion::Folding;
+use crate::results::completion::{Folding, Measure};
+use crate::results::promise::measured;
 use crate::results::{Input, Local, Origin, Results, Shared, Values};
 use crate::task::{Codec, Value};
 
@@ -56,6 +57,18 @@ impl Shared for SharedResults {
         self.name = CollectiveName { operation, part: 0 };
         self.local = local;
         *self.complete.get_mut() = None;
+    }
+
+    fn local(&self) -> &Local {
+        &self.local
+    }
+
+    fn measured(self: Arc<Self>, name: &'static str, measure: Measure) -> Arc<Results> {
+        self.check.add(&self.node, use_of_results(name, self.launched_as()));
+        let local = self.local.iter().map(|(points, results)| (*points, measured(name, results, Arc::clone(&measure))));
+        let collective = CollectiveName { operation: self.node.begin_operation(name), part: 0 };
+        let whole = (Origin::BuiltIn(name), self.domain, Some(Codec::of::<(u64, u64)>()));
+        Self::results((&self.node, &self.check, collective), whole, local.collect())
     }
 
     fn reduce(self: Arc<Self>, folding: Folding) -> Arc<Results> {

@@ -24,7 +24,7 @@ pub(crate) struct SharedResults {
     pub(super) check: Arc<Check>,
     pub(super) name: CollectiveName,
     pub(super) origin: Origin,
-    domain: AnyRect,
+    pub(super) domain: AnyRect,
     /// The points that run here, with their results.
     pub(super) local: Local,
     pub(super) codec: Option<Codec>,

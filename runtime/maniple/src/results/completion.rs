@@ -10,6 +10,7 @@ use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
 use super::{Results, Values};
+use crate::error::Result;
 use crate::value::Value;
 
 /// The points of a launch that run here, with their results.
@@ -29,9 +30,18 @@ pub(crate) trait Shared: Send + Sync {
     /// Makes it that of another launch of the same task over the same points. This one is not looked at any more.
     fn renew(&mut self, operation: u64, local: Local);
 
+    /// The points that run here, with their results.
+    fn local(&self) -> &Local;
+
+    /// What each result measures, found out where it is: results that all nodes get, which need not be able to send the measured ones.
+    fn measured(self: Arc<Self>, name: &'static str, measure: Measure) -> Arc<Results>;
+
     /// All results folded: a result that all nodes get.
     fn reduce(self: Arc<Self>, folding: Folding) -> Arc<Results>;
 }
+
+/// Finds out something of a result: two numbers.
+pub(crate) type Measure = Arc<dyn Fn(&dyn Any) -> Result<(u64, u64)> + Send + Sync>;
 
 /// How values of one type are folded.
 #[derive(Clone)]

@@ -6,6 +6,7 @@ use maniple_realm::{After, Event, Fault, fault};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
+use super::completion::Measure;
 use super::{Input, Results, Sources, completion, one_point};
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
@@ -31,6 +32,23 @@ pub(crate) fn compute<T: Clone + Send + Sync + 'static>(
             }
         };
         promise.keep([value], None);
+    });
+    results
+}
+
+/// What each result of a launch measures.
+pub(crate) fn measured(name: &'static str, source: &Arc<Results>, measure: Measure) -> Arc<Results> {
+    let promise = Promise::new(name, source.domain, Sources::from_iter([Input::all(Arc::clone(source))]));
+    let (source, results) = (Arc::clone(source), Arc::clone(&promise.results));
+    source.realm.clone().when(After::follows(&[source.completion()]), move |_| {
+        let one = |index| match (source.value(index), source.error_of(index)) {
+            (_, Some(error)) => Err(error),
+            (Some(Ok(value)), None) => {
+                fault::catch(|| measure(value)).unwrap_or_else(|fault| Err(Error::of_fault(&fault, name, None)))
+            }
+            (_, None) => Err(Error::launch(name, "a point has no result")),
+        };
+        promise.keep((0..source.points()).map(one), source.failure());
     });
     results
 }

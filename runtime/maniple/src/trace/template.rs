@@ -11,8 +11,10 @@ use super::node_record::{self, NodeRecord};
 use super::nodes::{Node, Stage, TaskNode};
 use super::whole::Mark;
 use crate::core::RuntimeCore;
+use crate::instances::instance::PhysicalInstance;
 use crate::instances::state::{RegionData, RegionState};
 use crate::mapping::decisions::MappedPoint;
+use crate::placement::PhysicalRegion;
 use crate::recording::Problem;
 use crate::recording::content::{Entry, Fit};
 use crate::recording::recording::{NodeTape, Slot, Tape};
@@ -31,6 +33,8 @@ pub(super) struct Template {
     /// What the recorded launches found: each set that they looked at.
     before: Vec<Entry>,
     states: Vec<Arc<RegionState>>,
+    /// Memory of the program's that they use: once that is detached, they cannot be replayed.
+    attached: Vec<Arc<PhysicalInstance>>,
     /// They left it all as they had found it: runs may follow one another without a look.
     pub(super) is_idempotent: bool,
 }
@@ -68,6 +72,7 @@ impl Template {
         let spec = GraphSpec { stages: tape.stages.len() as u32, nodes };
         let graph = Arc::new(Graph::new(&spec, realm.processors()));
         let movements = core.store.recorder.as_ref().map(|recorder| node_record::movements(&tape, recorder));
+        let attached = attached_memory(&tape);
         let stages = tape.stages.into_iter();
         let stages: Vec<Stage> =
             stages.map(|stage| Stage { site: stage.site, points: stage.points, mark: Mark::default() }).collect();
@@ -95,11 +100,15 @@ impl Template {
             records.collect::<Option<Vec<_>>>().ok_or(Problem::RecordTaken)
         });
         let (before, states) = (tape.entries, tape.states);
-        Ok(Self { stages, nodes, graph, changers, on_record: on_record.transpose()?, before, states, is_idempotent })
+        let on_record = on_record.transpose()?;
+        Ok(Self { stages, nodes, graph, changers, on_record, before, states, attached, is_idempotent })
     }
 
     /// Whether everything is as the recorded launches found it.
     pub(super) fn fits(&self, realm: &Realm) -> Fit {
+        if self.attached.iter().any(|instance| instance.is_detached()) {
+            return Fit::No;
+        }
         let locked: Vec<_> = self.states.iter().map(|state| state.lock()).collect();
         let fits = self.before.iter().map(|entry| entry.fits(&locked[entry.state], realm));
         fits.fold(Fit::Yes, |all, one| if all == Fit::No || one == Fit::Yes { all } else { one })
@@ -108,6 +117,9 @@ impl Template {
     /// The data that the recorded launches would not find as it was.
     #[cold]
     pub(super) fn misfits(&self, realm: &Realm) -> String {
+        if self.attached.iter().any(|instance| instance.is_detached()) {
+            return "memory of the program's, which was detached".to_owned();
+        }
         let told = self.before.iter().filter_map(|entry| {
             let state = self.states[entry.state].lock();
             let fields = state.validity.root().fields().names_of(&entry.fields);
@@ -132,6 +144,19 @@ impl Template {
     pub(super) fn guard(&self, in_replay: bool) {
         self.states.iter().for_each(|state| state.lock().in_replay = in_replay);
     }
+}
+
+/// The program's memory that recorded tasks use.
+fn attached_memory(tape: &Tape) -> Vec<Arc<PhysicalInstance>> {
+    let tasks = tape.nodes.iter().filter_map(|node| match &node.body {
+        NodeTape::Task(task) => Some(task),
+        NodeTape::Transfers(_) => None,
+    });
+    let instances = tasks.flat_map(|task| &task.physical).flat_map(PhysicalRegion::instances);
+    let mut attached: Vec<_> = instances.filter(|instance| instance.is_attached()).cloned().collect();
+    attached.sort_unstable_by_key(|instance| instance.id());
+    attached.dedup_by_key(|instance| instance.id());
+    attached
 }
 
 /// What the nodes come after in the run before: whatever stands, at the end of a run, where they found markers at the beginning. And which changed

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+mod attached_files;
+mod attached_memory;
 mod deletions;
 mod dense_pieces;
 mod end_of_tasks;
@@ -21,6 +23,7 @@ mod mapping;
 mod named_mappers;
 mod names_and_types;
 mod nothing;
+mod outputs;
 mod panics;
 mod records;
 mod records_of_traces;

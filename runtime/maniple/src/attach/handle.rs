@@ -1,0 +1,170 @@
+//! Handles to memory that is attached, and to memory that is being detached.
+
+use std::any::Any;
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+
+use maniple_realm::Event;
+use maniple_realm::locks::Mutex;
+
+use super::claims::{Claim, Range};
+use crate::drop_caught::drop_caught;
+use crate::error::{Error, Result};
+use crate::future::Future;
+use crate::instances::instance::PhysicalInstance;
+use crate::instances::state::RegionState;
+use crate::value::Value;
+
+/// Memory of type `M` that is attached to the values of a field of a region, and can be [detached](crate::Context::detach) again.
+///
+/// Dropping the handle leaves the memory to the region for good: the values stay, and the memory is dropped when they are not needed there any more, at the latest with
+/// the runtime.
+#[must_use = "a handle that is dropped leaves the memory to the region"]
+pub struct Attached<M> {
+    pub(super) claim: Arc<Claim>,
+    pub(super) instance: Arc<PhysicalInstance>,
+    /// Where the data is known that the memory was attached to.
+    pub(super) state: Weak<RegionState>,
+    pub(super) give: Give,
+    pub(super) flushes: bool,
+    pub(super) marker: PhantomData<fn() -> M>,
+}
+
+impl<M> Attached<M> {
+    /// The same memory, to be detached without bringing the values of the region to it: what it then holds is unspecified.
+    pub fn discard(mut self) -> Self {
+        self.flushes = false;
+        self
+    }
+}
+
+impl<M> fmt::Debug for Attached<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Attached(field `{}` of {})", self.claim.field_name(), self.claim.region)
+    }
+}
+
+/// What owns attached memory, in the hands of the runtime.
+pub(super) struct Kept<O> {
+    owner: Option<O>,
+    _range: Option<Range>,
+}
+
+impl<O> Kept<O> {
+    pub(super) fn new(owner: O, range: Option<Range>) -> Self {
+        Self { owner: Some(owner), _range: range }
+    }
+
+    pub(super) fn take(&mut self) -> Option<O> {
+        self.owner.take()
+    }
+}
+
+impl<O> Drop for Kept<O> {
+    fn drop(&mut self) {
+        drop_caught("the owner of attached memory", "", self.owner.take());
+    }
+}
+
+/// What makes the result of a detachment of the owner of the memory.
+pub(super) type Give = fn(Box<dyn Any + Send>) -> Option<Finished>;
+
+/// What a detachment ends with.
+pub(super) enum Finished {
+    /// This is its result.
+    Now(Value),
+    /// This gives it, and waits for a file meanwhile.
+    Later(Box<dyn FnOnce() -> Result<Value> + Send>),
+}
+
+/// The owner of memory, as the result of its detachment.
+pub(super) fn give<O: Send + 'static>(kept: Box<dyn Any + Send>) -> Option<Finished> {
+    let owner = kept.downcast::<Kept<O>>().ok()?.take()?;
+    Some(Finished::Now(Value::new(Given::new(owner))))
+}
+
+/// The same of memory whose owner was shared with its instance.
+pub(super) fn give_shared<O: Send + Sync + 'static>(kept: Box<dyn Any + Send>) -> Option<Finished> {
+    let owner = kept.downcast::<Kept<Arc<O>>>().ok()?.take()?;
+    Some(Finished::Now(Value::new(Given::new(Arc::into_inner(owner)?))))
+}
+
+/// A value that is taken out of a result once.
+pub(super) struct Given<O>(Arc<Mutex<Option<O>>>);
+
+impl<O> Given<O> {
+    pub(super) fn new(owner: O) -> Self {
+        Self(Arc::new(Mutex::new(Some(owner))))
+    }
+
+    fn take(&self) -> Result<O> {
+        self.0.lock().take().ok_or_else(|| Error::internal(TakenTwice))
+    }
+}
+
+impl<O> Clone for Given<O> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// A result was taken twice.
+#[derive(Debug, thiserror::Error)]
+#[error("detached memory was given away twice")]
+struct TakenTwice;
+
+/// Memory of type `M` that is being detached from a region: await it to have it back.
+///
+/// If it is dropped, so is the memory, once nothing uses it any more. If what was to compute its values has failed and the handle is not awaited, the task that detached it fails
+/// too.
+#[must_use = "the memory is dropped if its detachment is not awaited"]
+pub struct Detached<M> {
+    future: Future<Given<M>>,
+}
+
+impl<M: Send + 'static> Detached<M> {
+    pub(super) fn new(results: Arc<crate::results::Results>) -> Self {
+        Self { future: Future::new(results, 0) }
+    }
+
+    /// Triggers when the memory is there, poisoned if its values could not be computed.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        self.future.event()
+    }
+
+    /// Whether the memory is there.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.future.is_ready()
+    }
+
+    /// Waits for the memory, in code that is not `async`: outside of tasks, or at top level.
+    ///
+    /// # Errors
+    /// As awaiting it; and [`Error::Launch`] in a task, if it is not there yet: see [`Future::wait`].
+    pub fn wait(self) -> Result<M> {
+        self.future.wait()?.take()
+    }
+}
+
+impl<M: Send + 'static> IntoFuture for Detached<M> {
+    type Output = Result<M>;
+    type IntoFuture = Pin<Box<dyn std::future::Future<Output = Result<M>> + Send>>;
+
+    /// The memory, with the values that the region had where it was detached.
+    ///
+    /// Fails as what was to compute the values; then the memory is dropped.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.future.await?.take() })
+    }
+}
+
+impl<M> fmt::Debug for Detached<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Detached({:?})", self.future)
+    }
+}

@@ -1,0 +1,214 @@
+//! Memory for the pieces of a partition: on several nodes, each has that of the pieces that are its.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+
+use maniple_region::{Field, FieldMask, FieldType, FieldValue, LogicalPartition, LogicalRegion, Privilege, Shape};
+use maniple_space::{AnyPoint, AnySpace};
+
+use super::claims::Claim;
+use super::handle::{Detached, give};
+use super::placing::{Memory, Values};
+use super::{ATTACH, DETACH};
+use crate::context::{Context, ContextState};
+use crate::error::{AttachmentError, Error, Result};
+use crate::instances::instance::PhysicalInstance;
+use crate::instances::state::RegionState;
+use crate::regions::Partition;
+use crate::replication::Replica;
+
+/// Memory of type `M` for each piece of a partition: see [`Context::attach_pieces`].
+///
+/// Dropping the handle leaves the memory to the region, as that of [`Attached`](super::Attached) does.
+#[must_use = "a handle that is dropped leaves the memory to the region"]
+pub struct AttachedPieces<M> {
+    claim: Arc<Claim>,
+    partition: LogicalPartition,
+    /// What each node has of the pieces.
+    areas: Vec<Shape>,
+    /// Those of this node, by the numbers of their colors.
+    mine: Vec<(usize, Arc<PhysicalInstance>)>,
+    state: Weak<RegionState>,
+    flushes: bool,
+    marker: std::marker::PhantomData<fn() -> M>,
+}
+
+impl<M> AttachedPieces<M> {
+    /// The same memory, to be detached without bringing the values of the region to it: what it then holds is unspecified.
+    pub fn discard(mut self) -> Self {
+        self.flushes = false;
+        self
+    }
+}
+
+impl<M> fmt::Debug for AttachedPieces<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AttachedPieces(field `{}` of {})", self.claim.field_name(), self.partition)
+    }
+}
+
+/// Memory of pieces that is being detached: await it to have it back.
+#[must_use = "the memory is dropped if its detachment is not awaited"]
+pub struct DetachedPieces<M> {
+    pieces: Vec<(AnyPoint, Detached<M>)>,
+}
+
+impl<M: Send + 'static> IntoFuture for DetachedPieces<M> {
+    type Output = Result<Vec<(AnyPoint, M)>>;
+    type IntoFuture = Pin<Box<dyn std::future::Future<Output = Self::Output> + Send>>;
+
+    /// The memory of each piece of this node with its color, in row-major order of these.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let mut all = Vec::with_capacity(self.pieces.len());
+            let mut failure = None;
+            for (color, detached) in self.pieces {
+                match detached.await {
+                    Ok(memory) => all.push((color, memory)),
+                    Err(error) => failure = failure.or(Some(error)),
+                }
+            }
+            failure.map_or(Ok(all), Err)
+        })
+    }
+}
+
+impl<M> fmt::Debug for DetachedPieces<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.pieces.iter().map(|(color, _)| color)).finish()
+    }
+}
+
+impl Context {
+    /// Makes vectors the places of a field's values in the pieces of a partition, which are rectangles apart: as [`attach_vec`](Self::attach_vec) for each piece. In a program
+    /// that several nodes run, each is asked for the vectors of the colors that the mapper deals to it ([`Mapper::shard_launch`](crate::mapper::Mapper::shard_launch), for a
+    /// launch named `attachment` over the colors), and no node has all of them.
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// # #[derive(Fields)]
+    /// # struct Cell { value: f64 }
+    /// # #[task(leaf)]
+    /// # fn double(#[writes(value)] cells: Piece<Cell>) {
+    /// #     cells.points().for_each(|point| cells.value[point] *= 2.0);
+    /// # }
+    /// # Runtime::builder().workers(1).build()?.run(async |cx: &Context| {
+    /// let cells = cx.region::<Cell>(4)?;
+    /// let halves = cells.partition(2).equal()?;
+    /// let values = cx.attach_pieces(&halves, Cell::value, |color| vec![color[0] as f64; 2])?;
+    /// cx.launch(double(&cells));
+    /// let [(_, first), (color, second)] = &cx.detach_pieces(values)?.await?[..] else { panic!() };
+    /// assert_eq!((&first[..], color[0], &second[..]), (&[0.0; 2][..], 1, &[2.0; 2][..]));
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`attach_vec`](Self::attach_vec) for the pieces; and [`Error::Attachment`] if some have points in common.
+    pub fn attach_pieces<F, T: FieldValue, const D: usize>(
+        &self,
+        partition: &Partition<F, D>,
+        field: Field<F, T>,
+        mut source: impl FnMut(AnyPoint) -> Vec<T>,
+    ) -> Result<AttachedPieces<Vec<T>>> {
+        let (state, partition, field) = (&self.state, partition.logical(), field.id());
+        let parts = partition.partitioning();
+        let parent = partition.parent();
+        if !parts.is_disjoint() {
+            return Err(AttachmentError::Aliased { partition: partition.to_string() }.into());
+        }
+        state.begin(ATTACH, &parent, &FieldMask::of(field), Privilege::Discard)?;
+        let claim = state.claim(Claim { region: parent.clone(), field, points: parts.union().clone() })?;
+        let owners = match Replica::of(state) {
+            Some(replica) => replica.owners(state, ATTACH, parts.colors())?,
+            None => vec![0; parts.len()],
+        };
+        let rank = Replica::of(state).map_or(0, Replica::rank);
+        let mut mine = Vec::new();
+        for (number, color) in parts.colors().points().enumerate().filter(|(number, _)| owners[*number] == rank) {
+            let region = partition.piece(color)?;
+            let mut vector = source(color);
+            let memory = Memory::of_vec(&mut vector);
+            let values = Values { region: &region, field, ty: FieldType::of::<T>() };
+            values.check(&memory)?;
+            // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches them before it is given back.
+            mine.push((number, unsafe { state.place(&values, memory, vector) }?));
+        }
+        let areas = state.areas(&parent, parts.pieces(), &owners);
+        let known = self.attach_to_pieces(partition, &FieldMask::of(field), &areas, &mine)?;
+        let (partition, marker) = (partition.clone(), std::marker::PhantomData);
+        Ok(AttachedPieces { claim, partition, areas, mine, state: known, flushes: true, marker })
+    }
+
+    /// Takes the memory of pieces back: as [`detach`](Self::detach) for each piece.
+    ///
+    /// # Errors
+    /// As [`detach`](Self::detach).
+    pub fn detach_pieces<T: FieldValue>(&self, attached: AttachedPieces<Vec<T>>) -> Result<DetachedPieces<Vec<T>>> {
+        let AttachedPieces { claim, partition, areas, mine, state: known, flushes, .. } = attached;
+        let (state, fields) = (&self.state, FieldMask::of(claim.field));
+        let (parts, parent) = (partition.partitioning(), partition.parent());
+        let privilege = if flushes { Privilege::ReadWrite } else { Privilege::Discard };
+        let bound = state.begin(DETACH, &parent, &fields, privilege)?;
+        if !std::ptr::eq(Arc::as_ptr(&bound.parts[0].1), known.as_ptr()) {
+            let (task, field, region) = (state.name().to_owned(), claim.field_name(), parent.to_string());
+            return Err(AttachmentError::AttachedElsewhere { task, field, region }.into());
+        }
+        if let Some(replica) = Replica::of(state) {
+            replica.use_areas(self, (DETACH, &parent), (&fields, privilege), (&areas, true))?;
+            state.interrupt(DETACH);
+        }
+        let bound_to = |number: usize| {
+            let piece = partition.piece(parts.colors().delinear(number as u64))?;
+            state.begin(DETACH, &piece, &fields, privilege)
+        };
+        let (colors, detached): (Vec<usize>, Vec<_>) = mine.into_iter().unzip();
+        let bounds = colors.iter().map(|&number| bound_to(number)).collect::<Result<Vec<_>>>()?;
+        let zeroed = match parts.is_complete() {
+            true => vec![bound],
+            false => (0..parts.len()).map(bound_to).collect::<Result<_>>()?,
+        };
+        let results = state.submit_detachments(bounds.into_iter().zip(detached).collect(), zeroed, give::<Vec<T>>)?;
+        let colors = colors.into_iter().map(|number| parts.colors().delinear(number as u64));
+        Ok(DetachedPieces { pieces: colors.zip(results.into_iter().map(Detached::new)).collect() })
+    }
+
+    /// Attaches instances to those pieces of a partition, by the numbers of their colors, that are this node's. Each node has its area of the fields.
+    pub(crate) fn attach_to_pieces(
+        &self,
+        partition: &LogicalPartition,
+        fields: &FieldMask,
+        areas: &[Shape],
+        mine: &[(usize, Arc<PhysicalInstance>)],
+    ) -> Result<Weak<RegionState>> {
+        let (state, parts) = (&self.state, partition.partitioning());
+        let parent = partition.parent();
+        let bound = state.begin(ATTACH, &parent, fields, Privilege::Discard)?;
+        if let Some(replica) = Replica::of(state) {
+            replica.use_areas(self, (ATTACH, &parent), (fields, Privilege::Discard), (areas, false))?;
+            state.interrupt(ATTACH);
+        }
+        for (number, instance) in mine {
+            let piece = partition.piece(parts.colors().delinear(*number as u64))?;
+            let bound = state.begin(ATTACH, &piece, instance.fields(), Privilege::Discard)?;
+            state.submit_attachment(bound, Arc::clone(instance), None)?;
+        }
+        let known = bound.parts.first().map(|(_, state)| Arc::downgrade(state));
+        known.ok_or_else(|| Error::launch(ATTACH, "there are no fields"))
+    }
+}
+
+impl ContextState {
+    /// What each node has of pieces that are dealt so.
+    pub(crate) fn areas(&self, parent: &LogicalRegion, pieces: &[Shape], owners: &[usize]) -> Vec<Shape> {
+        let (dim, shapes) = (parent.space().space().dim(), parent.space().forest().shapes());
+        let of_node = |node: usize| {
+            let own = pieces.iter().zip(owners).filter(|(_, owner)| **owner == node).map(|(piece, _)| piece.space());
+            shapes.intern(&AnySpace::union_all(dim, own).expect("pieces have their parent's dimension"))
+        };
+        (0..Replica::of(self).map_or(1, Replica::nodes)).map(of_node).collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! Threads that read and write files, so that no worker waits for a disk.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::locks::Mutex;
+use crate::threads::Thread;
+
+/// So many files are read or written at a time.
+const MOST_THREADS: usize = 4;
+
+/// The stack of a thread, in bytes: enough to move bytes between a file and memory.
+const STACK: usize = 256 << 10;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Threads that wait for files. They are started when there is work, and end when there is none.
+#[derive(Clone, Default)]
+pub struct IoThreads(Arc<Mutex<Queue>>);
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Work>,
+    threads: usize,
+}
+
+impl IoThreads {
+    /// Has a thread do work that waits for files. Work is begun in this order. If the system refuses a thread when there is none, it is done here.
+    ///
+    /// It must not panic: nothing would hear of that.
+    pub fn run(&self, work: impl FnOnce() + Send + 'static) {
+        let mut queue = self.0.lock();
+        queue.waiting.push_back(Box::new(work));
+        if queue.threads == MOST_THREADS {
+            return;
+        }
+        queue.threads += 1;
+        drop(queue);
+        let (own, number) = (self.clone(), "maniple-io".to_owned());
+        if Thread::start(number, STACK, move || own.work()).is_err() {
+            self.work();
+        }
+    }
+
+    /// Does what there is.
+    fn work(&self) {
+        loop {
+            let next = {
+                let mut queue = self.0.lock();
+                let next = queue.waiting.pop_front();
+                queue.threads -= usize::from(next.is_none());
+                next
+            };
+            match next {
+                Some(work) => work(),
+                None => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn all_work_is_done_and_no_more_threads_at_a_time_than_allowed() {
+        let (threads, (sender, receiver)) = (IoThreads::default(), mpsc::channel());
+        for number in 0..100 {
+            let (sender, own) = (sender.clone(), threads.clone());
+            threads.run(move || {
+                let working = own.0.lock().threads;
+                sender.send((number, working)).unwrap();
+            });
+        }
+        let mut done: Vec<(usize, usize)> = receiver.iter().take(100).collect();
+        done.sort_unstable();
+        assert!(done.iter().map(|(number, _)| *number).eq(0..100));
+        assert!(done.iter().all(|(_, working)| (1..=MOST_THREADS).contains(working)));
+    }
+}
