@@ -18,8 +18,9 @@
 //! | --- | --- |
 //! | `entries` | coordinates with elements, in any order |
 //! | `value` | what is asked of elements |
-//! | `tensor` | [`SparseTensor`] |
 //! | `statistics` | how entries are spread: [`Statistics`] |
+//! | `tensor` | [`SparseTensor`] |
+//! | `counted` | how those of a tensor are, counted |
 //! | `sort`, `radix`, `pack` | entries to levels |
 //! | `segments` | what kernels wrote below each parent, to levels |
 //! | `rows`, `transpose`, `direct` | compressed rows to compressed columns, blocks, diagonals, slots |
@@ -27,6 +28,7 @@
 //! | `draw` | pictures: [`draw()`] |
 
 mod convert;
+mod counted;
 mod direct;
 mod draw;
 mod entries;

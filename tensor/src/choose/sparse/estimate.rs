@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
         let is_threaded = |outer: &&&crate::concrete::Loop| outer.execution == Execution::Parallel(Unit::Threads);
         let Some(outer) = spine.first().filter(is_threaded) else { return (1.0, 1.0) };
         let of_result = |mode: &usize| self.statement.separates(&outer.variable, &self.target_variable(*mode));
-        if appending.is_some_and(|appending| !appending.parents.iter().any(|mode| of_result(mode))) {
+        if appending.is_some_and(|appending| !appending.parents.iter().any(of_result)) {
             return (1.0, 1.0);
         }
         // Parts of positions have the same number each, and rows about as many as the longest of them allows.

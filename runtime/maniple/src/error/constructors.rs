@@ -1,0 +1,148 @@
+//! How errors are made, of what went wrong below.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use maniple_mapper::MappingFailure;
+use maniple_realm::Breakdown;
+use maniple_realm::fault::{Fault, Panic};
+use maniple_realm::instance::PromiseBroken;
+use maniple_realm::operation::task::Stranded;
+use maniple_realm::transfer::TransferError;
+use maniple_region::{FieldId, LogicalRegion, OperatorId, Requirement};
+use maniple_space::AnyPoint;
+
+use super::Error;
+
+impl Error {
+    pub(crate) fn mapper(call: &'static str, problem: impl Into<String>) -> Self {
+        Self::Mapper { call, problem: problem.into() }
+    }
+
+    pub(crate) fn internal(error: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Internal(Arc::new(error))
+    }
+
+    pub(crate) fn launch(operation: &str, problem: impl Into<String>) -> Self {
+        Self::Launch { operation: operation.to_owned(), problem: problem.into() }
+    }
+
+    /// There is no room for a requirement at a point; `region` is the point's, unless the projection does not tell.
+    pub(crate) fn no_room(
+        (operation, point): (&str, Option<AnyPoint>),
+        (requirement, region): (&Requirement, Option<&LogicalRegion>),
+        failure: MappingFailure,
+    ) -> Self {
+        if let MappingFailure::SystemRefused { memory, bytes, .. } = failure {
+            return Self::SystemRefused { operation: operation.to_owned(), point, memory, bytes };
+        }
+        Self::OutOfMemory {
+            operation: operation.to_owned(),
+            point,
+            fields: requirement.field_names(),
+            region: region.map_or_else(|| requirement.target.to_string(), ToString::to_string),
+            failure,
+        }
+    }
+
+    pub(crate) fn no_reduction(operator: OperatorId, region: &LogicalRegion, field: FieldId) -> Self {
+        let (field, ty) = match region.fields().get(field) {
+            Some(descriptor) => (descriptor.name, descriptor.ty.name),
+            None => (format!("#{}", field.0), "unknown"),
+        };
+        Self::NoReduction { operator: operator.name(), field, ty }
+    }
+
+    /// What a task's own failure looks like from outside.
+    pub(crate) fn of_task(self, task: &str, point: Option<AnyPoint>) -> Self {
+        match self {
+            Self::Application(source) => Self::TaskFailed { task: task.to_owned(), point, source },
+            other => other,
+        }
+    }
+
+    /// Why values were not moved.
+    pub(crate) fn of_transfer(error: &TransferError) -> Self {
+        match error.clone() {
+            TransferError::OperatorPanicked { operator, message, location } => {
+                Self::ReductionPanicked { operator, message, location }
+            }
+            other => Self::internal(other),
+        }
+    }
+
+    /// The error behind a fault of the machine layer; a panic is attributed to the task.
+    pub(crate) fn of_fault(fault: &Fault, task: &str, point: Option<AnyPoint>) -> Self {
+        if let Some(error) = fault.downcast_ref::<Self>() {
+            return error.clone();
+        }
+        if let Some(error) = fault.downcast_ref::<maniple_cluster::Error>() {
+            return error.clone().into();
+        }
+        if fault.downcast_ref::<Stranded>().is_some() {
+            return Self::Stranded { task: task.to_owned(), point };
+        }
+        if let Some(error) = fault.downcast_ref::<TransferError>() {
+            return Self::of_transfer(error);
+        }
+        if let Some(PromiseBroken { memory, refused }) = fault.downcast_ref() {
+            let bytes = refused.bytes as u64;
+            return Self::SystemRefused { operation: task.to_owned(), point, memory: *memory, bytes };
+        }
+        if let Some(Breakdown { during, panic }) = fault.downcast_ref() {
+            return Self::BrokenDown {
+                during: during.clone(),
+                message: panic.message.as_str().into(),
+                location: panic.location.clone(),
+                backtrace: panic.backtrace.as_deref().map(Arc::from),
+            };
+        }
+        match fault.panic() {
+            Some(Panic { message, location, backtrace }) => Self::Panicked {
+                task: task.to_owned(),
+                point,
+                message: message.as_str().into(),
+                location: location.clone(),
+                backtrace: backtrace.as_deref().map(Arc::from),
+            },
+            None => Self::Internal(Arc::from(Box::<dyn StdError + Send + Sync>::from(fault.error().to_string()))),
+        }
+    }
+}
+
+impl From<Error> for Arc<Fault> {
+    fn from(error: Error) -> Self {
+        Arc::new(Fault::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use maniple_realm::machine::MemoryId;
+    use maniple_realm::memory::SystemRefused;
+
+    use super::*;
+
+    #[test]
+    fn memory_that_was_promised_and_then_refused_by_the_system_is_no_internal_error() {
+        let refused = SystemRefused { bytes: 4096, align: 64 };
+        let fault = Fault::new(PromiseBroken { memory: MemoryId(2), refused });
+        let error = Error::of_fault(&fault, "smooth", None);
+        let is_named = matches!(&error, Error::SystemRefused { operation, memory: MemoryId(2), bytes: 4096, .. } if operation == "smooth");
+        assert!(is_named, "{error}");
+    }
+
+    #[test]
+    fn a_main_that_returns_an_error_shows_what_it_says() {
+        let error = Error::NodeLost { node: 3, reason: "the connection was closed".to_owned() };
+        assert_eq!(format!("{error:?}"), "node 3 is lost, and the job with it: the connection was closed");
+        let panicked = Error::Panicked {
+            task: "smooth".to_owned(),
+            point: None,
+            message: "no cells".into(),
+            location: None,
+            backtrace: Some("0: smooth".into()),
+        };
+        assert_eq!(format!("{panicked:?}"), "task `smooth` panicked: no cells\n0: smooth");
+    }
+}
