@@ -255,9 +255,9 @@ m.toml
 Of the rules that a task or its data meets, the last one that decides something is obeyed in that.
 What no rule decides is left to the mapper.
 
-rule        is about                                        decides
-[[task]] 1  tasks `update_*` or `sum`                       run on gpu processors
-                                                            priority 2
+rule        is about                                          decides
+[[task]] 1  tasks `update_*` or `sum`                         run on gpu processors
+                                                              priority 2
 [[data]] 1  data with field `voltage` that is contributed to  in zero-copy memory, then memory 0
 
 In vain on this machine, or in these programs:

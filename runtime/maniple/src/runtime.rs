@@ -338,6 +338,8 @@ impl Drop for Started {
             return;
         }
         self.core.store.realm.wait_until_idle();
+        // They use memory that what follows may free.
+        self.core.wait_for_files_to_end();
         if let Some(node) = &self.node {
             match self.core.check_whole() {
                 Err(error) => node.abort(&error.to_string()),

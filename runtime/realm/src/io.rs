@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::locks::Mutex;
+use parking_lot::{Condvar, Mutex};
+
 use crate::threads::Thread;
 
 /// So many files are read or written at a time.
@@ -16,7 +17,7 @@ type Work = Box<dyn FnOnce() + Send>;
 
 /// Threads that wait for files. They are started when there is work, and end when there is none.
 #[derive(Clone, Default)]
-pub struct IoThreads(Arc<Mutex<Queue>>);
+pub struct IoThreads(Arc<(Mutex<Queue>, Condvar)>);
 
 #[derive(Default)]
 struct Queue {
@@ -29,7 +30,7 @@ impl IoThreads {
     ///
     /// It must not panic: nothing would hear of that.
     pub fn run(&self, work: impl FnOnce() + Send + 'static) {
-        let mut queue = self.0.lock();
+        let mut queue = self.0.0.lock();
         queue.waiting.push_back(Box::new(work));
         if queue.threads == MOST_THREADS {
             return;
@@ -42,13 +43,24 @@ impl IoThreads {
         }
     }
 
+    /// Waits until all work is done, and what it held has been dropped. Not for work itself, which would wait for its own end.
+    pub fn wait_until_idle(&self) {
+        let mut queue = self.0.0.lock();
+        while queue.threads > 0 {
+            self.0.1.wait(&mut queue);
+        }
+    }
+
     /// Does what there is.
     fn work(&self) {
         loop {
             let next = {
-                let mut queue = self.0.lock();
+                let mut queue = self.0.0.lock();
                 let next = queue.waiting.pop_front();
                 queue.threads -= usize::from(next.is_none());
+                if queue.threads == 0 {
+                    self.0.1.notify_all();
+                }
                 next
             };
             match next {
@@ -71,7 +83,7 @@ mod tests {
         for number in 0..100 {
             let (sender, own) = (sender.clone(), threads.clone());
             threads.run(move || {
-                let working = own.0.lock().threads;
+                let working = own.0.0.lock().threads;
                 sender.send((number, working)).unwrap();
             });
         }

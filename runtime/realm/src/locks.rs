@@ -4,7 +4,7 @@
 //! Counted is every mutex and every read-write lock of this crate and of those above it that run programs, by whichever thread it is taken. Not counted are:
 //!
 //! * what threads sleep by: the token of a [`Parker`](crate::threads::Parker), and the condition variables of a
-//!   [loopback](crate::net::loopback) network;
+//!   [loopback](crate::net::loopback) network and of [threads for files](crate::io);
 //! * the locks of other crates and of the system: the allocator's, those of sockets, `std`'s at the first use of a `OnceLock`;
 //! * what is no lock, because no thread waits while another is held up: event words, the counters of graphs, the words of
 //!   [reservations](crate::reservation), deques. A thread that finds one changed tries again.

@@ -1,11 +1,12 @@
 //! Whole programs, and the comparison of what they leave behind.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use maniple::{Context, Error, Field, Result, Runtime, Session};
 
-use super::statement::run_block;
+use super::statement::{go_on, run_block};
 use super::{Run, Stop, Tolerance, locked, with_dimension};
 use crate::oracle::Health;
 use crate::program::{Action, Block, Column, FieldNumber, Node, Place, RegionName};
@@ -77,14 +78,14 @@ impl Run {
 
     /// Some statements on this thread, some on another one, and so on. As in a block, what comes after a statement that has failed is carried out.
     fn on_threads(self: &Arc<Self>, session: &Session) -> Result<Word> {
-        let mut digest = Ok(0);
+        let (mut digest, mut attached) = (Ok(0), HashMap::new());
         for (number, statements) in self.program.body.0.chunks(3).enumerate() {
             let block = Block(statements.to_vec());
             let before = *digest.as_ref().unwrap_or(&0);
-            let go_on = || session.wait(run_block(self, session, &block, before));
+            let mut part = || session.wait(go_on(self, session, &block, (before, &mut attached)));
             let outcome = match number % 2 {
-                0 => go_on(),
-                _ => std::thread::scope(|scope| scope.spawn(go_on).join().expect("statements do not panic")),
+                0 => part(),
+                _ => std::thread::scope(|scope| scope.spawn(part).join().expect("statements do not panic")),
             };
             digest = digest.and(outcome);
             if self.cut_short.load(Ordering::Acquire) {

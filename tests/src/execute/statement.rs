@@ -26,7 +26,7 @@ pub(super) struct Frame<'a> {
     /// The first failure that was waited for.
     failure: Option<Error>,
     /// Memory that is attached.
-    attached: HashMap<FutureName, Attached>,
+    attached: &'a mut HashMap<FutureName, Attached>,
 }
 
 pub(super) type Boxed<'a, T> = Pin<Box<dyn StdFuture<Output = T> + Send + 'a>>;
@@ -39,7 +39,20 @@ pub(super) fn run_block<'a>(
     digest: Word,
 ) -> Boxed<'a, Result<Word>> {
     Box::pin(async move {
-        let mut frame = Frame { run, context, digest, failure: None, attached: HashMap::new() };
+        let mut attached = HashMap::new();
+        go_on(run, context, block, (digest, &mut attached)).await
+    })
+}
+
+/// As [`run_block`], for a part of a block, where memory is attached that parts before have attached.
+pub(super) fn go_on<'a>(
+    run: &'a Arc<Run>,
+    context: &'a Context,
+    block: &'a Block,
+    (digest, attached): (Word, &'a mut HashMap<FutureName, Attached>),
+) -> Boxed<'a, Result<Word>> {
+    Box::pin(async move {
+        let mut frame = Frame { run, context, digest, failure: None, attached };
         let outcome = frame.run(block).await;
         if let Err(Stop(error)) = outcome {
             run.cut_short.store(true, Ordering::Release);

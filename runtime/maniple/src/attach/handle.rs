@@ -50,12 +50,12 @@ impl<M> fmt::Debug for Attached<M> {
 /// What owns attached memory, in the hands of the runtime.
 pub(super) struct Kept<O> {
     owner: Option<O>,
-    _range: Option<Range>,
+    range: Option<Range>,
 }
 
 impl<O> Kept<O> {
     pub(super) fn new(owner: O, range: Option<Range>) -> Self {
-        Self { owner: Some(owner), _range: range }
+        Self { owner: Some(owner), range }
     }
 
     pub(super) fn take(&mut self) -> Option<O> {
@@ -65,6 +65,8 @@ impl<O> Kept<O> {
 
 impl<O> Drop for Kept<O> {
     fn drop(&mut self) {
+        // Its addresses may be another's as soon as it is gone.
+        drop(self.range.take());
         drop_caught("the owner of attached memory", "", self.owner.take());
     }
 }

@@ -59,6 +59,10 @@ impl ContextState {
     /// has handled the failure would find values without the effects of an operation that was refused.
     #[inline]
     pub(crate) fn throttle(self: &Arc<Self>) -> Result<()> {
+        if self.core.realm().is_forked() {
+            // Nothing that it could wait for comes here.
+            return self.core.check_whole();
+        }
         let window = self.window.min(self.replay_window.load(Ordering::Relaxed));
         if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
             let (realm, few) = (self.core.realm(), window - window / 2);

@@ -300,6 +300,11 @@ impl RuntimeCore {
         });
     }
 
+    /// Waits until nothing is read from files or written to them.
+    pub(crate) fn wait_for_files_to_end(&self) {
+        self.io.wait_until_idle();
+    }
+
     /// A leaf task has ended and given its instances back: who waits for room may try again.
     pub(crate) fn task_ended(&self) {
         if self.has_starving.load(Ordering::SeqCst) {

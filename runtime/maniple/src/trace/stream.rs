@@ -238,7 +238,7 @@ impl Tracing {
         if let Some((TraceId::Named(_), _)) = &self.session {
             self.close();
         }
-        if !context.core.is_tracing_automatically() {
+        if !may_be_found(context) {
             return None;
         }
         if launching.part.is_some_and(|part| part.begins().is_none()) {
@@ -334,7 +334,7 @@ impl Tracing {
 
     fn interrupt(&mut self, context: &ContextState) {
         self.close();
-        if context.core.is_tracing_automatically() {
+        if may_be_found(context) {
             self.automatic.interrupt(context.core.realm());
             self.forget_candidates();
         }
@@ -345,4 +345,9 @@ impl Tracing {
             self.book.forget(TraceId::Found(id));
         }
     }
+}
+
+/// Whether repeats are looked for. Where several threads launch, one's fill or mapping may come between what another is about to repeat.
+fn may_be_found(context: &ContextState) -> bool {
+    context.core.is_tracing_automatically() && !context.is_shared
 }
