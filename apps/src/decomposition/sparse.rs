@@ -38,6 +38,12 @@ impl Given {
             let reason = format!("the tensor has {} dimensions; three are decomposed", dimensions.len());
             return Err(unsuitable(reason));
         };
+        if let Some(mode) = size.iter().position(|extent| *extent == 0) {
+            return Err(unsuitable(format!(
+                "the extent of dimension {} is 0; there is nothing to decompose",
+                mode + 1
+            )));
+        }
         let infinite = entries.iter().find(|(_, value)| !value.is_finite());
         if let Some((at, value)) = infinite {
             return Err(unsuitable(format!("the element at {at:?} is {value}, and is to be finite")));

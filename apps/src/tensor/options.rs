@@ -105,7 +105,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', value_parser = extent)]
     pub size: Vec<(String, i64)>,
 
-    /// The type of all elements, or of a tensor's, such as `f32` or `f64,B=f32` [default: that of the first file; else f64]
+    /// The type of all elements, or of a tensor's, such as `f32` or `f64,B=f32` [default: that of the first file; else, and with sparse tensors, f64]
     #[arg(long = "type", value_name = "[NAME=]TYPE,...", value_delimiter = ',', value_parser = element)]
     pub element: Vec<(Option<String>, ElementType)>,
 

@@ -82,7 +82,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let text = said(&options.statement)?;
     let mut given = BTreeMap::new();
     for (name, file) in &options.input {
-        if given.insert(name.clone(), read(file.path())?).is_some() {
+        if given.insert(name.clone(), read_as::<T>(file.path())?).is_some() {
             return Err(Error::Usage(format!("--input says twice what {name} is")));
         }
     }
@@ -211,11 +211,11 @@ fn refuse_others(options: &Options) -> Result<()> {
 }
 
 /// The program, with the extents and formats of its tensors.
-fn declared(
+fn declared<T>(
     options: &Options,
     element: ElementType,
     text: &str,
-    given: &BTreeMap<String, (Vec<i64>, EntryList<f64>)>,
+    given: &BTreeMap<String, (Vec<i64>, Read<T>)>,
 ) -> Result<Program> {
     let names = index_variables(text)?;
     let sketch = sketched(text, element, &names, |_| 1)?;
@@ -277,13 +277,14 @@ fn declared(
 fn operand<T: Element>(
     options: &Options,
     tensor: &TensorVariable,
-    given: Option<(Vec<i64>, EntryList<f64>)>,
+    given: Option<(Vec<i64>, Read<T>)>,
 ) -> Result<SparseTensor<T>> {
     let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
     let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let entries = match (given, kind) {
-        (Some((_, entries)), _) => {
+        (Some((_, Read::Own(entries))), _) => entries,
+        (Some((_, Read::Numbers(entries))), _) => {
             let exact = |value: f64| {
                 let stored = of_number::<T>(value)?;
                 (!T::TYPE.is_integer() || number(stored.to_scalar()) == value).then_some(stored)
@@ -397,12 +398,36 @@ fn verified<T: Element>(
     Ok((count, started.elapsed()))
 }
 
+/// What was read from a file: elements of the type that is computed with, or numbers that are to be converted to it.
+enum Read<T> {
+    Own(EntryList<T>),
+    Numbers(EntryList<f64>),
+}
+
+/// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents.
+fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Read<T>)> {
+    let file = SparseFile::of(path)?;
+    if file.element()? != <T as Element>::TYPE {
+        return read(path).map(|(dimensions, entries)| (dimensions, Read::Numbers(entries)));
+    }
+    let Contents { dimensions, fill, entries } = file.read::<T>()?;
+    check_fill(path, fill != zero(), &format!("{fill:?}"))?;
+    Ok((dimensions, Read::Own(entries)))
+}
+
+fn check_fill(path: &Path, is_other: bool, fill: &str) -> Result<()> {
+    match is_other {
+        false => Ok(()),
+        true => {
+            let reason = format!("what is not stored is {fill}, and must be 0 in a statement");
+            Err(InputError::Unsuitable { name: path.display().to_string(), reason }.into())
+        }
+    }
+}
+
 /// Reads the entries of a file, and the extents.
 pub(crate) fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
     let Contents { dimensions, fill, entries } = SparseFile::of(path)?.read::<f64>()?;
-    if fill != 0.0 {
-        let reason = format!("what is not stored is {fill}, and must be 0 in a statement");
-        return Err(InputError::Unsuitable { name: path.display().to_string(), reason }.into());
-    }
+    check_fill(path, fill != 0.0, &fill.to_string())?;
     Ok((dimensions, entries))
 }

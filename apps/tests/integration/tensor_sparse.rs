@@ -257,6 +257,21 @@ fn small_integers_and_truth_values_are_elements_too() {
             options.into_iter().map(|option| if option.starts_with("i=") { sizes } else { option }).collect();
         verifies(statement, &[&options[..], &["--type", element]].concat());
     }
+    // Partial results of several tasks are combined.
+    for (operator, element) in [("+", "u8"), ("*", "i8"), ("min", "i16"), ("max", "u32"), ("or", "bool"), ("and", "u8")]
+    {
+        let statement = format!("s = reduce({operator}, i, B(i) * C(i))");
+        let (code, out, error) =
+            run(&statement, &["--type", element, "--size", "i=1000", "--workers", "2", "--verify"]);
+        assert!(code == Some(0), "{statement} {element}: {out}{error}");
+    }
+    // Numbers that are no f64 stay what they are.
+    let large =
+        write("sparse-large.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 9007199254740993\n");
+    let options = ["--input", &format!("A={large}"), "--format", "A=csr", "--format", "C=csr", "--type", "i64"];
+    verifies("C(i,j) = A(i,j)", &[&options[..], &["--output", "sparse-large-out.mtx"]].concat());
+    let written = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("sparse-large-out.mtx");
+    assert!(std::fs::read_to_string(written).unwrap().contains("1 2 9007199254740993"));
     let (code, _, error) = run("y(i) = 300 * A(i,j)", &["--format", "A=csr", "--type", "u8"]);
     assert!(code == Some(2) && error.contains("300"), "{code:?} {error}");
 }

@@ -1,5 +1,7 @@
 //! Reading mapping files.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use maniple_realm::layout::{Arrangement, DimensionOrder};
@@ -79,10 +81,20 @@ impl MappingRules {
     /// If it cannot be read; or what is wrong with it, and where.
     pub fn read(file: impl AsRef<Path>) -> Result<Self> {
         let file = file.as_ref();
-        let text = std::fs::read_to_string(file).map_err(|error| MappingFileError::unreadable(file, &error))?;
+        let unreadable = |error| MappingFileError::unreadable(file, &error);
+        let mut text = String::new();
+        let read = File::open(file).and_then(|source| source.take(LONGEST + 1).read_to_string(&mut text));
+        read.map_err(unreadable)?;
+        if text.len() as u64 > LONGEST {
+            let reason = format!("it has more than {} MiB; a mapping file has some lines", LONGEST >> 20);
+            return Err(unreadable(io::Error::other(reason)));
+        }
         Self::parse(&text).map_err(|error| MappingFileError { file: Some(file.to_owned()), ..error })
     }
 }
+
+/// Longer files are no mapping files.
+const LONGEST: u64 = 4 << 20;
 
 fn task(mut table: Table<'_>) -> Result<TaskRule> {
     let names = table.take("name").map_or(Ok(Names::default()), names)?;

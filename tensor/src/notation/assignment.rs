@@ -60,7 +60,14 @@ impl Assignment {
         if let Some(operator) = accumulation.filter(|operator| !operator.keeps_any()) {
             return Err(Kind::Accumulation(operator).at(left.place));
         }
-        let right = masks::masked(&left, accumulation, masks, sums::explicit(&left, &right));
+        // Masks with variables that are summed over are within the sums.
+        let (of_element, of_term): (Vec<_>, Vec<_>) =
+            masks.iter().cloned().partition(|mask| mask.variables.iter().all(|own| left.variables.contains(own)));
+        if let (Some(mask), true) = (of_term.first(), accumulation.is_some_and(|by| by != Reduction::Sum)) {
+            return Err(Kind::SummedMask { mask: mask.to_string() }.at(mask.place));
+        }
+        let right = masks::of_terms(&left, &of_term, right);
+        let right = masks::masked(&left, accumulation, &of_element, sums::explicit(&left, &right));
         let extents = check::extents(&left, &right)?;
         check::result(&left, &right)?;
         check::reductions(&left, &right)?;

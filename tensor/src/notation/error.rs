@@ -78,6 +78,14 @@ pub enum NotationErrorKind {
         /// The number of its arguments.
         found: usize,
     },
+    /// A mask has a variable that is summed over, and the sum is combined with what was there by something else than addition.
+    #[error(
+        "the mask {mask} has a variable that is not on the left, and masks the terms of a sum; assign the sum to a tensor of its own with `=`, and combine that"
+    )]
+    SummedMask {
+        /// The mask.
+        mask: String,
+    },
     /// Something other than an element is asked for a fact about it, or is a mask.
     #[error("{asking} takes an element of a tensor, such as {example}")]
     NoElement {

@@ -21,6 +21,20 @@ pub(super) fn masked(
     masks.iter().rev().fold(right, |right, mask| within(mask, right, otherwise))
 }
 
+/// `right`, whose sums are not explicit, where all masks store an element; elsewhere zero, which adds nothing to a sum.
+pub(super) fn of_terms(left: &Access, masks: &[Access], right: Expression) -> Expression {
+    let Some(zero) = Reduction::Sum.identity(left.tensor.element()) else { return right };
+    masks.iter().rev().fold(right, |right, mask| selected(mask, right, zero))
+}
+
+/// `value` where the mask stores an element.
+fn selected(mask: &Access, value: Expression, otherwise: Scalar) -> Expression {
+    let place = value.place();
+    let stored = Expression::Test(Test::Stored, mask.clone());
+    let otherwise = Expression::Literal(Literal::Typed(otherwise), place);
+    Expression::Select(Box::new([stored, value, otherwise]), place)
+}
+
 fn within(mask: &Access, right: Expression, otherwise: Scalar) -> Expression {
     let element = otherwise.element_type();
     let is_zero = Reduction::Sum.identity(element) == Some(otherwise);
@@ -35,11 +49,6 @@ fn within(mask: &Access, right: Expression, otherwise: Scalar) -> Expression {
             Expression::Binary(operator, within(*first), within(*second))
         }
         Expression::Negate(operand) if is_zero => Expression::Negate(within(*operand)),
-        right => {
-            let place = right.place();
-            let stored = Expression::Test(Test::Stored, mask.clone());
-            let otherwise = Expression::Literal(Literal::Typed(otherwise), place);
-            Expression::Select(Box::new([stored, right, otherwise]), place)
-        }
+        right => selected(mask, right, otherwise),
     }
 }

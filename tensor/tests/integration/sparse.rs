@@ -702,3 +702,39 @@ fn chunks_of_rows_give_the_result_in_whatever_order_they_are_taken() {
         }
     }
 }
+
+/// A mask with a variable that is summed over masks the terms of the sum.
+#[test]
+fn masks_of_terms_leave_out_those_where_nothing_is_stored() {
+    let csr = |name: &str| TensorVariable::new(name, ElementType::I64, [6, 5]).stored("csr".parse().unwrap());
+    let y = TensorVariable::new("y", ElementType::I64, [6]);
+    let tensors = [csr("M"), csr("B"), y.clone()];
+    let parsed = |text: &str| parse(text, &tensors);
+    let (masked, selected) = (parsed("y(i) = M(i,j) ? B(i,j)"), parsed("y(i) = select(stored(M(i,j)), B(i,j), 0)"));
+    assert_eq!(masked.as_ref().unwrap().to_string(), selected.unwrap().to_string());
+    let error = parsed("y(i) max= M(i,j) ? B(i,j)").unwrap_err().to_string();
+    assert!(error.contains("a variable that is not on the left"), "{error}");
+    let mut random = Rng::with_seed(21);
+    for text in ["y(i) = M(i,j) ? B(i,j)", "y(i) += M(i,j) ? B(i,j)", "y(i) = M(i,j) ? 1"] {
+        let mut array = || DenseArray::from_fn(ElementType::I64, &[6, 5], |_| Scalar::I64(random.i64(-2..3).max(0)));
+        let (m, b) = (array(), array());
+        let old = DenseArray::from_fn(ElementType::I64, &[6], |at| Scalar::I64(at[0]));
+        let expected: Vec<i64> = (0..6)
+            .map(|row| {
+                let number = |array: &DenseArray, column| match array.get(&[row, column]) {
+                    Some(Scalar::I64(value)) => value,
+                    other => panic!("{other:?}"),
+                };
+                let term = |column| if text.ends_with('1') { 1 } else { number(&b, column) };
+                let sum: i64 = (0..5).filter(|&column| number(&m, column) != 0).map(term).sum();
+                sum + if text.contains("+=") { row } else { 0 }
+            })
+            .collect();
+        let given: [(&str, SparseTensor<i64>); 3] =
+            [("M", stored(&m, &csr("M"))), ("B", stored(&b, &csr("B"))), ("y", stored(&old, &y))];
+        let given: Vec<(&str, &SparseTensor<i64>)> = given.iter().map(|(name, tensor)| (*name, tensor)).collect();
+        let assignment = parsed(text).unwrap();
+        let found = Computation::new(&assignment).unwrap().run_by(&given, &Kernels::new(None, None), &Serial).unwrap();
+        assert_eq!(found.values(), expected, "{text}");
+    }
+}

@@ -92,6 +92,8 @@ impl Run {
                 break;
             }
         }
+        // As at the end of a block: what was not detached is left to the regions.
+        drop(attached);
         session.wait(async {
             self.at_end(session).await;
             digest

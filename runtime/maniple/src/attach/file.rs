@@ -157,8 +157,9 @@ impl Context {
         let points = values.region.space().shape().clone();
         let claim = state.claim(Claim { region: values.region.clone(), field: values.field, points })?;
         let is_first = Replica::of(state).is_none_or(|replica| replica.rank() == 0);
-        let at = Arc::new(open((&file, is_first), &values.names().1, bytes as u64)?);
+        // Before the file: one that is to be made is emptied when it is opened.
         let block = Block::zeroed(bytes, align_of::<T>()).map_err(Error::internal)?;
+        let at = Arc::new(open((&file, is_first), &values.names().1, bytes as u64)?);
         let memory = Memory { base: block.base(), bytes, backing: Backing::Attached };
         let load = (file.access != Access::Create).then(|| Load { at: Arc::clone(&at), bytes });
         let is_written = file.access != Access::ReadOnly && is_first;
