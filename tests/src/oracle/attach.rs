@@ -69,8 +69,9 @@ impl World {
                 let mut seen = Vec::with_capacity(words.len());
                 for (_, cell) in &words {
                     health = health.max(cell.health);
-                    let nobody = || Trouble::Meaningless("memory comes back with values that nobody wrote".into());
-                    seen.push(cell.word.ok_or_else(nobody)?);
+                    let unwritten =
+                        || Trouble::Meaningless("memory comes back with values that were never written".into());
+                    seen.push(cell.word.ok_or_else(unwritten)?);
                 }
                 memory_digest(seen.into_iter())
             }

@@ -124,7 +124,7 @@ impl Context {
         let bytes = size_of_val(values);
         let base = NonNull::from(values).cast();
         let memory = Memory { base, bytes, backing: Backing::ReadOnly };
-        // SAFETY: the values are those of a borrow of what the owner shares with nobody, which lasts until that is given back. They are only read.
+        // SAFETY: the values are those of a borrow of what the owner does not share, which lasts until that is given back. They are only read.
         unsafe { self.attach(&values_of(region, field), (memory, give_shared::<O>), owner) }
     }
 

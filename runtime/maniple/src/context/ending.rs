@@ -60,7 +60,7 @@ impl ContextState {
         self.parts.iter().for_each(|part| part.interrupt(self, what));
     }
 
-    /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
+    /// The result of the task, once everything that it launched has ended: a failure that was not seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         let untold = self.forget_operations();
         let watched = self.watched.get().map(|watched| std::mem::take(&mut *watched.lock()));

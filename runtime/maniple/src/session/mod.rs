@@ -134,7 +134,7 @@ impl Session {
     ///
     /// # Errors
     /// The first failure among the operations that it launched and whose result was not looked at; [`Error::StillMapped`] if data is still mapped. [`Error::Launch`] in a task of the same runtime: then the
-    /// session stays open for ever, as nobody has it any more.
+    /// session stays open for ever, as no handle to it is left.
     pub fn finish(mut self) -> Result<()> {
         self.end_by(|top_level| top_level.end(Ok(())))
     }

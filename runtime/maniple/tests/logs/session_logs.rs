@@ -14,7 +14,7 @@ fn fail() -> Result<()> {
 fn succeed() {}
 
 #[test]
-fn a_session_that_is_dropped_logs_the_failure_that_nobody_has_seen() {
+fn a_session_that_is_dropped_logs_the_failure_that_was_not_seen() {
     let lines = log::keep(Level::WARN);
     let runtime = Runtime::builder().workers(1).build().unwrap();
     let session = runtime.begin().unwrap();
