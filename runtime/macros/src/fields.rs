@@ -56,6 +56,7 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
                 const NAMES: #by_name = #by_name { #(#values),* };
             }
 
+            // Only the runtime looks into it, and its fields may have types that are private where the struct is not.
             #[derive(::std::default::Default)]
             #[allow(dead_code, private_interfaces)]
             pub struct #rows {

@@ -14,7 +14,7 @@ use crate::element::ElementType::{I32, I64, U8, U32};
 use crate::element::Scalar;
 use crate::format::Level;
 use crate::loops::{Access as Use, Buffer, Expression, LoopKind, Names, Reduction, Statement as Step};
-use crate::notation::TensorVariable;
+use crate::notation::{IndexVariable, TensorVariable};
 
 /// The multiplier of the hash function (Knuth, *The Art of Computer Programming*, volume 3, section 6.4): 2^32 divided by the golden ratio.
 const MULTIPLIER: u32 = 2_654_435_761;
@@ -150,16 +150,13 @@ impl Lowering<'_> {
 
     /// How many coordinates a workspace has.
     fn extent_of(&mut self, workspace: &TensorVariable, producer: &Node) -> Expression {
-        let sites = producer.sites();
-        let made = sites.iter().find(|site| site.target.tensor.name() == workspace.name());
-        made.map_or(0.into(), |site| self.sizes.extent_outside(self.statement, &site.target.variables[0]))
+        let variable = coordinate(workspace, producer);
+        variable.map_or(0.into(), |variable| self.sizes.extent_outside(self.statement, &variable))
     }
 
     /// Whether coordinates of a workspace fit 32 bits.
     fn is_narrow(&self, producer: &Node, workspace: &TensorVariable) -> bool {
-        let sites = producer.sites();
-        let made = sites.iter().find(|site| site.target.tensor.name() == workspace.name());
-        let extent = made.and_then(|site| self.statement.extent(&site.target.variables[0]));
+        let extent = coordinate(workspace, producer).and_then(|variable| self.statement.extent(&variable));
         extent.is_some_and(|extent| i32::try_from(extent).is_ok())
     }
 
@@ -224,6 +221,13 @@ impl Lowering<'_> {
         let Some(Storage::Bound(count)) = self.storage.get(target.tensor.name()) else { return None };
         Some(Step::set(count, count.value() + (merged.end.value() - merged.cursor.value()).maximum(0)))
     }
+}
+
+/// The variable of a workspace of one dimension.
+fn coordinate(workspace: &TensorVariable, producer: &Node) -> Option<IndexVariable> {
+    let sites = producer.sites();
+    let made = sites.iter().find(|site| site.target.tensor.name() == workspace.name())?;
+    made.target.variables.first().cloned()
 }
 
 fn allocated(buffer: &Buffer, extent: &Expression, is_zeroed: bool) -> Step {

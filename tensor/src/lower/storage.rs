@@ -191,9 +191,9 @@ impl Storage {
     }
 }
 
-/// Whether a tensor has levels that are not dense.
+/// Whether a tensor has levels that are not dense, or do not store whole dimensions.
 pub(super) fn is_sparse(tensor: &TensorVariable) -> bool {
-    !tensor.format().is_dense()
+    !(tensor.format().is_dense() && tensor.format().is_plain())
 }
 
 /// Whether a workspace remembers which of its elements were set.

@@ -275,7 +275,7 @@ fn written_out(assignment: &Assignment) -> Result<Cow<'_, Assignment>, SparseErr
     let (left, right) = (assignment.left(), assignment.right());
     let is_zero = Reduction::Sum.identity(assignment.element()) == Some(left.tensor.fill());
     let Some(operator) = assignment.accumulation() else { return Ok(Cow::Borrowed(assignment)) };
-    if left.tensor.format().is_dense() || operator == Reduction::Sum && is_zero {
+    if left.tensor.format().is_dense() && left.tensor.format().is_plain() || operator == Reduction::Sum && is_zero {
         return Ok(Cow::Borrowed(assignment));
     }
     let old = Box::new(Expression::Access(left.clone()));

@@ -1,9 +1,10 @@
 //! Pictures of what a tensor stores: where its entries lie, and small tensors as trees of levels.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::tensor::SparseTensor;
-use crate::element::Element;
+use crate::element::{Element, ElementType, Scalar};
+use crate::notation::cast;
 use crate::placement::{escape, hue};
 
 /// The width and height of a pattern, in units of the picture, if it is a square.
@@ -142,7 +143,7 @@ impl Tree {
             let place = *next;
             *next += LEAF;
             let top = (level + 1) as f64 * LEVEL;
-            self.text((place, top), &format!("{:?}", Shown(tensor.values()[parent].to_scalar())), "middle");
+            self.text((place, top), &format!("{}", Shown(tensor.values()[parent].to_scalar())), "middle");
             return Some(place);
         };
         let along = data.line.as_ref().map_or(0, |line| at[line.level]);
@@ -193,15 +194,15 @@ impl Tree {
 }
 
 /// An element, as short as it can be written.
-struct Shown(crate::element::Scalar);
+struct Shown(Scalar);
 
-impl std::fmt::Debug for Shown {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Shown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let real =
-            |formatter: &mut std::fmt::Formatter<'_>, value: f64| write!(formatter, "{}", (value * 1e3).round() / 1e3);
-        match crate::notation::cast(self.0, crate::element::ElementType::C64) {
-            crate::element::Scalar::C64(value) if value.im == 0.0 => real(formatter, value.re),
-            crate::element::Scalar::C64(value) => write!(formatter, "{value:.2}"),
+            |formatter: &mut fmt::Formatter<'_>, value: f64| write!(formatter, "{}", (value * 1e3).round() / 1e3);
+        match cast(self.0, ElementType::C64) {
+            Scalar::C64(value) if value.im == 0.0 => real(formatter, value.re),
+            Scalar::C64(value) => write!(formatter, "{value:.2}"),
             _ => Ok(()),
         }
     }

@@ -44,6 +44,7 @@ const FORMATS: [&[&str]; 4] = [
         "{C,D}(1,0)",
         "{D,B}",
         "bcsr:2x3",
+        "(i,j) -> (i/2: D, j/3: D, i%2: D, j%3: D)",
         "ell",
         "dia",
         "hash",

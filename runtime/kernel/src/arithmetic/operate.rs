@@ -33,13 +33,14 @@ trait Number: Copy + PartialEq {
 }
 
 macro_rules! integers {
-    ($($type:ty),*) => {$(
+    ($($type:ty, $is_negative:expr, $abs:expr;)*) => {$(
         impl Number for $type {
             fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero> {
                 if operator.divides() && right == 0 {
                     return Err(DivisionByZero);
                 }
-                let rounds_up = |remainder: $type| remainder != 0 && (remainder.is_negative() != right.is_negative());
+                let is_negative: fn(Self) -> bool = $is_negative;
+                let rounds_up = |remainder| remainder != 0 && is_negative(remainder) != is_negative(right);
                 Ok(match operator {
                     BinaryOperator::Add => self.wrapping_add(right),
                     BinaryOperator::Subtract => self.wrapping_sub(right),
@@ -74,49 +75,10 @@ macro_rules! integers {
 
             fn call(self, function: Intrinsic, _: Self) -> Self {
                 match function {
-                    Intrinsic::Abs => self.wrapping_abs(),
-                    Intrinsic::Square => self.wrapping_mul(self),
-                    Intrinsic::Cube => self.wrapping_mul(self).wrapping_mul(self),
-                    _ => self,
-                }
-            }
-        }
-    )*};
-}
-
-macro_rules! unsigned {
-    ($($type:ty),*) => {$(
-        impl Number for $type {
-            fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero> {
-                if operator.divides() && right == 0 {
-                    return Err(DivisionByZero);
-                }
-                Ok(match operator {
-                    BinaryOperator::Add => self.wrapping_add(right),
-                    BinaryOperator::Subtract => self.wrapping_sub(right),
-                    BinaryOperator::Multiply => self.wrapping_mul(right),
-                    BinaryOperator::Divide | BinaryOperator::FloorDivide => self / right,
-                    BinaryOperator::Remainder | BinaryOperator::FloorRemainder => self % right,
-                    BinaryOperator::Minimum => self.lesser(right),
-                    BinaryOperator::Maximum => self.greater(right),
-                    _ => self,
-                })
-            }
-
-            fn less(self, right: Self) -> bool {
-                self < right
-            }
-
-            fn less_equal(self, right: Self) -> bool {
-                self <= right
-            }
-
-            fn negate(self) -> Self {
-                self.wrapping_neg()
-            }
-
-            fn call(self, function: Intrinsic, _: Self) -> Self {
-                match function {
+                    Intrinsic::Abs => {
+                        let abs: fn(Self) -> Self = $abs;
+                        abs(self)
+                    }
                     Intrinsic::Square => self.wrapping_mul(self),
                     Intrinsic::Cube => self.wrapping_mul(self).wrapping_mul(self),
                     _ => self,
@@ -252,8 +214,15 @@ macro_rules! complexes {
     )*};
 }
 
-integers!(i8, i16, i32, i64);
-unsigned!(u8, u32);
+integers! {
+    u8, |_| false, |number| number;
+    u32, |_| false, |number| number;
+    i8, Self::is_negative, Self::wrapping_abs;
+    i16, Self::is_negative, Self::wrapping_abs;
+    i32, Self::is_negative, Self::wrapping_abs;
+    i64, Self::is_negative, Self::wrapping_abs;
+}
+
 reals!(f32, f64);
 complexes!(Complex<f32>, Complex<f64>);
 

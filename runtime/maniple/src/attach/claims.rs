@@ -8,6 +8,8 @@ use maniple_region::{FieldId, LogicalRegion, Shape, TreeId};
 
 use crate::context::{ContextState, Part};
 use crate::error::{AttachmentError, Error, Result};
+use crate::instances::bound::Bound;
+use crate::instances::state::RegionState;
 
 /// The data that memory is attached to, for as long as its handle is there.
 pub(super) struct Claim {
@@ -79,6 +81,19 @@ impl ContextState {
         let claim = Arc::new(claim);
         claims.push(Arc::downgrade(&claim));
         Ok(claim)
+    }
+
+    /// Refuses memory that was attached where other data of the region is known than the task's.
+    pub(super) fn check_attached_here(
+        &self,
+        claim: &Claim,
+        (bound, known): (&Bound, &Weak<RegionState>),
+    ) -> Result<()> {
+        if std::ptr::eq(Arc::as_ptr(&bound.parts[0].1), known.as_ptr()) {
+            return Ok(());
+        }
+        let (task, field, region) = (self.name().to_owned(), claim.field_name(), claim.region.to_string());
+        Err(AttachmentError::AttachedElsewhere { task, field, region }.into())
     }
 
     /// Refuses to destroy a region to which the task has attached memory.

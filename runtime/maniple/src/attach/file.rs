@@ -6,17 +6,14 @@
 use std::any::Any;
 use std::fmt;
 use std::fs::OpenOptions;
-use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 use maniple_realm::memory::Block;
-use maniple_region::{Field, FieldMask, FieldType, FieldValue, Privilege};
+use maniple_region::{Field, FieldType, FieldValue};
 
-use super::ATTACH;
-use super::claims::Claim;
 use super::handle::{Attached, Detached, Finished, Given, Kept};
 use super::load::{Load, Place, system};
 use super::placing::{Memory, Values};
@@ -148,15 +145,12 @@ impl Context {
         field: Field<F, T>,
         file: File,
     ) -> Result<AttachedFile> {
-        let (state, fields) = (&self.state, FieldMask::of(field.id()));
         let values = Values { region: region.logical(), field: field.id(), ty: FieldType::of::<T>() };
         let count = usize::try_from(region.volume()).ok();
         let bytes = count.and_then(|count| count.checked_mul(size_of::<T>())).unwrap_or(0);
         values.check(&Memory { base: NonNull::<T>::dangling().cast(), bytes, backing: Backing::Attached })?;
-        let bound = state.begin(ATTACH, values.region, &fields, Privilege::Discard)?;
-        let points = values.region.space().shape().clone();
-        let claim = state.claim(Claim { region: values.region.clone(), field: values.field, points })?;
-        let is_first = Replica::of(state).is_none_or(|replica| replica.rank() == 0);
+        let claimed = self.claim(&values)?;
+        let is_first = Replica::of(&self.state).is_none_or(|replica| replica.rank() == 0);
         // Before the file: one that is to be made is emptied when it is opened.
         let block = Block::zeroed(bytes, align_of::<T>()).map_err(Error::internal)?;
         let at = Arc::new(open((&file, is_first), &values.names().1, bytes as u64)?);
@@ -166,13 +160,7 @@ impl Context {
         let contents = Contents { block, bytes, at, is_written };
         // SAFETY: the bytes are the block's, all zero; any are a value of a type that is plain old data. They stay where they are, and nothing but the load, which
         // comes before all uses, touches them.
-        let instance = unsafe { state.place(&values, memory, contents) }?;
-        if let Some(replica) = Replica::of(state) {
-            replica.replace(ATTACH, values.region, &fields, None);
-        }
-        let known = Arc::downgrade(&bound.parts[0].1);
-        state.submit_attachment(bound, Arc::clone(&instance), load)?;
-        Ok(AttachedFile(Attached { claim, instance, state: known, give: store, flushes: true, marker: PhantomData }))
+        unsafe { self.attach_claimed(&values, claimed, (memory, contents), (store, load)) }.map(AttachedFile)
     }
 
     /// Takes a file back that was attached: as [`detach`](Self::detach). If it is not read only, the values that the region has are written to it; it is done when they are.

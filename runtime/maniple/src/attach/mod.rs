@@ -20,8 +20,10 @@ use maniple_region::{Field, FieldMask, FieldType, FieldValue, Privilege};
 
 use self::claims::Claim;
 use self::handle::{Give, give, give_shared};
+use self::load::Load;
 use crate::context::Context;
-use crate::error::{AttachmentError, Result};
+use crate::error::Result;
+use crate::instances::bound::Bound;
 use crate::instances::instance::Backing;
 use crate::regions::Region;
 use crate::replication::Replica;
@@ -164,10 +166,7 @@ impl Context {
         let privilege = if flushes && !instance.is_read_only() { Privilege::ReadWrite } else { Privilege::Discard };
         let (region, fields) = (&claim.region, FieldMask::of(claim.field));
         let bound = state.begin(DETACH, region, &fields, privilege)?;
-        if !std::ptr::eq(Arc::as_ptr(&bound.parts[0].1), known.as_ptr()) {
-            let (task, field, region) = (state.name().to_owned(), claim.field_name(), region.to_string());
-            return Err(AttachmentError::AttachedElsewhere { task, field, region }.into());
-        }
+        state.check_attached_here(&claim, (&bound, &known))?;
         if let Some(replica) = Replica::of(state) {
             match privilege {
                 Privilege::ReadWrite => replica.bring(self, region, &fields, privilege)?,
@@ -188,18 +187,40 @@ impl Context {
         (memory, give): (Memory, Give),
         owner: O,
     ) -> Result<Attached<M>> {
-        let (state, fields) = (&self.state, FieldMask::of(values.field));
         values.check(&memory)?;
+        let claimed = self.claim(values)?;
+        // SAFETY: promised by the caller.
+        unsafe { self.attach_claimed(values, claimed, (memory, owner), (give, None)) }
+    }
+
+    /// Claims values for memory, which the task may replace.
+    fn claim(&self, values: &Values<'_>) -> Result<(Bound, Arc<Claim>)> {
+        let (state, fields) = (&self.state, FieldMask::of(values.field));
         let bound = state.begin(ATTACH, values.region, &fields, Privilege::Discard)?;
         let points = values.region.space().shape().clone();
         let claim = state.claim(Claim { region: values.region.clone(), field: values.field, points })?;
+        Ok((bound, claim))
+    }
+
+    /// Attaches memory, which has been checked, to values that have been claimed; into which a file is read, if there is one.
+    ///
+    /// # Safety
+    /// As [`ContextState::place`].
+    unsafe fn attach_claimed<O: Send + 'static, M>(
+        &self,
+        values: &Values<'_>,
+        (bound, claim): (Bound, Arc<Claim>),
+        (memory, owner): (Memory, O),
+        (give, load): (Give, Option<Load>),
+    ) -> Result<Attached<M>> {
+        let state = &self.state;
         // SAFETY: promised by the caller.
         let instance = unsafe { state.place(values, memory, owner) }?;
         if let Some(replica) = Replica::of(state) {
-            replica.replace(ATTACH, values.region, &fields, None);
+            replica.replace(ATTACH, values.region, &FieldMask::of(values.field), None);
         }
         let known = Arc::downgrade(&bound.parts[0].1);
-        state.submit_attachment(bound, Arc::clone(&instance), None)?;
+        state.submit_attachment(bound, Arc::clone(&instance), load)?;
         Ok(Attached { claim, instance, state: known, give, flushes: true, marker: PhantomData })
     }
 }

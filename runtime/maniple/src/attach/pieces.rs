@@ -153,10 +153,7 @@ impl Context {
         let (parts, parent) = (partition.partitioning(), partition.parent());
         let privilege = if flushes { Privilege::ReadWrite } else { Privilege::Discard };
         let bound = state.begin(DETACH, &parent, &fields, privilege)?;
-        if !std::ptr::eq(Arc::as_ptr(&bound.parts[0].1), known.as_ptr()) {
-            let (task, field, region) = (state.name().to_owned(), claim.field_name(), parent.to_string());
-            return Err(AttachmentError::AttachedElsewhere { task, field, region }.into());
-        }
+        state.check_attached_here(&claim, (&bound, &known))?;
         if let Some(replica) = Replica::of(state) {
             replica.use_areas(self, (DETACH, &parent), (&fields, privilege), (&areas, true))?;
             state.interrupt(DETACH);

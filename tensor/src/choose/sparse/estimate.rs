@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::operand::Operand;
-use crate::concrete::{Execution, Merge, Node, Positions, Statement, Unit};
+use crate::concrete::{Execution, Loop, Merge, Node, Positions, Statement, Unit};
 use crate::format::Level;
 use crate::lower::{Appending, lattice_points};
 use crate::notation::{Access, IndexVariable, TensorVariable};
@@ -45,6 +45,8 @@ const BORDER: f64 = 1e3;
 /// Bytes of a level of cache, and what it costs to get an element from memory that is no larger; the last one is what it costs from memory.
 const CACHES: [(f64, f64); 3] = [(32e3, 0.2), (2e6, 0.8), (32e6, 2.5)];
 const MEMORY: f64 = 6.0;
+/// To get an element near to the one before.
+const NEAR: f64 = 0.2;
 /// Bytes that come from memory at once.
 const LINE: f64 = 64.0;
 
@@ -129,7 +131,7 @@ impl<'a> Walk<'a> {
     /// On how many threads the loops run, and how much longer it takes than if all had the same work.
     fn parallel(&self, threads: usize, appending: Option<&Appending>) -> (f64, f64) {
         let spine = self.statement.spine();
-        let is_threaded = |outer: &&&crate::concrete::Loop| outer.execution == Execution::Parallel(Unit::Threads);
+        let is_threaded = |outer: &&&Loop| outer.execution == Execution::Parallel(Unit::Threads);
         let Some(outer) = spine.first().filter(is_threaded) else { return (1.0, 1.0) };
         let of_result = |mode: &usize| self.statement.separates(&outer.variable, &self.target_variable(*mode));
         if appending.is_some_and(|appending| !appending.parents.iter().any(of_result)) {
@@ -227,7 +229,7 @@ impl<'a> Walk<'a> {
     fn gathering(&mut self, workspace: &TensorVariable, producer: &Node, (times, set): (f64, f64)) {
         let extent = self.extent(workspace, producer);
         let different = extent * (1.0 - (-set / extent.max(1.0)).exp());
-        let mut operand = Operand::new(workspace.format(), &[extent as i64], workspace.element(), None);
+        let mut operand = Operand::new((workspace.format(), &[extent as i64]), workspace.element(), None, false);
         operand.positions = vec![different];
         operand.bytes = 0.0;
         self.operands.insert(workspace.name().to_owned(), operand);
@@ -309,12 +311,7 @@ impl<'a> Walk<'a> {
         let is_along = contiguous.as_ref() == Some(innermost);
         // What one matrix of few diagonals names is near to what it named before.
         let is_local = self.operands.values().any(|operand| operand.is_local);
-        let is_driven = self.operands.values().any(|operand| !operand.format.is_dense());
-        match (is_along, is_local && is_driven) {
-            (true, true) => 0.2,
-            (true, false) if !self.is_driven(innermost) => 0.2,
-            _ => latency(size),
-        }
+        if is_along && (is_local || !self.is_driven(innermost)) { NEAR } else { latency(size) }
     }
 
     /// Whether a loop visits what is stored, and so not all values.

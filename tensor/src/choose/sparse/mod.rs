@@ -239,8 +239,9 @@ fn estimated(
     for tensor in statement.operands() {
         let name = computation.operand_of(tensor.name());
         let known = known.get(name).map(|known| &**known);
-        let operand = Operand::new(tensor.format(), tensor.dimensions(), tensor.element(), known);
-        if conversions.iter().any(|(of, format)| of == name && format == tensor.format()) {
+        let is_converted = conversions.iter().any(|(of, format)| of == name && format == tensor.format());
+        let operand = Operand::new((tensor.format(), tensor.dimensions()), tensor.element(), known, is_converted);
+        if is_converted {
             // It is there as it is given, too.
             given += operand.bytes;
             seconds += converting(&operand, processors.threads);

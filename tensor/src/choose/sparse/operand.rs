@@ -23,22 +23,26 @@ pub(super) struct Operand {
 const LOCAL: usize = 1 << 12;
 
 impl Operand {
-    /// An operand of which this is known; a dense one, if nothing is.
-    pub fn new(format: &Format, extents: &[i64], element: ElementType, known: Option<&Statistics>) -> Self {
+    /// An operand of which this is known, a dense one, if nothing is; stored as it was when that was found out, or to be converted.
+    pub fn new(
+        (format, extents): (&Format, &[i64]),
+        element: ElementType,
+        known: Option<&Statistics>,
+        is_converted: bool,
+    ) -> Self {
         let extents: Vec<f64> = extents.iter().map(|&extent| extent as f64).collect();
         let element = element.size() as f64;
         let order: Vec<usize> = if format.is_plain() { format.order().to_vec() } else { (0..extents.len()).collect() };
         let entries = known.map_or_else(|| extents.iter().product(), |known| known.entries as f64);
         let used = |mode: usize| known.map_or(extents[mode], |known| known.modes[mode].used as f64);
-        let is_own = known.filter(|known| {
-            known.levels.len() == format.rank() && known.levels.last().is_some_and(|last| last.positions > 0)
-        });
+        let own = known.filter(|known| !is_converted && known.levels.len() == format.rank());
         let mut positions = Vec::new();
         let mut bytes = 0.0;
         for (level, kind) in format.levels().iter().enumerate() {
             let (mode, above) = (order[level], positions.last().copied().unwrap_or(1.0));
             let is_last = level + 1 == format.rank();
             let found: f64 = match kind {
+                _ if own.is_some() => own.map_or(0.0, |known| known.levels[level].positions as f64),
                 Level::Dense => above * extents[mode],
                 _ if is_last => entries,
                 // Of a conversion that is still to be made: no more than there can be.
@@ -48,12 +52,6 @@ impl Operand {
             if *kind != Level::Dense {
                 bytes += 4.0 * (above + found);
             }
-        }
-        if let Some(known) = is_own.filter(|known| known.entries as f64 <= positions.last().copied().unwrap_or(1.0)) {
-            // As it is stored now, if that is how it is used.
-            let exact: Vec<f64> = known.levels.iter().map(|level| level.positions as f64).collect();
-            let fits = exact.iter().zip(&positions).all(|(exact, most)| exact <= most);
-            positions = if fits { exact } else { positions };
         }
         bytes += element * positions.last().copied().unwrap_or(1.0);
         let longest = match (known, order.first()) {
