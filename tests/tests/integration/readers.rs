@@ -167,6 +167,8 @@ fn every_option_of_a_task_is_read_where_the_task_is_made_and_acted_on_where_it_r
         "name" => !macros.contains("options.name"),
         "variant_of" => !macros.contains("options.variant_of"),
         "inner" => !macros.contains("options.inner") || !has_word(runtime, "is_inner"),
+        // The task's, whichever of its variants runs.
+        "mapper" => !macros.contains("options.mapper") || !runtime.contains("variant.options.mapper"),
         option => !macros.contains(&format!("options.{option}")) || !runtime.contains(&format!("variant.{option}")),
     });
     let unread: Vec<_> = unread.collect();
