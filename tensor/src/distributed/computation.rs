@@ -14,12 +14,13 @@ use super::launched::Launched;
 use super::leaf::{Kernel, Parameter, Viewed, definition};
 use super::levels::Component;
 use super::place::PLACE;
+use super::shares::Ends;
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::kernel::Kernels;
 use crate::lower::Slot;
 use crate::notation::TensorVariable;
-use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, Space};
+use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, Shares, Space};
 
 /// Plans, one after the other, with the tensors that they run on: all that can be found out once and used for each run. Runs of one computation repeat the same launches, which the runtime
 /// notices: from the third on they cost a fraction.
@@ -59,6 +60,7 @@ impl Computation {
         let tensors = graph.tensors.iter().map(|variable| find(tensors, variable).cloned());
         let tensors = tensors.collect::<Result<Vec<Tensor>, _>>()?;
         let mut partitions: Vec<LogicalPartition> = Vec::with_capacity(graph.partitions.len());
+        let mut ends: HashMap<Shares, Ends> = HashMap::new();
         for Partition { tensor, space, pieces } in &graph.partitions {
             let tensor = &tensors[*tensor];
             partitions.push(match (pieces, space) {
@@ -70,6 +72,13 @@ impl Computation {
                 (Pieces::Named(positions), _) => {
                     let Partition { tensor: of, space, .. } = &graph.partitions[*positions];
                     named(cx, tensor, (&tensors[*of], *space), &partitions[*positions]).await?
+                }
+                (Pieces::Shares(shares), space) => {
+                    let whole = Shares { rows: None, ..*shares };
+                    if !ends.contains_key(&whole) {
+                        ends.insert(whole, Ends::new(cx, &tensors[shares.tensor], shares).await?);
+                    }
+                    ends[&whole].partition(cx, (tensor, *space), shares)?
                 }
                 (Pieces::Bounds(colors), space) => partition(cx, (tensor, *space), colors)?,
             });
@@ -200,6 +209,7 @@ impl Preparation<'_> {
                 let variable = tensor.variable();
                 Parameter::Number(variable.dimensions()[variable.format().order()[*level]])
             }),
+            Slot::Count(name, level) => tensor(name).map(|tensor| Parameter::Number(tensor.positions(*level))),
             Slot::Chunks => Some(Parameter::Chunks),
             _ => given(slot).map(Parameter::View),
         };

@@ -49,7 +49,7 @@ impl Fetching {
         (element, fields): (ElementType, FieldMask),
         pieces: Given,
     ) -> Self {
-        let (depends, order) = (fetch.colors.loops(), Arc::clone(&launching.order));
+        let (depends, order) = (fetch.loops(), Arc::clone(&launching.order));
         let sequences = order.sequences().map(|(position, _)| position);
         let sequences = sequences.filter(|position| depends.contains(position)).collect();
         Self { pieces, fields, element, order, fetch: fetch.clone(), sequences, requirements: HashMap::new() }

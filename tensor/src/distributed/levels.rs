@@ -92,6 +92,11 @@ impl Levels {
         Ok(Self { is_narrow, levels, values })
     }
 
+    /// The coordinates of a level, if it is compressed.
+    pub(super) fn coordinates(&self, level: usize) -> Option<&Component> {
+        self.levels.get(level)?.as_ref().map(|[_, crd]| crd)
+    }
+
     /// The elements.
     pub(super) fn values(&self) -> &Component {
         &self.values

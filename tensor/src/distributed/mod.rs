@@ -25,6 +25,7 @@ mod modes;
 mod operators;
 mod place;
 mod rows;
+mod shares;
 mod tensor;
 
 pub use computation::{Computation, compute};

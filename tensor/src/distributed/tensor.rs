@@ -169,6 +169,19 @@ impl Tensor {
         self.levels.as_ref().map_or(&self.region, |levels| levels.region(space))
     }
 
+    /// How many positions a level has.
+    pub(super) fn positions(&self, level: usize) -> i64 {
+        match self.levels.as_ref().and_then(|levels| levels.coordinates(level)) {
+            Some(crd) => crd.region.space().space().volume() as i64,
+            None => level.checked_sub(1).map_or(1, |above| self.positions(above)) * self.extent(level),
+        }
+    }
+
+    /// The extent of the dimension that a level stores.
+    pub(super) fn extent(&self, level: usize) -> i64 {
+        self.variable.dimensions()[self.variable.format().order()[level]]
+    }
+
     /// What a kernel's parameter is a view of.
     pub(super) fn component(&self, slot: &Slot) -> Component {
         let own = || Component { region: self.region.clone(), field: self.field, element: self.variable.element() };

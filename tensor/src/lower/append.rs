@@ -4,10 +4,11 @@
 //! (Kjolstad et al., *Tensor algebra compilation with workspaces*, CGO 2019; Chou et al., PLDI 2020, for the query before). Iterations that differ in their parents may run at the same time.
 
 use super::leaf::Lowering;
-use super::storage::{Appended, Storage};
+use super::storage::{Appended, List, ListOrder, Marks, Storage};
 use crate::concrete::Node;
+use crate::element::ElementType::I64;
 use crate::loops::{Expression, Statement as Step, Variable};
-use crate::notation::{Access, IndexVariable};
+use crate::notation::{Access, Expression as Value, IndexVariable};
 
 impl Lowering<'_> {
     /// Appends an element.
@@ -18,10 +19,7 @@ impl Lowering<'_> {
         indices: &[Expression],
         value: Expression,
     ) -> Step {
-        let parent = appended.parents.iter().fold(Expression::index(0), |above, &mode| match above {
-            Expression::Constant(_) => indices[mode].clone(),
-            above => above * self.sizes.extent(self.statement, &target.variables[mode]) + indices[mode].clone(),
-        });
+        let parent = self.parent_of(appended, target, |mode| indices[mode].clone());
         let Some(written) = &appended.written else {
             let count = appended.next.load([parent.clone()]) + 1;
             return Step::store(&appended.next, [parent], count);
@@ -37,6 +35,14 @@ impl Lowering<'_> {
         Step::Sequence(steps)
     }
 
+    /// The number of the parent at the coordinates `at` of each of its modes.
+    fn parent_of(&self, appended: &Appended, target: &Access, at: impl Fn(usize) -> Expression) -> Expression {
+        appended.parents.iter().fold(Expression::index(0), |above, &mode| match above {
+            Expression::Constant(_) => at(mode),
+            above => above * self.sizes.extent(self.statement, &target.variables[mode]) + at(mode),
+        })
+    }
+
     /// Whether iterations of a loop append below different parents, as far as anything is appended inside.
     pub(super) fn appends_apart(&self, variable: &IndexVariable, body: &Node) -> bool {
         body.sites().iter().all(|site| match self.storage.get(site.target.tensor.name()) {
@@ -45,8 +51,42 @@ impl Lowering<'_> {
                     appended.parents.iter().map(|&mode| site.target.variables[mode].clone()).collect();
                 self.statement.separates(variable, &parents)
             }
+            Some(Storage::Beside(..)) => self.statement.separates(variable, &site.target.variables),
             _ => true,
         })
+    }
+}
+
+impl Lowering<'_> {
+    /// The steps that give the list of what is set in a workspace the order of the result's known coordinates, if all of it is appended next. Where the list has more or fewer than these, it is
+    /// sorted, as then they are all in order.
+    pub(super) fn in_known_order(&mut self, list: &List, consumer: &Node) -> Option<Step> {
+        let Node::Forall(_, body) = consumer else { return None };
+        let Node::Assign { target, value: Value::Access(read), .. } = &**body else { return None };
+        let appended = match (self.storage.get(target.tensor.name()), self.storage.get(read.tensor.name())) {
+            (Some(Storage::Appended(appended)), Some(Storage::List(_))) => appended.clone(),
+            _ => return None,
+        };
+        let ((pos, crd), Marks::Flags(_)) = (appended.known.clone()?, &list.marks) else { return None };
+        let at = |mode: usize| self.recovered(&target.variables[mode]);
+        if list.order != ListOrder::AsSet || !appended.parents.iter().all(|&mode| at(mode).is_some()) {
+            return None;
+        }
+        let parent = self.parent_of(&appended, target, |mode| at(mode).unwrap_or(0.into()));
+        let [first, end, number] = ["first", "end", "number"].map(|name| self.names.index(name));
+        let coordinate = crd.load([first.value() + number.value()]).cast(list.places.element);
+        let relist = Step::store(&list.places, [number.value()], coordinate);
+        let is_all = list.length.value().equal(end.value() - first.value());
+        self.follows = true;
+        Some(Step::Sequence(vec![
+            Step::bind(&first, pos.load([parent.clone()]).cast(I64)),
+            Step::bind(&end, pos.load([parent + 1]).cast(I64)),
+            Step::choose(
+                is_all,
+                Step::for_each(&number, 0, list.length.value(), relist),
+                sort(&list.places, &list.length, &mut self.names),
+            ),
+        ]))
     }
 }
 

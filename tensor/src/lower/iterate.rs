@@ -383,13 +383,15 @@ impl<'a> Lowering<'a> {
             let tensor = &self.visits[*visit].access.tensor;
             let element = Variable::new(self.names.fresh(tensor.name()), tensor.element());
             let fill = Expression::Constant(tensor.fill());
-            let stored = match self.stored(*visit).below(*level, cursor.value()) {
-                Place::Level(_, position) if !counts => self.stored(*visit).element(position),
+            let below = self.stored(*visit).below(*level, cursor.value());
+            let stored = match &below {
+                Place::Level(_, position) if !counts => self.stored(*visit).element(position.clone()),
                 _ => fill.clone(),
             };
             // Loaded in any case, so that there is nothing to branch for.
             steps.push(Step::bind(&element, stored));
-            self.places[*visit] = Place::Element(here.value().equal(1).select(element.value(), fill));
+            let element = here.value().equal(1).select(element.value(), fill);
+            self.places[*visit] = Place::Element(element, below.position().unwrap_or(0.into()));
             is_here.insert(*visit, here);
         }
         let value = without_base(at.value(), &driven.base);
@@ -442,7 +444,7 @@ impl<'a> Lowering<'a> {
         };
         let element = Variable::new(self.names.fresh(access.tensor.name()), access.tensor.element());
         let load = Step::bind(&element, self.stored(visit).element(position.clone()));
-        (Place::Element(element.value()), Some(load))
+        (Place::Element(element.value(), position.clone()), Some(load))
     }
 
     /// Binds the positions of an access that a loop visits.

@@ -109,8 +109,12 @@ pub(super) struct Lowering<'a> {
     pub around: Vec<Around>,
     /// Where the positions begin that loops go through.
     pub begins: BTreeMap<IndexVariable, Expression>,
+    /// How many positions there are, of which the kernel may be given a part.
+    pub counts: BTreeMap<IndexVariable, Expression>,
     /// The rows of which loops over positions around visit a part.
     pub borders: Vec<Border>,
+    /// Whether elements are appended in the order of the known coordinates of the result.
+    pub follows: bool,
     /// How many loops are around the place where each workspace is made.
     made_inside: BTreeMap<String, usize>,
 }
@@ -147,7 +151,9 @@ impl<'a> Lowering<'a> {
             checked: Vec::new(),
             around: Vec::new(),
             begins: BTreeMap::new(),
+            counts: BTreeMap::new(),
             borders: Vec::new(),
+            follows: false,
             made_inside: BTreeMap::new(),
         };
         lowering.visit_all(&|tensor| statement.body.workspaces().contains(&tensor));
@@ -515,6 +521,7 @@ impl<'a> Lowering<'a> {
                 return list.clone().set(&indices[0], value, operator, &mut self.names);
             }
             Some(Storage::Bound(count)) => return Step::set(count, count.value() + 1),
+            Some(Storage::Beside(..)) => return self.store_beside(target, value),
             Some(Storage::Appended(appended)) => {
                 let appended = appended.clone();
                 return self.append(&appended, target, &indices, value);

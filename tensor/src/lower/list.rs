@@ -142,7 +142,8 @@ impl Lowering<'_> {
         self.storage.insert(name.to_owned(), Storage::List(list.clone()));
         steps.extend([Step::bind_mutable(&list.length, 0), self.node(producer)]);
         let extent = self.extent_of(workspace, producer);
-        steps.push(list.ordered(extent, &mut self.names));
+        let ordered = self.in_known_order(&list, consumer);
+        steps.push(ordered.unwrap_or_else(|| list.ordered(extent, &mut self.names)));
         steps.push(self.node(consumer));
         steps.push(list.forgotten(&mut self.names));
         Step::Sequence(steps)

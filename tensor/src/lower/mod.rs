@@ -41,6 +41,7 @@
 //! | `meet` | other ways of merging than step by step, where all of several accesses have to have an element |
 //! | `positions` | loops over positions of an operand, and parts of them for threads |
 //! | `append`, `list` | results that are appended to, and the workspaces in which their rows are gathered |
+//! | `beside` | results that have elements exactly where an operand has some |
 //! | `unset` | results whose elements the loops give their first values |
 //! | `balance` | loops of threads in parts that have the same work |
 //! | `stored` | kernels for tensors in levels, and what they are called with |
@@ -48,6 +49,7 @@
 
 mod append;
 mod balance;
+mod beside;
 mod gathered;
 mod iterate;
 mod jam;

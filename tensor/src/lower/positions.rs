@@ -77,6 +77,9 @@ impl<'a> Lowering<'a> {
     /// Binds where positions begin, and how many there are, which the extents of variables that were made of them follow.
     pub(super) fn begin_positions(&mut self, (positions, visit): (&'a Positions, usize)) -> Vec<Step> {
         let (low, count) = match (&self.places[visit], self.level(visit, positions.level)) {
+            (_, _) if self.counts.contains_key(&positions.position) => {
+                (0.into(), self.counts[&positions.position].clone())
+            }
             // All that there are.
             (_, StoredLevel::Compressed { crd, .. }) if positions.outermost == 0 => (0.into(), crd.high(0)),
             (Place::Level(_, above) | Place::Maybe(_, above, _), _) => {
@@ -164,27 +167,28 @@ impl<'a> Lowering<'a> {
         for at in (1..range.ends.len()).rev() {
             let level = range.positions.outermost + at;
             let ((first, end), (above, end_above)) = (&range.ends[at], &range.ends[at - 1]);
-            let (found, parent) = self.parent((range.visit, level), first.value(), 0.into());
+            let (found, parent) = self.parent((range.visit, level), first.value(), None);
             steps.extend(found);
             steps.push(Step::bind(above, parent));
-            let (found, parent) = self.parent((range.visit, level), end.value() - 1, above.value());
+            let (found, parent) = self.parent((range.visit, level), end.value() - 1, Some(above.value()));
             steps.extend(found);
             steps.push(Step::bind(end_above, parent + 1));
         }
         steps
     }
 
-    /// The position in the level above of a position of a level, which is that of `least` or later, and the steps that find it.
+    /// The position in the level above of a position of a level, which is that of `least` or later, if that is known, and the steps that find it.
     fn parent(
         &mut self,
         (visit, level): (usize, usize),
         position: Expression,
-        least: Expression,
+        least: Option<Expression>,
     ) -> (Vec<Step>, Expression) {
         let pos = match self.level(visit, level) {
             StoredLevel::Dense(extent) => return (Vec::new(), position.floor_divide(extent.value().maximum(1))),
             StoredLevel::Compressed { pos, .. } => pos.clone(),
         };
+        let least = least.unwrap_or_else(|| if self.counts.is_empty() { 0.into() } else { pos.low(0) });
         let [low, high, step, middle] = ["low", "high", "step", "middle"].map(|name| self.names.index(name));
         // It is the first position after whose segment there are others.
         let is_before = |at: Expression| pos.load([at + 1]).cast(I64).less_equal(position.clone());
@@ -324,7 +328,7 @@ impl<'a> Lowering<'a> {
                     _ => None,
                 }
             } else {
-                let (found, above) = self.parent((visit, level), position.clone(), 0.into());
+                let (found, above) = self.parent((visit, level), position.clone(), None);
                 steps.extend(found);
                 Some(above)
             };

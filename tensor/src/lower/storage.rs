@@ -19,6 +19,8 @@ pub(super) enum Storage {
     Bound(Variable),
     /// A result whose elements are appended.
     Appended(Appended),
+    /// The elements of a result that are stored at the positions at which an access finds those of an operand.
+    Beside(Buffer, Access),
 }
 
 /// A variable that holds the element of a workspace without dimensions.
@@ -107,6 +109,8 @@ pub(super) struct Appended {
     pub next: Buffer,
     /// What is written; nothing, if elements are counted.
     pub written: Option<Written>,
+    /// Where each parent's elements are, and their coordinates, if these are known.
+    pub known: Option<(Buffer, Buffer)>,
 }
 
 /// The buffers that elements are written to.
@@ -140,8 +144,20 @@ pub(super) enum Place {
     Level(usize, Expression),
     /// So many levels are behind it at this position, if the variable is 1; else nothing is stored.
     Maybe(usize, Expression, Variable),
-    /// All levels are behind it, and this is the element, or the fill value if none is stored.
-    Element(Expression),
+    /// All levels are behind it: the element, or the fill value if none is stored, and the position.
+    Element(Expression, Expression),
+}
+
+impl Place {
+    /// The position; none if nothing is stored.
+    pub fn position(&self) -> Option<Expression> {
+        match self {
+            Self::Absent => None,
+            Self::Level(_, position) | Self::Maybe(_, position, _) | Self::Element(_, position) => {
+                Some(position.clone())
+            }
+        }
+    }
 }
 
 impl Storage {

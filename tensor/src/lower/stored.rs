@@ -1,5 +1,6 @@
 //! Kernels for tensors that are stored in levels, and what they are called with.
 
+use super::beside::pattern;
 use super::leaf::Lowering;
 use super::sizes::Sizes;
 use super::storage::{Appended, Levels, Storage, StoredLevel, Written, is_sparse};
@@ -7,7 +8,7 @@ use crate::concrete::{Node, Statement};
 use crate::element::ElementType::I64;
 use crate::format::Level;
 use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter, Statement as Step};
-use crate::notation::IndexVariable;
+use crate::notation::{Access, IndexVariable};
 
 /// A kernel for tensors in levels.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct StoredKernel {
     pub slots: Vec<Slot>,
     /// Whether it gives all elements of a dense result a value, whatever they had before.
     pub overwrites: bool,
+    /// Whether elements of a result whose levels are known are written in the order of its coordinates, whatever that is; else they are in the order in which they were written first.
+    pub follows: bool,
 }
 
 /// What a parameter of a [`StoredKernel`] is.
@@ -39,6 +42,12 @@ pub enum Slot {
     ResultCoordinates(usize),
     /// The elements of the result.
     ResultValues,
+    /// Where the known elements of each parent of the result begin, and where those of the last one end.
+    KnownPositions,
+    /// Their coordinates.
+    KnownCoordinates,
+    /// How many positions a level of a tensor has, of which the kernel may be given a part.
+    Count(String, usize),
     /// The value of a loop around the kernel.
     Fixed(IndexVariable),
     /// The extent of a variable.
@@ -56,10 +65,14 @@ pub enum Output {
     Counts,
     /// They are written one after the other below each parent, from where `next` says on.
     Entries,
+    /// The same of a result whose levels are known: only elements are written.
+    Again,
+    /// They are stored at the positions of the operand whose [pattern](Appending::pattern) the result has.
+    Beside,
 }
 
 /// How a result with compressed levels comes to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Appending {
     /// The modes of the leading dense levels, if elements are written where the result has them.
     pub parents: Vec<usize>,
@@ -69,11 +82,20 @@ pub struct Appending {
     pub in_place: bool,
     /// Whether no element is written twice; else the written ones are to be added up.
     pub once: bool,
+    /// The access of the operand that stores something exactly where the result does, at the same levels, or at its outer ones: the result can have these, and nothing is appended.
+    pub pattern: Option<Access>,
 }
 
 impl Appending {
     /// That of a statement; none if its result is dense.
     pub fn new(statement: &Statement) -> Option<Self> {
+        let appending = Self::of_loops(statement)?;
+        let pattern = pattern(statement, &appending);
+        Some(Self { pattern, ..appending })
+    }
+
+    /// The same without a pattern.
+    pub(super) fn of_loops(statement: &Statement) -> Option<Self> {
         let result = statement.result();
         if !is_sparse(result) {
             return None;
@@ -90,7 +112,7 @@ impl Appending {
             true => (format.order()[..leading].to_vec(), format.order()[leading..].to_vec()),
             false => (Vec::new(), (0..result.order()).collect()),
         };
-        Some(Self { parents, coordinates, in_place, once })
+        Some(Self { parents, coordinates, in_place, once, pattern: None })
     }
 }
 
@@ -153,17 +175,28 @@ fn attempt(
     for tensor in statement.tensors().into_iter().filter(|tensor| is_sparse(tensor)) {
         let is_narrow = narrow(tensor.name());
         let storage = match &appending {
-            Some(appending) if tensor == statement.result() => {
-                Storage::Appended(lowering.appended(appending, is_narrow, output))
-            }
+            Some(appending) if tensor == statement.result() => match &appending.pattern {
+                Some(access) if output == Output::Beside => {
+                    let name = lowering.names.fresh(&format!("{}_values", tensor.name()));
+                    Storage::Beside(Buffer::new(name, tensor.element(), 1, Use::Update), access.clone())
+                }
+                _ => Storage::Appended(lowering.appended(appending, is_narrow, output)),
+            },
             _ => Storage::Levels(Levels::new(tensor, is_narrow, &mut lowering.names)),
         };
         lowering.storage.insert(tensor.name().to_owned(), storage);
     }
     lowering.visit_all(&|_| true);
     let whole = lowering.all_positions().into_iter().filter(|(positions, _)| positions.outermost == 0);
-    let counts: Vec<Step> =
-        whole.collect::<Vec<_>>().into_iter().flat_map(|all| lowering.begin_positions(all)).collect();
+    let whole: Vec<_> = whole.collect();
+    // A kernel inside of other loops may be given a part of what is stored.
+    let mut given = Vec::new();
+    for (positions, _) in whole.iter().filter(|_| !fixed.is_empty()) {
+        let count = lowering.names.index(&format!("all_{}", positions.position));
+        lowering.counts.insert(positions.position.clone(), count.value());
+        given.push((Parameter::Scalar(count), Slot::Count(positions.access.tensor.name().to_owned(), positions.level)));
+    }
+    let counts: Vec<Step> = whole.into_iter().flat_map(|all| lowering.begin_positions(all)).collect();
     lowering.chunks = Some(lowering.names.index("chunks"));
     let (mut parameters, mut slots) = (Vec::new(), Vec::new());
     for tensor in statement.tensors() {
@@ -184,19 +217,23 @@ fn attempt(
             slots.push(Slot::Fixed(variable.clone()));
         }
     }
+    for (parameter, slot) in given {
+        parameters.push(parameter);
+        slots.push(slot);
+    }
     parameters.extend(lowering.chunks.clone().map(Parameter::Scalar));
     slots.push(Slot::Chunks);
-    let overwrites = overwrites && !lowering.needs_initial;
+    let (overwrites, follows) = (overwrites && !lowering.needs_initial, lowering.follows);
     let kernel = Kernel { name: statement.result().name().to_owned(), parameters, body };
     let (kernel, sizes) = lowering.with_sizes(kernel);
     slots.extend(sizes.into_iter().map(Slot::Size));
-    StoredKernel { kernel, slots, overwrites }
+    StoredKernel { kernel, slots, overwrites, follows }
 }
 
 impl Lowering<'_> {
     /// Has the elements of the result appended, if it is not dense.
     pub(super) fn append_result(&mut self) {
-        if let Some(appending) = Appending::new(self.statement) {
+        if let Some(appending) = Appending::of_loops(self.statement) {
             let appended = self.appended(&appending, false, Output::Counts);
             self.storage.insert(self.statement.result().name().to_owned(), Storage::Appended(appended));
         }
@@ -213,8 +250,18 @@ impl Lowering<'_> {
         let coordinates = coordinates.collect();
         let name = self.names.fresh(&format!("{}_values", result.name()));
         let values = Buffer::new(name, result.element(), 1, Use::Update);
-        let written = (output == Output::Entries).then_some(Written { coordinates, values });
-        Appended { parents: appending.parents.clone(), next, written }
+        let written = match output {
+            Output::Entries => Some(Written { coordinates, values }),
+            Output::Again => Some(Written { coordinates: Vec::new(), values }),
+            Output::Elements | Output::Counts | Output::Beside => None,
+        };
+        let known = (output == Output::Again).then(|| {
+            let level = result.format().rank() - 1;
+            ["pos", "crd"].map(|what| {
+                Buffer::new(self.names.fresh(&format!("{}{level}_{what}", result.name())), index, 1, Use::Read)
+            })
+        });
+        Appended { parents: appending.parents.clone(), next, written, known: known.map(Into::into) }
     }
 }
 
@@ -238,8 +285,13 @@ impl Storage {
                 }
                 give(Parameter::Buffer(values.clone()), Slot::Values(name.to_owned()));
             }
-            Self::Appended(Appended { next, written, .. }) => {
+            Self::Beside(values, _) => buffer(values, Slot::Values(name.to_owned())),
+            Self::Appended(Appended { next, written, known, .. }) => {
                 buffer(next, Slot::Next);
+                if let Some((pos, crd)) = known {
+                    buffer(pos, Slot::KnownPositions);
+                    buffer(crd, Slot::KnownCoordinates);
+                }
                 if let Some(Written { coordinates, values }) = written {
                     for (mode, coordinates) in coordinates {
                         buffer(coordinates, Slot::ResultCoordinates(*mode));

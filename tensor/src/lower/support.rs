@@ -45,7 +45,7 @@ impl Lowering<'_> {
         let Some(operator) = operator else { return Some(tensor.fill()) };
         let identity = operator.identity(tensor.element());
         // Elements that are not appended have the fill value.
-        let is_appended = matches!(self.storage.get(tensor.name()), Some(Storage::Appended(_)));
+        let is_appended = matches!(self.storage.get(tensor.name()), Some(Storage::Appended(_) | Storage::Beside(..)));
         identity.filter(|identity| !is_appended || *identity == tensor.fill())
     }
 
@@ -84,7 +84,7 @@ impl Lowering<'_> {
         let stored = |visit: usize| match &self.places[visit] {
             Place::Absent => Support::Never,
             Place::Level(..) | Place::Maybe(..) if given.iterated.contains(&visit) => Support::Stored(visit),
-            Place::Level(..) | Place::Maybe(..) | Place::Element(_) => Support::Always,
+            Place::Level(..) | Place::Maybe(..) | Place::Element(..) => Support::Always,
         };
         match expression {
             Expression::Test(test, access) => {

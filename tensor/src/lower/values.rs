@@ -37,7 +37,7 @@ impl Lowering<'_> {
                 if let Some(visit) = self.visit(access) {
                     return match &self.places[visit] {
                         Place::Absent => Expression::Constant(access.tensor.fill()),
-                        Place::Element(element) => element.clone(),
+                        Place::Element(element, _) => element.clone(),
                         Place::Maybe(_, position, is_stored) => {
                             let element = self.storage[access.tensor.name()].element(position.clone());
                             is_stored.value().equal(1).select(element, access.tensor.fill())
@@ -92,7 +92,7 @@ impl Lowering<'_> {
             (_, Some(Place::Absent)) => Expression::Bool(test == Test::IsFill),
             (Test::Stored, Some(Place::Maybe(.., is_stored))) if keeps_fill => is_stored.value().equal(1),
             // A loop that may have found nothing leaves no element where it is asked for: see `iterate`.
-            (Test::Stored, Some(Place::Level(..) | Place::Element(_))) if keeps_fill => Expression::Bool(true),
+            (Test::Stored, Some(Place::Level(..) | Place::Element(..))) if keeps_fill => Expression::Bool(true),
             (Test::Stored, _) => !self.test(Test::IsFill, access),
             (Test::IsFill, _) => {
                 let (element, fill) = (self.value(&notation::Expression::Access(access.clone())), access.tensor.fill());

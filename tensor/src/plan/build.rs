@@ -149,7 +149,7 @@ impl Builder<'_> {
     fn leaf(&self) -> Leaf {
         let fixed: Vec<IndexVariable> = self.spine.iter().map(|outer| outer.variable.clone()).collect();
         let tensors: Vec<TensorVariable> = self.statement.tensors().into_iter().cloned().collect();
-        if let Some(StoredKernel { kernel, slots, overwrites }) = self.stored.clone() {
+        if let Some(StoredKernel { kernel, slots, overwrites, .. }) = self.stored.clone() {
             let sizes = slots.iter().filter_map(|slot| match slot {
                 Slot::Size(variable) => Some((variable.clone(), self.statement.extents[variable])),
                 _ => None,

@@ -40,6 +40,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::order::Order;
+use super::share::Shares;
 use super::space::Space;
 use super::step::{Leaf, Plan, Privilege};
 use crate::bounds::Colors;
@@ -82,6 +83,8 @@ pub enum Pieces {
     Below(usize),
     /// The coordinates that a level stores at the positions of its pieces: the position of their partition.
     Named(usize),
+    /// What belongs to equal parts of the positions of a level.
+    Shares(Shares),
 }
 
 /// One thing that is done.
@@ -135,8 +138,10 @@ pub struct Fetch {
     pub space: Space,
     /// The position of the partition; none: all of it.
     pub partition: Option<usize>,
-    /// Which piece is used where.
+    /// Which piece is used where, if it follows from the bounds of loops.
     pub colors: Arc<Colors>,
+    /// The number of the loop whose value is the number of the piece; none: see `colors`.
+    pub by: Option<usize>,
     /// What is done with the piece, by all steps together.
     privilege: Privilege,
     /// The piece is the same wherever the outermost variables have the same values: so many.
@@ -158,7 +163,16 @@ impl Fetch {
     pub fn color(&self, order: &Order, (step, point): (i64, i64)) -> i64 {
         let values = order.values(step, point);
         let idle = self.by_the_first && values[self.depth..].iter().any(|value| *value != 0);
-        if idle { 0 } else { self.colors.at(&values[..self.depth]) }
+        match self.by {
+            _ if idle => 0,
+            Some(by) => values[by],
+            None => self.colors.at(&values[..self.depth]),
+        }
+    }
+
+    /// The numbers of the loops on whose values the piece depends.
+    pub fn loops(&self) -> Vec<usize> {
+        self.by.map_or_else(|| self.colors.loops(), |by| vec![by])
     }
 }
 
@@ -245,12 +259,16 @@ impl Graph {
         let colors = Arc::new(plan.rectangles(variable.name(), fixed).colors());
         // Where a loop has no iterations, offsets of others may be looked at all the same.
         let is_told = space == Space::Elements || plan.statement.extents.values().all(|extent| *extent > 0);
-        let partition = is_told.then(|| self.partition_by(variable, space, &colors)).flatten();
+        let shares = if by_the_first || !is_told { None } else { self.shares((plan, fixed), (variable, space)) };
+        let (partition, by) = match shares {
+            Some((partition, by)) => (Some(partition), Some(by)),
+            None => (is_told.then(|| self.partition_by(variable, space, &colors)).flatten(), None),
+        };
         let tensor = self.tensor(variable);
-        Fetch { tensor, space, partition, colors, privilege, depth: fixed.len(), by_the_first }
+        Fetch { tensor, space, partition, colors, by, privilege, depth: fixed.len(), by_the_first }
     }
 
-    fn tensor(&mut self, tensor: &TensorVariable) -> usize {
+    pub(super) fn tensor(&mut self, tensor: &TensorVariable) -> usize {
         let known = self.tensors.iter().position(|known| known == tensor);
         known.unwrap_or_else(|| {
             self.tensors.push(tensor.clone());
@@ -286,7 +304,7 @@ impl Graph {
     }
 
     /// A partition. One that is there already is taken.
-    fn partition(&mut self, tensor: &TensorVariable, space: Space, pieces: Pieces) -> usize {
+    pub(super) fn partition(&mut self, tensor: &TensorVariable, space: Space, pieces: Pieces) -> usize {
         let tensor = self.tensor(tensor);
         let is_same = |known: &Partition| {
             (known.tensor, known.space) == (tensor, space)
@@ -294,6 +312,7 @@ impl Graph {
                     (Pieces::Bounds(known), Pieces::Bounds(colors)) => known.has_parts_of(colors),
                     (Pieces::Below(known), Pieces::Below(offsets)) => known == offsets,
                     (Pieces::Named(known), Pieces::Named(positions)) => known == positions,
+                    (_, Pieces::Shares(shares)) => known.is_shared(shares),
                     _ => false,
                 }
         };
@@ -353,6 +372,11 @@ impl Graph {
                         Pieces::Bounds(colors) => writeln!(f, "{name} = {what} in {} pieces", colors.count() - 1)?,
                         Pieces::Below(offsets) => writeln!(f, "{name} = {what} below {}", self.name(*offsets))?,
                         Pieces::Named(positions) => writeln!(f, "{name} = {what} at {}", self.name(*positions))?,
+                        Pieces::Shares(Shares { tensor: of, level, parts, rows }) => {
+                            let (of, beside) =
+                                (self.tensors[*of].name(), if rows.is_some() { "at the rows of" } else { "with" });
+                            writeln!(f, "{name} = {what} {beside} {parts} equal parts of level {level} of {of}")?;
+                        }
                     }
                 }
                 Operation::Fill { tensor, value } => {
@@ -365,9 +389,13 @@ impl Graph {
                 }
                 Operation::Launch(Launching { plan, order, runs_leaf, fetches, .. }) => {
                     let what = if *runs_leaf { &plan.leaf().kernel.name } else { "nothing" };
-                    let given = |Fetch { tensor, partition, privilege, by_the_first, .. }: &Fetch| {
+                    let given = |Fetch { tensor, space, partition, privilege, by_the_first, .. }: &Fetch| {
                         let to = if *by_the_first { " by the first" } else { "" };
-                        let whole = || format!("all of {}", self.tensors[*tensor].name());
+                        let name = self.tensors[*tensor].name();
+                        let whole = || match space {
+                            Space::Offsets(0) => format!("offsets of level 0 of {name}"),
+                            _ => format!("all of {name}"),
+                        };
                         format!("{} {privilege}{to}", partition.map_or_else(whole, |partition| self.name(partition)))
                     };
                     let fetches: Vec<String> = fetches.iter().map(given).collect();

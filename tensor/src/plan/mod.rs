@@ -68,6 +68,7 @@
 //! | `privilege` | who may do what with a tensor |
 //! | `order` | when leaves run |
 //! | `multiply` | leaves by a library of matrix products |
+//! | `share` | equal parts of what an operand stores |
 //! | `graph` | the plans of a program as one: partitions, and launches over their pieces |
 //! | `print` | plans as text |
 //! | `piece`, `sequential` | a plan, or a graph, run on one processor, each leaf on copies of what was fetched |
@@ -80,6 +81,7 @@ mod piece;
 mod print;
 mod privilege;
 mod sequential;
+mod share;
 mod space;
 mod step;
 
@@ -88,5 +90,6 @@ pub use graph::{Fetch, Graph, Launching, Operation, Partition, Pieces};
 pub use order::Order;
 pub use piece::Piece;
 pub use sequential::{Fetched, RunError, RunLeaf};
+pub use share::Shares;
 pub use space::Space;
 pub use step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};

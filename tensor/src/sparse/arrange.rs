@@ -115,7 +115,7 @@ pub(super) fn on_threads(statement: &Statement) -> Statement {
     };
     if let [_, .., innermost] = &spine[..]
         && is_dense(innermost)
-        && Appending::new(&made).is_none()
+        && Appending::new(&made).is_none_or(|appending| appending.pattern.is_some())
     {
         made = in_blocks(&made, innermost).unwrap_or_else(|| parallel(&made, innermost, Unit::Vector));
     }

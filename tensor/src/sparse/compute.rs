@@ -13,10 +13,10 @@ use crate::concrete::Statement;
 use crate::element::{Element, Scalar};
 use crate::format::Format;
 use crate::kernel::{Argument, Kernels, Scoped, Team, View};
-use crate::level::filled;
+use crate::level::{Array, LevelData, filled};
 use crate::loops::Reduction;
 use crate::lower::{Appending, Output, Slot, StoredKernel, stored};
-use crate::notation::{Assignment, Expression, IndexVariable, TensorVariable};
+use crate::notation::{Access, Assignment, Expression, IndexVariable, TensorVariable};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::storage::{Coordinates, Duplicates, EntryList, Segments, SparseTensor, StorageError, pack};
 
@@ -35,7 +35,21 @@ pub struct Computation<'a> {
     appending: Option<Appending>,
     /// The kernels so far.
     made: Mutex<BTreeMap<Variant, Arc<StoredKernel>>>,
+    /// The levels of the last result that was appended.
+    assembled: Mutex<Option<Assembled>>,
 }
+
+/// The levels of a result, which follow from those of the operands alone.
+#[derive(Debug)]
+struct Assembled {
+    operands: Vec<Shared>,
+    result: Shared,
+    /// Whether elements were written in the order of their coordinates.
+    in_order: bool,
+}
+
+/// The levels of a tensor.
+type Shared = Arc<Vec<LevelData>>;
 
 impl<'a> Computation<'a> {
     /// Of an assignment. The formats are those of its tensors.
@@ -100,7 +114,8 @@ impl<'a> Computation<'a> {
         if appending.as_ref().is_some_and(|appending| !appending.once) && !adds_up(&run) {
             return Err(SparseError::Parts { tensor: run.result().name().to_owned() });
         }
-        Ok(Self { assignment, statement, run, renamed, appending, made: Mutex::default() })
+        let (made, assembled) = (Mutex::default(), Mutex::default());
+        Ok(Self { assignment, statement, run, renamed, appending, made, assembled })
     }
 
     /// The loops, which a schedule can change. Without a schedule, those of the outermost loop run on threads if they can.
@@ -176,11 +191,16 @@ impl<'a> Computation<'a> {
         let run = self.prepared(operands, kernels, team)?;
         match &self.appending {
             None => run.elements(operands),
+            Some(Appending { pattern: Some(access), .. }) => run.beside(access),
             Some(appending) => run.appended(appending, operands),
         }
     }
 
     /// The same, into a tensor that has the result's format and extents: a dense one keeps its memory, and what it held is lost, unless the assignment accumulates into it.
+    ///
+    /// One that is not dense keeps its levels and its memory if these follow from the operands as they did: if it [shares the levels](SparseTensor::shares_levels) of the operand that has an
+    /// element wherever the result has one; or if it is the result of the last call, into which rows were written, and all operands share the levels of those of that call. Then only
+    /// elements are computed.
     ///
     /// # Errors
     ///
@@ -201,6 +221,10 @@ impl<'a> Computation<'a> {
             let (expected, found) = (expected.format().clone(), result.format().clone());
             return Err(SparseError::OtherFormat { tensor: name(), expected, found });
         }
+        let run = self.prepared(operands, kernels, team)?;
+        if self.appending.is_some() && !self.assignment.accumulates() && run.same_levels(result)? {
+            return Ok(());
+        }
         if self.appending.is_some() || self.assignment.accumulates() {
             let old = self.assignment.accumulates().then(|| result.clone());
             let old = old.as_ref().map(|old| (expected.name(), old));
@@ -208,7 +232,6 @@ impl<'a> Computation<'a> {
             *result = self.run_by(&operands, kernels, team)?;
             return Ok(());
         }
-        let run = self.prepared(operands, kernels, team)?;
         run.elements_into(result.values_mut(), false)
     }
 
@@ -305,6 +328,8 @@ struct Run<'r, 'a, T: Element> {
 enum Written<'w, T> {
     Elements(View<'w>),
     Counts(&'w mut [i64]),
+    Again { next: &'w mut [i64], levels: &'w LevelData, narrow: bool, values: &'w mut [T] },
+    Beside(&'w mut [T]),
     Entries { next: &'w mut [i64], coordinates: &'w mut [Coordinates], values: &'w mut [T] },
 }
 
@@ -330,9 +355,15 @@ impl<T: Element> Run<'_, '_, T> {
         });
         let numbers: Vec<Option<Numbers<'_>>> = numbers.collect();
         let (mut elements, mut next, mut coordinates, mut values) = (None, None, Vec::new(), None);
+        let mut known = [None, None];
         match &mut written {
             Written::Elements(view) => elements = Some(view),
             Written::Counts(counts) => next = Some(&mut **counts),
+            Written::Beside(stored) => values = Some(&mut **stored),
+            Written::Again { next: to, levels, narrow, values: stored } => {
+                (next, values) = (Some(&mut **to), Some(&mut **stored));
+                known = ["pos", "crd"].map(|what| Some(Numbers::of(levels.component(what), *narrow)));
+            }
             Written::Entries { next: to, coordinates: all, values: stored } => {
                 (next, values) = (Some(&mut **to), Some(&mut **stored));
                 coordinates = all.iter_mut().map(Some).collect();
@@ -357,9 +388,19 @@ impl<T: Element> Run<'_, '_, T> {
                     Some(numbers) => Argument::View(numbers.view()?),
                     None => unreachable!("each such slot has numbers"),
                 },
-                Slot::Values(name) => {
-                    let values = self.data[name].tensor.values();
-                    Argument::View(View::dense(values, &[values.len() as i64])?)
+                Slot::Values(name) => match self.data.get(name) {
+                    Some(data) => {
+                        let values = data.tensor.values();
+                        Argument::View(View::dense(values, &[values.len() as i64])?)
+                    }
+                    None => Argument::View(all_of(values.take().unwrap_or_default())?),
+                },
+                Slot::KnownPositions | Slot::KnownCoordinates => {
+                    let numbers = &known[usize::from(*slot == Slot::KnownCoordinates)];
+                    match numbers {
+                        Some(numbers) => Argument::View(numbers.view()?),
+                        None => unreachable!("only what is written again is known"),
+                    }
                 }
                 Slot::Next => Argument::View(all_of(next.take().unwrap_or_default())?),
                 Slot::ResultCoordinates(_) => match coordinates.next().flatten() {
@@ -369,7 +410,9 @@ impl<T: Element> Run<'_, '_, T> {
                 },
                 Slot::ResultValues => Argument::View(all_of(values.take().unwrap_or_default())?),
                 Slot::Size(variable) => Argument::Scalar(Scalar::I64(extents.extent(variable).unwrap_or(0))),
-                Slot::Fixed(_) => unreachable!("no loops are around the kernel of a whole statement"),
+                Slot::Fixed(_) | Slot::Count(..) => {
+                    unreachable!("no loops are around the kernel of a whole statement")
+                }
                 Slot::Chunks => Argument::Scalar(Scalar::I64(self.team.size() as i64)),
             });
         }
@@ -404,6 +447,62 @@ impl<T: Element> Run<'_, '_, T> {
         }
         let view = View::update(values, &whole(result.dimensions()), &strides(result.format(), result.dimensions()))?;
         self.call(Output::Elements, true, Written::Elements(view))
+    }
+
+    /// A result with the levels of an operand.
+    fn beside(&self, access: &Access) -> Result<SparseTensor<T>, SparseError> {
+        let (result, operand) = (self.computation.run.result(), &self.data[access.tensor.name()].tensor);
+        let last = operand.levels().get(result.format().rank() - 1);
+        let mut values = room(fill(result), last.map_or(1, |last| last.positions))?;
+        self.call(Output::Beside, true, Written::Beside(&mut values))?;
+        let made = operand.with_levels_of(result.format(), result.dimensions(), fill(result), values);
+        let result = Arc::clone(made.shared_levels());
+        *self.computation.assembled.lock() =
+            self.levels().map(|operands| Assembled { operands, result, in_order: true });
+        Ok(made)
+    }
+
+    /// Computes the elements of a result whose levels are those that it has, if that is known; tells whether it is.
+    fn same_levels(&self, result: &mut SparseTensor<T>) -> Result<bool, SparseError> {
+        let appending = self.computation.appending.as_ref();
+        let pattern = appending.and_then(|appending| appending.pattern.as_ref());
+        let is_shared = pattern.is_some_and(|access| self.data[access.tensor.name()].tensor.shares_levels(result));
+        let levels = Arc::clone(result.shared_levels());
+        let in_order = match &*self.computation.assembled.lock() {
+            Some(Assembled { operands, result, in_order }) if Arc::ptr_eq(result, &levels) => {
+                let own = self.levels();
+                let is_same = own.is_some_and(|own| own.iter().zip(operands).all(|(own, old)| is_same(own, old)));
+                is_same.then_some(*in_order)
+            }
+            _ => None,
+        };
+        if pattern.is_some() {
+            if is_shared || in_order.is_some() {
+                result.values_mut().fill(fill(self.computation.run.result()));
+                self.call(Output::Beside, true, Written::Beside(result.values_mut()))?;
+            }
+            return Ok(is_shared || in_order.is_some());
+        }
+        let (Some(in_order), Some(last)) = (in_order, levels.last()) else { return Ok(false) };
+        let is_narrow = last.components.iter().all(|component| !matches!(component.array, Array::I64(_)));
+        if !in_order && !self.made(Output::Again, is_narrow).follows {
+            return Ok(false);
+        }
+        let pos = last.component("pos");
+        let mut next = zeros::<i64>(last.parents)?;
+        next.iter_mut().enumerate().for_each(|(parent, next)| *next = pos.get(parent));
+        let written = Written::Again { next: &mut next, levels: last, narrow: is_narrow, values: result.values_mut() };
+        self.call(Output::Again, is_narrow, written)?;
+        Ok(true)
+    }
+
+    /// The levels of all operands; none if some are converted for each run.
+    fn levels(&self) -> Option<Vec<Shared>> {
+        let shared = |data: &Data<'_, T>| match &data.tensor {
+            Cow::Borrowed(tensor) => Some(Arc::clone(tensor.shared_levels())),
+            Cow::Owned(_) => None,
+        };
+        self.data.values().map(shared).collect()
     }
 
     /// A result that is appended to: first its elements are counted, then they are written.
@@ -444,7 +543,13 @@ impl<T: Element> Run<'_, '_, T> {
         if appending.in_place {
             let coordinates = coordinates.remove(0);
             let segments = Segments { starts, coordinates, values };
-            return Ok(segments.into_tensor(format, dimensions, fill, self.team)?);
+            let (made, in_order) = segments.into_tensor(format, dimensions, fill, self.team)?;
+            let assembled = self.levels().map(|operands| {
+                let result = Arc::clone(made.shared_levels());
+                Assembled { operands, result, in_order }
+            });
+            *self.computation.assembled.lock() = assembled;
+            return Ok(made);
         }
         let mut entries = EntryList::new(dimensions.len());
         entries.values = values;
@@ -458,6 +563,12 @@ impl<T: Element> Run<'_, '_, T> {
         }
         Ok(pack(format, dimensions, fill, entries, Duplicates::Sum)?.tensor)
     }
+}
+
+/// Whether levels are the same, which is looked at only if that takes no time.
+fn is_same(levels: &Shared, others: &Shared) -> bool {
+    let are_dense = |levels: &Shared| levels.iter().all(|level| level.components.is_empty());
+    Arc::ptr_eq(levels, others) || are_dense(levels) && are_dense(others)
 }
 
 fn fill<T: Element>(tensor: &TensorVariable) -> T {

@@ -56,7 +56,7 @@ pub(super) fn strides(format: &Format, dimensions: &[i64]) -> Vec<i64> {
 }
 
 impl<'a> Numbers<'a> {
-    fn of(array: &'a Array, narrow: bool) -> Self {
+    pub(super) fn of(array: &'a Array, narrow: bool) -> Self {
         let all = || (0..array.len()).map(|place| array.get(place));
         match array {
             Array::I32(numbers) if narrow => Self::Narrow(Cow::Borrowed(numbers)),

@@ -55,12 +55,20 @@ impl Computation<'_> {
         }
         let result = statement.result().name();
         let made = match Appending::new(statement) {
-            None => "each element is stored where it belongs",
-            Some(Appending { in_place: true, .. }) => {
-                "loops run twice: what there is below each parent is counted, and then written in its place"
+            None => "each element is stored where it belongs".to_owned(),
+            Some(Appending { pattern: Some(access), .. }) => {
+                format!(
+                    "it has the levels of {}, and its elements are stored at the positions of these",
+                    access.tensor.name()
+                )
             }
-            Some(Appending { once: true, .. }) => "loops run twice: elements are counted, and then written and packed",
-            Some(_) => "loops run twice: contributions are counted, and then written, sorted and added up",
+            Some(Appending { in_place: true, .. }) => {
+                "loops run twice: what there is below each parent is counted, and then written in its place".to_owned()
+            }
+            Some(Appending { once: true, .. }) => {
+                "loops run twice: elements are counted, and then written and packed".to_owned()
+            }
+            Some(_) => "loops run twice: contributions are counted, and then written, sorted and added up".to_owned(),
         };
         let _ = writeln!(text, "result {result}: {made}");
         text

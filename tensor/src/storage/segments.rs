@@ -22,19 +22,19 @@ pub(crate) struct Segments<T> {
 }
 
 impl<T: Element> Segments<T> {
-    /// The tensor of a format and extents. Segments are sorted by `team` where they have to be.
+    /// The tensor of a format and extents, and whether all segments were in order. Those that were not are sorted by `team`.
     pub(crate) fn into_tensor(
         mut self,
         format: &Format,
         dimensions: &[i64],
         fill: T,
         team: &dyn Team,
-    ) -> Result<SparseTensor<T>, StorageError> {
+    ) -> Result<(SparseTensor<T>, bool), StorageError> {
         check_extents(format, dimensions, T::TYPE)?;
-        match &mut self.coordinates {
+        let were_sorted = match &mut self.coordinates {
             Coordinates::Narrow(coordinates) => sort(&self.starts, coordinates, &mut self.values, team),
             Coordinates::Wide(coordinates) => sort(&self.starts, coordinates, &mut self.values, team),
-        }
+        };
         let total = self.values.len();
         let mut levels: Vec<LevelData> = Vec::new();
         let mut last = Some((self.starts, self.coordinates));
@@ -59,7 +59,7 @@ impl<T: Element> Segments<T> {
             }
             levels.push(data);
         }
-        Ok(SparseTensor::of(format, dimensions, fill, levels, self.values))
+        Ok((SparseTensor::of(format, dimensions, fill, levels, self.values), were_sorted))
     }
 }
 
@@ -90,10 +90,11 @@ struct Part<'a, C, T> {
     starts: &'a [i64],
     coordinates: &'a mut [C],
     values: &'a mut [T],
+    were_sorted: bool,
 }
 
-/// Sorts the entries of each segment whose coordinates don't ascend.
-fn sort<C: Number, T: Copy + Send>(starts: &[i64], coordinates: &mut [C], values: &mut [T], team: &dyn Team) {
+/// Sorts the entries of each segment whose coordinates don't ascend, and tells whether there was none.
+fn sort<C: Number, T: Copy + Send>(starts: &[i64], coordinates: &mut [C], values: &mut [T], team: &dyn Team) -> bool {
     let parts = team.size().max(1);
     let (total, mut parted) = (coordinates.len(), Vec::new());
     let (mut coordinates, mut values, mut first) = (coordinates, values, 0);
@@ -111,10 +112,12 @@ fn sort<C: Number, T: Copy + Send>(starts: &[i64], coordinates: &mut [C], values
             starts: &starts[first..=end],
             coordinates: own,
             values: own_values,
+            were_sorted: true,
         }));
         (coordinates, values, first) = (others, other_values, end);
     }
     team.run(parts, &|part| parted[part].lock().sort());
+    parted.into_iter().all(|part| part.into_inner().were_sorted)
 }
 
 impl<C: Number, T: Copy> Part<'_, C, T> {
@@ -127,6 +130,7 @@ impl<C: Number, T: Copy> Part<'_, C, T> {
             if coordinates.is_sorted() {
                 continue;
             }
+            self.were_sorted = false;
             keys.clear();
             keys.extend(coordinates.iter().zip(0..).map(|(&coordinate, place)| coordinate.key(place)));
             keys.sort_unstable();

@@ -1,5 +1,7 @@
 //! Tensors in memory.
 
+use std::sync::Arc;
+
 use super::entries::EntryList;
 use super::error::StorageError;
 use super::statistics::Known;
@@ -12,13 +14,14 @@ use crate::parallel::{each, ranges};
 
 /// A tensor in memory: what its levels store, and an element for each position of the last one.
 ///
-/// What is not stored has the fill value.
+/// What is not stored has the fill value. Copies share the levels, and so do results of computations that store elements where an operand does
+/// ([`shares_levels`](Self::shares_levels)); elements are their own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseTensor<T> {
     format: Format,
     dimensions: Vec<i64>,
     fill: T,
-    levels: Vec<LevelData>,
+    levels: Arc<Vec<LevelData>>,
     values: Vec<T>,
     known: Known,
 }
@@ -36,6 +39,16 @@ pub(super) fn check_extents(format: &Format, dimensions: &[i64], element: Elemen
 
 impl<T: Element> SparseTensor<T> {
     pub(super) fn of(format: &Format, dimensions: &[i64], fill: T, levels: Vec<LevelData>, values: Vec<T>) -> Self {
+        let levels = Arc::new(levels);
+        Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values, known: Known::default() }
+    }
+
+    /// The tensor with these elements at the positions of a level of this one, the last one of `format`, which has the same levels up to that one.
+    pub(crate) fn with_levels_of(&self, format: &Format, dimensions: &[i64], fill: T, values: Vec<T>) -> Self {
+        let levels = match format.rank() == self.levels.len() {
+            true => Arc::clone(&self.levels),
+            false => Arc::new(self.levels[..format.rank()].to_vec()),
+        };
         Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values, known: Known::default() }
     }
 
@@ -117,6 +130,16 @@ impl<T: Element> SparseTensor<T> {
     /// What the levels store.
     pub fn levels(&self) -> &[LevelData] {
         &self.levels
+    }
+
+    /// The levels, shared.
+    pub(crate) fn shared_levels(&self) -> &Arc<Vec<LevelData>> {
+        &self.levels
+    }
+
+    /// Whether both have the same levels in memory, so that elements of both are at the same positions. It is not looked whether other levels store the same.
+    pub fn shares_levels<U>(&self, other: &SparseTensor<U>) -> bool {
+        Arc::ptr_eq(&self.levels, &other.levels)
     }
 
     /// The elements, one for each position of the last level.

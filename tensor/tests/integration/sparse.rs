@@ -161,11 +161,35 @@ fn try_formats_of<T: Element>(
                 again.values_mut().fill(T::from_scalar(cast(Scalar::I64(-77), T::TYPE)).unwrap());
                 computation.run_into(&operands, (kernels, &team), &mut again).unwrap();
                 assert_eq!(dense(&again), expected, "into a tensor\n{}\n{arrays:?}", shown());
+                let mut values = random.clone();
+                let others = operands.iter().map(|(name, tensor)| (*name, with_other_values(tensor, &mut values)));
+                let others: Vec<(&str, SparseTensor<T>)> = others.collect();
+                let of_others: BTreeMap<_, _> =
+                    others.iter().map(|(name, tensor)| ((*name).to_owned(), dense(tensor))).collect();
+                if let Ok(expected) = evaluate(&assignment, &of_others) {
+                    let others: Vec<(&str, &SparseTensor<T>)> =
+                        others.iter().map(|(name, tensor)| (*name, tensor)).collect();
+                    computation.run_into(&others, (kernels, &team), &mut again).unwrap();
+                    assert_eq!(dense(&again), expected, "of other values\n{}\n{of_others:?}", shown());
+                }
             }
             Some(commands)
         }
         Err(error) => panic!("{error}\n{}", shown()),
     }
+}
+
+/// The same levels with other elements, none of them the fill value, which masks take for nothing in one format and for something in another.
+fn with_other_values<T: Element>(tensor: &SparseTensor<T>, random: &mut Rng) -> SparseTensor<T> {
+    let mut other = tensor.clone();
+    let fill = tensor.fill().to_scalar();
+    let mut draw = || {
+        let mut drawn = std::iter::repeat_with(|| cast(Scalar::I64(random.i64(-3..4)), T::TYPE));
+        drawn.find(|value| *value != fill).and_then(T::from_scalar).unwrap()
+    };
+    other.values_mut().iter_mut().for_each(|value| *value = draw());
+    assert!(other.shares_levels(tensor));
+    other
 }
 
 /// How often what is random is tried: `MANIPLE_SPARSE_TIMES` times as often as usual, with other numbers.
@@ -737,5 +761,95 @@ fn masks_of_terms_leave_out_those_where_nothing_is_stored() {
         let assignment = parsed(text).unwrap();
         let found = Computation::new(&assignment).unwrap().run_by(&given, &Kernels::new(None, None), &Serial).unwrap();
         assert_eq!(found.values(), expected, "{text}");
+    }
+}
+
+/// What is computed, the formats of A, of B and of the result, and whether the result has the levels of A.
+const ASSEMBLED: [(&str, [&str; 3], bool); 14] = [
+    ("Y(i,j) = A(i,j) * C(i,k) * C(j,k)", ["csr", "csr", "csr"], true),
+    ("Y(i,j) = A(i,j) * C(i,k) * C(j,k)", ["dcsr", "csr", "dcsr"], true),
+    ("Y(i,j) = A(i,j) * C(i,k) * C(j,k)", ["csc", "csr", "csc"], true),
+    ("Y(j,i) = 2 * A(i,j)", ["csr", "csr", "csc"], true),
+    ("Y(i,j) = A(i,j) * x(j) - A(i,j)", ["dcsr", "csr", "dcsr"], true),
+    ("Y(i,j) = A(i,j) ? x(i) + 1", ["csr", "csr", "csr"], true),
+    ("Z(i,j) = T(i,j,k) * x(k)", ["csr", "csr", "dcsr"], true),
+    ("Z(i,j) = 3 * T(i,j,k)", ["csr", "csr", "dcsr"], true),
+    ("Y(i,j) = A(i,k) * B(k,j)", ["csr", "csr", "csr"], false),
+    ("Y(i,j) = A(i,k) * B(k,j)", ["csc", "csc", "csr"], false),
+    ("Y(i,j) = A(i,j) + B(i,j)", ["csr", "csr", "csr"], false),
+    ("Y(i,j) = A(i,j) * B(i,j)", ["csr", "csr", "csr"], false),
+    ("Y(i,j) = A(i,j) ? B(i,k) * B(k,j)", ["csr", "csr", "csr"], false),
+    ("Y(i,j) = A(i,k) * B(k,j) + A(i,j)", ["csr", "csr", "csr"], false),
+];
+
+#[test]
+fn results_keep_their_levels_as_long_as_operands_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
+    let (interpreted, mut random) = (Kernels::new(None, None), Rng::with_seed(37));
+    for (text, [a, b, y], has_levels) in ASSEMBLED {
+        let tensor = |name: &str, extents: &[i64], format: &str| {
+            TensorVariable::new(name, ElementType::I64, extents).stored(format.parse().unwrap())
+        };
+        let tensors = [
+            tensor("A", &[7, 7], a),
+            tensor("B", &[7, 7], b),
+            tensor("C", &[7, 3], "rows"),
+            tensor("T", &[7, 7, 7], "csf:3"),
+            tensor("x", &[7], "{D}"),
+            tensor("Y", &[7, 7], y),
+            tensor("Z", &[7, 7], y),
+        ];
+        let assignment = parse(text, &tensors).unwrap();
+        let mut draw = || {
+            let operands = assignment.right().accesses().into_iter().map(|access| {
+                let array = DenseArray::from_fn(ElementType::I64, access.tensor.dimensions(), |_| {
+                    Scalar::I64(random.i64(-3..4))
+                });
+                (access.tensor.name().to_owned(), thinned(&array, &access.tensor, &mut random))
+            });
+            operands.collect::<BTreeMap<String, DenseArray>>()
+        };
+        let (first, second) = (draw(), draw());
+        let stored = |arrays: &BTreeMap<String, DenseArray>| -> Vec<(String, SparseTensor<i64>)> {
+            let tensor = |name: &String| tensors.iter().find(|tensor| tensor.name() == name).unwrap();
+            arrays.iter().map(|(name, array)| (name.clone(), stored(array, tensor(name)))).collect()
+        };
+        let (one, other) = (stored(&first), stored(&second));
+        for kernels in [&interpreted, &compiled] {
+            let computation = Computation::new(&assignment).unwrap();
+            let given = |tensors: &'_ [(String, SparseTensor<i64>)]| -> Vec<(String, SparseTensor<i64>)> {
+                tensors
+                    .iter()
+                    .map(|(name, tensor)| (name.clone(), with_other_values(tensor, &mut Rng::new())))
+                    .collect()
+            };
+            let run = |tensors: &[(String, SparseTensor<i64>)], result: Option<&mut SparseTensor<i64>>| {
+                let operands: Vec<(&str, &SparseTensor<i64>)> =
+                    tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+                let arrays = tensors.iter().map(|(name, tensor)| (name.clone(), dense(tensor))).collect();
+                let expected = evaluate(&assignment, &arrays).unwrap();
+                let found = match result {
+                    Some(result) => {
+                        computation.run_into(&operands, (kernels, &InTurn(3)), result).unwrap();
+                        result.clone()
+                    }
+                    None => computation.run_by(&operands, kernels, &InTurn(3)).unwrap(),
+                };
+                found.check().unwrap();
+                assert_eq!(dense(&found), expected, "{text}\n{}", computation.loops());
+                found
+            };
+            let mut result = run(&one, None);
+            let before = result.clone();
+            let pattern = one.iter().find(|(name, _)| name == "A").filter(|_| has_levels);
+            assert!(pattern.is_none_or(|(_, a)| a.shares_levels(&result)), "{text}");
+            run(&given(&one), Some(&mut result));
+            assert!(result.shares_levels(&before), "{text}\n{}", computation.loops());
+            // Other levels, and the first ones again.
+            run(&other, Some(&mut result));
+            run(&one, Some(&mut result));
+            assert_eq!(result, before, "{text}");
+        }
     }
 }

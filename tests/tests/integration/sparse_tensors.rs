@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::random::{Problem, command, size};
+use crate::random::{Problem, command, positions, size};
 use fastrand::Rng;
 use maniple::Result;
 use maniple_tensor::concrete::Statement;
@@ -12,6 +12,7 @@ use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Kernels, Serial};
 use maniple_tensor::notation::{Assignment, TensorVariable, parse};
 use maniple_tensor::plan::{Graph, Pieces, Plan};
+use maniple_tensor::schedule::Command;
 use maniple_tensor::sparse::Computation;
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 use maniple_tests::nodes::{Nodes, on_nodes};
@@ -234,6 +235,77 @@ fn blocks_of_any_length_have_what_is_below_their_rows() {
     }
 }
 
+/// The loops over these variables, fused, as loops over the positions of A, of which each point has an equal part.
+fn equal_parts(statement: &Statement, variables: &[&str], parts: i64) -> Statement {
+    let mut statement = statement.clone();
+    let mut fused = variables[0].to_owned();
+    for inner in &variables[1..] {
+        let both = format!("{fused}{inner}");
+        statement = statement.fuse(&*fused, *inner, &*both).unwrap();
+        fused = both;
+    }
+    let statement = statement.pos(&*fused, "p", "A").unwrap().divide("p", "po", "pi", parts).unwrap();
+    statement.distribute_loops(["po"]).unwrap()
+}
+
+#[test]
+fn points_have_as_many_elements_whatever_rows_they_are_in() {
+    let spmv = |format: &str, [rows, columns]: [i64; 2]| {
+        let tensors: [(&str, &str, &[i64]); 3] =
+            [("y", "dense", &[rows]), ("A", format, &[rows, columns]), ("x", "dense", &[columns])];
+        assignment("y(i) = A(i,j) * x(j)", &tensors)
+    };
+    // One point, more points than elements, and a matrix without any.
+    for (extents, parts) in [([57, 40], 4), ([57, 40], 1), ([3, 2], 9), ([1, 30], 3), ([5, 1], 4), ([4, 0], 2)] {
+        for format in ["csr", "dcsr"] {
+            for nodes in 1..=3 {
+                let done =
+                    agrees(nodes, &spmv(format, extents), |statement| equal_parts(statement, &["i", "j"], parts));
+                if nodes == 2 && extents == [57, 40] && parts == 4 && format == "csr" {
+                    assert_eq!(
+                        done,
+                        "y.0 = y at the rows of 4 equal parts of level 1 of A
+A.0 = offsets of level 1 of A with 4 equal parts of level 1 of A
+A.1 = level 1 of A with 4 equal parts of level 1 of A
+x.0 = x in one piece
+fill y with 0
+launch y over 4 points: y.0 reduced with +, A.0 read, A.1 read, x.0 read
+"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_parts_of_a_level_have_what_is_above_and_below() {
+    let extents = [12, 5, 8];
+    for format in ["csf:3", "{D,C,C}", "{D,D,C}", "{C,D,C}", "{C,C,D}", "{D,C,D}"] {
+        let tensors: [(&str, &str, &[i64]); 4] =
+            [("Y", "dense", &[12, 3]), ("A", format, &extents), ("C", "dense", &[5, 3]), ("D", "dense", &[8, 3])];
+        let mttkrp = assignment("Y(i,l) = A(i,j,k) * C(j,l) * D(k,l)", &tensors);
+        for (variables, parts) in [(&["i", "j", "k"][..], 5), (&["i", "j"], 4), (&["i"], 3)] {
+            let is_last_compressed = match variables.len() {
+                3 => !format.ends_with("D}"),
+                2 => !["{D,D,C}", "{C,D,C}"].contains(&format),
+                _ => !format.starts_with("{D"),
+            };
+            if is_last_compressed {
+                for nodes in 1..=3 {
+                    let done = agrees(nodes, &mttkrp, |statement| {
+                        let statement = statement.reorder(["i", "j", "k", "l"]).unwrap();
+                        equal_parts(&statement, variables, parts)
+                    });
+                    assert!(done.contains("Y at the rows of") && !done.contains("all of A"), "{format} {done}");
+                }
+            }
+        }
+    }
+    let tensors: [(&str, &str, &[i64]); 2] = [("s", "dense", &[]), ("A", "csr", &[31, 17])];
+    agrees(2, &assignment("s = A(i,j) * A(i,j)", &tensors), |statement| equal_parts(statement, &["i", "j"], 4));
+}
+
 #[test]
 fn what_regions_have_not_is_refused() {
     let results = on_nodes(Nodes::new(1), async |cx, _| -> Result<()> {
@@ -263,9 +335,25 @@ const FORMATS: [&[&str]; 4] = [
     &["dense:3", "csf:3", "{D,C,C}(2,0,1)", "{C,D,C}(1,2,0)", "{D,D,C}", "{C,C,D}(2,1,0)", "{D,C,D}"],
 ];
 
+/// The statement with loops over equal parts of the positions of an operand on points.
+fn parts_of_positions(statement: &Statement, random: &mut Rng) -> Option<Statement> {
+    let mut changed = statement.clone();
+    let mut commands = positions(statement, random);
+    // What goes through the positions of a part, or parts of it, stays.
+    commands.retain(|command| !matches!(command, Command::Parallelize { .. }));
+    let divided = commands.iter().rposition(|command| matches!(command, Command::Pos { .. }))?;
+    let Command::Pos { position, .. } = &commands[divided] else { return None };
+    let position = position.clone();
+    for command in &commands[..=divided] {
+        changed = command.apply(&changed).ok()?;
+    }
+    changed.divide(position, "po", "pi", random.i64(1..6)).and_then(|changed| changed.distribute_loops(["po"])).ok()
+}
+
 #[test]
 fn random_statements_on_random_formats_are_the_same_as_tasks() {
-    let (mut random, mut tried, mut launched, mut in_pieces) = (Rng::with_seed(17), 0, 0, 0);
+    let (mut random, mut tried, mut launched) = (Rng::with_seed(17), 0, 0);
+    let (mut in_pieces, mut in_shares) = (0, 0);
     let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
     while tried < most {
         let problem = Problem::of(ElementType::I64, &mut random);
@@ -285,7 +373,9 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
         }
         let mut statement = computation.statement().clone();
         let outer = statement.spine().first().map(|outer| outer.variable.clone());
-        if let Some(outer) = outer
+        if let Some(parts) = random.bool().then(|| parts_of_positions(&statement, &mut random)).flatten() {
+            statement = parts;
+        } else if let Some(outer) = outer
             && let Ok(distributed) = statement.distribute([outer], ["po"], ["pi"], &[random.i64(1..5)])
         {
             statement = distributed;
@@ -328,8 +418,11 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
         tried += 1;
         launched += usize::from(!plan.launches().is_empty());
         let graph = Graph::new(&[Arc::new(plan.clone())]);
-        in_pieces += usize::from(graph.partitions.iter().any(|partition| matches!(partition.pieces, Pieces::Below(_))));
+        let has = |is_one: fn(&Pieces) -> bool| graph.partitions.iter().any(|partition| is_one(&partition.pieces));
+        in_pieces += usize::from(has(|pieces| matches!(pieces, Pieces::Below(_))));
+        in_shares += usize::from(has(|pieces| matches!(pieces, Pieces::Shares(_))));
         same(1 + tried % 3, &assignment, &Arc::new(plan), &given);
     }
-    assert!(launched > 60 && in_pieces > 30, "{launched} were launched, {in_pieces} with parts of levels");
+    let of = format!("{launched} were launched, {in_pieces} with parts of levels, {in_shares} with parts of positions");
+    assert!(launched > 60 && in_pieces > 20 && in_shares > 15, "{of}");
 }

@@ -113,6 +113,7 @@ impl<'a> Walk<'a> {
         let element = result.element().size() as f64;
         let appending = Appending::new(self.statement);
         let stored = if is_sparse { self.written * (element + 8.0) } else { all * element };
+        let appending = appending.filter(|appending| appending.pattern.is_none());
         if let Some(appending) = &appending {
             // Loops run twice: to count, and to write.
             self.time *= 1.6;

@@ -41,7 +41,7 @@ pub use estimate::SparseEstimate;
 
 use self::estimate::{Walk, converting};
 use self::operand::Operand;
-use crate::concrete::{Merge, Unit};
+use crate::concrete::{Execution, Merge, Unit};
 use crate::cost;
 use crate::lower::lattice_points;
 use crate::notation::{Assignment, IndexVariable};
@@ -60,6 +60,9 @@ const DEFAULT: f64 = 0.7;
 
 /// Explanations list so many candidates.
 const SHOWN: usize = 8;
+
+/// Threads that take longer than this, relative to what they would take with equal work, may do better with parts of rows.
+const UNBALANCED: f64 = 1.05;
 
 /// What runs loops.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,8 +136,8 @@ pub fn choose_sparse<'a>(
     sort(&mut candidates, None);
     let closely = candidates.len().min(CLOSELY);
     for number in 0..closely {
-        let (name, computation) = (candidates[number].name.clone(), &candidates[number].computation);
-        let made = variants(computation, processors.threads);
+        let name = candidates[number].name.clone();
+        let made = variants(&candidates[number], processors.threads);
         let made = made.into_iter().map(|(what, made)| candidate(format!("{name}; {what}"), made));
         let made: Vec<SparseCandidate<'a>> = made.collect();
         candidates.extend(made);
@@ -175,9 +178,13 @@ fn listed(variables: &[IndexVariable]) -> String {
     if names.is_empty() { "no loops".to_owned() } else { names.join(", ") }
 }
 
-/// The same loops with other merges, workspaces, or parts.
-fn variants<'a>(computation: &Computation<'a>, threads: usize) -> Vec<(String, Computation<'a>)> {
+/// The same loops with other merges, workspaces, or parts: the latter only where rows, which are dealt to threads by how much is stored in them, are so long that threads wait for each other.
+/// In the middle of rows, sums can't be kept in registers.
+fn variants<'a>(candidate: &SparseCandidate<'a>, threads: usize) -> Vec<(String, Computation<'a>)> {
+    let SparseCandidate { computation, estimate, .. } = candidate;
     let statement = computation.statement();
+    let outermost = computation.run_loops().spine().first().map(|outer| outer.execution);
+    let is_balanced = outermost == Some(Execution::Parallel(Unit::Threads)) && estimate.imbalance < UNBALANCED;
     let mut made = Vec::new();
     let mut add = |name: String, commands: Vec<Command>, is_parallel: bool| {
         let scheduled = computation.scheduled(&Schedule { commands });
@@ -205,7 +212,9 @@ fn variants<'a>(computation: &Computation<'a>, threads: usize) -> Vec<(String, C
         }
     }
     let spine: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
-    if let [outer, inner, ..] = &spine[..] {
+    if let [outer, inner, ..] = &spine[..]
+        && !is_balanced
+    {
         let fresh = |wish: &str| {
             let names = (0..).map(|number| format!("{wish}{}", "_".repeat(number)));
             names.take(8).find(|name| !statement.is_taken(name)).map(|name| IndexVariable::new(&name))

@@ -1,0 +1,103 @@
+//! Equal parts of what an operand stores, of which each point of a launch has one.
+//!
+//! A loop that was divided over the positions of an operand, and distributed, gives each point as many positions, whatever rows these are in (*non-zero* partitions in Yadav, Aiken, Kjolstad,
+//! *SpDISTAL: compiling distributed sparse tensor computations*, SC 2022). What a point needs of the levels around follows from what they store: the positions above its own, which
+//! are next to each other too, and share at most their first and their last one with other points.
+
+use super::graph::{Graph, Partition, Pieces};
+use super::space::Space;
+use super::step::Plan;
+use crate::concrete::{Positions, Relation, Statement};
+use crate::format::Level;
+use crate::notation::{Access, IndexVariable, TensorVariable};
+
+/// Equal parts of the positions of a level of a tensor, and what goes with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shares {
+    /// The position of the tensor among those of the [graph](Graph::tensors).
+    pub tensor: usize,
+    /// The level.
+    pub level: usize,
+    /// How many parts there are. All but the last ones have the same length: the number of positions over that of parts, rounded up.
+    pub parts: i64,
+    /// Of another tensor, which is dense: the dimension in which it is divided, by the coordinates of the outermost level.
+    pub rows: Option<usize>,
+}
+
+/// A loop whose values are parts of positions.
+struct Shared<'a> {
+    positions: &'a Positions,
+    parts: i64,
+    /// The number of the loop.
+    by: usize,
+}
+
+impl<'a> Shared<'a> {
+    /// That among the loops over `fixed`; none if there is none, or the positions begin below those of other loops.
+    fn find(statement: &'a Statement, fixed: &[IndexVariable]) -> Option<Self> {
+        let divided = |relation: &'a Relation, positions: &'a Positions| match relation {
+            Relation::Divide { parent, outer, pieces, .. } if *parent == positions.position => {
+                let by = fixed.iter().position(|variable| variable == outer)?;
+                Some(Self { positions, parts: *pieces, by })
+            }
+            _ => None,
+        };
+        let outermost = statement.positions().filter(|positions| positions.outermost == 0);
+        let mut found = outermost.flat_map(|positions| {
+            statement.relations().iter().filter_map(move |relation| divided(relation, positions))
+        });
+        found.next().filter(|shared| {
+            let same = |access: &&Access| access.variables == shared.positions.access.variables;
+            accesses(statement, &shared.positions.access.tensor).iter().all(same)
+        })
+    }
+}
+
+/// All accesses of a tensor.
+fn accesses<'s>(statement: &'s Statement, tensor: &TensorVariable) -> Vec<&'s Access> {
+    let sites = statement.body().sites();
+    let read = sites.iter().flat_map(|site| site.value.accesses());
+    let all = read.chain(sites.iter().map(|site| site.target));
+    all.filter(|access| access.tensor.name() == tensor.name()).collect()
+}
+
+impl Graph {
+    /// What points are given of a space of a tensor where a loop over `fixed` goes through parts of positions: the pieces, and the number of the loop whose values are theirs. None if that
+    /// says nothing of the space.
+    pub(super) fn shares(
+        &mut self,
+        (plan, fixed): (&Plan, &[IndexVariable]),
+        (variable, space): (&TensorVariable, Space),
+    ) -> Option<(usize, usize)> {
+        let statement = &plan.statement;
+        let Shared { positions, parts, by } = Shared::find(statement, fixed)?;
+        let of = &positions.access.tensor;
+        let rows = match space {
+            Space::Elements => Some(row_of(&accesses(statement, variable), positions.variable(0))?),
+            // The root is the only parent of the outermost level.
+            Space::Offsets(0) => return None,
+            Space::Offsets(_) | Space::Positions(_) if variable.name() != of.name() => return None,
+            Space::Offsets(_) => None,
+            Space::Positions(level) if of.format().levels()[level] == Level::Dense && level < positions.level => {
+                return None;
+            }
+            Space::Positions(_) => None,
+        };
+        let shares = Shares { tensor: self.tensor(of), level: positions.level, parts, rows };
+        Some((self.partition(variable, space, Pieces::Shares(shares)), by))
+    }
+}
+
+/// The dimension of a dense tensor that has a variable in all of its accesses.
+fn row_of(accesses: &[&Access], variable: &IndexVariable) -> Option<usize> {
+    let dimension = |access: &&Access| access.variables.iter().position(|other| other == variable);
+    let first = accesses.first().and_then(dimension)?;
+    accesses.iter().all(|access| access.variables[first] == *variable).then_some(first)
+}
+
+impl Partition {
+    /// Whether its pieces are of what belongs to parts of positions.
+    pub(super) fn is_shared(&self, shares: &Shares) -> bool {
+        matches!(&self.pieces, Pieces::Shares(own) if own == shares)
+    }
+}
