@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use maniple::FieldValue;
 use maniple::prelude::*;
 use maniple_tensor::concrete::Statement;
-use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper};
+use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper, assemble};
 use maniple_tensor::element::Element;
+use maniple_tensor::lower::Output;
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::storage::SparseTensor;
@@ -121,25 +122,31 @@ impl Tasks {
                 variables.push(variable.clone());
             }
         }
-        let tensors = variables.iter().map(|variable| match given.get(variable.name()) {
-            Some(stored) if !variable.format().is_dense() => Tensor::from_sparse(cx, variable, Arc::clone(stored)),
-            // Those that are not given are results.
-            _ => Tensor::new(cx, variable),
-        });
-        let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
-        let computation = Computation::in_order(cx, &self.plans, &tensors.iter().collect::<Vec<_>>()).await?;
-        let dense = || tensors.iter().filter(|tensor| tensor.variable().format().is_dense());
+        let mut all = Tensors { given, all: Vec::new() };
+        for variable in &variables {
+            all.add(cx, variable)?;
+        }
+        // What is assembled is made anew each time, and so is all that is prepared for it.
+        let is_made = |plan: &Arc<Plan>| plan.leaf().output != Output::Entries;
+        let prepared = match self.plans.iter().all(is_made) {
+            true => Some(all.prepared(cx, &self.plans).await?),
+            false => None,
+        };
         let progress = Progress::steps(options.repeat + 1, &options.runtime);
         let mut times = Vec::new();
         for repeat in 0..=options.repeat {
-            for tensor in dense() {
-                if let Some(stored) = given.get(tensor.variable().name()) {
-                    tensor.write_elements(cx, stored.elements())?;
-                }
-            }
+            all.write(cx)?;
             cx.execution_fence().await?;
             let started = Instant::now();
-            computation.launch(cx)?.await?;
+            match &prepared {
+                Some(computation) => computation.launch(cx)?.await?,
+                None => {
+                    for plan in &self.plans {
+                        all.compute(cx, plan).await?;
+                    }
+                    cx.execution_fence().await?;
+                }
+            }
             times.push(started.elapsed());
             progress.set(repeat + 1, String::new);
         }
@@ -147,13 +154,84 @@ impl Tasks {
         let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
         let mut found: BTreeMap<String, SparseTensor<T>> =
             given.iter().map(|(name, tensor)| (name.clone(), SparseTensor::clone(tensor))).collect();
-        for tensor in dense() {
-            let (variable, elements) = (tensor.variable(), tensor.read_elements(cx).await?);
+        for tensor in &all.all {
+            let variable = tensor.variable();
+            if !variable.format().is_dense() {
+                if !given.contains_key(variable.name()) {
+                    found.insert(variable.name().to_owned(), tensor.read_sparse(cx).await?);
+                }
+                continue;
+            }
+            let elements = tensor.read_elements(cx).await?;
             let fill = T::from_scalar(variable.fill()).expect("fill values have the type of their tensors");
             let stored = SparseTensor::from_elements(variable.dimensions(), fill, elements);
             let stored = stored.and_then(|stored| stored.convert(variable.format()));
             found.insert(variable.name().to_owned(), stored.map_err(maniple::Error::from_task)?);
         }
         Ok(Outcome { tensors: found, times })
+    }
+}
+
+/// The tensors of a program.
+struct Tensors<'g, T> {
+    given: &'g BTreeMap<String, Arc<SparseTensor<T>>>,
+    all: Vec<Tensor>,
+}
+
+impl<T: Element + FieldValue> Tensors<'_, T> {
+    /// Makes one that is given, or dense.
+    fn add(&mut self, cx: &Context, variable: &TensorVariable) -> Result<(), DistributedError> {
+        match self.given.get(variable.name()) {
+            Some(stored) if !variable.format().is_dense() => {
+                self.all.push(Tensor::from_sparse(cx, variable, Arc::clone(stored))?);
+            }
+            _ if variable.format().is_dense() => self.all.push(Tensor::new(cx, variable)?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Puts one in the place of that with its name.
+    fn put(&mut self, tensor: Tensor) {
+        self.all.retain(|other| other.variable().name() != tensor.variable().name());
+        self.all.push(tensor);
+    }
+
+    /// Makes the result of a plan, if it has the levels of an operand.
+    fn make(&mut self, cx: &Context, plan: &Plan) -> Result<(), DistributedError> {
+        if plan.pattern().is_some() {
+            let made = Tensor::for_result(cx, plan, &self.all.iter().collect::<Vec<_>>())?;
+            self.put(made);
+        }
+        Ok(())
+    }
+
+    /// Plans with results that there are.
+    async fn prepared(&mut self, cx: &Context, plans: &[Arc<Plan>]) -> Result<Computation, DistributedError> {
+        for plan in plans {
+            self.make(cx, plan)?;
+        }
+        Computation::in_order(cx, plans, &self.all.iter().collect::<Vec<_>>()).await
+    }
+
+    /// Gives dense tensors the elements that are given.
+    fn write(&self, cx: &Context) -> Result<(), DistributedError> {
+        for tensor in self.all.iter().filter(|tensor| tensor.variable().format().is_dense()) {
+            if let Some(stored) = self.given.get(tensor.variable().name()) {
+                tensor.write_elements(cx, stored.elements())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares and launches a plan, or has its result assembled.
+    async fn compute(&mut self, cx: &Context, plan: &Arc<Plan>) -> Result<(), DistributedError> {
+        if plan.leaf().output == Output::Entries {
+            let made = assemble(cx, plan, &self.all.iter().collect::<Vec<_>>()).await?;
+            self.put(made);
+            return Ok(());
+        }
+        let computation = self.prepared(cx, std::slice::from_ref(plan)).await?;
+        computation.launch(cx)?.await
     }
 }

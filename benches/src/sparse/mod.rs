@@ -1,4 +1,4 @@
-//! Computations with sparse tensors, and by what a user would take instead: SciPy and MKL.
+//! Computations with sparse tensors, and by what a user would take instead: SciPy, MKL, GraphBLAS and TACO.
 //!
 //! [`works`]: what is computed, and on which data; [`ours`]: this project's program, which also writes the data for the others.
 
@@ -36,6 +36,18 @@ pub static CONTESTS: &[Contest] = &[
     contest("spadd3", "Sums of three matrices, 8 entries a row each", "million entries/s", |stage| {
         all(stage, "spadd3", "uniform:2000000", "uniform:200", 1.5)
     }),
+    contest("sddmm", "Sampled products with 32 columns, 8 entries a row", "million entries/s", |stage| {
+        all(stage, "sddmm32", "uniform:1000000", "uniform:200", 1.0)
+    }),
+    contest("spttv", "Tensor times vector, 208 entries a row", "million entries/s", |stage| {
+        all(stage, "spttv", "films:48000", "films:480", 1.0)
+    }),
+    contest("mttkrp", "MTTKRP with 32 columns, 208 entries a row", "million entries/s", |stage| {
+        all(stage, "mttkrp32", "films:48000", "films:480", 1.0)
+    }),
+    contest("triangles", "Triangles of a graph", "million edges/s", |stage| {
+        all(stage, "triangles", "rmat:18", "rmat:8", 0.9)
+    }),
     contest("spgemm", "Squares of matrices, 8 entries a row", "million entries/s", |stage| {
         all(stage, "spgemm", "uniform:200000", "uniform:200", 1.0)
     }),
@@ -50,7 +62,17 @@ const fn contest(
     Contest { name, title, unit, contestants }
 }
 
-/// This project, SciPy and MKL, as far as they are there.
+/// Who can compute a kernel.
+fn rivals(kernel: &str) -> Vec<Rival> {
+    let is_of_taco = kernel != "triangles";
+    let is_of_matrices = ["spmv", "spmm", "spadd3", "spgemm"].iter().any(|name| kernel.starts_with(name));
+    let is_of_graphs = ["spgemm", "triangles"].contains(&kernel);
+    let found = [(Rival::SciPy, is_of_matrices), (Rival::Mkl, is_of_matrices), (Rival::GraphBlas, is_of_graphs)];
+    let found = found.into_iter().chain([(Rival::Taco, is_of_taco)]).filter(|(_, can)| *can);
+    found.map(|(rival, _)| rival).collect()
+}
+
+/// This project and its rivals, as far as they are there.
 fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<Contestant> {
     let kind = match stage.scale {
         Scale::Full => full,
@@ -75,15 +97,23 @@ fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<C
         Player::start(command)
     });
     let mut contestants = vec![ours.must(must)];
-    for (rival, name, library) in [(Rival::SciPy, "SciPy", "scipy"), (Rival::Mkl, "MKL", "mkl")] {
-        let Some(program) = stage.toolbox.program(rival, "sparse.py") else { continue };
+    for rival in rivals(kernel) {
+        let (source, library) = match rival {
+            Rival::SciPy => ("sparse.py", Some("scipy")),
+            Rival::Mkl => ("sparse.py", Some("mkl")),
+            Rival::GraphBlas => ("sparse.py", Some("graphblas")),
+            _ => ("sparse_taco.cpp", None),
+        };
+        let Some(program) = stage.toolbox.program(rival, source) else { continue };
         let program = program.map_err(|error| error.to_string());
-        let arguments = [library, &cores, &work.kernel].map(str::to_owned).into_iter();
-        let arguments: Vec<String> = arguments.chain([folder.display().to_string()]).collect();
+        let common = [cores.clone(), work.kernel.clone(), folder.display().to_string()];
+        let arguments: Vec<String> = library.map(str::to_owned).into_iter().chain(common).collect();
+        let (name, cores) = (rival.to_string(), cores.clone());
         contestants.push(Contestant::new(name, does, move || {
             let program = program.clone().map_err(Error::NotBuilt)?;
             let mut command = program.command(arguments.clone());
-            command.env("MKL_NUM_THREADS", &arguments[1]).env("OMP_NUM_THREADS", &arguments[1]);
+            command.env("MKL_NUM_THREADS", &cores).env("OMP_NUM_THREADS", &cores);
+            command.env("TACO_CFLAGS", "-O3 -march=native -ffast-math -std=c99");
             Player::start(command)
         }));
     }

@@ -36,6 +36,7 @@ pub fn prepare(work: &Work, stage: &Stage) -> Result<(usize, u64)> {
     let (assignment, operands) = work.operands()?;
     let folder = work.folder(stage);
     fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, error))?;
+    let numbers = |numbers: Vec<i32>| numbers.into_iter().flat_map(i32::to_le_bytes).collect::<Vec<u8>>();
     let mut entries = 0;
     for (name, tensor) in
         operands.iter().filter(|(_, tensor)| tensor.levels().iter().any(|level| !level.components.is_empty()))
@@ -43,12 +44,21 @@ pub fn prepare(work: &Work, stage: &Stage) -> Result<(usize, u64)> {
         entries += tensor.values().len();
         let component = |component: &str| {
             let array = tensor.levels()[1].component(component);
-            (0..array.len()).map(|at| array.get(at) as i32).flat_map(i32::to_le_bytes).collect::<Vec<u8>>()
+            numbers((0..array.len()).map(|at| array.get(at) as i32).collect())
         };
         let values: Vec<u8> = tensor.values().iter().flat_map(|value| value.to_le_bytes()).collect();
-        for (what, bytes) in [("pos", component("pos")), ("crd", component("crd")), ("values", values)] {
-            write(&folder.join(format!("{name}.{what}")), &bytes)?;
+        let extents = tensor.dimensions().iter().map(|&extent| extent as i32).collect();
+        write(&folder.join("extents"), &numbers(extents))?;
+        write(&folder.join(format!("{name}.values")), &values)?;
+        if tensor.dimensions().len() == 2 {
+            for what in ["pos", "crd"] {
+                write(&folder.join(format!("{name}.{what}")), &component(what))?;
+            }
+            continue;
         }
+        let mut coordinates = Vec::with_capacity(3 * tensor.values().len());
+        tensor.for_each(|at, _| coordinates.extend(at.iter().map(|&coordinate| coordinate as i32)));
+        write(&folder.join(format!("{name}.coordinates")), &numbers(coordinates))?;
     }
     let result = run(&assignment, &operands, stage.toolbox.cores())?;
     Ok((entries, weighed(&result)))
@@ -72,7 +82,11 @@ pub fn serve(work: &Work, threads: usize) -> Result<()> {
     for _ in std::io::stdin().lock().lines() {
         let start = Instant::now();
         let by = (Kernels::shared(), &Scoped { threads } as &dyn Team);
-        computation.run_into(&given, by, &mut result).map_err(Error::tensor)?;
+        // Rivals assemble sums and products of matrices each time.
+        match ["spadd3", "spgemm"].contains(&work.kernel.as_str()) {
+            true => result = computation.run_by(&given, by.0, by.1).map_err(Error::tensor)?,
+            false => computation.run_into(&given, by, &mut result).map_err(Error::tensor)?,
+        }
         let seconds = start.elapsed().as_secs_f64();
         println!("{seconds:.9} {}", weighed(&result));
     }

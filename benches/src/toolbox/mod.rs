@@ -33,6 +33,10 @@ pub enum Rival {
     SciPy,
     /// Sparse matrices by Intel's MKL, which Python calls.
     Mkl,
+    /// Sparse matrices by SuiteSparse GraphBLAS, which Python calls.
+    GraphBlas,
+    /// Sparse tensors by TACO.
+    Taco,
 }
 
 impl Rival {
@@ -43,9 +47,9 @@ impl Rival {
     pub const OF_TENSORS: [Self; 4] = [Self::OpenMp, Self::OpenBlas, Self::ScaLapack, Self::NumPy];
 
     /// Those that compute with sparse tensors.
-    pub const OF_SPARSE: [Self; 2] = [Self::SciPy, Self::Mkl];
+    pub const OF_SPARSE: [Self; 4] = [Self::SciPy, Self::Mkl, Self::GraphBlas, Self::Taco];
 
-    const COUNT: usize = 9;
+    const COUNT: usize = 11;
 
     /// How to get it where it is missing.
     #[must_use]
@@ -62,6 +66,8 @@ impl Rival {
             Self::NumPy => "apt install python3-numpy libopenblas0-pthread",
             Self::SciPy => "apt install python3-scipy, or pip install scipy",
             Self::Mkl => "pip install mkl numpy",
+            Self::GraphBlas => "pip install python-graphblas",
+            Self::Taco => "build it with -DOPENMP=ON in its folder `build`, and set TACO_ROOT to the folder",
         }
     }
 
@@ -77,6 +83,8 @@ impl Rival {
             Self::NumPy => "probe_numpy.py",
             Self::SciPy => "probe_scipy.py",
             Self::Mkl => "probe_mkl.py",
+            Self::GraphBlas => "probe_graphblas.py",
+            Self::Taco => "probe_taco.cpp",
         }
     }
 
@@ -102,7 +110,19 @@ impl Rival {
             }
             Self::ScaLapack => vec![Recipe::new("mpicc").with_libraries(["-lscalapack-openmpi", "-lopenblas"])],
             // The first may be one that the user installed, without NumPy.
-            Self::NumPy | Self::SciPy | Self::Mkl => ["python3", "/usr/bin/python3"].map(Recipe::script).to_vec(),
+            Self::Taco => {
+                let root = std::env::var("TACO_ROOT").ok();
+                let built = |root: String| {
+                    let includes = ["include", "build/include"].map(|folder| format!("-I{root}/{folder}"));
+                    let libraries = ["-L", "-Wl,-rpath,"].map(|flag| format!("{flag}{root}/build/lib"));
+                    let recipe = Recipe::cpp().with(["-fopenmp".to_owned()]).with(includes);
+                    recipe.with_libraries(libraries).with_libraries(["-ltaco", "-ldl"])
+                };
+                root.map(built).into_iter().collect()
+            }
+            Self::NumPy | Self::SciPy | Self::Mkl | Self::GraphBlas => {
+                ["python3", "/usr/bin/python3"].map(Recipe::script).to_vec()
+            }
         }
     }
 }
@@ -119,6 +139,8 @@ impl fmt::Display for Rival {
             Self::NumPy => "NumPy",
             Self::SciPy => "SciPy",
             Self::Mkl => "MKL",
+            Self::GraphBlas => "GraphBLAS",
+            Self::Taco => "TACO",
         })
     }
 }

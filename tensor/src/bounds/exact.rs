@@ -19,7 +19,10 @@ fn exact(statement: &Statement, variable: &IndexVariable, fixed: &[IndexVariable
     let is_exact = |variable| exact(statement, variable, fixed, in_parts);
     let dependencies = statement.dependencies(variable);
     let known = dependencies.iter().filter(|loops| fixed.contains(loops)).count();
-    if known == 0 || known == dependencies.len() {
+    let is_stored = statement
+        .positions()
+        .any(|positions| dependencies.iter().any(|loops| statement.descends(loops, &positions.position)));
+    if known == 0 || known == dependencies.len() && !is_stored {
         return true;
     }
     match statement.recovery(variable) {

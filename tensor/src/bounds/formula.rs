@@ -249,8 +249,11 @@ impl<'a> Finder<'a> {
         if let Some(&position) = self.known.get(variable) {
             return position;
         }
+        let is_position = self.statement.positions().any(|positions| positions.position == *variable);
         let formula = match self.statement.extent(variable) {
             None => Formula::All(0),
+            // How many positions there are, and so how long parts of them are, is known when it runs.
+            Some(extent) if is_position && !self.fixed.contains(variable) => Formula::All(extent),
             Some(extent) => match self.fixed.iter().position(|fixed| fixed == variable) {
                 Some(position) => Formula::Value(position),
                 None => match self.statement.recovery(variable) {

@@ -11,14 +11,15 @@ use maniple::{Context, FieldMask, LogicalPartition, TaskLauncher};
 use super::error::DistributedError;
 use super::fetch::{Fetching, Given, below, named, partition};
 use super::launched::Launched;
-use super::leaf::{Kernel, Parameter, Viewed, definition};
+use super::leaf::{Kernel, Made, Parameter, Viewed, definition};
 use super::levels::Component;
 use super::place::PLACE;
 use super::shares::Ends;
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::kernel::Kernels;
-use crate::lower::Slot;
+use crate::loops::Kernel as LoopKernel;
+use crate::lower::{Output, Slot};
 use crate::notation::TensorVariable;
 use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, Shares, Space};
 
@@ -56,6 +57,38 @@ impl Computation {
     ///
     /// As of [`new`](Self::new).
     pub async fn in_order(cx: &Context, plans: &[Arc<Plan>], tensors: &[&Tensor]) -> Result<Self, DistributedError> {
+        if let Some(plan) = plans.iter().find(|plan| plan.leaf().output == Output::Entries) {
+            return Err(DistributedError::Unassembled { tensor: plan.statement.result().name().to_owned() });
+        }
+        let (graph, mut preparation) = Preparation::new(cx, plans, tensors).await?;
+        graph.run(&mut |operation, step| preparation.add(operation, step))?;
+        Ok(Self { operations: preparation.operations })
+    }
+
+    /// Launches all that the plans say, and waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Runtime`].
+    pub fn launch(&self, cx: &Context) -> Result<Launched, DistributedError> {
+        let mut steps = Vec::new();
+        for operation in &self.operations {
+            match operation {
+                Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
+                Prepared::Launch(domain, launcher) => steps.push(cx.index_launch(*domain, launcher.clone().typed())),
+            }
+        }
+        Ok(Launched { steps })
+    }
+}
+
+impl<'a> Preparation<'a> {
+    /// The graph of plans, with its partitions.
+    pub(super) async fn new(
+        cx: &'a Context,
+        plans: &[Arc<Plan>],
+        tensors: &[&Tensor],
+    ) -> Result<(Graph, Self), DistributedError> {
         let graph = if cx.nodes() > 1 { Graph::gathering(plans) } else { Graph::new(plans) };
         let tensors = graph.tensors.iter().map(|variable| find(tensors, variable).cloned());
         let tensors = tensors.collect::<Result<Vec<Tensor>, _>>()?;
@@ -84,30 +117,12 @@ impl Computation {
             });
         }
         let (launches, operations) = (HashMap::new(), Vec::new());
-        let mut preparation = Preparation { cx, tensors, partitions, launches, operations };
-        graph.run(&mut |operation, step| preparation.add(operation, step))?;
-        Ok(Self { operations: preparation.operations })
-    }
-
-    /// Launches all that the plans say, and waits for nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`DistributedError::Runtime`].
-    pub fn launch(&self, cx: &Context) -> Result<Launched, DistributedError> {
-        let mut steps = Vec::new();
-        for operation in &self.operations {
-            match operation {
-                Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
-                Prepared::Launch(domain, launcher) => steps.push(cx.index_launch(*domain, launcher.clone().typed())),
-            }
-        }
-        Ok(Launched { steps })
+        Ok((graph, Self { cx, tensors, partitions, launches, operations }))
     }
 }
 
 /// A graph that is being prepared.
-struct Preparation<'a> {
+pub(super) struct Preparation<'a> {
     cx: &'a Context,
     tensors: Vec<Tensor>,
     /// By their positions.
@@ -159,7 +174,8 @@ impl Preparation<'_> {
         Ok(if launching.runs_leaf { launcher.clone().arguments(step) } else { launcher.clone() })
     }
 
-    fn launch(&self, launching: &Launching) -> Result<Launch, DistributedError> {
+    /// What the points of a launch are given.
+    pub(super) fn fetches(&self, launching: &Launching) -> Vec<Fetching> {
         let (plan, mut fetches) = (&launching.plan, Vec::new());
         for fetch in &launching.fetches {
             let tensor = &self.tensors[fetch.tensor];
@@ -173,6 +189,11 @@ impl Preparation<'_> {
             let fields = fields.reduce(|all: FieldMask, field| all.union(&field)).unwrap_or_default();
             fetches.push(Fetching::new(launching, fetch, (tensor.variable().element(), fields), given));
         }
+        fetches
+    }
+
+    fn launch(&self, launching: &Launching) -> Result<Launch, DistributedError> {
+        let (plan, fetches) = (&launching.plan, self.fetches(launching));
         let task = match launching.runs_leaf {
             false => Arc::clone(&PLACE),
             true => Arc::new(definition(self.cx.nodes(), plan, &launching.order, self.leaf(launching)?)),
@@ -180,19 +201,32 @@ impl Preparation<'_> {
         Ok(Launch { task, fetches, launchers: HashMap::new() })
     }
 
+    /// Whether positions and coordinates of an operand have 32 bits.
+    pub(super) fn is_narrow(&self, name: &str) -> bool {
+        let tensor = self.tensors.iter().find(|tensor| tensor.variable().name() == name);
+        tensor.and_then(Tensor::levels).is_none_or(|levels| levels.is_narrow)
+    }
+
     /// The kernel of a launch, and what it is called with.
     fn leaf(&self, launching: &Launching) -> Result<Kernel, DistributedError> {
         let (plan, leaf) = (&launching.plan, launching.plan.leaf());
-        let tensor = |name: &str| self.tensors.iter().find(|tensor| tensor.variable().name() == name);
-        let levels = |name: &str| tensor(name).and_then(Tensor::levels);
-        let is_narrow = |name: &str| levels(name).is_none_or(|levels| levels.is_narrow);
-        let (kernel, slots) = match leaf.tensors.iter().all(|tensor| is_narrow(tensor.name())) {
-            true => (leaf.kernel.clone(), leaf.slots.clone()),
+        match leaf.tensors.iter().all(|tensor| self.is_narrow(tensor.name())) {
+            true => self.called(launching, (&leaf.kernel, &leaf.slots)),
             false => {
-                let made = plan.kernel(&is_narrow);
-                (made.kernel, made.slots)
+                let made = plan.kernel(&|name| self.is_narrow(name));
+                self.called(launching, (&made.kernel, &made.slots))
             }
-        };
+        }
+    }
+
+    /// A kernel, and what it is called with by a launch.
+    pub(super) fn called(
+        &self,
+        launching: &Launching,
+        (kernel, slots): (&LoopKernel, &[Slot]),
+    ) -> Result<Kernel, DistributedError> {
+        let (plan, leaf) = (&launching.plan, launching.plan.leaf());
+        let tensor = |name: &str| self.tensors.iter().find(|tensor| tensor.variable().name() == name);
         let given = |slot: &Slot| {
             let find = |(requirement, fetch): (usize, &Fetch)| {
                 let tensor = &self.tensors[fetch.tensor];
@@ -211,10 +245,13 @@ impl Preparation<'_> {
             }),
             Slot::Count(name, level) => tensor(name).map(|tensor| Parameter::Number(tensor.positions(*level))),
             Slot::Chunks => Some(Parameter::Chunks),
+            Slot::Next => Some(Parameter::Made(Made::Next)),
+            Slot::ResultCoordinates(_) => Some(Parameter::Made(Made::Coordinates)),
+            Slot::ResultValues => Some(Parameter::Made(Made::Values)),
             _ => given(slot).map(Parameter::View),
         };
         let parameters = slots.iter().map(|slot| argument(slot).expect("plans name what they fetch")).collect();
-        Ok(Kernel { executable: Kernels::shared().get(&kernel)?, parameters })
+        Ok(Kernel { executable: Kernels::shared().get(kernel)?, parameters })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::format::{Format, FormatError};
 use crate::kernel::KernelError;
 use crate::placement::PlacementError;
+use crate::storage::StorageError;
 
 /// A tensor cannot be made, or a plan not be run.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -52,6 +53,32 @@ pub enum DistributedError {
         tensor: String,
         /// How it is stored.
         format: Format,
+    },
+    /// What levels store follows no rules.
+    #[error("{tensor}: {error}")]
+    Broken {
+        /// Its name.
+        tensor: String,
+        /// What is wrong.
+        error: StorageError,
+    },
+    /// A result that is not assembled by points in rows.
+    #[error("{tensor} is no result whose rows points assemble: it is computed in place, by a `Computation`")]
+    InPlace {
+        /// Its name.
+        tensor: String,
+    },
+    /// A result that is only made by its assembly.
+    #[error("how much is stored of {tensor} is not known before it is assembled: call `assemble`")]
+    Unassembled {
+        /// Its name.
+        tensor: String,
+    },
+    /// Points that have several parts of a result's rows.
+    #[error("points have several parts of the rows of {tensor}; distribute blocks of them that are next to each other")]
+    Rows {
+        /// Its name.
+        tensor: String,
     },
     /// A reduction that has no operator.
     #[error(

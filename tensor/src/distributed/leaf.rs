@@ -10,6 +10,7 @@ use super::held::Held;
 use super::modes::Modes;
 use crate::element::ElementType;
 use crate::kernel::{Argument, Executable, Team};
+use crate::lower::Output;
 use crate::plan::{Order, Plan};
 
 /// Who runs the loops over threads of a leaf: those workers of the node that have nothing else to do.
@@ -47,7 +48,23 @@ pub(super) enum Parameter {
     Number(i64),
     /// In how many parts loops are cut.
     Chunks,
+    /// What a result that is assembled is written to.
+    Made(Made),
 }
+
+/// What is written of the rows of a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Made {
+    /// How many elements each row has, or where its next one goes.
+    Next,
+    /// Coordinates.
+    Coordinates,
+    /// Elements.
+    Values,
+}
+
+/// Views of each of these, where there is something.
+pub(super) type MadeViews<'v> = [Option<Argument<'v>>; 3];
 
 /// A field of what a task requires.
 pub(super) struct Viewed {
@@ -66,20 +83,21 @@ pub(super) fn definition(nodes: usize, plan: &Arc<Plan>, order: &Order, kernel: 
     let options = TaskOptions { layout, ..TaskOptions::default() };
     TaskDefinition::new(&plan.leaf().kernel.name.clone()).leaf(options, move |call| {
         let values = order.values(*call.arguments::<i64>()?, call.point().coords()[0]);
-        let workers = call.workers();
-        let helpers = Helpers { workers, is_cut: points < workers.count() };
-        run_leaf(call, &plan, &values, &kernel, &helpers)?;
+        run_leaf(call, &plan, &values, (&kernel, points), MadeViews::default())?;
         Ok(Value::new(()))
     })
 }
 
-fn run_leaf(
+/// Runs a kernel for a point of a launch that has so many on each node; `made` gives what the result's rows are written to.
+pub(super) fn run_leaf(
     call: &LeafCall<'_>,
     plan: &Plan,
     values: &[i64],
-    Kernel { executable, parameters }: &Kernel,
-    helpers: &Helpers<'_>,
+    (Kernel { executable, parameters }, points): (&Kernel, usize),
+    mut made: MadeViews<'_>,
 ) -> maniple::Result<()> {
+    let workers = call.workers();
+    let helpers = &Helpers { workers, is_cut: points < workers.count() };
     let viewed = parameters.iter().filter_map(|parameter| match parameter {
         Parameter::View(viewed) => Some(viewed),
         _ => None,
@@ -90,7 +108,8 @@ fn run_leaf(
     // which the task has a privilege.
     let views = held.iter_mut().zip(viewed).map(|(held, viewed)| unsafe { held.view(&viewed.modes) });
     let mut views: VecDeque<Argument<'_>> = views.map(Argument::from).collect();
-    if matches!(views.front(), Some(Argument::View(result)) if result.is_empty()) {
+    let is_in_place = matches!(plan.leaf().output, Output::Elements | Output::Beside);
+    if is_in_place && matches!(views.front(), Some(Argument::View(result)) if result.is_empty()) {
         // Nothing is computed. An operand without elements is no reason to stop: other terms may have some.
         return Ok(());
     }
@@ -101,6 +120,9 @@ fn run_leaf(
             Parameter::Fixed(position) => Argument::from(values[*position]),
             Parameter::Number(number) => Argument::from(*number),
             Parameter::Chunks => Argument::from(helpers.size() as i64),
+            Parameter::Made(part) => {
+                made[*part as usize].take().expect("kernels that assemble are given what they write")
+            }
         });
     }
     if !plan.multiply(values, &mut arguments, helpers).map_err(Error::from_task)? {

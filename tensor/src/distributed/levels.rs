@@ -5,15 +5,15 @@ use std::sync::Arc;
 use maniple::space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};
 use maniple::task::{TaskDefinition, TaskOptions, Value};
 use maniple::{
-    Context, Error, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Projection, Requirement,
-    Target, TaskLauncher,
+    Context, Error, Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Projection, Region,
+    Requirement, Target, TaskLauncher,
 };
 
 use super::error::DistributedError;
 use super::rows::{blocks_for, set_rows};
 use crate::element::{Element, ElementType};
 use crate::format::{Format, Level};
-use crate::level::{Array, with_numbers};
+use crate::level::{Array, Component as Named, with_numbers};
 use crate::lower::Slot;
 use crate::plan::Space;
 use crate::rectangle::Rectangle;
@@ -28,6 +28,17 @@ pub(super) struct Component {
     pub(super) region: LogicalRegion,
     pub(super) field: FieldId,
     pub(super) element: ElementType,
+}
+
+impl Component {
+    /// All of it, as it is after all that was launched before.
+    async fn read<T: FieldValue>(&self, cx: &Context) -> Result<Vec<T>, DistributedError> {
+        if self.region.space().space().volume() == 0 {
+            return Ok(Vec::new());
+        }
+        let region: Region<(), 1> = Region::try_from_logical(self.region.clone())?;
+        Ok(cx.map_read(&region, Field::<(), T>::new(self.field)).await?.to_vec())
+    }
 }
 
 /// What is stored of a tensor in levels.
@@ -92,6 +103,48 @@ impl Levels {
         Ok(Self { is_narrow, levels, values })
     }
 
+    /// So many of the levels, from the outermost to a compressed one, with other elements, none of which has a value.
+    pub(super) fn with_other_values(
+        &self,
+        cx: &Context,
+        rank: usize,
+        element: FieldType,
+    ) -> Result<Self, DistributedError> {
+        let space = cx.field_space(1);
+        let last = rank.checked_sub(1).and_then(|last| self.coordinates(last)).unwrap_or(&self.values);
+        let region = cx.logical_region(last.region.space(), &space)?;
+        let field = space.allocate("values", element).map_err(Error::from)?;
+        let values = Component { region, field, element: self.values.element };
+        Ok(Self { is_narrow: self.is_narrow, levels: self.levels[..rank].to_vec(), values })
+    }
+
+    /// Dense levels, and below them a compressed one with these offsets, coordinates and elements.
+    pub(super) fn of_rows(is_narrow: bool, rank: usize, [pos, crd]: [Component; 2], values: Component) -> Self {
+        let mut levels = vec![None; rank - 1];
+        levels.push(Some([pos, crd]));
+        Self { is_narrow, levels, values }
+    }
+
+    /// The offsets and coordinates of each level that is compressed, and the elements, as they are after all that was launched before.
+    pub(super) async fn read<T: Element + FieldValue>(
+        &self,
+        cx: &Context,
+    ) -> Result<(Vec<Vec<Named>>, Vec<T>), DistributedError> {
+        let mut levels = Vec::new();
+        for level in &self.levels {
+            let mut components = Vec::new();
+            for (component, name) in level.iter().flatten().zip(["pos", "crd"]) {
+                let array = match component.element {
+                    ElementType::I32 => Array::I32(component.read(cx).await?),
+                    _ => Array::I64(component.read(cx).await?),
+                };
+                components.push(Named { name, array });
+            }
+            levels.push(components);
+        }
+        Ok((levels, self.values.read(cx).await?))
+    }
+
     /// The coordinates of a level, if it is compressed.
     pub(super) fn coordinates(&self, level: usize) -> Option<&Component> {
         self.levels.get(level)?.as_ref().map(|[_, crd]| crd)
@@ -116,6 +169,7 @@ impl Levels {
     pub(super) fn region(&self, space: Space) -> &LogicalRegion {
         let level = |level: usize| self.levels.get(level).and_then(Option::as_ref);
         match space {
+            Space::Positions(number) if number + 1 == self.levels.len() => &self.values.region,
             Space::Offsets(number) => level(number).map_or(&self.values.region, |[pos, _]| &pos.region),
             Space::Positions(number) => level(number).map_or(&self.values.region, |[_, crd]| &crd.region),
             Space::Elements => &self.values.region,
@@ -152,7 +206,7 @@ pub(super) fn offsets_of(parts: &[Rectangle], (format, dimensions): (&Format, &[
 }
 
 /// A region with these fields over so many positions.
-fn components(
+pub(super) fn components(
     cx: &Context,
     positions: usize,
     fields: &[(&str, FieldType, ElementType)],

@@ -11,6 +11,7 @@
 //! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it is for, by a launch before. The other points
 //! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
 
+mod assemble;
 mod computation;
 mod elements;
 mod error;
@@ -28,6 +29,7 @@ mod rows;
 mod shares;
 mod tensor;
 
+pub use assemble::assemble;
 pub use computation::{Computation, compute};
 pub use error::DistributedError;
 pub use launched::Launched;

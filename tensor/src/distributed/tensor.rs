@@ -21,7 +21,7 @@ use crate::format::{Format, Level};
 use crate::level::Properties;
 use crate::lower::Slot;
 use crate::notation::{DenseArray, TensorVariable};
-use crate::plan::Space;
+use crate::plan::{Plan, Space};
 use crate::rectangle::Rectangle;
 use crate::storage::SparseTensor;
 use crate::with_element;
@@ -77,7 +77,7 @@ impl Tensor {
 
     /// The tensor that statements call `variable`, with what `stored` has: each of its levels in regions. Each node puts its own part in place, so all of a job's nodes are given all.
     ///
-    /// Computations read it. A dense one is better [written](Self::write_elements) to a tensor that has one region.
+    /// Computations read it, and results can [have its levels](Self::with_levels_of). A dense one is better [written](Self::write_elements) to a tensor that has one region.
     ///
     /// # Errors
     ///
@@ -113,11 +113,80 @@ impl Tensor {
         if !format.is_plain() || !format.levels().iter().zip(format.properties()).all(is_used) {
             return Err(DistributedError::Stored { tensor: variable.name().to_owned(), format: format.clone() });
         }
-        let levels = Levels::new(cx, &stored)?;
+        Self::in_levels(variable, Levels::new(cx, &stored)?)
+    }
+
+    /// A new tensor for the result of a plan, given its operands: a dense one, or one with the levels of the operand that has elements exactly where the result has. How much is stored of
+    /// other results follows from their [assembly](super::assemble).
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Missing`] if that operand is not among `tensors`; as of [`new`](Self::new) and [`with_levels_of`](Self::with_levels_of).
+    pub fn for_result(cx: &Context, plan: &Plan, tensors: &[&Self]) -> Result<Self, DistributedError> {
+        let result = plan.statement.result();
+        let Some(pattern) = plan.pattern() else { return Self::new(cx, result) };
+        let found = tensors.iter().find(|tensor| tensor.variable.name() == pattern);
+        let given = || tensors.iter().map(|tensor| tensor.variable.name()).collect::<Vec<_>>().join(", ");
+        let operand = found.ok_or_else(|| DistributedError::Missing { tensor: pattern.clone(), given: given() })?;
+        operand.with_levels_of(cx, result)
+    }
+
+    /// A new tensor with the levels of this one, or the outer ones of them, for a result that has an element wherever this one has one, or something below: `variable` has the dimensions of
+    /// these levels, and the last one is compressed. All elements that are stored have the fill value.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if the variable has other extents, levels or elements; [`DistributedError::Stored`] if this tensor is dense.
+    pub fn with_levels_of(&self, cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
+        let own = &self.variable;
+        let rank = variable.format().rank();
+        let levels_of = |of: &TensorVariable| {
+            let extents = of.format().order().iter().map(|&mode| of.dimensions()[mode]);
+            let levels = of.format().levels().iter().copied().zip(of.format().properties().to_vec());
+            extents.zip(levels).take(rank).collect::<Vec<_>>()
+        };
+        let Some(levels) = &self.levels else {
+            return Err(DistributedError::Stored { tensor: own.name().to_owned(), format: own.format().clone() });
+        };
+        let is_compressed = variable.format().levels().last() == Some(&Level::Compressed);
+        if !is_compressed || levels_of(own) != levels_of(variable) || own.element() != variable.element() {
+            let describe = |of: &TensorVariable| {
+                format!("{} elements with extents {:?} in levels {}", of.element(), of.dimensions(), of.format())
+            };
+            let (expected, found) = (describe(own), describe(variable));
+            return Err(DistributedError::Shape { tensor: own.name().to_owned(), expected, found });
+        }
+        let element = with_element!(variable.element(), T => FieldType::of::<T>());
+        let made = Self::in_levels(variable, levels.with_other_values(cx, rank, element)?)?;
+        made.fill(cx, variable.fill())?;
+        Ok(made)
+    }
+
+    /// The tensor in these levels.
+    pub(super) fn in_levels(variable: &TensorVariable, levels: Levels) -> Result<Self, DistributedError> {
         let Component { region, field, .. } = levels.values().clone();
         let modes = Modes::new(&Format::dense(1), 1)?;
         let (variable, levels) = (variable.clone(), Some(Arc::new(levels)));
         Ok(Self { variable, region, field, modes, levels, home: Arc::default() })
+    }
+
+    /// All that is stored of a tensor in levels, as it is after all that was launched before this call: on each of several nodes.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if elements have another type, [`DistributedError::Stored`] if the tensor is dense, [`DistributedError::Runtime`]: what has failed before.
+    pub async fn read_sparse<T: Element + FieldValue>(
+        &self,
+        cx: &Context,
+    ) -> Result<SparseTensor<T>, DistributedError> {
+        self.check_type(T::TYPE)?;
+        let (name, format) = (self.variable.name(), self.variable.format());
+        let (Some(levels), Some(fill)) = (&self.levels, T::from_scalar(self.variable.fill())) else {
+            return Err(DistributedError::Stored { tensor: name.to_owned(), format: format.clone() });
+        };
+        let (components, values) = levels.read::<T>(cx).await?;
+        let made = SparseTensor::from_components(format, self.variable.dimensions(), fill, components, values);
+        made.map_err(|error| DistributedError::Broken { tensor: name.to_owned(), error })
     }
 
     /// The tensor that statements call `variable`, with its elements in a field of a region that the program has: each at its coordinates. What tasks of the program and computations
@@ -209,13 +278,12 @@ impl Tensor {
         *self.home.lock() = Some(home);
     }
 
-    /// Sets all elements.
+    /// Sets all elements, of a tensor in levels those that are stored.
     ///
     /// # Errors
     ///
     /// [`DistributedError::Runtime`]; among them a value of another type.
     pub fn fill(&self, cx: &Context, value: Scalar) -> Result<(), DistributedError> {
-        self.check_dense()?;
         let element = self.variable.element();
         with_element!(element, T => {
             let value = T::from_scalar(value).ok_or_else(|| self.other_type(value.element_type()))?;

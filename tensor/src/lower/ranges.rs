@@ -270,6 +270,11 @@ impl Lowering<'_> {
     /// Conditions on the loops that are fixed outside of the kernel: if one fails, no block has anything.
     pub fn guards_of_fixed(&self) -> Vec<Expression> {
         let mut guards = Vec::new();
+        for position in self.counts.keys() {
+            // Loops around have as many iterations as there may be positions; there are fewer.
+            let fixed = self.known.iter().filter(|(variable, _)| self.statement.descends(variable, position));
+            guards.extend(fixed.map(|(variable, value)| value.clone().less(self.extent(variable))));
+        }
         for relation in &self.statement.relations {
             for parent in relation.parents() {
                 let unknown = self.recovered(parent).is_none();

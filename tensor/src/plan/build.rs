@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::privilege;
 use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
 use crate::concrete::{Loop, Node, Statement};
-use crate::format::Format;
-use crate::lower::{self, Output, Slot, StoredKernel, khatri_rao, product, stored_leaf};
+use crate::format::{Format, Level};
+use crate::lower::{self, Appending, Output, Slot, StoredKernel, khatri_rao, product, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
 
 /// A statement can't run on several processors as it is scheduled.
@@ -29,9 +29,21 @@ pub enum PlanError {
         /// The result.
         tensor: String,
     },
-    /// The result has levels that are not dense.
+    /// Positions that begin below those of other loops are dealt to points or steps.
     #[error(
-        "{tensor} is stored as {format}, and what is computed by tasks is dense; declare it dense, or compute it on one node"
+        "{variable} goes through positions of {tensor} below those of other loops, and where these begin is not known where it is distributed or communicates; \
+         distribute a loop around, or take the positions of all levels"
+    )]
+    Below {
+        /// The loop.
+        variable: String,
+        /// The tensor.
+        tensor: String,
+    },
+    /// The result has levels that points cannot assemble.
+    #[error(
+        "{tensor} is stored as {format}; points assemble results whose elements are where those of one operand are, or whose rows, \
+         dense levels above a compressed one, are dealt to them by one launch: declare it dense, or csr, or compute it on one node"
     )]
     Stored {
         /// The result.
@@ -53,10 +65,24 @@ impl Plan {
         let steps = spine.iter().rposition(|outer| moves(outer)).map_or(0, |last| last + 1);
         let spine = &spine[..steps];
         let result = statement.result();
-        if !result.format().is_dense() {
-            return Err(PlanError::Stored { tensor: result.name().to_owned(), format: result.format().clone() });
-        }
+        let appending = Appending::new(statement);
+        let output = match &appending {
+            None => Output::Elements,
+            Some(Appending { pattern: Some(_), .. }) => Output::Beside,
+            Some(appending) if appending.in_place && spine.iter().all(|outer| outer.level().is_some()) => {
+                Output::Entries
+            }
+            Some(_) => {
+                return Err(PlanError::Stored { tensor: result.name().to_owned(), format: result.format().clone() });
+            }
+        };
         let fixed: Vec<IndexVariable> = spine.iter().map(|outer| outer.variable.clone()).collect();
+        for positions in statement.positions().filter(|positions| positions.outermost > 0) {
+            if let Some(inside) = fixed.iter().find(|variable| statement.descends(variable, &positions.position)) {
+                let tensor = positions.access.tensor.name().to_owned();
+                return Err(PlanError::Below { variable: inside.name().to_owned(), tensor });
+            }
+        }
         let is_stored = statement.tensors().iter().any(|tensor| !tensor.format().is_dense());
         if is_stored && statement.operands().contains(result) {
             return Err(PlanError::ReadsResult { tensor: result.name().to_owned() });
@@ -65,14 +91,17 @@ impl Plan {
         let may_overwrite = spine.iter().all(|outer| outer.level().is_some())
             && statement.extents.values().all(|extent| *extent > 0)
             && privilege::is_made_whole(statement, &fixed);
-        let stored = is_stored.then(|| stored_leaf(statement, &fixed, &|_| true, (Output::Elements, may_overwrite)));
+        let stored = is_stored.then(|| stored_leaf(statement, &fixed, &|_| true, (output, may_overwrite)));
         let initial = match &stored {
+            Some(_) if output == Output::Entries => None,
             Some(stored) if stored.overwrites => None,
             // What no iteration visits has the fill value.
             Some(_) if !statement.accumulates() => statement.initial().or(Some(result.fill())),
             _ => statement.initial(),
         };
-        let builder = Builder { statement, spine, stored };
+        let leading = result.format().levels().iter().take_while(|level| **level == Level::Dense).count();
+        let parents = result.format().order()[..leading].to_vec();
+        let builder = Builder { statement, spine, stored, made: (output, parents) };
         let root = builder.step(0, 0, false)?;
         Ok(Self { statement: statement.clone(), initial, root })
     }
@@ -87,6 +116,8 @@ struct Builder<'a> {
     spine: &'a [&'a Loop],
     /// The leaf's kernel, if it is one for tensors in levels.
     stored: Option<StoredKernel>,
+    /// What it makes, and the modes of the result's rows, if it appends to them.
+    made: (Output, Vec<usize>),
 }
 
 impl Builder<'_> {
@@ -107,11 +138,17 @@ impl Builder<'_> {
         let variables: Vec<IndexVariable> = own.iter().map(|outer| outer.variable.clone()).collect();
         let launch = first.level().is_some();
         let result = self.statement.result();
+        let of_launch = || match &self.made {
+            (Output::Elements, _) => privilege::of_launch(self.statement, &variables, &fixed),
+            (Output::Beside, rows) => privilege::of_elements(self.statement, rows, &variables, &fixed),
+            (_, parents) => privilege::of_rows(self.statement, parents, &variables, &fixed),
+        };
         let privilege = match (launch, reduced) {
-            (true, false) => privilege::of_launch(self.statement, &variables, &fixed).ok_or_else(|| {
+            (true, false) => of_launch().ok_or_else(|| {
                 let names: Vec<_> = variables.iter().map(IndexVariable::name).collect();
                 PlanError::Overlap { variables: names.join(", "), tensor: result.name().to_owned() }
             })?,
+            _ if self.made.0 == Output::Beside => Privilege::ReadWrite,
             _ => privilege::of_step(self.statement, &fixed, reduced),
         };
         let privilege = match (privilege, self.stored.as_ref().map(|stored| stored.overwrites)) {
@@ -159,6 +196,7 @@ impl Builder<'_> {
             return Leaf {
                 kernel,
                 slots,
+                output: self.made.0,
                 overwrites,
                 gathered,
                 sizes,
@@ -182,6 +220,18 @@ impl Builder<'_> {
         let scalars = fixed.iter().cloned().map(Slot::Fixed).chain(sizes.iter().cloned().map(Slot::Size));
         let slots = elements.chain(scalars).collect();
         let sizes = sizes.into_iter().map(|variable| (variable.clone(), statement.extents[&variable])).collect();
-        Leaf { kernel, slots, overwrites: false, gathered: BTreeMap::new(), sizes, tensors, fixed, product, khatri_rao }
+        let output = Output::Elements;
+        Leaf {
+            kernel,
+            slots,
+            output,
+            overwrites: false,
+            gathered: BTreeMap::new(),
+            sizes,
+            tensors,
+            fixed,
+            product,
+            khatri_rao,
+        }
     }
 }

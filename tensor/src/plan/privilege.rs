@@ -5,6 +5,7 @@
 //! known at the launch; or blocks of a loop that several dimensions were fused to. Where that does not tell, the parts themselves do.
 //! Otherwise points may meet, and values are combined with the operator of the assignment.
 
+use super::share;
 use super::step::Privilege;
 use crate::bounds::{self, RectangleOf};
 use crate::concrete::{Relation, Statement};
@@ -30,6 +31,33 @@ pub(super) fn of_launch(
     }
     let whole = || are_disjoint(statement, variables, fixed).then(|| of_step(statement, fixed, false));
     statement.reduction().map(Privilege::Reduce).or_else(whole)
+}
+
+/// The same where elements of the result are stored at the positions of an operand: each of these is one point's, if points have parts of the positions, or rows, which have these modes.
+pub(super) fn of_elements(
+    statement: &Statement,
+    modes: &[usize],
+    variables: &[IndexVariable],
+    fixed: &[IndexVariable],
+) -> Option<Privilege> {
+    let is_one = variables.iter().all(|variable| statement.extents[variable] <= 1);
+    let has_parts = || variables.len() == 1 && share::is_by(statement, fixed, &variables[0]);
+    let apart = is_one || has_parts() || of_rows(statement, modes, variables, fixed).is_some();
+    apart.then_some(Privilege::ReadWrite)
+}
+
+/// The same where rows of the result, which have these modes, are assembled: each is one point's.
+pub(super) fn of_rows(
+    statement: &Statement,
+    modes: &[usize],
+    variables: &[IndexVariable],
+    fixed: &[IndexVariable],
+) -> Option<Privilege> {
+    let apart = targets(statement).into_iter().all(|target| {
+        let rows: Vec<IndexVariable> = modes.iter().map(|&mode| target.variables[mode].clone()).collect();
+        variables.iter().all(|variable| is_apart(statement, variable, &rows, fixed))
+    });
+    apart.then_some(Privilege::Write)
 }
 
 /// More points are not looked at one by one.

@@ -53,6 +53,13 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// Whether the values of a loop, one of `fixed`, are parts of the positions of a level of an operand, which is the last one of the result.
+pub(super) fn is_by(statement: &Statement, fixed: &[IndexVariable], variable: &IndexVariable) -> bool {
+    Shared::find(statement, fixed).is_some_and(|Shared { positions, by, .. }| {
+        fixed[by] == *variable && positions.level + 1 == statement.result().format().rank()
+    })
+}
+
 /// All accesses of a tensor.
 fn accesses<'s>(statement: &'s Statement, tensor: &TensorVariable) -> Vec<&'s Access> {
     let sites = statement.body().sites();
@@ -76,6 +83,8 @@ impl Graph {
             Space::Elements => Some(row_of(&accesses(statement, variable), positions.variable(0))?),
             // The root is the only parent of the outermost level.
             Space::Offsets(0) => return None,
+            // A result that has the operand's levels.
+            Space::Positions(level) if variable == statement.result() && level == positions.level => None,
             Space::Offsets(_) | Space::Positions(_) if variable.name() != of.name() => return None,
             Space::Offsets(_) => None,
             Space::Positions(level) if of.format().levels()[level] == Level::Dense && level < positions.level => {

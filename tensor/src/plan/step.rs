@@ -9,7 +9,7 @@ use crate::element::Scalar;
 use crate::loops::{Kernel, Reduction};
 use crate::lower::khatri_rao::KhatriRao;
 use crate::lower::product::Product;
-use crate::lower::{LevelOf, Output, Slot, StoredKernel, stored_leaf};
+use crate::lower::{Appending, LevelOf, Output, Slot, StoredKernel, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
 
@@ -74,6 +74,8 @@ pub struct Leaf {
     pub kernel: Kernel,
     /// What the kernel's parameters are. Positions and coordinates of tensors in levels have 32 bits; [`Plan::kernel`] makes others.
     pub slots: Vec<Slot>,
+    /// What becomes of the elements that the kernel computes. If they are [entries](Output::Entries) of rows, another kernel has to count them before ([`Plan::counting`]).
+    pub output: Output,
     /// If a tensor is in levels: whether the kernel gives all elements of its part of the result their first values.
     pub overwrites: bool,
     /// The vectors that the kernel reads only at coordinates of levels, and which these are.
@@ -152,7 +154,18 @@ impl Plan {
     /// The kernel of the leaf where positions and coordinates of some tensors in levels are `narrow`, of 32 bits, and those of others have 64.
     pub fn kernel(&self, narrow: &dyn Fn(&str) -> bool) -> StoredKernel {
         let leaf = self.leaf();
-        stored_leaf(&self.statement, &leaf.fixed, narrow, (Output::Elements, leaf.overwrites))
+        stored_leaf(&self.statement, &leaf.fixed, narrow, (leaf.output, leaf.overwrites))
+    }
+
+    /// The name of the operand that has elements exactly where the result has, if the leaf stores these at the same positions: the result has the levels of this operand.
+    pub fn pattern(&self) -> Option<String> {
+        let appending = Appending::new(&self.statement).filter(|_| self.leaf().output == Output::Beside)?;
+        appending.pattern.map(|access| access.tensor.name().to_owned())
+    }
+
+    /// The kernel that counts the elements of each row of a result whose rows are assembled.
+    pub fn counting(&self, narrow: &dyn Fn(&str) -> bool) -> StoredKernel {
+        stored_leaf(&self.statement, &self.leaf().fixed, narrow, (Output::Counts, false))
     }
 
     /// The kernel, and what it is called with.

@@ -51,4 +51,4 @@ pub use sort::Duplicates;
 pub use statistics::{DiagonalStatistics, LevelStatistics, ModeStatistics, Statistics};
 pub use tensor::SparseTensor;
 
-pub(crate) use segments::{Coordinates, Segments};
+pub(crate) use segments::{Coordinates, Number, Segments, sort_segments};

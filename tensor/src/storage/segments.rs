@@ -85,6 +85,11 @@ fn in_width(numbers: Coordinates, width: Width) -> Result<Array, crate::level::L
     }
 }
 
+/// Sorts the entries of each segment by their coordinates.
+pub(crate) fn sort_segments<C: Number, T: Copy + Send>(starts: &[i64], coordinates: &mut [C], values: &mut [T]) {
+    Part { starts, coordinates, values, were_sorted: true }.sort();
+}
+
 /// A part of the segments, which one thread sorts.
 struct Part<'a, C, T> {
     starts: &'a [i64],
@@ -143,7 +148,7 @@ impl<C: Number, T: Copy> Part<'_, C, T> {
 }
 
 /// A coordinate, which is sorted in one word with its place.
-trait Number: Copy + Ord + Send {
+pub(crate) trait Number: Copy + Ord + Send {
     type Key: Copy + Ord;
     fn key(self, place: usize) -> Self::Key;
     fn of(key: Self::Key) -> Self;

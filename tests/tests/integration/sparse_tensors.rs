@@ -6,13 +6,14 @@ use crate::random::{Problem, command, positions, size};
 use fastrand::Rng;
 use maniple::Result;
 use maniple_tensor::concrete::Statement;
-use maniple_tensor::distributed::{Computation as Distributed, Tensor};
+use maniple_tensor::distributed::{Computation as Distributed, Tensor, assemble};
 use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Kernels, Serial};
+use maniple_tensor::lower::Output;
 use maniple_tensor::notation::{Assignment, TensorVariable, parse};
 use maniple_tensor::plan::{Graph, Pieces, Plan};
-use maniple_tensor::schedule::Command;
+use maniple_tensor::schedule::{Command, Schedule};
 use maniple_tensor::sparse::Computation;
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 use maniple_tests::nodes::{Nodes, on_nodes};
@@ -68,10 +69,11 @@ fn same(nodes: usize, assignment: &Assignment, plan: &Arc<Plan>, given: &[(Strin
     let (kernels, computation) = (Kernels::new(None, None), Computation::new(assignment).unwrap());
     let expected = computation.run_by(&operands, &kernels, &Serial).unwrap();
     let results = on_nodes(Nodes::new(nodes), async |cx, _| -> Result<()> {
-        let mut tensors = Vec::new();
-        for variable in plan.statement.tensors() {
+        let result = plan.statement.result();
+        let mut operands = Vec::new();
+        for variable in plan.statement.tensors().into_iter().filter(|variable| *variable != result) {
             let stored = &given.iter().find(|(name, _)| name == variable.name()).unwrap().1;
-            tensors.push(match variable.format().is_dense() {
+            operands.push(match variable.format().is_dense() {
                 true => {
                     let tensor = Tensor::new(cx, variable)?;
                     tensor.write_elements(cx, stored.elements())?;
@@ -80,15 +82,33 @@ fn same(nodes: usize, assignment: &Assignment, plan: &Arc<Plan>, given: &[(Strin
                 false => Tensor::from_sparse(cx, variable, Arc::clone(stored))?,
             });
         }
-        let tensors: Vec<&Tensor> = tensors.iter().collect();
+        let mut tensors: Vec<&Tensor> = operands.iter().collect();
+        let entries = |found: &SparseTensor<i64>| (found.format().clone(), found.entries());
+        let shown = || {
+            let graph = Graph::new(std::slice::from_ref(plan));
+            format!("{assignment} on {nodes} nodes\n{}\n{graph}\n{}\n{given:?}", plan.statement, plan.leaf().kernel)
+        };
+        if plan.leaf().output == Output::Entries {
+            for _ in 0..2 {
+                let found = assemble(cx, plan, &tensors).await?.read_sparse(cx).await?;
+                assert_eq!(entries(&found), entries(&expected), "{}", shown());
+            }
+            let error = Distributed::new(cx, plan, &tensors).await.map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains("call `assemble`"), "{error}");
+            return Ok(());
+        }
+        let made = Tensor::for_result(cx, plan, &tensors)?;
+        tensors.insert(0, &made);
         let computation = Distributed::new(cx, plan, &tensors).await?;
         for _ in 0..3 {
             if plan.statement.accumulates() {
-                tensors[0].write_elements(cx, given[0].1.elements())?;
+                made.write_elements(cx, given[0].1.elements())?;
             }
             computation.launch(cx)?.await?;
-            let found: Vec<i64> = tensors[0].read_elements(cx).await?;
-            assert_eq!(found, expected.values(), "{assignment} on {nodes} nodes\n{plan}");
+            match plan.pattern() {
+                Some(_) => assert_eq!(entries(&made.read_sparse(cx).await?), entries(&expected), "{}", shown()),
+                None => assert_eq!(made.read_elements::<i64>(cx).await?, expected.elements(), "{}", shown()),
+            }
         }
         Ok(())
     });
@@ -307,6 +327,80 @@ fn equal_parts_of_a_level_have_what_is_above_and_below() {
 }
 
 #[test]
+fn results_with_the_levels_of_an_operand_have_its_pieces() {
+    let sampled = |format: &str| {
+        let tensors: [(&str, &str, &[i64]); 4] =
+            [("Y", format, &[31, 17]), ("A", format, &[31, 17]), ("C", "dense", &[31, 4]), ("D", "dense", &[17, 4])];
+        assignment("Y(i,j) = A(i,j) * C(i,k) * D(j,k)", &tensors)
+    };
+    let rows = |statement: &Statement| statement.distribute(["i"], ["io"], ["ii"], &[3]).unwrap();
+    for nodes in 1..=3 {
+        let done = agrees(nodes, &sampled("csr"), rows);
+        assert!(done.contains("Y.0 = offsets of level 1 of Y in 3 pieces\nY.1 = level 1 of Y below Y.0"), "{done}");
+        for format in ["csr", "dcsr"] {
+            let done = agrees(nodes, &sampled(format), |statement| equal_parts(statement, &["i", "j"], 5));
+            assert!(done.contains("Y.0 = level 1 of Y with 5 equal parts of level 1 of A"), "{done}");
+            assert!(done.contains("Y.0 read and written") && done.contains("C.0 = C at the rows"), "{done}");
+        }
+    }
+    let tensors: [(&str, &str, &[i64]); 3] =
+        [("Y", "csr", &[12, 5]), ("A", "{D,C,C}", &[12, 5, 8]), ("x", "dense", &[8])];
+    let ttv = assignment("Y(i,j) = A(i,j,k) * x(k)", &tensors);
+    for nodes in 1..=3 {
+        agrees(nodes, &ttv, rows);
+        let done = agrees(nodes, &ttv, |statement| equal_parts(statement, &["i", "j"], 5));
+        assert!(done.contains("Y.0 = level 1 of Y with 5 equal parts of level 1 of A"), "{done}");
+    }
+    // Rows that are not stored one by one, and parts of columns, are not apart.
+    for (format, schedule) in
+        [("dcsr", "distribute(i, io, ii, 3)"), ("csr", "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2})")]
+    {
+        let assignment = sampled(format);
+        let computation = Computation::new(&assignment).unwrap();
+        let tensors: Vec<TensorVariable> = assignment.tensors();
+        let schedule = Schedule::parse(schedule, &tensors).unwrap();
+        let error = Plan::new(&schedule.apply(computation.statement()).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("overlapping parts, of Y"), "{error}");
+    }
+}
+
+#[test]
+fn points_assemble_the_rows_of_results() {
+    let matrices: [(&str, &str, &[i64]); 4] =
+        [("Y", "csr", &[23, 9]), ("A", "csr", &[23, 14]), ("B", "csr", &[14, 9]), ("C", "csr", &[23, 9])];
+    let rows = |statement: &Statement| statement.distribute(["i"], ["io"], ["ii"], &[4]).unwrap();
+    let parts = |statement: &Statement| {
+        statement.split_at("i", "io", "ii", &[2, 20, 22]).unwrap().distribute_loops(["io"]).unwrap()
+    };
+    for text in [
+        "Y(i,j) = A(i,k) * B(k,j)",
+        "Y(i,j) = C(i,j) + C(i,j) * 2",
+        "Y(i,j) = A(i,k) * B(k,j) + C(i,j)",
+        "Y(i,j) = reduce(max, k, A(i,k) * B(k,j))",
+    ] {
+        for nodes in 1..=3 {
+            agrees(nodes, &assignment(text, &matrices), rows);
+            agrees(nodes, &assignment(text, &matrices), parts);
+        }
+    }
+    // Fewer rows than points, and none at all.
+    for extent in [2, 1, 0] {
+        let tensors: [(&str, &str, &[i64]); 3] =
+            [("Y", "csr", &[extent, 3]), ("A", "csr", &[extent, 3]), ("B", "csr", &[extent, 3])];
+        agrees(2, &assignment("Y(i,j) = A(i,j) + B(i,j)", &tensors), rows);
+    }
+    let tensors: [(&str, &str, &[i64]); 3] =
+        [("Y", "{D,D,C}", &[6, 4, 8]), ("A", "{D,D,C}", &[6, 4, 8]), ("B", "csf:3", &[6, 4, 8])];
+    agrees(3, &assignment("Y(i,j,k) = A(i,j,k) + B(i,j,k)", &tensors), rows);
+    // Parts of columns are no rows.
+    let computation = assignment("Y(i,j) = C(i,j) + B(i,j)", &[matrices[0], matrices[3], ("B", "csr", &[23, 9])]);
+    let computation = Computation::new(&computation).unwrap();
+    let columns = computation.statement().distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[2, 2]).unwrap();
+    let error = Plan::new(&columns).unwrap_err().to_string();
+    assert!(error.contains("overlapping parts, of Y"), "{error}");
+}
+
+#[test]
 fn what_regions_have_not_is_refused() {
     let results = on_nodes(Nodes::new(1), async |cx, _| -> Result<()> {
         let variable =
@@ -322,7 +416,7 @@ fn what_regions_have_not_is_refused() {
         Ok(())
     });
     results.into_iter().for_each(|result| result.unwrap());
-    let sparse = assignment("B(i,j) = 2 * A(i,j)", &[("B", "csr", &[4, 6]), ("A", "csr", &[4, 6])]);
+    let sparse = assignment("B(i,j) = 2 + A(i,j)", &[("B", "dcsr", &[4, 6]), ("A", "csr", &[4, 6])]);
     let error = Plan::new(Computation::new(&sparse).unwrap().statement()).unwrap_err().to_string();
     assert!(error.starts_with("B is stored as"), "{error}");
 }
@@ -353,14 +447,24 @@ fn parts_of_positions(statement: &Statement, random: &mut Rng) -> Option<Stateme
 #[test]
 fn random_statements_on_random_formats_are_the_same_as_tasks() {
     let (mut random, mut tried, mut launched) = (Rng::with_seed(17), 0, 0);
-    let (mut in_pieces, mut in_shares) = (0, 0);
+    let (mut in_pieces, mut in_shares, mut assembled) = (0, 0, 0);
     let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
     while tried < most {
         let problem = Problem::of(ElementType::I64, &mut random);
         let result = problem.assignment.left().tensor.name().to_owned();
-        let declare = |variable: TensorVariable, random: &mut Rng| match FORMATS.get(variable.order()) {
-            Some(formats) if variable.name() != result => {
-                variable.stored(formats[random.usize(..formats.len())].parse().unwrap())
+        let mut of_result: Option<Format> = None;
+        let mut declare = |variable: TensorVariable, random: &mut Rng| match FORMATS.get(variable.order()) {
+            // As the result is: it may have the levels of this one.
+            Some(_) if of_result.as_ref().is_some_and(|own| own.rank() == variable.order()) && random.bool() => {
+                variable.stored(of_result.clone().unwrap())
+            }
+            // Of results, which have no more to be assembled from, two of three are dense.
+            Some(formats) if variable.name() != result || random.u8(..3) == 0 => {
+                let format: Format = formats[random.usize(..formats.len())].parse().unwrap();
+                if variable.name() == result && !format.is_dense() {
+                    of_result = Some(format.clone());
+                }
+                variable.stored(format)
             }
             _ => variable,
         };
@@ -416,6 +520,7 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
             .map(|variable| (variable.name().to_owned(), Arc::new(elements(&variable))))
             .collect();
         tried += 1;
+        assembled += usize::from(plan.leaf().output == Output::Entries);
         launched += usize::from(!plan.launches().is_empty());
         let graph = Graph::new(&[Arc::new(plan.clone())]);
         let has = |is_one: fn(&Pieces) -> bool| graph.partitions.iter().any(|partition| is_one(&partition.pieces));
@@ -424,5 +529,70 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
         same(1 + tried % 3, &assignment, &Arc::new(plan), &given);
     }
     let of = format!("{launched} were launched, {in_pieces} with parts of levels, {in_shares} with parts of positions");
-    assert!(launched > 60 && in_pieces > 20 && in_shares > 15, "{of}");
+    assert!(launched > 60 && in_pieces > 20 && in_shares > 8, "{of}");
+    assert!(assembled > 0, "none was assembled");
+}
+
+/// What is computed, and in which formats the result and A are. Other matrices are in compressed rows.
+const SPARSE_RESULTS: [(&str, &[(&str, &str)]); 8] = [
+    ("Y(i,j) = A(i,j) * C(i,k) * D(j,k)", &[("csr", "csr"), ("dcsr", "dcsr"), ("csc", "csc")]),
+    ("Y(j,i) = A(i,j) * x(j)", &[("csc", "csr"), ("dcsc", "dcsr")]),
+    ("Y(i,j) = T(i,j,k) * x(k)", &[("csr", "{D,C,C}"), ("dcsr", "csf:3"), ("csr", "{D,C,D}")]),
+    ("Y(i,j) = A(i,k) * B(k,j)", &[("csr", "csr"), ("csr", "rows")]),
+    ("Y(i,j) = A(i,j) + B(i,j)", &[("csr", "csr"), ("csr", "dcsr")]),
+    ("Y(i,j) = A(i,k) * B(k,j) * 2 + B(i,j)", &[("csr", "csr")]),
+    ("Y(i,j) = reduce(max, k, A(i,k) * B(k,j))", &[("csr", "csr")]),
+    ("Y(i,j) = A(i,j) ? B(i,k) * B(k,j)", &[("csr", "csr")]),
+];
+
+#[test]
+fn random_sparse_results_are_the_same_as_tasks() {
+    let (mut random, mut assembled, mut beside) = (Rng::with_seed(23), 0, 0);
+    let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
+    for number in 0..most {
+        let (text, formats) = SPARSE_RESULTS[number % SPARSE_RESULTS.len()];
+        let (result, operand) = formats[random.usize(..formats.len())];
+        let (n, k) = (random.i64(1..14), random.i64(1..6));
+        // Named as the operand that positions are of.
+        let text = text.replace("T(", "A(");
+        let order = if text.contains("A(i,j,k)") { 3 } else { 2 };
+        let extents: &[i64] = if order == 3 { &[n, n, n] } else { &[n, n] };
+        let (x, wide): (&[i64], &[i64]) = (&[n], &[n, k]);
+        let tensors: [(&str, &str, &[i64]); 6] = [
+            ("Y", result, &[n, n]),
+            ("A", operand, extents),
+            ("B", "csr", &[n, n]),
+            ("C", "dense", wide),
+            ("D", "dense", wide),
+            ("x", "dense", x),
+        ];
+        let assignment = assignment(&text, &tensors);
+        let computation = Computation::new(&assignment).unwrap();
+        if !computation.conversions().is_empty() {
+            continue;
+        }
+        let statement = computation.statement();
+        let outer = statement.spine().first().map(|outer| outer.variable.clone()).unwrap();
+        let parts = random.i64(1..6);
+        let in_rows = || statement.distribute([outer.clone()], ["po"], ["pi"], &[parts]).ok();
+        let in_parts = || {
+            let spine: Vec<String> = statement.spine().iter().map(|outer| outer.variable.name().to_owned()).collect();
+            let [first, second, ..] = &spine[..] else { return None };
+            let fused = statement.fuse(&**first, &**second, "f").and_then(|made| made.pos("f", "p", "A"));
+            fused.and_then(|made| made.divide("p", "po", "pi", parts)?.distribute_loops(["po"])).ok()
+        };
+        let scheduled = if random.bool() { in_rows().or_else(in_parts) } else { in_parts().or_else(in_rows) };
+        let Some(Ok(plan)) = scheduled.map(|statement| Plan::new(&statement)) else { continue };
+        assembled += usize::from(plan.leaf().output == Output::Entries);
+        beside += usize::from(plan.leaf().output == Output::Beside);
+        let every = random.i64(2..6);
+        let given: Vec<(String, Arc<SparseTensor<i64>>)> = assignment
+            .tensors()
+            .into_iter()
+            .zip(every..)
+            .map(|(variable, every)| (variable.name().to_owned(), Arc::new(tensor(&variable, every))))
+            .collect();
+        same(1 + number % 3, &assignment, &Arc::new(plan), &given);
+    }
+    assert!(assembled > most / 6 && beside > most / 6, "{assembled} assembled and {beside} with levels of {most}");
 }

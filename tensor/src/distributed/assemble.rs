@@ -1,0 +1,323 @@
+//! Results of which it is not known before how much they store, assembled by the points of a launch.
+//!
+//! The rows of a result are dealt to the points. A first launch counts the elements of each row; each point tells how many it has, and the sums of these are where each point's elements
+//! begin. Then there is room for all of them, and a second launch writes them: coordinates, elements, and where each row begins (the two phases of Chou, Kjolstad, Amarasinghe, PLDI 2020,
+//! between whose halves SpDISTAL, SC 2022, section 5.2, has a scan). On any number of nodes the result is stored alike, and nothing of it leaves the node that makes it.
+
+use std::sync::Arc;
+
+use maniple::space::{AnyRect, AnySpace, Rect};
+use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
+use maniple::{
+    Arrangement, Context, Error, FieldId, FieldMask, FieldType, FieldValue, LayoutConstraint, LogicalPartition,
+    Privilege, Projection, Region, Requirement, Target, TaskLauncher,
+};
+
+use super::computation::Preparation;
+use super::error::DistributedError;
+use super::fetch::by_color;
+use super::leaf::{Kernel, MadeViews, run_leaf};
+use super::levels::{Component, Levels, components};
+use super::tensor::Tensor;
+use crate::bounds::Colors;
+use crate::element::{Element, ElementType};
+use crate::kernel::{Argument, View};
+use crate::lower::Output;
+use crate::plan::{Launching, Operation, Plan};
+use crate::storage::{Number, sort_segments};
+use crate::with_element;
+
+/// The result of a plan whose rows its points assemble, of which it is not known before how much is stored. Waits until all elements are counted, and not until they are computed.
+///
+/// # Errors
+///
+/// As of [`Computation::new`](super::Computation::new); [`DistributedError::InPlace`] if the plan's result is there before, [`DistributedError::Rows`].
+pub async fn assemble(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Tensor, DistributedError> {
+    let result = plan.statement.result();
+    let name = || result.name().to_owned();
+    if plan.leaf().output != Output::Entries {
+        return Err(DistributedError::InPlace { tensor: name() });
+    }
+    let (graph, preparation) = Preparation::new(cx, std::slice::from_ref(plan), tensors).await?;
+    let launchings = graph.operations.iter().filter_map(|operation| match operation {
+        Operation::Launch(launching) => Some(launching),
+        _ => None,
+    });
+    let Some(launching) = launchings.last() else { return Err(DistributedError::InPlace { tensor: name() }) };
+    let assembly = Assembly::new(cx, &preparation, launching)?;
+    with_element!(result.element(), T => match assembly.is_narrow {
+        true => assembly.run::<i32, T>().await,
+        false => assembly.run::<i64, T>().await,
+    })
+}
+
+/// An assembly.
+struct Assembly<'a> {
+    cx: &'a Context,
+    preparation: &'a Preparation<'a>,
+    launching: &'a Launching,
+    /// Which rows each point has.
+    colors: Arc<Colors>,
+    /// The rows of each color.
+    rows: Vec<Rect<1>>,
+    /// How many rows there are.
+    parents: i64,
+    /// Whether coordinates have 32 bits.
+    is_narrow: bool,
+}
+
+impl<'a> Assembly<'a> {
+    fn new(
+        cx: &'a Context,
+        preparation: &'a Preparation<'a>,
+        launching: &'a Launching,
+    ) -> Result<Self, DistributedError> {
+        let plan = &launching.plan;
+        let result = plan.statement.result();
+        let colors = Arc::new(plan.rectangles(result.name(), &plan.leaf().fixed).colors());
+        let (order, dimensions) = (result.format().order(), result.dimensions());
+        let leading = &order[..order.len() - 1];
+        let parents = leading.iter().map(|&mode| dimensions[mode]).product();
+        let rows = (0..colors.count()).map(|color| {
+            let parts = colors.parts(color);
+            let bounds: Vec<Vec<(i64, i64)>> =
+                parts.iter().filter(|part| !part.is_empty()).map(|part| part.bounds().collect()).collect();
+            match &bounds[..] {
+                [] => Some((0, 0)),
+                [bounds] => contiguous(leading, bounds, dimensions),
+                _ => None,
+            }
+        });
+        let rows: Option<Vec<(i64, i64)>> = rows.collect();
+        let rows = rows.ok_or_else(|| DistributedError::Rows { tensor: result.name().to_owned() })?;
+        let rows = rows.into_iter().map(|(low, high)| Rect::from(low..high)).collect();
+        let is_narrow = dimensions.iter().all(|extent| i32::try_from(*extent).is_ok());
+        Ok(Self { cx, preparation, launching, colors, rows, parents, is_narrow })
+    }
+
+    async fn run<N: Index, T: Element + FieldValue>(&self) -> Result<Tensor, DistributedError> {
+        let plan = &self.launching.plan;
+        let [counts] =
+            made(components(self.cx, self.parents as usize, &[("counts", FieldType::of::<i64>(), ElementType::I64)])?);
+        let by_rows = self.partition(&counts, &self.rows)?;
+        let kernel = plan.counting(&|name| self.preparation.is_narrow(name));
+        let kernel = self.preparation.called(self.launching, (&kernel.kernel, &kernel.slots))?;
+        let counting = self.counting(kernel, counts.field);
+        let counted = self.launcher(&counting, &[(&by_rows, &counts, Privilege::Discard)])?;
+        let totals = self.cx.index_launch(self.domain(), counted.typed::<i64>()).all().await?;
+        let (intervals, total) = self.intervals(&totals);
+
+        let is_narrow = self.is_narrow && i32::try_from(total).is_ok();
+        if is_narrow != self.is_narrow {
+            // Positions need more than 32 bits.
+            return Box::pin(
+                Self { is_narrow, rows: self.rows.clone(), colors: Arc::clone(&self.colors), ..*self }.run::<i64, T>(),
+            )
+            .await;
+        }
+        let index = (FieldType::of::<N>(), N::TYPE);
+        let [pos] = made(components(self.cx, self.parents as usize + 1, &[("pos", index.0, index.1)])?);
+        let [crd, values] = made(components(
+            self.cx,
+            total as usize,
+            &[("crd", index.0, index.1), ("values", FieldType::of::<T>(), T::TYPE)],
+        )?);
+        // Where the last row ends; where rows begin is written by the points.
+        let of_pos: Region<(), 1> = Region::try_from_logical(pos.region.clone())?;
+        self.cx.fill_field(&of_pos, pos.field, N::narrowed(total))?;
+        let elements: Vec<Rect<1>> = intervals.iter().map(|(start, end)| Rect::from(*start..*end)).collect();
+        let starts: Vec<i64> = intervals.iter().map(|(start, _)| *start).collect();
+        let (of_rows, of_elements) = (self.partition(&pos, &self.rows)?, self.partition(&crd, &elements)?);
+        let kernel = plan.kernel(&|name| {
+            if name == plan.statement.result().name() {
+                N::TYPE == ElementType::I32
+            } else {
+                self.preparation.is_narrow(name)
+            }
+        });
+        let kernel = self.preparation.called(self.launching, (&kernel.kernel, &kernel.slots))?;
+        let starts = Arc::from(starts);
+        let task = self.writing::<N, T>(kernel, [counts.field, pos.field, crd.field, values.field], starts);
+        let launcher =
+            self.launcher(&task, &[(&by_rows, &counts, Privilege::Read), (&of_rows, &pos, Privilege::Discard)])?;
+        let both = FieldMask::of(crd.field).union(&FieldMask::of(values.field));
+        let own = Requirement::new(Target::Partition(of_elements, self.projection()), both, Privilege::Discard);
+        let _launched = self.cx.index_launch(self.domain(), launcher.requirement(own).typed::<i64>());
+        let result = plan.statement.result();
+        let levels = Levels::of_rows(N::TYPE == ElementType::I32, result.format().rank(), [pos, crd], values);
+        Tensor::in_levels(result, levels)
+    }
+
+    fn domain(&self) -> AnyRect {
+        AnyRect::from(Rect::<1>::from(0..self.launching.order.points()))
+    }
+
+    /// The color of a point's rows.
+    fn color(&self) -> Arc<dyn Fn(i64) -> i64 + Send + Sync> {
+        let (order, colors) = (Arc::clone(&self.launching.order), Arc::clone(&self.colors));
+        Arc::new(move |point| colors.at(&order.values(0, point)))
+    }
+
+    fn projection(&self) -> Projection {
+        let color = self.color();
+        by_color(self.launching.order.points(), move |point| color(point))
+    }
+
+    fn partition(&self, of: &Component, pieces: &[Rect<1>]) -> Result<LogicalPartition, DistributedError> {
+        let pieces: Vec<AnySpace> = pieces.iter().map(|piece| AnyRect::from(*piece).into()).collect();
+        let partitioning = self.cx.index_partition(of.region.space(), pieces.len(), &pieces)?;
+        Ok(of.region.partition(&partitioning).map_err(Error::from)?)
+    }
+
+    /// Where the elements of each color begin and end, and how many there are of all: rows follow one another, whichever point has them.
+    fn intervals(&self, totals: &[i64]) -> (Vec<(i64, i64)>, i64) {
+        let color = self.color();
+        let mut of_colors = vec![0; self.rows.len()];
+        for (point, total) in (0..).zip(totals) {
+            of_colors[color(point) as usize] = *total;
+        }
+        let mut in_order: Vec<usize> = (0..self.rows.len()).collect();
+        in_order.sort_by_key(|&color| (self.rows[color].lo, color));
+        let (mut intervals, mut total) = (vec![(0, 0); self.rows.len()], 0);
+        for color in in_order {
+            intervals[color] = (total, total + of_colors[color]);
+            total += of_colors[color];
+        }
+        (intervals, total)
+    }
+
+    /// The task that counts the elements of each row, and gives how many there are of all.
+    fn counting(&self, kernel: Kernel, counts: FieldId) -> Arc<TaskDefinition> {
+        let leaf = self.leaf(kernel);
+        let first = self.launching.fetches.len();
+        self.task("count", move |call| {
+            let mut counts = call.write::<i64, 1>(first, counts)?;
+            let Some(rows) = only(counts.space().rects()) else { return Ok(0) };
+            let mut counts = counts.span_mut(rows);
+            counts.fill(0);
+            leaf(call, [Some(updated(&mut counts, rows)?), None, None])?;
+            Ok(counts.iter().sum())
+        })
+    }
+
+    /// The task that writes the elements of each row, given their numbers, and where it begins.
+    fn writing<N: Index, T: Element + FieldValue>(
+        &self,
+        kernel: Kernel,
+        [counts, pos, crd, values]: [FieldId; 4],
+        starts: Arc<[i64]>,
+    ) -> Arc<TaskDefinition> {
+        let (leaf, color) = (self.leaf(kernel), self.color());
+        let first = self.launching.fetches.len();
+        self.task("assemble", move |call| {
+            let counts = call.read::<i64, 1>(first, counts)?;
+            let Some(rows) = only(counts.space().rects()) else { return Ok(0) };
+            let start = starts[color(call.point().coords()[0]) as usize];
+            let mut next: Vec<i64> = counts.span(rows).to_vec();
+            let mut end = start;
+            for count in &mut next {
+                (*count, end) = (end, end + *count);
+            }
+            let mut pos = call.write::<N, 1>(first + 1, pos)?;
+            pos.span_mut(rows).iter_mut().zip(&next).for_each(|(pos, next)| *pos = N::narrowed(*next));
+            let segments: Vec<i64> = next.iter().chain([&end]).map(|begin| begin - start).collect();
+            let (mut crd, mut values) = (call.write::<N, 1>(first + 2, crd)?, call.write::<T, 1>(first + 2, values)?);
+            let Some(elements) = only(crd.space().rects()) else { return Ok(0) };
+            let (mut crd, mut values) = (crd.span_mut(elements), values.span_mut(elements));
+            let made = [updated(&mut next, rows)?, updated(&mut crd, elements)?, updated(&mut values, elements)?];
+            leaf(call, made.map(Some))?;
+            sort_segments(&segments, &mut crd, &mut values);
+            Ok(end - start)
+        })
+    }
+
+    /// What runs a kernel for a point.
+    fn leaf(
+        &self,
+        kernel: Kernel,
+    ) -> impl Fn(&LeafCall<'_>, MadeViews<'_>) -> maniple::Result<()> + Send + Sync + 'static {
+        let (plan, order) = (Arc::clone(&self.launching.plan), Arc::clone(&self.launching.order));
+        let points = (order.points() as usize).div_ceil(self.cx.nodes());
+        move |call, made| {
+            let values = order.values(0, call.point().coords()[0]);
+            run_leaf(call, &plan, &values, (&kernel, points), made)
+        }
+    }
+
+    fn task(
+        &self,
+        what: &str,
+        run: impl Fn(&LeafCall<'_>) -> maniple::Result<i64> + Send + Sync + 'static,
+    ) -> Arc<TaskDefinition> {
+        let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
+        let options = TaskOptions { layout, ..TaskOptions::default() };
+        let name = format!("{what} {}", self.launching.plan.statement.result().name());
+        let task = TaskDefinition::new(&name).codec(Codec::of::<i64>());
+        Arc::new(task.leaf(options, move |call| Ok(Value::new(run(call)?))))
+    }
+
+    /// A launch with what operands points are given, and pieces of these components by their colors.
+    fn launcher(
+        &self,
+        task: &Arc<TaskDefinition>,
+        made: &[(&LogicalPartition, &Component, Privilege)],
+    ) -> Result<TaskLauncher, DistributedError> {
+        let mut launcher = TaskLauncher::new(task);
+        for mut fetching in self.preparation.fetches(self.launching) {
+            launcher = launcher.requirement(fetching.requirement(0)?.1);
+        }
+        for (partition, component, privilege) in made {
+            let target = Target::Partition((*partition).clone(), self.projection());
+            launcher =
+                launcher.requirement(Requirement::new(target, FieldMask::of(component.field), privilege.clone()));
+        }
+        Ok(launcher)
+    }
+}
+
+/// The coordinates of a level, in one of the widths that kernels have.
+trait Index: FieldValue + Element + Number {
+    fn narrowed(number: i64) -> Self;
+}
+
+impl Index for i32 {
+    fn narrowed(number: i64) -> Self {
+        number as Self
+    }
+}
+
+impl Index for i64 {
+    fn narrowed(number: i64) -> Self {
+        number
+    }
+}
+
+/// The only rectangle of a space, as pieces of rows are; none if it is empty.
+fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
+    rects.first().copied().filter(|rect| rect.lo <= rect.hi)
+}
+
+/// A view of what is at the points of a rectangle.
+fn updated<'v, N: Element>(numbers: &'v mut [N], rect: Rect<1>) -> maniple::Result<Argument<'v>> {
+    let view = View::update(numbers, &[(rect.lo[0], rect.hi[0] + 1)], &[1]);
+    Ok(Argument::View(view.map_err(Error::from_task)?))
+}
+
+/// As many components as were asked for.
+fn made<const N: usize>(components: Vec<Component>) -> [Component; N] {
+    components.try_into().unwrap_or_else(|_| unreachable!("there is a component for each field"))
+}
+
+/// The numbers of rows that have these coordinates in the leading dimensions, if they follow one another.
+fn contiguous(leading: &[usize], bounds: &[(i64, i64)], dimensions: &[i64]) -> Option<(i64, i64)> {
+    let mut rows = (0, 1);
+    for &mode in leading {
+        let ((low, high), extent) = (bounds[mode], dimensions[mode]);
+        rows = match rows {
+            (first, end) if end - first == 1 => (first * extent + low, first * extent + high),
+            (first, end) if (low, high) == (0, extent) => (first * extent, end * extent),
+            _ => return None,
+        };
+    }
+    Some(rows)
+}
