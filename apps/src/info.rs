@@ -9,10 +9,12 @@ use maniple::environment::{Place, Way};
 use maniple::machine::Reachable;
 use maniple::mapper::MappingRules;
 use maniple::{Machine, Runtime};
+use maniple_tensor::cost::Rates;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::{self, MEMORY_HELP, WORKERS_HELP, default_from_command_line, memory_size, worker_count};
+use crate::rates;
 use crate::report::{Columns, bytes};
 
 /// What `maniple info` teaches.
@@ -34,6 +36,7 @@ Examples:
   maniple info                            this machine
   maniple info --workers 4 --memory 1GiB  what simulations then run on
   maniple info --mapping m.toml           what a mapping file decides, in words
+  maniple info --rates > rates.toml       how fast this machine is, measured
   maniple launch -n 4 -- maniple info     what four nodes have";
 
 /// Which machine to show: what [`RuntimeOptions`](options::RuntimeOptions) say of machines, and nothing else.
@@ -50,6 +53,10 @@ pub struct Options {
     /// Explain a mapping file instead
     #[arg(long, value_name = "FILE")]
     pub mapping: Option<PathBuf>,
+
+    /// Measure how fast a processor computes and reads memory instead, and print it as a file that `maniple tensor --rates` takes
+    #[arg(long, conflicts_with_all = ["mapping", "workers", "memory"])]
+    pub rates: bool,
 }
 
 default_from_command_line!(Options);
@@ -66,6 +73,8 @@ pub enum Report {
         /// What each of them says.
         nodes: Vec<NodeReport>,
     },
+    /// What was measured.
+    Rates(Rates),
     /// A mapping file.
     Mapping {
         /// The file.
@@ -91,6 +100,12 @@ pub struct NodeReport {
 /// # Errors
 /// If the nodes do not meet, or one of them is lost; if the mapping file has a mistake.
 pub fn run(options: &Options) -> Result<Report> {
+    if options.rates {
+        let measured = Rates::measured();
+        return measured
+            .map(Report::Rates)
+            .ok_or_else(|| Error::Usage("--rates: nothing could be measured".to_owned()));
+    }
     let machine = options::machine(options.workers, options.memory);
     if let Some(file) = &options.mapping {
         return explain(file, &machine);
@@ -159,6 +174,7 @@ impl fmt::Display for Report {
             Self::Machine(machine) => machine,
             Self::Job { how, nodes } => return job(f, how, nodes),
             Self::Mapping { file, rules, problems } => return mapping(f, file, rules, problems),
+            Self::Rates(measured) => return f.write_str(rates::text(*measured).trim_end()),
         };
         let mut processors = Columns::new(["processor", "kind", "node", "NUMA domain", "sees"]);
         for processor in machine.processors() {

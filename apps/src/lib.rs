@@ -45,6 +45,7 @@ pub mod metg;
 pub mod options;
 pub mod prof;
 pub mod progress;
+pub mod rates;
 pub mod recording;
 pub mod recursion;
 pub mod report;

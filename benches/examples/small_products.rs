@@ -39,7 +39,7 @@ fn main() -> Result<(), Error> {
     let loops = Computation::new(&multiply)?.statement().distribute(["i"], ["io"], ["ii"], &[PIECES])?;
     let plan = Arc::new(Plan::new(&loops)?);
     let runtime = Runtime::builder().mapper(TensorMapper::new()).build()?;
-    let workers = runtime.machine().processors_of(ProcessorKind::Cpu).count();
+    let workers = runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count();
     let [plain, traced] = runtime.run(async |cx| {
         let (y, a, x) =
             (Tensor::new(cx, &variables[0])?, Tensor::from_sparse(cx, &a, matrix)?, Tensor::new(cx, &variables[2])?);

@@ -37,7 +37,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    fn new(name: String, algorithm: Algorithm, assignment: &Assignment) -> Result<Self> {
+    fn new(name: String, algorithm: Algorithm, assignment: &Assignment, rates: &Rates) -> Result<Self> {
         fn usage(error: impl fmt::Display) -> Error {
             Error::Usage(error.to_string())
         }
@@ -45,22 +45,22 @@ impl Choice {
         let extents: Vec<usize> = algorithm.grid.iter().map(|&extent| extent as usize).collect();
         let machine = Machine::from(Grid::new(extents).map_err(usage)?);
         let traffic = Traffic::of(&plan, &machine, &algorithm.placements).map_err(usage)?;
-        let estimate = Estimate::new(&plan, &traffic, &algorithm.placements, &Rates::default());
+        let estimate = Estimate::new(&plan, &traffic, &algorithm.placements, rates);
         let explained = explain(&plan, &algorithm.placements, &traffic, &estimate);
         let explanation = format!("{assignment}\n{name}\n{explained}");
         Ok(Self { name, algorithm, machine, plan: Arc::new(plan), traffic, explanation })
     }
 
     /// The same with some tensors elsewhere.
-    fn placed(self, places: &[(String, Placement)], assignment: &Assignment) -> Result<Self> {
+    fn placed(self, wishes: Wishes<'_>, assignment: &Assignment) -> Result<Self> {
         let mut algorithm = self.algorithm.clone();
         let mut changed = false;
         for (tensor, placement) in &mut algorithm.placements {
-            if let Some((_, wanted)) = places.iter().rev().find(|(name, _)| name == tensor.name()) {
+            if let Some((_, wanted)) = wishes.places.iter().rev().find(|(name, _)| name == tensor.name()) {
                 (*placement, changed) = (wanted.clone(), true);
             }
         }
-        if changed { Self::new(self.name, algorithm, assignment) } else { Ok(self) }
+        if changed { Self::new(self.name, algorithm, assignment, wishes.rates) } else { Ok(self) }
     }
 
     /// What multiplies matrices, and why, if the leaves are products of floats or complex numbers.
@@ -80,15 +80,15 @@ impl Choice {
     }
 
     /// The cheapest one of at most so many processors, on this grid if one is given.
-    fn cheapest(assignment: &Assignment, processors: i64, grid: Option<&[i64]>) -> Result<Self> {
-        let choice = choose_schedule(assignment, processors.max(1) as usize, &Rates::default());
+    fn cheapest(assignment: &Assignment, (processors, rates): (i64, &Rates), grid: Option<&[i64]>) -> Result<Self> {
+        let choice = choose_schedule(assignment, processors.max(1) as usize, rates);
         let made;
         let best = match grid {
             None => choice.best(),
             Some(grid) => match choice.candidates().iter().find(|candidate| candidate.algorithm.grid == grid) {
                 Some(candidate) => candidate,
                 None => {
-                    made = on_grid(assignment, grid, &Rates::default()).ok_or_else(|| {
+                    made = on_grid(assignment, grid, rates).ok_or_else(|| {
                         let mut known: Vec<String> =
                             choice.candidates().iter().map(|candidate| grid_text(&candidate.algorithm.grid)).collect();
                         known.sort_unstable();
@@ -118,6 +118,8 @@ impl Choice {
 /// What of the command line decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Wishes<'a> {
+    /// How fast processors are.
+    pub rates: &'a Rates,
     /// The algorithm.
     pub algorithm: Option<AlgorithmName>,
     /// The grid.
@@ -198,28 +200,28 @@ impl Choices {
 pub fn choose(problem: &Problem, wishes: Wishes<'_>) -> Result<Choices> {
     let statements = problem.divided.statements();
     let choose = |(number, statement): (usize, &Assignment)| match problem.schedules.get(&(number + 1)) {
-        Some(schedule) => by_schedule(statement, schedule),
+        Some(schedule) => by_schedule(statement, schedule, wishes.rates),
         None => choose_one(statement, wishes),
     };
     let wished: Vec<Result<Choice>> = statements.iter().enumerate().map(choose).collect();
     let is_given = |number: &usize| problem.schedules.contains_key(&(number + 1));
     let none_fits = wished.iter().all(Result::is_err);
     let processors = wishes.grid.map_or(wishes.processors, |grid| grid.size() as i64);
-    let free = Wishes { algorithm: None, grid: None, chunk: None, processors, places: wishes.places };
+    let free = Wishes { algorithm: None, grid: None, chunk: None, processors, ..wishes };
     let choices = wished.into_iter().enumerate().map(|(number, wished)| {
         let choice = match wished {
             Err(_) if !none_fits && !is_given(&number) => choose_one(&statements[number], free),
             wished => wished,
         }?;
-        choice.placed(wishes.places, &statements[number])
+        choice.placed(wishes, &statements[number])
     });
     choices.collect::<Result<_>>().map(Choices)
 }
 
-fn by_schedule(assignment: &Assignment, schedule: &Schedule) -> Result<Choice> {
+fn by_schedule(assignment: &Assignment, schedule: &Schedule, rates: &Rates) -> Result<Choice> {
     let algorithm = scheduled(&Statement::new(assignment), schedule);
     let algorithm = algorithm.map_err(|error| Error::Usage(format!("--schedule: {error}")))?;
-    Choice::new("the given schedule".to_owned(), algorithm, assignment)
+    Choice::new("the given schedule".to_owned(), algorithm, assignment, rates)
 }
 
 fn choose_one(assignment: &Assignment, wishes: Wishes<'_>) -> Result<Choice> {
@@ -230,13 +232,13 @@ fn choose_one(assignment: &Assignment, wishes: Wishes<'_>) -> Result<Choice> {
         (Some(AlgorithmName::None), Some(_)) => {
             Err(Error::Usage("--grid is for several processors: --algorithm none uses one".to_owned()))
         }
-        (Some(AlgorithmName::None), None) => Choice::cheapest(assignment, 1, None),
+        (Some(AlgorithmName::None), None) => Choice::cheapest(assignment, (1, wishes.rates), None),
         (Some(name), _) => {
             let (name, algorithm) = named(name, &Statement::new(assignment), wishes)?;
-            Choice::new(name, algorithm, assignment)
+            Choice::new(name, algorithm, assignment, wishes.rates)
         }
-        (None, Some(grid)) => Choice::cheapest(assignment, grid.size() as i64, Some(&extents_of(grid))),
-        (None, None) => Choice::cheapest(assignment, wishes.processors, None),
+        (None, Some(grid)) => Choice::cheapest(assignment, (grid.size() as i64, wishes.rates), Some(&extents_of(grid))),
+        (None, None) => Choice::cheapest(assignment, (wishes.processors, wishes.rates), None),
     }
 }
 

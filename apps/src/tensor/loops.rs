@@ -47,7 +47,7 @@ impl<'p> Loops<'p> {
         let machine = options.runtime.machine();
         let threads = machine.processors_of(maniple::ProcessorKind::Cpu).count();
         let capacity = machine.memories().iter().map(|memory| memory.capacity).max();
-        let memory = Processors::default().memory / Processors::default().threads as f64 * threads as f64;
+        let memory = options.rates()?.memory * threads as f64;
         Ok(Self {
             statements,
             known: asked.collect::<Result<_>>()?,

@@ -120,9 +120,15 @@ pub fn run(options: &Options) -> AppResult<Answer> {
 
 /// How to run it on so many processors. Draws it, if that is asked for.
 fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Choices> {
-    let (grid, processors) = (options.grid.as_ref(), processors as i64);
-    let wishes =
-        Wishes { algorithm: options.algorithm, grid, chunk: options.chunk, places: &options.place, processors };
+    let (grid, processors, rates) = (options.grid.as_ref(), processors as i64, options.rates()?);
+    let wishes = Wishes {
+        rates: &rates,
+        algorithm: options.algorithm,
+        grid,
+        chunk: options.chunk,
+        places: &options.place,
+        processors,
+    };
     let choices = choose(problem, wishes)?;
     if let (Some(file), 0) = (&options.draw, place().rank.0) {
         let written = std::fs::write(file, picture::draw(problem, &choices));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand as _, ValueEnum};
+use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType;
 use maniple_tensor::format::Format;
 use maniple_tensor::generate::Generator;
@@ -12,6 +13,7 @@ use maniple_tensor::placement::Placement;
 use super::files::TensorFile;
 use super::{convert, info};
 use crate::options::{RuntimeOptions, at_most, positive};
+use crate::rates;
 
 /// What `maniple tensor` teaches.
 pub const ABOUT: &str = "\
@@ -112,6 +114,10 @@ pub struct Options {
     /// How to run it; `none` is in one piece, on one processor [default: what is expected to take the least time]
     #[arg(long, value_name = "NAME", value_enum)]
     pub algorithm: Option<AlgorithmName>,
+
+    /// How fast processors are, by which schedules are chosen, as `maniple info --rates` prints it; the same on all nodes [default: a core of a laptop of 2020]
+    #[arg(long, value_name = "FILE")]
+    pub rates: Option<PathBuf>,
 
     /// The grid of processors: extents such as 4, 2x2 or 2x2x2 [default: as many as the job has workers, in a shape that moves little]
     #[arg(long, value_name = "PxQ...")]
@@ -296,4 +302,14 @@ fn place(text: &str) -> Result<(String, Placement), String> {
 
 fn chunk(text: &str) -> Result<i64, String> {
     at_most(LONGEST, text).map(|number| number as i64)
+}
+
+impl Options {
+    /// How fast processors are.
+    ///
+    /// # Errors
+    /// [`Error::Usage`](crate::error::Error::Usage) if a file is given that says nothing of it.
+    pub(super) fn rates(&self) -> crate::error::Result<Rates> {
+        self.rates.as_deref().map_or_else(|| Ok(Rates::default()), rates::read)
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType;
 use maniple_tensor::notation::{
     Access, Assignment, Expression, IndexVariable, NotationError, NotationErrorKind, Reduction, TensorVariable,
@@ -83,7 +82,7 @@ impl Problem {
         let program = Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))?;
         program.tensors().iter().try_for_each(not_too_large)?;
         let schedules = schedules(&options.schedule, &program)?;
-        let divided = if schedules.is_empty() { program.divided(&Rates::default()) } else { program.clone() };
+        let divided = if schedules.is_empty() { program.divided(&options.rates()?) } else { program.clone() };
         for (name, placement) in &options.place {
             named(&mut program.tensors(), &format!("--place {name}={placement}:"), name)?;
         }

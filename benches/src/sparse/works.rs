@@ -136,8 +136,7 @@ impl Work {
 /// The edges of a graph, each from the node with the higher number, without those from a node to itself.
 fn lower(edges: &EntryList<f64>) -> EntryList<f64> {
     let mut lower = EntryList::new(2);
-    for (from, to) in edges.coordinates[0].iter().zip(&edges.coordinates[1]).filter(|(from, to)| from != to) {
-        lower.push(&[*from.max(to), *from.min(to)], 1.0);
-    }
+    let ends = (0..edges.len()).map(|edge| edges.coordinates(edge)).filter(|ends| ends[0] != ends[1]);
+    ends.for_each(|ends| lower.push(&[ends[0].max(ends[1]), ends[0].min(ends[1])], 1.0));
     lower
 }

@@ -16,11 +16,13 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | [`Rates`] | a machine |
+//! | `measure` | this machine |
 //! | [`Estimate`] | what a plan costs there |
 //! | [`explain`] | a plan with its costs, as text |
 
 mod estimate;
 mod explain;
+mod measure;
 mod rates;
 
 pub use estimate::Estimate;

@@ -29,7 +29,7 @@ impl Default for Rates {
     /// interface passes some 2e9 bytes a second, and takes 20 microseconds; so does a task with its analysis. The cores copy data themselves, so
     /// that half of moving it takes their time.
     ///
-    /// Where these matter, measure and pass your own.
+    /// Where these matter, [measure](Self::measured) and pass your own.
     fn default() -> Self {
         Self {
             products: 30e9,

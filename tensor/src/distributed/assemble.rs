@@ -39,11 +39,11 @@ pub async fn assemble(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Re
         return Err(DistributedError::InPlace { tensor: name() });
     }
     let (graph, preparation) = Preparation::new(cx, std::slice::from_ref(plan), tensors).await?;
-    let launchings = graph.operations.iter().filter_map(|operation| match operation {
+    let mut launchings = graph.operations.iter().rev().filter_map(|operation| match operation {
         Operation::Launch(launching) => Some(launching),
         _ => None,
     });
-    let Some(launching) = launchings.last() else { return Err(DistributedError::InPlace { tensor: name() }) };
+    let Some(launching) = launchings.next() else { return Err(DistributedError::InPlace { tensor: name() }) };
     let assembly = Assembly::new(cx, &preparation, launching)?;
     with_element!(result.element(), T => match assembly.is_narrow {
         true => assembly.run::<i32, T>().await,
@@ -268,8 +268,7 @@ impl<'a> Assembly<'a> {
         }
         for (partition, component, privilege) in made {
             let target = Target::Partition((*partition).clone(), self.projection());
-            launcher =
-                launcher.requirement(Requirement::new(target, FieldMask::of(component.field), privilege.clone()));
+            launcher = launcher.requirement(Requirement::new(target, FieldMask::of(component.field), *privilege));
         }
         Ok(launcher)
     }

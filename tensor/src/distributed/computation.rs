@@ -1,6 +1,7 @@
 //! A program's plans as launches.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -108,10 +109,11 @@ impl<'a> Preparation<'a> {
                 }
                 (Pieces::Shares(shares), space) => {
                     let whole = Shares { rows: None, ..*shares };
-                    if !ends.contains_key(&whole) {
-                        ends.insert(whole, Ends::new(cx, &tensors[shares.tensor], shares).await?);
-                    }
-                    ends[&whole].partition(cx, (tensor, *space), shares)?
+                    let known = match ends.entry(whole) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(place) => place.insert(Ends::new(cx, &tensors[shares.tensor], shares).await?),
+                    };
+                    known.partition(cx, (tensor, *space), shares)?
                 }
                 (Pieces::Bounds(colors), space) => partition(cx, (tensor, *space), colors)?,
             });

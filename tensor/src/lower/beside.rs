@@ -5,21 +5,20 @@
 
 use super::leaf::Lowering;
 use super::storage::{Place, Storage, is_sparse};
-use super::stored::Appending;
 use super::support::{Given, Support};
 use crate::concrete::Statement;
 use crate::format::Level;
 use crate::loops::{Expression, Statement as Step};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
-/// The access of the only operand that is not dense, if the result of a statement has elements where this has some, at the same levels or at the outer ones of them.
-pub(super) fn pattern(statement: &Statement, appending: &Appending) -> Option<Access> {
+/// The access of the only operand that is not dense, given whether no element is written twice, if the result of a statement has elements where this has some, at the same levels or at the outer ones of them.
+pub(super) fn pattern(statement: &Statement, once: bool) -> Option<Access> {
     let sites = statement.body.sites();
     let result = statement.result();
     let mut of_result = sites.iter().filter(|site| site.target.tensor == *result);
     let (site, None) = (of_result.next()?, of_result.next()) else { return None };
     let has_identity = site.operator.is_none_or(|operator| operator.identity(result.element()).is_some());
-    if !appending.once || statement.accumulates() || !has_identity {
+    if !once || statement.accumulates() || !has_identity {
         return None;
     }
     let stored = |tensor: &TensorVariable| is_sparse(tensor) && tensor != result;

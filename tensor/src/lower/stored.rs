@@ -90,7 +90,7 @@ impl Appending {
     /// That of a statement; none if its result is dense.
     pub fn new(statement: &Statement) -> Option<Self> {
         let appending = Self::of_loops(statement)?;
-        let pattern = pattern(statement, &appending);
+        let pattern = pattern(statement, appending.once);
         Some(Self { pattern, ..appending })
     }
 

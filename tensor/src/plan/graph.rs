@@ -40,7 +40,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::order::Order;
-use super::share::Shares;
+use super::share::{Share, Shares};
 use super::space::Space;
 use super::step::{Leaf, Plan, Privilege};
 use crate::bounds::Colors;
@@ -259,16 +259,19 @@ impl Graph {
         let colors = Arc::new(plan.rectangles(variable.name(), fixed).colors());
         // Where a loop has no iterations, offsets of others may be looked at all the same.
         let is_told = space == Space::Elements || plan.statement.extents.values().all(|extent| *extent > 0);
-        let shares = if by_the_first || !is_told { None } else { self.shares((plan, fixed), (variable, space)) };
-        let (partition, by) = match shares {
-            Some((partition, by)) => (Some(partition), Some(by)),
+        let share = Share::new(&plan.statement, fixed, (variable, space)).filter(|_| is_told && !by_the_first);
+        let (partition, by) = match share {
+            Some(Share { of: (of, level), parts, by, rows }) => {
+                let shares = Shares { tensor: self.tensor(of), level, parts, rows };
+                (Some(self.partition(variable, space, Pieces::Shares(shares))), Some(by))
+            }
             None => (is_told.then(|| self.partition_by(variable, space, &colors)).flatten(), None),
         };
         let tensor = self.tensor(variable);
         Fetch { tensor, space, partition, colors, by, privilege, depth: fixed.len(), by_the_first }
     }
 
-    pub(super) fn tensor(&mut self, tensor: &TensorVariable) -> usize {
+    fn tensor(&mut self, tensor: &TensorVariable) -> usize {
         let known = self.tensors.iter().position(|known| known == tensor);
         known.unwrap_or_else(|| {
             self.tensors.push(tensor.clone());
@@ -304,7 +307,7 @@ impl Graph {
     }
 
     /// A partition. One that is there already is taken.
-    pub(super) fn partition(&mut self, tensor: &TensorVariable, space: Space, pieces: Pieces) -> usize {
+    fn partition(&mut self, tensor: &TensorVariable, space: Space, pieces: Pieces) -> usize {
         let tensor = self.tensor(tensor);
         let is_same = |known: &Partition| {
             (known.tensor, known.space) == (tensor, space)
@@ -312,7 +315,7 @@ impl Graph {
                     (Pieces::Bounds(known), Pieces::Bounds(colors)) => known.has_parts_of(colors),
                     (Pieces::Below(known), Pieces::Below(offsets)) => known == offsets,
                     (Pieces::Named(known), Pieces::Named(positions)) => known == positions,
-                    (_, Pieces::Shares(shares)) => known.is_shared(shares),
+                    (Pieces::Shares(known), Pieces::Shares(shares)) => known == shares,
                     _ => false,
                 }
         };

@@ -4,9 +4,7 @@
 //! *SpDISTAL: compiling distributed sparse tensor computations*, SC 2022). What a point needs of the levels around follows from what they store: the positions above its own, which
 //! are next to each other too, and share at most their first and their last one with other points.
 
-use super::graph::{Graph, Partition, Pieces};
 use super::space::Space;
-use super::step::Plan;
 use crate::concrete::{Positions, Relation, Statement};
 use crate::format::Level;
 use crate::notation::{Access, IndexVariable, TensorVariable};
@@ -14,7 +12,7 @@ use crate::notation::{Access, IndexVariable, TensorVariable};
 /// Equal parts of the positions of a level of a tensor, and what goes with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shares {
-    /// The position of the tensor among those of the [graph](Graph::tensors).
+    /// The position of the tensor among those of the [graph](super::Graph::tensors).
     pub tensor: usize,
     /// The level.
     pub level: usize,
@@ -68,15 +66,25 @@ fn accesses<'s>(statement: &'s Statement, tensor: &TensorVariable) -> Vec<&'s Ac
     all.filter(|access| access.tensor.name() == tensor.name()).collect()
 }
 
-impl Graph {
-    /// What points are given of a space of a tensor where a loop over `fixed` goes through parts of positions: the pieces, and the number of the loop whose values are theirs. None if that
-    /// says nothing of the space.
-    pub(super) fn shares(
-        &mut self,
-        (plan, fixed): (&Plan, &[IndexVariable]),
+/// What points are given of a space of a tensor where a loop over `fixed` goes through parts of positions.
+pub(super) struct Share<'s> {
+    /// The tensor whose positions these are, and the level.
+    pub of: (&'s TensorVariable, usize),
+    /// How many parts there are.
+    pub parts: i64,
+    /// The number of the loop whose values are the numbers of the parts.
+    pub by: usize,
+    /// As of [`Shares`].
+    pub rows: Option<usize>,
+}
+
+impl<'s> Share<'s> {
+    /// None if the loops say nothing of the space.
+    pub(super) fn new(
+        statement: &'s Statement,
+        fixed: &[IndexVariable],
         (variable, space): (&TensorVariable, Space),
-    ) -> Option<(usize, usize)> {
-        let statement = &plan.statement;
+    ) -> Option<Self> {
         let Shared { positions, parts, by } = Shared::find(statement, fixed)?;
         let of = &positions.access.tensor;
         let rows = match space {
@@ -92,8 +100,7 @@ impl Graph {
             }
             Space::Positions(_) => None,
         };
-        let shares = Shares { tensor: self.tensor(of), level: positions.level, parts, rows };
-        Some((self.partition(variable, space, Pieces::Shares(shares)), by))
+        Some(Self { of: (of, positions.level), parts, by, rows })
     }
 }
 
@@ -102,11 +109,4 @@ fn row_of(accesses: &[&Access], variable: &IndexVariable) -> Option<usize> {
     let dimension = |access: &&Access| access.variables.iter().position(|other| other == variable);
     let first = accesses.first().and_then(dimension)?;
     accesses.iter().all(|access| access.variables[first] == *variable).then_some(first)
-}
-
-impl Partition {
-    /// Whether its pieces are of what belongs to parts of positions.
-    pub(super) fn is_shared(&self, shares: &Shares) -> bool {
-        matches!(&self.pieces, Pieces::Shares(own) if own == shares)
-    }
 }
