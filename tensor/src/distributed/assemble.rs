@@ -77,7 +77,9 @@ impl<'a> Assembly<'a> {
         let colors = Arc::new(plan.rectangles(result.name(), &plan.leaf().fixed).colors());
         let (order, dimensions) = (result.format().order(), result.dimensions());
         let leading = &order[..order.len() - 1];
-        let parents = leading.iter().map(|&mode| dimensions[mode]).product();
+        let parents = leading.iter().try_fold(1_i64, |rows, &mode| rows.checked_mul(dimensions[mode]));
+        let parents = parents.filter(|rows| *rows < i64::MAX / size_of::<i64>() as i64);
+        let parents = parents.ok_or_else(|| DistributedError::ManyRows { tensor: result.name().to_owned() })?;
         let rows = (0..colors.count()).map(|color| {
             let parts = colors.parts(color);
             let bounds: Vec<Vec<(i64, i64)>> =

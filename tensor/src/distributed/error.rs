@@ -68,6 +68,14 @@ pub enum DistributedError {
         /// Its name.
         tensor: String,
     },
+    /// A result with more rows than can be counted.
+    #[error(
+        "{tensor} has more rows than there is memory for their lengths; declare more of its levels compressed, and compute it on one node"
+    )]
+    ManyRows {
+        /// Its name.
+        tensor: String,
+    },
     /// A result that is only made by its assembly.
     #[error("how much is stored of {tensor} is not known before it is assembled: call `assemble`")]
     Unassembled {

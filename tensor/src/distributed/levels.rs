@@ -22,6 +22,9 @@ use crate::storage::SparseTensor;
 /// More intervals of positions are not told apart: a piece has what is between them too.
 const MOST_INTERVALS: usize = 1 << 12;
 
+/// So many fields a region of a level can have: its coordinates, its elements, and those of results that have its levels.
+const MOST_FIELDS: usize = 512;
+
 /// A field of a region.
 #[derive(Clone, Debug)]
 pub(super) struct Component {
@@ -103,18 +106,11 @@ impl Levels {
         Ok(Self { is_narrow, levels, values })
     }
 
-    /// So many of the levels, from the outermost to a compressed one, with other elements, none of which has a value.
-    pub(super) fn with_other_values(
-        &self,
-        cx: &Context,
-        rank: usize,
-        element: FieldType,
-    ) -> Result<Self, DistributedError> {
-        let space = cx.field_space(1);
+    /// So many of the levels, from the outermost to a compressed one, with other elements, none of which has a value: another field of the region that has the coordinates.
+    pub(super) fn with_other_values(&self, rank: usize, name: &str, ty: FieldType) -> Result<Self, DistributedError> {
         let last = rank.checked_sub(1).and_then(|last| self.coordinates(last)).unwrap_or(&self.values);
-        let region = cx.logical_region(last.region.space(), &space)?;
-        let field = space.allocate("values", element).map_err(Error::from)?;
-        let values = Component { region, field, element: self.values.element };
+        let field = last.region.fields().allocate(&format!("values of {name}"), ty).map_err(Error::from)?;
+        let values = Component { region: last.region.clone(), field, element: self.values.element };
         Ok(Self { is_narrow: self.is_narrow, levels: self.levels[..rank].to_vec(), values })
     }
 
@@ -169,7 +165,6 @@ impl Levels {
     pub(super) fn region(&self, space: Space) -> &LogicalRegion {
         let level = |level: usize| self.levels.get(level).and_then(Option::as_ref);
         match space {
-            Space::Positions(number) if number + 1 == self.levels.len() => &self.values.region,
             Space::Offsets(number) => level(number).map_or(&self.values.region, |[pos, _]| &pos.region),
             Space::Positions(number) => level(number).map_or(&self.values.region, |[_, crd]| &crd.region),
             Space::Elements => &self.values.region,
@@ -215,7 +210,7 @@ pub(super) fn components(
         return Ok(Vec::new());
     }
     let rows = cx.index_space(&AnySpace::from(AnyRect::from(Rect::<1>::from(0..positions as i64))));
-    let space = cx.field_space(fields.len());
+    let space = cx.field_space(MOST_FIELDS);
     let region = cx.logical_region(&rows, &space)?;
     let component = |(name, field_type, element): &(&str, FieldType, ElementType)| {
         let field = space.allocate(name, *field_type).map_err(Error::from)?;

@@ -132,7 +132,8 @@ impl Tensor {
     }
 
     /// A new tensor with the levels of this one, or the outer ones of them, for a result that has an element wherever this one has one, or something below: `variable` has the dimensions of
-    /// these levels, and the last one is compressed. All elements that are stored have the fill value.
+    /// these levels, and the last one is compressed. All elements that are stored have the fill value. They are another field of the region that has the coordinates, and are there as long as
+    /// it is; a region has room for 500 of these.
     ///
     /// # Errors
     ///
@@ -157,7 +158,7 @@ impl Tensor {
             return Err(DistributedError::Shape { tensor: own.name().to_owned(), expected, found });
         }
         let element = with_element!(variable.element(), T => FieldType::of::<T>());
-        let made = Self::in_levels(variable, levels.with_other_values(cx, rank, element)?)?;
+        let made = Self::in_levels(variable, levels.with_other_values(rank, variable.name(), element)?)?;
         made.fill(cx, variable.fill())?;
         Ok(made)
     }

@@ -3,7 +3,7 @@
 //! The leading dense levels of a result make *parents*: rows, for compressed rows. Below each, elements are counted in one run of the loops, and written in another one, one after the other
 //! (Kjolstad et al., *Tensor algebra compilation with workspaces*, CGO 2019; Chou et al., PLDI 2020, for the query before). Iterations that differ in their parents may run at the same time.
 
-use super::leaf::Lowering;
+use super::leaf::{Around, Lowering};
 use super::storage::{Appended, List, ListOrder, Marks, Storage};
 use crate::concrete::Node;
 use crate::element::ElementType::I64;
@@ -61,7 +61,7 @@ impl Lowering<'_> {
     /// The steps that give the list of what is set in a workspace the order of the result's known coordinates, if all of it is appended next. Where the list has more or fewer than these, it is
     /// sorted, as then they are all in order.
     pub(super) fn in_known_order(&mut self, list: &List, consumer: &Node) -> Option<Step> {
-        let Node::Forall(_, body) = consumer else { return None };
+        let Node::Forall(outer, body) = consumer else { return None };
         let Node::Assign { target, value: Value::Access(read), .. } = &**body else { return None };
         let appended = match (self.storage.get(target.tensor.name()), self.storage.get(read.tensor.name())) {
             (Some(Storage::Appended(appended)), Some(Storage::List(_))) => appended.clone(),
@@ -70,6 +70,18 @@ impl Lowering<'_> {
         let ((pos, crd), Marks::Flags(_)) = (appended.known.clone()?, &list.marks) else { return None };
         let at = |mode: usize| self.recovered(&target.variables[mode]);
         if list.order != ListOrder::AsSet || !appended.parents.iter().all(|&mode| at(mode).is_some()) {
+            return None;
+        }
+        // The list has the coordinates of the result, and all of those below a parent.
+        let last = target.tensor.format().order().last().map(|&mode| &target.variables[mode]);
+        let is_whole = last == Some(&outer.variable)
+            && read.variables == [outer.variable.clone()]
+            && self.statement.recovery(&outer.variable).is_none();
+        let parents: Vec<&IndexVariable> = appended.parents.iter().map(|&mode| &target.variables[mode]).collect();
+        let is_of_parents = |around: &Around| {
+            self.statement.ancestors(&around.variable).iter().all(|ancestor| parents.contains(&ancestor))
+        };
+        if !is_whole || !self.around.iter().all(is_of_parents) {
             return None;
         }
         let parent = self.parent_of(&appended, target, |mode| at(mode).unwrap_or(0.into()));

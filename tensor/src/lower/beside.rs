@@ -37,7 +37,8 @@ pub(super) fn pattern(statement: &Statement, once: bool) -> Option<Access> {
         && of.levels().starts_with(own.levels())
         && of.properties().starts_with(own.properties())
         && levels(access).take(rank).eq(levels(site.target))
-        // A diagonal is a part of what is stored.
+        // Of parts of dimensions, not all that is stored is visited; a diagonal is a part of it, too.
+        && access.variables.iter().all(|variable| variable.window().is_none())
         && levels(access).enumerate().all(|(level, own)| levels(access).take(level).all(|above| above != own));
     (has_same_levels && !acts_without(statement, access)).then(|| access.clone())
 }
@@ -72,13 +73,18 @@ impl Lowering<'_> {
         let Some(Storage::Beside(values, access)) = self.storage.get(target.tensor.name()) else {
             return Step::nothing();
         };
-        let (rank, all) = (target.tensor.format().rank(), access.tensor.format().rank());
-        let position = match self.visit(access).map(|visit| &self.places[visit]) {
-            Some(Place::Level(level, position) | Place::Maybe(level, position, _)) if *level == rank => position,
-            Some(Place::Element(_, position)) if rank == all => position,
+        let rank = target.tensor.format().rank();
+        let place = self.visit(access).map(|visit| match &self.places[visit] {
+            Place::Element(_, place) => &**place,
+            place => place,
+        });
+        match place {
+            Some(Place::Level(level, position)) if *level == rank => Step::store(values, [position.clone()], value),
+            Some(Place::Maybe(level, position, is_stored)) if *level == rank => {
+                Step::when(is_stored.value().equal(1), Step::store(values, [position.clone()], value))
+            }
             // Nothing is stored where the operand has nothing, and sums over its inner levels are complete where these end.
-            _ => return Step::nothing(),
-        };
-        Step::store(values, [position.clone()], value)
+            _ => Step::nothing(),
+        }
     }
 }

@@ -391,7 +391,11 @@ impl<'a> Lowering<'a> {
             // Loaded in any case, so that there is nothing to branch for.
             steps.push(Step::bind(&element, stored));
             let element = here.value().equal(1).select(element.value(), fill);
-            self.places[*visit] = Place::Element(element, below.position().unwrap_or(0.into()));
+            let below = match below {
+                Place::Level(level, position) => Place::Maybe(level, position, here.clone()),
+                other => other,
+            };
+            self.places[*visit] = Place::Element(element, Box::new(below));
             is_here.insert(*visit, here);
         }
         let value = without_base(at.value(), &driven.base);
@@ -444,7 +448,7 @@ impl<'a> Lowering<'a> {
         };
         let element = Variable::new(self.names.fresh(access.tensor.name()), access.tensor.element());
         let load = Step::bind(&element, self.stored(visit).element(position.clone()));
-        (Place::Element(element.value(), position.clone()), Some(load))
+        (Place::Element(element.value(), Box::new(place)), Some(load))
     }
 
     /// Binds the positions of an access that a loop visits.

@@ -144,20 +144,8 @@ pub(super) enum Place {
     Level(usize, Expression),
     /// So many levels are behind it at this position, if the variable is 1; else nothing is stored.
     Maybe(usize, Expression, Variable),
-    /// All levels are behind it: the element, or the fill value if none is stored, and the position.
-    Element(Expression, Expression),
-}
-
-impl Place {
-    /// The position; none if nothing is stored.
-    pub fn position(&self) -> Option<Expression> {
-        match self {
-            Self::Absent => None,
-            Self::Level(_, position) | Self::Maybe(_, position, _) | Self::Element(_, position) => {
-                Some(position.clone())
-            }
-        }
-    }
+    /// All levels are behind it: the element, or the fill value if none is stored; and where it is.
+    Element(Expression, Box<Place>),
 }
 
 impl Storage {

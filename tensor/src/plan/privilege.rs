@@ -33,17 +33,20 @@ pub(super) fn of_launch(
     statement.reduction().map(Privilege::Reduce).or_else(whole)
 }
 
-/// The same where elements of the result are stored at the positions of an operand: each of these is one point's, if points have parts of the positions, or rows, which have these modes.
+/// The same where elements of the result are stored at the positions of an operand: each of these is one point's, if points have parts of the positions, or rows, which have these modes, of
+/// dense levels with one level below them.
 pub(super) fn of_elements(
     statement: &Statement,
     modes: &[usize],
     variables: &[IndexVariable],
     fixed: &[IndexVariable],
 ) -> Option<Privilege> {
-    let is_one = variables.iter().all(|variable| statement.extents[variable] <= 1);
-    let has_parts = || variables.len() == 1 && share::is_by(statement, fixed, &variables[0]);
-    let apart = is_one || has_parts() || of_rows(statement, modes, variables, fixed).is_some();
-    apart.then_some(Privilege::ReadWrite)
+    let several: Vec<&IndexVariable> = several(statement, variables).collect();
+    let has_parts = || matches!(several[..], [variable] if share::is_by(statement, fixed, variable));
+    let has_rows = || {
+        modes.len() + 1 == statement.result().format().rank() && of_rows(statement, modes, variables, fixed).is_some()
+    };
+    (several.is_empty() || has_parts() || has_rows()).then_some(Privilege::ReadWrite)
 }
 
 /// The same where rows of the result, which have these modes, are assembled: each is one point's.
@@ -55,9 +58,14 @@ pub(super) fn of_rows(
 ) -> Option<Privilege> {
     let apart = targets(statement).into_iter().all(|target| {
         let rows: Vec<IndexVariable> = modes.iter().map(|&mode| target.variables[mode].clone()).collect();
-        variables.iter().all(|variable| is_apart(statement, variable, &rows, fixed))
+        several(statement, variables).all(|variable| is_apart(statement, variable, &rows, fixed))
     });
     apart.then_some(Privilege::Write)
+}
+
+/// Those loops that make more than one point.
+fn several<'v>(statement: &'v Statement, variables: &'v [IndexVariable]) -> impl Iterator<Item = &'v IndexVariable> {
+    variables.iter().filter(|variable| statement.extents[*variable] > 1)
 }
 
 /// More points are not looked at one by one.

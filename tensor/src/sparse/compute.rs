@@ -163,7 +163,11 @@ impl<'a> Computation<'a> {
 
     /// The kernel, as text.
     pub fn loops(&self) -> String {
-        let output = if self.appending.is_none() { Output::Elements } else { Output::Entries };
+        let output = match &self.appending {
+            None => Output::Elements,
+            Some(Appending { pattern: Some(_), .. }) => Output::Beside,
+            Some(_) => Output::Entries,
+        };
         stored(&self.run, &|_| true, output).kernel.to_string()
     }
 
@@ -191,8 +195,7 @@ impl<'a> Computation<'a> {
         let run = self.prepared(operands, kernels, team)?;
         match &self.appending {
             None => run.elements(operands),
-            Some(Appending { pattern: Some(access), .. }) => run.beside(access),
-            Some(appending) => run.appended(appending, operands),
+            Some(appending) => run.made_by(appending, operands),
         }
     }
 
@@ -221,18 +224,22 @@ impl<'a> Computation<'a> {
             let (expected, found) = (expected.format().clone(), result.format().clone());
             return Err(SparseError::OtherFormat { tensor: name(), expected, found });
         }
-        let run = self.prepared(operands, kernels, team)?;
-        if self.appending.is_some() && !self.assignment.accumulates() && run.same_levels(result)? {
-            return Ok(());
-        }
-        if self.appending.is_some() || self.assignment.accumulates() {
-            let old = self.assignment.accumulates().then(|| result.clone());
-            let old = old.as_ref().map(|old| (expected.name(), old));
-            let operands: Vec<_> = operands.iter().copied().chain(old).collect();
+        if self.assignment.accumulates() {
+            let old = result.clone();
+            let operands: Vec<_> = operands.iter().copied().chain([(expected.name(), &old)]).collect();
             *result = self.run_by(&operands, kernels, team)?;
             return Ok(());
         }
-        run.elements_into(result.values_mut(), false)
+        let run = self.prepared(operands, kernels, team)?;
+        match &self.appending {
+            None => run.elements_into(result.values_mut(), false),
+            Some(appending) => {
+                if !run.same_levels(result)? {
+                    *result = run.made_by(appending, operands)?;
+                }
+                Ok(())
+            }
+        }
     }
 
     /// A run on operands that are what the assignment says.
@@ -447,6 +454,18 @@ impl<T: Element> Run<'_, '_, T> {
         }
         let view = View::update(values, &whole(result.dimensions()), &strides(result.format(), result.dimensions()))?;
         self.call(Output::Elements, true, Written::Elements(view))
+    }
+
+    /// A result that is not dense.
+    fn made_by(
+        &self,
+        appending: &Appending,
+        operands: &[(&str, &SparseTensor<T>)],
+    ) -> Result<SparseTensor<T>, SparseError> {
+        match &appending.pattern {
+            Some(access) => self.beside(access),
+            None => self.appended(appending, operands),
+        }
     }
 
     /// A result with the levels of an operand.

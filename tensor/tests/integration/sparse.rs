@@ -853,3 +853,45 @@ fn results_keep_their_levels_as_long_as_operands_do() {
         }
     }
 }
+
+/// Rows in lists of which each has a part: what is known of the result's rows says nothing of these.
+#[test]
+fn results_whose_rows_are_gathered_in_parts_are_computed_again() {
+    let csr = |name: &str| TensorVariable::new(name, ElementType::I64, [9, 40]).stored("csr".parse().unwrap());
+    let tensors = [csr("Y"), csr("A"), csr("B")];
+    let assignment = parse("Y(i,j) = A(i,j) + B(i,j)", &tensors).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
+    let mut random = Rng::with_seed(41);
+    let arrays: BTreeMap<String, DenseArray> = ["A", "B"]
+        .map(|name| {
+            // Rows of which all elements are in one part, and others.
+            let mut value = |at: &[i64]| if at[0] % 3 == 0 && at[1] < 32 { 0 } else { random.i64(-2..3).max(0) };
+            (name.to_owned(), DenseArray::from_fn(ElementType::I64, &[9, 40], |at| Scalar::I64(value(at))))
+        })
+        .into();
+    let expected = evaluate(&assignment, &arrays).unwrap();
+    let [a, b] = [("A", &tensors[1]), ("B", &tensors[2])].map(|(name, tensor)| stored::<i64>(&arrays[name], tensor));
+    for schedule in [
+        "split(j, jo, ji, 16); precompute(A(i,j) + B(i,j), {ji}, {jw}, w); store(w, {C~o})",
+        "split(j, jo, ji, 16); rotate(jo, {i}, js); precompute(A(i,j) + B(i,j), {ji}, {jw}, w); store(w, {C~o})",
+        "precompute(A(i,j) + B(i,j), {j}, {jw}, w); store(w, {C~o})",
+    ] {
+        let schedule = Schedule::parse(schedule, &tensors).unwrap();
+        let computation = Computation::new(&assignment).unwrap().scheduled(&schedule).unwrap();
+        for kernels in [&Kernels::new(None, None), &compiled] {
+            let operands = [("A", &a), ("B", &b)];
+            let mut result = computation.run_by(&operands, kernels, &Serial).unwrap();
+            for _ in 0..2 {
+                result.values_mut().fill(-77);
+                computation.run_into(&operands, (kernels, &Serial), &mut result).unwrap();
+                assert_eq!(dense(&result), expected, "{schedule}\n{}", computation.loops());
+            }
+        }
+    }
+    // An accumulation reads what the result was.
+    let add = parse("Y(i,j) += A(i,j)", &tensors).unwrap();
+    let mut twice = a.clone();
+    Computation::new(&add).unwrap().run_into(&[("A", &a)], (&compiled, &Serial), &mut twice).unwrap();
+    assert!(twice.values().iter().zip(a.values()).all(|(twice, once)| *twice == 2 * once));
+}

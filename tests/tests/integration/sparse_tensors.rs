@@ -351,6 +351,10 @@ fn results_with_the_levels_of_an_operand_have_its_pieces() {
         let done = agrees(nodes, &ttv, |statement| equal_parts(statement, &["i", "j"], 5));
         assert!(done.contains("Y.0 = level 1 of Y with 5 equal parts of level 1 of A"), "{done}");
     }
+    // A grid of one column.
+    agrees(2, &sampled("csr"), |statement| {
+        statement.distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[3, 1]).unwrap()
+    });
     // Rows that are not stored one by one, and parts of columns, are not apart.
     for (format, schedule) in
         [("dcsr", "distribute(i, io, ii, 3)"), ("csr", "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2})")]
@@ -392,12 +396,118 @@ fn points_assemble_the_rows_of_results() {
     let tensors: [(&str, &str, &[i64]); 3] =
         [("Y", "{D,D,C}", &[6, 4, 8]), ("A", "{D,D,C}", &[6, 4, 8]), ("B", "csf:3", &[6, 4, 8])];
     agrees(3, &assignment("Y(i,j,k) = A(i,j,k) + B(i,j,k)", &tensors), rows);
+    // More rows than there can be lengths.
+    let huge: &[i64] = &[1 << 32, 1 << 32, 10];
+    let tensors: [(&str, &str, &[i64]); 3] = [("Y", "{D,D,C}", huge), ("A", "{C,C,C}", huge), ("B", "{C,C,C}", huge)];
+    let sum = assignment("Y(i,j,k) = A(i,j,k) + B(i,j,k)", &tensors);
+    let plan = Arc::new(Plan::new(&rows(Computation::new(&sum).unwrap().statement())).unwrap());
+    let results = on_nodes(Nodes::new(1), async |cx, _| -> Result<()> {
+        let mut operands = Vec::new();
+        for variable in &sum.tensors()[1..] {
+            let none = pack(variable.format(), variable.dimensions(), 0, EntryList::<i64>::new(3), Duplicates::Sum);
+            operands.push(Tensor::from_sparse(cx, variable, none.unwrap().tensor)?);
+        }
+        let error = assemble(cx, &plan, &operands.iter().collect::<Vec<_>>()).await.unwrap_err().to_string();
+        assert!(error.contains("Y has more rows than"), "{error}");
+        Ok(())
+    });
+    results.into_iter().for_each(|result| result.unwrap());
+    // Levels of which pieces are not known.
+    let tensors: [(&str, &str, &[i64]); 3] =
+        [("Y", "{D,C,C}", &[6, 4, 8]), ("A", "{D,C,C}", &[6, 4, 8]), ("x", "dense", &[8])];
+    let statement = assignment("Y(i,j,k) = A(i,j,k) * x(k)", &tensors);
+    assert!(Plan::new(&rows(Computation::new(&statement).unwrap().statement())).is_err());
     // Parts of columns are no rows.
     let computation = assignment("Y(i,j) = C(i,j) + B(i,j)", &[matrices[0], matrices[3], ("B", "csr", &[23, 9])]);
     let computation = Computation::new(&computation).unwrap();
     let columns = computation.statement().distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[2, 2]).unwrap();
     let error = Plan::new(&columns).unwrap_err().to_string();
     assert!(error.contains("overlapping parts, of Y"), "{error}");
+}
+
+#[test]
+fn results_in_levels_are_operands_of_what_follows() {
+    let n = 23;
+    let matrices: [(&str, &str, &[i64]); 6] = [
+        ("Z", "csr", &[n, n]),
+        ("A", "csr", &[n, n]),
+        ("S", "csr", &[n, n]),
+        ("T", "{D,C,C}", &[n, n, 5]),
+        ("y", "dense", &[n]),
+        ("x", "dense", &[n]),
+    ];
+    // One with the levels of an operand, or with its outer ones; what is computed with it as an element's factor, and as a summand of what is assembled.
+    for first in ["Z(i,j) = A(i,j) * 3", "Z(i,j) = 2 * T(i,j,k)"] {
+        let steps = [first, "y(i) = Z(i,j) * x(j)", "S(i,j) = Z(i,j) + A(i,j)", "A(i,j) = S(i,j) * 2"];
+        let steps: Vec<Assignment> = steps.iter().map(|text| assignment(text, &matrices)).collect();
+        let variable = |name: &str| {
+            let all = steps.iter().flat_map(Assignment::tensors).chain(assignment(first, &matrices).tensors());
+            all.into_iter().find(|variable| variable.name() == name)
+        };
+        let given: Vec<(&str, Arc<SparseTensor<i64>>)> = [("A", 2), ("T", 3), ("x", 1)]
+            .into_iter()
+            .filter_map(|(name, every)| Some((name, Arc::new(tensor(&variable(name)?, every)))))
+            .collect();
+        let mut expected: Vec<(&str, SparseTensor<i64>)> =
+            given.iter().map(|(name, tensor)| (*name, SparseTensor::clone(tensor))).collect();
+        for step in &steps {
+            let operands: Vec<(&str, &SparseTensor<i64>)> =
+                expected.iter().map(|(name, tensor)| (*name, tensor)).collect();
+            let made = Computation::new(step).unwrap().run_by(&operands, &Kernels::new(None, None), &Serial).unwrap();
+            let name = matrices.iter().find(|(name, ..)| *name == step.left().tensor.name()).unwrap().0;
+            expected.retain(|(other, _)| *other != name);
+            expected.push((name, made));
+        }
+        for nodes in 1..=3 {
+            let results = on_nodes(Nodes::new(nodes), async |cx, _| -> Result<()> {
+                let mut tensors: Vec<Tensor> = Vec::new();
+                for (name, stored) in &given {
+                    let variable = variable(name).unwrap();
+                    tensors.push(match variable.format().is_dense() {
+                        true => {
+                            let tensor = Tensor::new(cx, &variable)?;
+                            tensor.write_elements(cx, stored.elements())?;
+                            tensor
+                        }
+                        false => Tensor::from_sparse(cx, &variable, Arc::clone(stored))?,
+                    });
+                }
+                for step in &steps {
+                    let computation = Computation::new(step).unwrap();
+                    let loops = computation.statement().distribute(["i"], ["io"], ["ii"], &[4]).unwrap();
+                    let plan = Arc::new(Plan::new(&loops).unwrap());
+                    let given: Vec<&Tensor> = tensors.iter().collect();
+                    let made = if plan.leaf().output == Output::Entries {
+                        assemble(cx, &plan, &given).await?
+                    } else {
+                        let made = Tensor::for_result(cx, &plan, &given)?;
+                        let all: Vec<&Tensor> = given
+                            .iter()
+                            .copied()
+                            .filter(|other| other.variable().name() != made.variable().name())
+                            .chain([&made])
+                            .collect();
+                        Distributed::new(cx, &plan, &all).await?.launch(cx)?.await?;
+                        made
+                    };
+                    tensors.retain(|other| other.variable().name() != made.variable().name());
+                    tensors.push(made);
+                }
+                for (name, expected) in &expected {
+                    let found = tensors.iter().find(|tensor| tensor.variable().name() == *name).unwrap();
+                    match found.variable().format().is_dense() {
+                        true => assert_eq!(found.read_elements::<i64>(cx).await?, expected.elements(), "{name}"),
+                        false => {
+                            let found = found.read_sparse::<i64>(cx).await?;
+                            assert_eq!(found.entries(), expected.entries(), "{name} on {nodes} nodes");
+                        }
+                    }
+                }
+                Ok(())
+            });
+            results.into_iter().for_each(|result| result.unwrap());
+        }
+    }
 }
 
 #[test]
