@@ -1,0 +1,150 @@
+//! Bytes that are read at any place, and arrays in them.
+
+use std::io;
+
+use crc32fast::Hasher;
+
+use super::header::Header;
+use super::layout::Part;
+use crate::error::ReadError;
+
+/// Bytes that are read at any place, by several threads at the same time.
+pub trait Source {
+    /// How many bytes there are.
+    ///
+    /// # Errors
+    /// As of the system.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Reads the bytes from `offset` on, as many as `into` has.
+    ///
+    /// # Errors
+    /// As of the system; [`io::ErrorKind::UnexpectedEof`] if there are not as many.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+}
+
+impl Source for [u8] {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let from = start.checked_add(into.len()).and_then(|end| self.get(start..end));
+        into.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+impl Source for Vec<u8> {
+    fn length(&self) -> io::Result<u64> {
+        self[..].length()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self[..].read_at(offset, into)
+    }
+}
+
+#[cfg(unix)]
+impl Source for std::fs::File {
+    fn length(&self) -> io::Result<u64> {
+        self.metadata().map(|data| data.len())
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(self, into, offset)
+    }
+}
+
+/// Bytes that are read at once.
+const WINDOW: u64 = 64 << 10;
+
+/// An array of a file, of which a part is in memory: reading one element after the other takes few reads of the source.
+#[derive(Debug)]
+pub(super) struct Window<'a, S: ?Sized> {
+    source: &'a S,
+    offset: u64,
+    size: u64,
+    length: u64,
+    /// How many bytes are read at once: few where elements are taken here and there.
+    most: u64,
+    /// The number of the first element in memory.
+    first: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a, S: Source + ?Sized> Window<'a, S> {
+    pub(super) fn new(source: &'a S, header: &Header, part: Part) -> Self {
+        let (section, size) = (header.section(part), header.size(part));
+        Self { source, offset: section.offset, size, length: section.length, most: WINDOW, first: 0, bytes: Vec::new() }
+    }
+
+    /// The same array, for elements that are not side by side.
+    pub(super) fn scattered(self) -> Self {
+        Self { most: 64, ..self }
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The bytes of an element, which the array has.
+    pub(super) fn bytes(&mut self, place: u64) -> Result<&[u8], ReadError> {
+        debug_assert!(place < self.length);
+        let held = self.bytes.len() as u64 / self.size;
+        if place < self.first || place >= self.first + held {
+            let count = (self.most / self.size).max(1).min(self.length.saturating_sub(place));
+            self.bytes.resize((count * self.size) as usize, 0);
+            // Until they are there, none are in memory.
+            let into = &mut std::mem::take(&mut self.bytes);
+            self.source.read_at(self.offset + place * self.size, into)?;
+            (self.first, self.bytes) = (place, std::mem::take(into));
+        }
+        let start = ((place - self.first) * self.size) as usize;
+        Ok(&self.bytes[start..start + self.size as usize])
+    }
+
+    /// A number of `pos` or `idx`.
+    pub(super) fn number(&mut self, place: u64) -> Result<u64, ReadError> {
+        self.bytes(place).map(number)
+    }
+
+    /// The element of `val`.
+    pub(super) fn value<T: crate::Number>(&mut self, place: u64) -> Result<T, ReadError> {
+        let mut bits: T::Bits = bytemuck::Zeroable::zeroed();
+        let bytes = bytemuck::bytes_of_mut(&mut bits);
+        bytes.copy_from_slice(self.bytes(place)?);
+        little_endian(bytes, T::TYPE.part_size());
+        Ok(T::of_one(bits))
+    }
+}
+
+/// The number that four or eight bytes are.
+pub(super) fn number(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word).into()),
+    }
+}
+
+/// Turns the bytes of elements, each of parts of so many, from the order of this machine to that of files, or back.
+pub(super) fn little_endian(bytes: &mut [u8], part: usize) {
+    if cfg!(target_endian = "big") {
+        bytes.chunks_exact_mut(part).for_each(<[u8]>::reverse);
+    }
+}
+
+/// The CRC-32 of the bytes of an array.
+pub(super) fn checksum(source: &(impl Source + ?Sized), header: &Header, part: Part) -> Result<u32, ReadError> {
+    let (section, mut hasher) = (header.section(part), Hasher::new());
+    let (mut place, end) = (section.offset, section.offset + section.length * header.size(part));
+    let mut buffer = vec![0; WINDOW.min(end - place) as usize];
+    while place < end {
+        let bytes = &mut buffer[..WINDOW.min(end - place) as usize];
+        source.read_at(place, bytes)?;
+        hasher.update(bytes);
+        place += bytes.len() as u64;
+    }
+    Ok(hasher.finalize())
+}
