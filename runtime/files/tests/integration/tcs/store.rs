@@ -122,8 +122,7 @@ fn sampled_cuts_make_pieces_equal_where_coordinates_are_not() {
         maniple_files::tcs::Level::new(Kind::Sparse, 0, 128),
         maniple_files::tcs::Level::new(Kind::Sparse, 1, 2048),
     ];
-    let entries =
-        (1..100_u64).flat_map(|row| (0..2000 / row).map(move |column| (vec![row, column], 1.0))).collect();
+    let entries = (1..100_u64).flat_map(|row| (0..2000 / row).map(move |column| (vec![row, column], 1.0))).collect();
     let case = Case { levels, entries };
     let blocks = blocks(&case, &splits(&case, &[3, 2]));
     let share = |cuts: &[Vec<u64>]| {
