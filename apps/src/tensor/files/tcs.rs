@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::input::InputError;
 
 /// So many bytes of entries are sorted at once.
-const MEMORY: usize = 32 << 20;
+const MEMORY: usize = 16 << 20;
 
 /// The levels of a format, if `.tcs` files have such levels.
 pub fn levels(format: &Format) -> Option<(Vec<Kind>, Vec<usize>)> {

@@ -82,21 +82,16 @@ pub fn write<T: Number>(
     plan.check()?;
     let mut entries = Ordered::new(stream, plan);
     let mut sections = Sections::new(&survey.header, into);
-    let levels = &survey.header.levels;
-    let mut filler = Filler::new(levels);
-    let (mut at, mut count) = (Vec::new(), 0);
+    let mut filler = Filler::new(&survey.header.levels);
+    let mut at = Vec::new();
     while let Some(value) = entries.next(&mut at)? {
-        count += 1;
-        if count > survey.entries || levels.iter().zip(&at).any(|(level, at)| !level.range.contains(at)) {
-            return Err(ConvertError::Changed);
-        }
         filler.add(&at, value, &mut sections).map_err(changed)?;
     }
     filler.finish::<T>(&mut sections).map_err(changed)?;
     sections.finish().map_err(changed).map(drop)
 }
 
-/// What [`Sections`] say if arrays do not get the lengths that were counted is that entries changed.
+/// Entries that have no place, or arrays with other lengths than were counted, say that entries changed.
 fn changed(error: io::Error) -> ConvertError {
     match error.kind() {
         io::ErrorKind::InvalidInput => ConvertError::Changed,

@@ -60,11 +60,19 @@ impl Filler {
     /// Appends an entry that comes after the last one and is in the ranges of levels: its coordinates are in the order of levels.
     ///
     /// # Errors
-    /// As of `into`.
+    /// As of `into`; [`io::ErrorKind::InvalidInput`] if the entry does not come after the last one, or is outside of the ranges.
     pub fn add<T>(&mut self, at: &[u64], value: T, into: &mut impl Sink<T>) -> io::Result<()> {
+        let is_inside =
+            at.len() == self.levels.len() && self.levels.iter().zip(at).all(|(level, at)| level.range.contains(at));
         // How many bounds or zeros the next array of numbers gets: those of nodes without children, and this one's.
-        let (first, mut places) =
-            if self.last.is_empty() { (0, 1) } else { (first_difference(&self.last, at).unwrap_or(at.len()), 0) };
+        let (first, mut places) = match first_difference(&self.last, at) {
+            None if self.last.is_empty() && is_inside => (0, 1),
+            Some(first) if self.last[first] < at[first] && is_inside => (first, 0),
+            _ => {
+                let reason = format!("entry {at:?} is outside of the tensor, or does not come after {:?}", self.last);
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+            }
+        };
         for (number, level) in self.levels.iter().enumerate().skip(first) {
             match level.kind {
                 Kind::Dense => {

@@ -127,7 +127,7 @@ impl Lengths {
     /// The lengths for levels that have as many nodes as `counts` says, where they are sparse.
     ///
     /// # Errors
-    /// [`Problem::TooLarge`] if an array has 2^63 elements or more.
+    /// [`Problem`] as of [`nodes`].
     pub fn of(levels: &[Level], counts: &[u64]) -> Result<Self, Problem> {
         let nodes = nodes(levels, counts)?;
         let mut lengths = Self { pos: vec![0; levels.len()], idx: vec![0; levels.len()], values: 1 };
@@ -154,16 +154,25 @@ impl Lengths {
 /// How many nodes each level has: of a sparse one as many as `counts` says, of a dense one as the levels above and its range say.
 ///
 /// # Errors
-/// [`Problem::TooLarge`] if that is 2^63 or more.
+/// [`Problem::TooLarge`] if that is 2^63 or more; [`Problem::Malformed`] if a sparse level has more than there are coordinates.
 pub fn nodes(levels: &[Level], counts: &[u64]) -> Result<Vec<u64>, Problem> {
     let mut above = 1_u64;
     let node = |(number, level): (usize, &Level)| {
+        let (extent, most) = (level.extent(), above.checked_mul(level.extent()));
         let count = match level.kind {
             Kind::Sparse => Some(counts.get(number).copied().unwrap_or(0)),
-            Kind::Dense => above.checked_mul(level.extent()),
+            Kind::Dense => most,
         };
+        if let (Some(count), Some(most)) = (count, most)
+            && count > most
+        {
+            let reason = format!(
+                "level {number} has {count} nodes: {above} nodes above, with {extent} coordinates each, have {most} at most"
+            );
+            return Err(Problem::Malformed(reason));
+        }
         above = count.filter(|count| *count < i64::MAX as u64).ok_or_else(|| {
-            let reason = format!("level {number} has 2^63 nodes or more: {above} nodes above, and {} coordinates in each; make it sparse", level.extent());
+            let reason = format!("level {number} has 2^63 nodes or more: {above} nodes above, and {extent} coordinates in each; make it sparse");
             Problem::TooLarge(reason)
         })?;
         Ok(above)

@@ -69,6 +69,9 @@ pub fn sort<T: Number, W: Read + Write + Seek>(
     let (order, rank) = (&plan.order, plan.order.len());
     let most = (memory / (8 * (rank + 1) + size_of::<T>() + 12)).max(1);
     let mut chunk = Chunk { rank, keys: Vec::new(), values: Vec::new() };
+    // Room for all at once, if there is: vectors that grow are there twice for a moment. What is not used takes no memory.
+    let _ = chunk.keys.try_reserve_exact(most.saturating_mul(rank + 1));
+    let _ = chunk.values.try_reserve_exact(most);
     let (mut runs, mut end, mut at) = (Vec::new(), 0, Vec::new());
     scratch.rewind().map_err(ConvertError::Write)?;
     let mut into = BufWriter::with_capacity(1 << 18, &mut scratch);

@@ -6,7 +6,7 @@ use crc32fast::Hasher;
 
 use super::header::Header;
 use super::layout::Part;
-use crate::error::ReadError;
+use crate::error::{Problem, ReadError};
 
 /// Bytes that are read at any place, by several threads at the same time.
 pub trait Source {
@@ -64,6 +64,7 @@ const WINDOW: u64 = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Window<'a, S: ?Sized> {
     source: &'a S,
+    part: Part,
     offset: u64,
     size: u64,
     length: u64,
@@ -77,7 +78,16 @@ pub(super) struct Window<'a, S: ?Sized> {
 impl<'a, S: Source + ?Sized> Window<'a, S> {
     pub(super) fn new(source: &'a S, header: &Header, part: Part) -> Self {
         let (section, size) = (header.section(part), header.size(part));
-        Self { source, offset: section.offset, size, length: section.length, most: WINDOW, first: 0, bytes: Vec::new() }
+        Self {
+            source,
+            part,
+            offset: section.offset,
+            size,
+            length: section.length,
+            most: WINDOW,
+            first: 0,
+            bytes: Vec::new(),
+        }
     }
 
     /// The same array, for elements that are not side by side.
@@ -89,9 +99,12 @@ impl<'a, S: Source + ?Sized> Window<'a, S> {
         self.length
     }
 
-    /// The bytes of an element, which the array has.
+    /// The bytes of an element. That the array does not have it is the fault of the file, which says where elements are.
     pub(super) fn bytes(&mut self, place: u64) -> Result<&[u8], ReadError> {
-        debug_assert!(place < self.length);
+        if place >= self.length {
+            let reason = format!("{} has {} elements, and the file refers to element {place}", self.part, self.length);
+            return Err(ReadError::Byte { byte: self.offset, problem: Problem::Malformed(reason) });
+        }
         let held = self.bytes.len() as u64 / self.size;
         if place < self.first || place >= self.first + held {
             let count = (self.most / self.size).max(1).min(self.length.saturating_sub(place));
@@ -103,6 +116,17 @@ impl<'a, S: Source + ?Sized> Window<'a, S> {
         }
         let start = ((place - self.first) * self.size) as usize;
         Ok(&self.bytes[start..start + self.size as usize])
+    }
+
+    /// A number of `pos`, which is a place in an array of so many elements, or its end.
+    pub(super) fn bound(&mut self, place: u64, elements: u64) -> Result<u64, ReadError> {
+        match self.number(place)? {
+            bound if bound <= elements => Ok(bound),
+            bound => {
+                let reason = format!("{} at {place}: expected at most {elements}, found {bound}", self.part);
+                Err(ReadError::Byte { byte: self.offset + place * self.size, problem: Problem::Malformed(reason) })
+            }
+        }
     }
 
     /// A number of `pos` or `idx`.

@@ -1,7 +1,5 @@
 //! Several sorted sequences as one: a tournament tree (Knuth, *The Art of Computer Programming*, volume 3, section 5.4.1).
 
-use std::cmp::Ordering;
-
 /// The sequences that play, by the key of the next element of each: the least one wins, and of equal ones that of the first sequence.
 #[derive(Clone, Debug)]
 pub struct Tournament {
@@ -59,11 +57,10 @@ impl Tournament {
 
     fn play(&mut self, game: usize) {
         let (one, other) = (self.winners[2 * game], self.winners[2 * game + 1]);
-        let order = match (self.is_left[one], self.is_left[other]) {
-            (true, true) => self.key(one).cmp(self.key(other)).then(one.cmp(&other)),
-            (false, true) => Ordering::Greater,
-            _ => Ordering::Less,
+        let is_other = match (self.is_left[one], self.is_left[other]) {
+            (true, true) => self.key(other) < self.key(one),
+            (is_one_left, is_other_left) => is_other_left && !is_one_left,
         };
-        self.winners[game] = if order == Ordering::Greater { other } else { one };
+        self.winners[game] = if is_other { other } else { one };
     }
 }

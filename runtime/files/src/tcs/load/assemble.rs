@@ -2,8 +2,11 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
+use crc32fast::Hasher;
+
 use crate::error::{Problem, ReadError};
 use crate::number::Number;
+use crate::tcs::check::check_sum;
 use crate::tcs::convert::Sections;
 use crate::tcs::fill::Filler;
 use crate::tcs::header::Header;
@@ -34,7 +37,7 @@ pub fn assemble<T: Number, S: Source>(
         let section = header.section(part);
         into.seek(SeekFrom::Start(end))?;
         into.write_all(&[0; 8][..(section.offset - end) as usize])?;
-        let (mut length, mut checksum) = (0, crc32fast::Hasher::new());
+        let (mut length, mut checksum) = (0, Hasher::new());
         for (piece, own) in pieces.iter().zip(&headers) {
             let is_of =
                 own.is_piece && own.levels == header.levels && (own.number, own.width) == (header.number, header.width);
@@ -43,7 +46,10 @@ pub fn assemble<T: Number, S: Source>(
                     format!("{part}: the next piece is one of another file, or does not start at element {length}");
                 return Err(ReadError::Byte { byte: 0, problem: Problem::Malformed(reason) });
             }
-            copy(piece, (own.section(part).offset, own.section(part).length * own.size(part)), &mut checksum, into)?;
+            let bytes = (own.section(part).offset, own.section(part).length * own.size(part));
+            let copied = copy(piece, bytes, into)?;
+            check_sum(own, part, copied.clone().finalize())?;
+            checksum.combine(&copied);
             length += own.section(part).length;
         }
         if length != section.length {
@@ -58,13 +64,10 @@ pub fn assemble<T: Number, S: Source>(
     Ok(into.flush()?)
 }
 
-fn copy(
-    from: &impl Source,
-    (mut offset, mut left): (u64, u64),
-    checksum: &mut crc32fast::Hasher,
-    into: &mut impl Write,
-) -> Result<(), ReadError> {
+/// Copies some bytes, and gives what their checksum is made of.
+fn copy(from: &impl Source, (mut offset, mut left): (u64, u64), into: &mut impl Write) -> Result<Hasher, ReadError> {
     let mut buffer = vec![0; left.min(BUFFER) as usize];
+    let mut checksum = Hasher::new();
     while left > 0 {
         let bytes = &mut buffer[..left.min(BUFFER) as usize];
         from.read_at(offset, bytes)?;
@@ -72,5 +75,5 @@ fn copy(
         into.write_all(bytes)?;
         (offset, left) = (offset + bytes.len() as u64, left - bytes.len() as u64);
     }
-    Ok(())
+    Ok(checksum)
 }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use super::splits::Splits;
-use crate::error::ReadError;
+use crate::error::{Problem, ReadError};
 use crate::number::Number;
 use crate::tcs::header::Header;
 use crate::tcs::layout::{Kind, Level, Part};
 use crate::tcs::source::{Source, Window};
 
-/// The entries between two places of a tensor, in the order in which they are stored (Shinde 2019, section 4.4.2): arrays are read from their start in the piece to its end. What is stored below dense levels is an entry, zero or not.
+/// The entries between two places of a tensor, in the order in which they are stored (Shinde 2019, section 4.4.2): arrays are read from their start in the piece to its end. What is read is checked, but not the checksums, which are those of whole arrays. What is stored below dense levels is an entry, zero or not.
 #[derive(Debug)]
 pub struct Piece<'a, S: ?Sized> {
     header: &'a Header,
@@ -122,16 +122,29 @@ impl<'a, S: Source + ?Sized> Piece<'a, S> {
     fn step_sparse(&mut self, level: usize) -> Result<bool, ReadError> {
         let above = level.checked_sub(1).map_or(0, |above| self.positions[above]);
         let Some([pos, idx]) = &mut self.arrays[level] else { return Ok(false) };
+        let range = &self.header.levels[level].range;
+        let mut least = range.start;
         if self.is_down {
-            self.segment_ends[level] = pos.number(above + 1)?;
+            self.segment_ends[level] = pos.bound(above + 1, idx.length())?;
             self.ranges[level] = 0;
         } else {
             self.positions[level] += 1;
+            least = self.at[level] + 1;
         }
         if self.positions[level] >= self.segment_ends[level] {
             return Ok(false);
         }
-        self.at[level] = idx.number(self.positions[level])?;
+        let coordinate = idx.number(self.positions[level])?;
+        if coordinate < least || coordinate >= range.end {
+            let section = self.header.section(Part::Idx(level));
+            let reason = format!(
+                "idx of level {level} at {}: expected a coordinate from {least} and below {}, found {coordinate}",
+                self.positions[level], range.end
+            );
+            let byte = section.offset + self.positions[level] * self.header.width.bytes();
+            return Err(ReadError::Byte { byte, problem: Problem::Malformed(reason) });
+        }
+        self.at[level] = coordinate;
         self.ranges[level] = self.splits.advance(level, self.ranges[level], self.at[level]);
         Ok(true)
     }

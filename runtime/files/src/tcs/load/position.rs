@@ -45,7 +45,7 @@ impl<'a, S: Source + ?Sized> Finder<'a, S> {
         for level in (0..positions.len()).rev() {
             positions[level] = below;
             below = match &mut self.arrays[level] {
-                None => below / self.header.levels[level].extent(),
+                None => below.checked_div(self.header.levels[level].extent()).unwrap_or(0),
                 Some([pos, _]) if level > 0 => segment(pos, below)?,
                 Some(_) => 0,
             };
@@ -75,15 +75,15 @@ impl<'a, S: Source + ?Sized> Finder<'a, S> {
                     is_beyond = !range.contains(&coordinate);
                     node * extent + coordinate.clamp(range.start, range.end) - range.start
                 }
-                Some([pos, _]) if is_beyond => pos.number(node)?,
+                Some([pos, idx]) if is_beyond => pos.bound(node, idx.length())?,
                 Some([pos, idx]) => {
-                    let (mut low, mut high) = (pos.number(node)?, pos.number(node + 1)?);
+                    let (mut low, mut high) = (pos.bound(node, idx.length())?, pos.bound(node + 1, idx.length())?);
                     let end = high;
                     while low < high {
                         let middle = low + (high - low) / 2;
                         if idx.number(middle)? < coordinate { low = middle + 1 } else { high = middle }
                     }
-                    is_beyond = low == end || idx.number(low)? != coordinate;
+                    is_beyond = low >= end || idx.number(low)? != coordinate;
                     low
                 }
             };

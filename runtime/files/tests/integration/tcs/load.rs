@@ -281,6 +281,39 @@ fn pieces_in_the_wrong_order_or_of_another_file_are_not_assembled() {
 }
 
 #[test]
+fn pieces_of_damaged_arrays_end_without_panic_and_give_sorted_entries() {
+    let places = proptest::collection::vec((any::<prop::sample::Index>(), prop_oneof![0..20_u64, any::<u64>()]), 1..4);
+    proptest!(ProptestConfig::with_cases(1000), |(case in cases(1..5), places in places, wanted in proptest::collection::vec(0..8_u64, 4), pieces in 1..4_u64)| {
+        let (mut file, header) = open(&case, Width::Eight);
+        let start = header.start() as usize;
+        prop_assume!(file.len() > start);
+        for (place, number) in places {
+            let place = start + 8 * place.index((file.len() - start) / 8);
+            file[place..place + 8].copy_from_slice(&number.to_le_bytes());
+        }
+        let ranges: Vec<_> = case.levels.iter().map(|level| level.range.clone()).collect();
+        let splits = Splits::none(&ranges);
+        let mut finder = Finder::new(&file, &header);
+        _ = finder.first_from(&wanted[..case.levels.len()]);
+        let places: Result<Vec<_>, _> = (0..=pieces).map(|piece| finder.end_of_piece(piece, pieces)).collect();
+        let Ok(places) = places else { return Ok(()) };
+        for ends in places.windows(2) {
+            let mut piece = Piece::new(&file, &header, &ends[0].positions..&ends[1].positions, &splits);
+            let mut last = Vec::new();
+            while let Ok(Some(entry)) = SortedEntries::<f64>::next_sorted(&mut piece) {
+                prop_assert!(entry.at > &last[..]);
+                last = entry.at.to_vec();
+            }
+            let piece = || Piece::new(&file, &header, &ends[0].positions..&ends[1].positions, &splits);
+            let counts = load::count::<f64>(piece(), &case.levels);
+            if let Some(plans) = counts.ok().and_then(|counts| load::merge(&header, &splits, &[counts]).ok()) {
+                _ = load::write::<f64>(piece(), 0, &plans);
+            }
+        }
+    });
+}
+
+#[test]
 fn points_that_descend_or_are_outside_are_refused() {
     let splits = || Splits::none(&[0..10, 4..8]);
     assert_eq!(
