@@ -2,7 +2,8 @@
 
 use super::header::{Header, at, malformed};
 use super::layout::Part;
-use super::source::{Source, Window, checksum};
+use super::source::Source;
+use super::window::{Window, checksum};
 use crate::error::ReadError;
 
 /// Checks all arrays of a file, whose header was read, with little memory: their checksums, the zeros between them, that the bounds of segments start with 0 and ascend to the number of

@@ -26,6 +26,7 @@
 //! | `layout` | levels, and the lengths of arrays |
 //! | `source` | bytes that are read at any place |
 //! | `header` | the header |
+//! | `window` | arrays, read in parts |
 //! | `check` | what must hold of arrays |
 //! | `tensor` | a whole tensor in memory |
 //! | `entries` | entries one after the other: of text, of memory |
@@ -51,6 +52,7 @@ mod source;
 pub mod store;
 mod tensor;
 mod tournament;
+mod window;
 
 pub use check::check;
 pub use convert::{Sections, Survey, survey, write};

@@ -7,7 +7,8 @@ use crate::error::{Problem, ReadError};
 use crate::number::Number;
 use crate::tcs::header::Header;
 use crate::tcs::layout::{Kind, Level, Part};
-use crate::tcs::source::{Source, Window};
+use crate::tcs::source::Source;
+use crate::tcs::window::Window;
 
 /// The entries between two places of a tensor, in the order in which they are stored (Shinde 2019, section 4.4.2): arrays are read from their start in the piece to its end. What is read is checked, but not the checksums, which are those of whole arrays. What is stored below dense levels is an entry, zero or not.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use crate::error::ReadError;
 use crate::tcs::header::Header;
 use crate::tcs::layout::{Kind, Part};
-use crate::tcs::source::{Source, Window};
+use crate::tcs::source::Source;
+use crate::tcs::window::Window;
 
 /// A file with its header, in which places are looked for.
 #[derive(Debug)]
