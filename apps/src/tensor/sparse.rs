@@ -302,6 +302,10 @@ fn operand<T: Element>(
     let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let entries = match (given, kind) {
+        (Some((_, Read::Stored(stored))), _) if stored.format() == format => return Ok(stored),
+        (Some((_, Read::Stored(stored))), _) => {
+            return stored.convert(format).map_err(|error| Error::Usage(format!("{tensor}: {error}")));
+        }
         (Some((_, Read::Own(entries))), _) => entries,
         (Some((_, Read::Numbers(entries))), _) => {
             let exact = |value: f64| {
@@ -419,6 +423,8 @@ fn verified<T: Element>(
 
 /// What was read from a file: elements of the type that is computed with, or numbers that are to be converted to it.
 enum Read<T> {
+    /// A tensor as a file stores it.
+    Stored(SparseTensor<T>),
     Own(EntryList<T>),
     Numbers(EntryList<f64>),
 }
@@ -428,6 +434,9 @@ fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Read<T>)> {
     let file = SparseFile::of(path)?;
     if file.element()? != <T as Element>::TYPE {
         return read(path).map(|(dimensions, entries)| (dimensions, Read::Numbers(entries)));
+    }
+    if let Some(stored) = file.stored()? {
+        return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
     }
     let Contents { dimensions, fill, entries } = file.read::<T>()?;
     check_fill(path, fill != zero(), &format!("{fill:?}"))?;

@@ -206,6 +206,24 @@ fn statements_read_and_write_levels_and_files_say_their_formats() {
     assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
     let (code, out, error) = run(&folder, &["y(i) = A(i,j) * x(j)", "--input", "A=i.tcs", "--verify"]);
     assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
+    // A block is a tensor whose other elements are zero.
+    let mut block = Tensor::<f64>::read(&read(&folder, "a.tcs")).unwrap();
+    block.levels[0].range = 2..4;
+    block.arrays[0] = maniple_files::tcs::Arrays { pos: vec![0, 2], idx: block.arrays[0].idx[2..].to_vec() };
+    let first = block.arrays[1].pos[2];
+    block.arrays[1].pos = block.arrays[1].pos[2..].iter().map(|bound| bound - first).collect();
+    block.arrays[1].idx.drain(..first as usize);
+    block.values.drain(..first as usize);
+    let mut bytes = Vec::new();
+    block.write(Width::Eight, &mut bytes).unwrap();
+    std::fs::write(folder.join("block.tcs"), bytes).unwrap();
+    let (code, out, error) = run(
+        &folder,
+        &["B(i,j) = A(i,j)", "--input", "A=block.tcs", "--format", "B=dcsr", "--output", "block.mtx", "--verify"],
+    );
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
+    let lower = "%%MatrixMarket matrix coordinate real general\n4 4 4\n3 1 -1.0\n3 4 -1.0\n4 3 -1.0\n4 4 2.0\n";
+    assert_eq!(std::fs::read_to_string(folder.join("block.mtx")).unwrap(), lower);
     // A result with other levels gets compressed ones.
     let (code, out, error) =
         run(&folder, &["B(i,j) = A(i,j)", "--input", "A=a.tcs", "--format", "B=coo", "--output", "coo.tcs"]);

@@ -12,7 +12,7 @@ use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Scoped, Team};
 use maniple_tensor::notation::cast;
-use maniple_tensor::storage::{EntryList, SparseTensor};
+use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
 
 use super::archive::{archive, scalar};
 use super::contents::Contents;
@@ -323,6 +323,22 @@ impl SparseFile {
         };
         let Entries { coordinates, values } = entries;
         Ok(Contents { dimensions, fill: zero(), entries: EntryList::of(coordinates, values) })
+    }
+
+    /// The tensor of a `.tcs` file, as it is stored there; none of other files, of elements of another type, and of blocks.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
+    pub fn stored<T: Stored>(&self) -> Result<Option<SparseTensor<T>>> {
+        if self.form != Form::Levels {
+            return Ok(None);
+        }
+        let found = tcs::whole(&self.open()?).map_err(|error| Error::from(InputError::read(&self.path, error)))?;
+        let unsuitable = |error: StorageError| {
+            let (name, reason) = (self.path.display().to_string(), error.to_string());
+            Error::from(InputError::Unsuitable { name, reason })
+        };
+        found.transpose().map_err(unsuitable)
     }
 
     /// Writes a tensor, text sorted by coordinates, and a vector as a matrix of one column where there must be one. It is written whole or not at all: to a file beside this one, which then

@@ -9,10 +9,10 @@ use maniple_files::tcs::{
     Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Header, Kind, Level, Matrix, Plan, Survey,
     Tensor, Width, sort, survey, write,
 };
-use maniple_files::{ReadError, tns};
+use maniple_files::{Number, ReadError, tns};
 use maniple_tensor::element::{Element, ElementType};
 use maniple_tensor::format::{self, Format};
-use maniple_tensor::level::LevelData;
+use maniple_tensor::level::{self, Array, Component, LevelData};
 use maniple_tensor::notation::{BinaryOperator, binary, cast};
 use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
 use maniple_tensor::with_element;
@@ -93,6 +93,42 @@ fn read<T: Stored>(source: &File) -> Result<Contents<T>, ReadError> {
         entries.push(&signed, value);
     });
     Ok(Contents { dimensions, fill: T::zeroed(), entries })
+}
+
+/// The tensor of a file, with the arrays that the file has; none if its elements are of another type, or coordinates do not begin at 0.
+pub fn whole<T: Stored>(source: &File) -> Result<Option<Result<SparseTensor<T>, StorageError>>, ReadError> {
+    let header = Header::read(source)?;
+    if header.number != <T as Number>::TYPE || header.levels.iter().any(|level| level.range.start > 0) {
+        return Ok(None);
+    }
+    Tensor::<T>::read(source).map(|tensor| Some(of_file(tensor)))
+}
+
+fn of_file<T: Stored>(tensor: Tensor<T>) -> Result<SparseTensor<T>, StorageError> {
+    let (format, extents) = (format(&tensor.levels)?, tensor.extents());
+    let dimensions: Vec<i64> = extents.iter().map(|&extent| extent as i64).collect();
+    let components = |(level, Arrays { pos, idx }): (&Level, Arrays)| match level.kind {
+        Kind::Dense => Vec::new(),
+        Kind::Sparse => {
+            let (count, greatest) = (idx.len() as i64, (level.extent() as i64 - 1).max(0));
+            vec![
+                Component { name: "pos", array: narrow(pos, &[level::Width::I32, level::Width::I64], count) },
+                Component { name: "crd", array: narrow(idx, &level::Width::ALL, greatest) },
+            ]
+        }
+    };
+    let components = tensor.levels.iter().zip(tensor.arrays).map(components).collect();
+    SparseTensor::from_components(&format, &dimensions, T::zeroed(), components, tensor.values)
+}
+
+/// Numbers from 0 to `greatest`, as narrow as packing stores them.
+fn narrow(numbers: Vec<i64>, widths: &[level::Width], greatest: i64) -> Array {
+    match level::Width::narrowest(widths, 0, greatest) {
+        level::Width::U8 => Array::U8(numbers.into_iter().map(|number| number as u8).collect()),
+        level::Width::I16 => Array::I16(numbers.into_iter().map(|number| number as i16).collect()),
+        level::Width::I32 => Array::I32(numbers.into_iter().map(|number| number as i32).collect()),
+        level::Width::I64 => Array::I64(numbers),
+    }
 }
 
 /// A tensor as files have it: in its format if it has dense and compressed levels alone, otherwise with compressed levels.
