@@ -261,19 +261,24 @@ fn converted<T: Stored, S: EntryStream<T>>(
 fn reserve(into: &File, found: &Survey) -> Result<(), ConvertError> {
     #[cfg(target_os = "linux")]
     {
-        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
         use rustix::io::Errno;
         let bytes = found.header.bytes();
+        let refused = |error: Errno| {
+            let error = io::Error::from(error);
+            let reason = format!(
+                "it would have {bytes} bytes ({error}); levels C take less than D where few coordinates are there"
+            );
+            Err(ConvertError::Write(io::Error::new(error.kind(), reason)))
+        };
+        // The system finds out only when it has taken all that others may need.
+        if fstatvfs(into).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < bytes) {
+            return refused(Errno::NOSPC);
+        }
         match fallocate(into, FallocateFlags::empty(), 0, bytes) {
             // Some file systems cannot; then it turns out later.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-            Err(error) => {
-                let error = io::Error::from(error);
-                let reason = format!(
-                    "it would have {bytes} bytes ({error}); levels C take less than D where few coordinates are there"
-                );
-                return Err(ConvertError::Write(io::Error::new(error.kind(), reason)));
-            }
+            Err(error) => return refused(error),
         }
     }
     let _ = (into, found);

@@ -157,33 +157,35 @@ fn levels(whole: &Header, splits: &Splits, block: &[u64]) -> Vec<Level> {
     whole.levels.iter().zip(block).enumerate().map(level).collect()
 }
 
-/// How many elements arrays have after entries with so many nodes, of which the last one is given.
+/// How many elements arrays have after entries with so many nodes, of which the last one is given. Those that are outside of levels, or too many, are refused later.
 fn written(levels: &[Level], nodes: &[u64], last: &[u64]) -> Lengths {
     let mut lengths = Lengths { pos: vec![0; levels.len()], idx: vec![0; levels.len()], values: 0 };
     if last.is_empty() {
         return lengths;
     }
-    let mut above = 0;
+    let mut above = 0_u64;
     for (number, level) in levels.iter().enumerate() {
         above = match level.kind {
-            Kind::Dense => above * level.extent() + last[number] - level.range.start,
+            Kind::Dense => {
+                above.saturating_mul(level.extent()).saturating_add(last[number].saturating_sub(level.range.start))
+            }
             Kind::Sparse => {
-                (lengths.pos[number], lengths.idx[number]) = (above + 1, nodes[number]);
+                (lengths.pos[number], lengths.idx[number]) = (above.saturating_add(1), nodes[number]);
                 nodes[number] - 1
             }
         };
     }
-    lengths.values = above + 1;
+    lengths.values = above.saturating_add(1);
     lengths
 }
 
 fn between(start: &Lengths, end: &Lengths) -> Lengths {
-    let difference = |start: &[u64], end: &[u64]| start.iter().zip(end).map(|(start, end)| end - start).collect();
-    Lengths {
-        pos: difference(&start.pos, &end.pos),
-        idx: difference(&start.idx, &end.idx),
-        values: end.values - start.values,
-    }
+    let difference = |start: &[u64], end: &[u64]| {
+        let pairs = start.iter().zip(end);
+        pairs.map(|(start, end)| end.saturating_sub(*start)).collect()
+    };
+    let values = end.values.saturating_sub(start.values);
+    Lengths { pos: difference(&start.pos, &end.pos), idx: difference(&start.idx, &end.idx), values }
 }
 
 /// What writes a section of a block, and whether it is the last one.
@@ -192,7 +194,7 @@ type Writer = (Filler, Sections<Cursor<Vec<u8>>>, bool);
 /// The second pass over a piece: for each block that it has entries of, sections of the block's arrays, as the bytes of a file that is a piece.
 ///
 /// # Errors
-/// As of the source; [`Problem::Malformed`] if the entries are not those that were counted.
+/// As of the source; [`Problem::Malformed`] if the entries are not those that were counted, or are outside of the ranges of their blocks.
 pub fn write<T: Number>(
     piece: impl SortedEntries<T>,
     number: usize,
