@@ -6,7 +6,7 @@ use maniple_tensor::format::Format;
 use maniple_tensor::storage::{Duplicates, pack};
 use maniple_tensor::with_element;
 
-use super::files::{Contents, SparseFile};
+use super::files::{Contents, SparseFile, format_of};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::report::counted;
@@ -20,7 +20,7 @@ Entries with equal coordinates are added up. Text is sorted by coordinates. A .n
 A format with a position for every element, such as bcsr:2x2, drops stored zeros.
 
 A .tcs file has the levels of the format, dense and compressed ones. From text it is written in little memory, whatever the size of the file: the lines are read twice, and must be sorted in the order \
-of the levels, by rows and then columns for csr. With --sort they are sorted first, by way of a temporary file beside OUT; entries that follow by symmetry are never in order.
+of the levels, by rows and then columns for csr. With --sort they are sorted first, by way of a temporary file beside OUT. A symmetric matrix needs --sort, since half of its entries follow from others.
 
 OUT is written whole or not at all: what was there stays until the new file is complete.";
 
@@ -46,11 +46,11 @@ pub struct Options {
     #[arg(value_name = "OUT")]
     pub to: SparseFile,
 
-    /// How the tensor is stored: csr, csc, coo, dcsr, bcsr:2x2, csf:3 and other names, or levels such as `{D,C}(1,0)` [default: csr to .npz or .tcs if it is a matrix; compressed levels to .tcs otherwise; else coo]
+    /// How the tensor is stored: csr, csc, coo, dcsr, bcsr:2x2, csf:3 and other names, or levels such as `{D,C}(1,0)` [default: csr to .npz or .tcs if it is a matrix; compressed levels to .tcs otherwise, or as they are from .tcs; else coo]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 
-    /// The bytes of each position and coordinate in a .tcs file: 8, as SuperTaco has it, or 4 if all are below 2^31 [default: 8]
+    /// The bytes of each position and coordinate in a .tcs file: 8, or 4 if all are below 2^31 [default: 8]
     #[arg(long, value_name = "4|8", value_parser = width)]
     pub width: Option<Width>,
 
@@ -84,7 +84,8 @@ pub fn run(options: &Options) -> Result<String> {
     }
     with_element!(options.from.element()?, T => {
         let Contents { dimensions, fill, entries } = options.from.read::<T>()?;
-        let format = to.checked_format(options.from.path(), dimensions.len(), options.format.as_ref())?;
+        let own = options.from.header()?.filter(|_| to.has_levels()).and_then(|header| format_of(&header).ok());
+        let format = to.checked_format(options.from.path(), dimensions.len(), options.format.as_ref().or(own.as_ref()))?;
         let read = entries.len();
         let packed = pack(&format, &dimensions, fill, entries, Duplicates::Sum).map_err(|error| unsuitable(error.to_string()))?;
         to.write(&packed.tensor)?;

@@ -110,7 +110,10 @@ fn tensors_go_to_levels_and_back() {
         }
     }
     told(&folder, "convert b.tcs short.tcs --width 4");
-    assert_eq!(Header::read(&read(&folder, "short.tcs")).unwrap().width, Width::Four);
+    let (before, short) =
+        (Header::read(&read(&folder, "b.tcs")).unwrap(), Header::read(&read(&folder, "short.tcs")).unwrap());
+    assert_eq!((before.width, short.width), (Width::Eight, Width::Four));
+    assert_eq!(before.levels, short.levels);
     told(&folder, "convert short.tcs last.mtx");
     assert_eq!(std::fs::read_to_string(folder.join("last.mtx")).unwrap(), first);
 }
