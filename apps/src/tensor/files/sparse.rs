@@ -15,7 +15,7 @@ use maniple_tensor::notation::cast;
 use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
 
 use super::archive::{archive, scalar};
-use super::contents::Contents;
+use super::contents::{Contents, element_of};
 use super::tcs::{self, Written};
 use super::{Stored, TensorFile};
 use crate::error::{Error, Result};
@@ -122,7 +122,7 @@ impl SparseFile {
         }
     }
 
-    /// Writes the entries of a text file as a `.tcs` file in a format, [`usual`](tcs::usual) if none is given, in little memory; none if the files are not of these kinds. Unsorted text is sorted if that is asked for.
+    /// Writes the entries of a text file as a `.tcs` file in a format, or the usual one if none is given, in little memory; none if the files are not of these kinds. Unsorted text is sorted if that is asked for.
     ///
     /// # Errors
     /// [`Error::Input`], [`Error::Usage`], [`Error::Write`].
@@ -234,19 +234,7 @@ impl SparseFile {
             Form::Archive => self.archived(source)?.values().number().unwrap_or(NumberType::F64),
             Form::Numpy => npy::Header::read(&mut { source }).map_err(read)?.number,
         };
-        Ok(match number {
-            NumberType::Bool => ElementType::Bool,
-            NumberType::U8 => ElementType::U8,
-            NumberType::I8 => ElementType::I8,
-            NumberType::I16 => ElementType::I16,
-            NumberType::U32 => ElementType::U32,
-            NumberType::I32 => ElementType::I32,
-            NumberType::I64 => ElementType::I64,
-            NumberType::F32 => ElementType::F32,
-            NumberType::F64 => ElementType::F64,
-            NumberType::C32 => ElementType::C32,
-            NumberType::C64 => ElementType::C64,
-        })
+        Ok(element_of(number))
     }
 
     fn archived(&self, source: BufReader<File>) -> Result<Sparse> {

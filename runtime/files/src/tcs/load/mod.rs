@@ -3,7 +3,7 @@
 //!
 //! 1. [`Finder::end_of_piece`] finds, for each piece, where it ends, so that pieces have equally many bytes.
 //! 2. [`count`] goes through a [`Piece`] and counts the entries of each block, as [`Splits`] say; [`merge`] makes a [`BlockPlan`] for each block of what all pieces have counted.
-//! 3. [`write`] goes through a piece again and writes sections of the arrays of each block.
+//! 3. [`write()`] goes through a piece again and writes sections of the arrays of each block.
 //! 4. [`assemble`] joins the sections of a block: the same bytes as if its entries had been written one after the other.
 //!
 //! ```
