@@ -1,11 +1,12 @@
 //! Sparse tensors from one file to another.
 
 use clap::Args;
+use maniple_files::tcs::Width;
 use maniple_tensor::format::Format;
 use maniple_tensor::storage::{Duplicates, pack};
 use maniple_tensor::with_element;
 
-use super::files::{Contents, SparseFile};
+use super::files::{Contents, SparseFile, format_of};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::report::counted;
@@ -18,6 +19,9 @@ Entries with equal coordinates are added up. Text is sorted by coordinates. A .n
 (with blocks that divide the extents), and has coordinates otherwise; of tensors that are no matrices, and of fill values other than zero, it is one of pydata/sparse. \
 A format with a position for every element, such as bcsr:2x2, drops stored zeros.
 
+A .tcs file has the levels of the format, dense and compressed ones. From text it is written in little memory, whatever the size of the file: the lines are read twice, and must be sorted in the order \
+of the levels, by rows and then columns for csr. With --sort they are sorted first, by way of a temporary file beside OUT. A symmetric matrix needs --sort, since half of its entries follow from others.
+
 OUT is written whole or not at all: what was there stays until the new file is complete.";
 
 /// What `maniple tensor convert` gives as examples.
@@ -27,13 +31,14 @@ Examples:
   maniple tensor convert web.npz web.mtx                as text
   maniple tensor convert web.mtx a.npz --format bcsr:2x2
   maniple tensor convert uber.tns uber.npz              for pydata/sparse
+  maniple tensor convert web.mtx web.tcs --format csr --sort
   maniple tensor convert small.npy small.mtx            what is not zero
   maniple tensor convert small.mtx small.npy            all elements";
 
 /// What is converted to what.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The file to read: .mtx (Matrix Market), .tns (FROSTT), .npz (SciPy, pydata/sparse) or .npy (NumPy)
+    /// The file to read: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy (NumPy)
     #[arg(value_name = "IN")]
     pub from: SparseFile,
 
@@ -41,9 +46,25 @@ pub struct Options {
     #[arg(value_name = "OUT")]
     pub to: SparseFile,
 
-    /// How the tensor is stored: csr, csc, coo, dcsr, bcsr:2x2, csf:3 and other names, or levels such as `{D,C}(1,0)` [default: csr to .npz if it is a matrix; else coo]
+    /// How the tensor is stored: csr, csc, coo, dcsr, bcsr:2x2, csf:3 and other names, or levels such as `{D,C}(1,0)` [default: csr to .npz or .tcs if it is a matrix; compressed levels to .tcs otherwise, or as they are from .tcs; else coo]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
+
+    /// The bytes of each position and coordinate in a .tcs file: 8, or 4 if all are below 2^31 [default: 8]
+    #[arg(long, value_name = "4|8", value_parser = width)]
+    pub width: Option<Width>,
+
+    /// Sort the lines of text that becomes a .tcs file
+    #[arg(long)]
+    pub sort: bool,
+}
+
+fn width(text: &str) -> std::result::Result<Width, String> {
+    match text {
+        "4" => Ok(Width::Four),
+        "8" => Ok(Width::Eight),
+        _ => Err("it must be 4 or 8".to_owned()),
+    }
 }
 
 /// Converts a file, and says what was written.
@@ -54,32 +75,32 @@ pub fn run(options: &Options) -> Result<String> {
     let unsuitable = |reason: String| {
         Error::from(InputError::Unsuitable { name: options.from.path().display().to_string(), reason })
     };
+    let to = match options.width {
+        Some(width) => options.to.clone().with_width(width)?,
+        None => options.to.clone(),
+    };
+    if let Some((format, written)) = options.from.convert_text(&to, options.format.as_ref(), options.sort)? {
+        return Ok(told(&to, &written.extents, &format, (written.entries, written.added)));
+    }
     with_element!(options.from.element()?, T => {
         let Contents { dimensions, fill, entries } = options.from.read::<T>()?;
-        let order = dimensions.len();
-        let format = match &options.format {
-            Some(format) if format.rank() != order => {
-                return Err(Error::Usage(format!("--format {format} is for {} dimensions, and {} has {order}", format.rank(), options.from.path().display())));
-            }
-            Some(format) => format.clone(),
-            None if order == 2 && options.to.path().extension().is_some_and(|extension| extension == "npz") => {
-                "csr".parse().map_err(|error| Error::Usage(format!("{error}")))?
-            }
-            None => Format::coordinates(order),
-        };
+        let own = options.from.header()?.filter(|_| to.has_levels()).and_then(|header| format_of(&header).ok());
+        let format = to.checked_format(options.from.path(), dimensions.len(), options.format.as_ref().or(own.as_ref()))?;
         let read = entries.len();
         let packed = pack(&format, &dimensions, fill, entries, Duplicates::Sum).map_err(|error| unsuitable(error.to_string()))?;
-        options.to.write(&packed.tensor)?;
-        let extents: Vec<String> = dimensions.iter().map(i64::to_string).collect();
-        Ok(format!(
-            "{}: {} with {} as {format}\n{}",
-            options.to.path().display(),
-            extents.join(" x "),
-            counted(read - packed.duplicates, "entry", "entries"),
-            match packed.duplicates {
-                0 => String::new(),
-                count => format!("{} added to others at the same place\n", counted(count, "entry was", "entries were")),
-            },
-        ))
+        to.write(&packed.tensor)?;
+        let counts = ((read - packed.duplicates) as u64, packed.duplicates as u64);
+        Ok(told(&to, &dimensions, &format, counts))
     })
+}
+
+/// What was written, with how many entries, and how many more that were added to them.
+fn told(to: &SparseFile, extents: &[impl ToString], format: &Format, (entries, added): (u64, u64)) -> String {
+    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+    let added = match added as usize {
+        0 => String::new(),
+        count => format!("{} added to others at the same place\n", counted(count, "entry was", "entries were")),
+    };
+    let entries = counted(entries as usize, "entry", "entries");
+    format!("{}: {} with {entries} as {format}\n{added}", to.path().display(), extents.join(" x "))
 }

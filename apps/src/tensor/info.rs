@@ -8,7 +8,7 @@ use maniple_tensor::format::Format;
 use maniple_tensor::storage::{Duplicates, ModeStatistics, SparseTensor, Statistics, StorageError, draw, pack};
 use maniple_tensor::with_element;
 
-use super::files::{Contents, SparseFile};
+use super::files::{Contents, SparseFile, described};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::report::Table;
@@ -18,13 +18,14 @@ pub const ABOUT: &str = "\
 Tell what is in a file of a sparse tensor: its extents, how many entries there are and where, and which formats suit it.
 
 For each dimension it says how many entries the coordinates have, at most and on average; of a matrix, these are its rows and columns. Of a matrix it also \
-counts diagonals and tells whether it is symmetric. The first of the suggested formats is what to try first with --format.";
+counts diagonals and tells whether it is symmetric. Of a .tcs file it says how the tensor is stored. The first of the suggested formats is what to try first with --format.";
 
 /// What `maniple tensor info` gives as examples.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple tensor info web.mtx        a matrix in Matrix Market's form
   maniple tensor info uber.tns       a tensor of FROSTT
+  maniple tensor info web.tcs        a file with levels, and how they are stored
   maniple tensor info scipy.npz      of scipy.sparse or pydata/sparse
   maniple tensor info dense.npy      what of a dense array is not zero
   maniple tensor info web.mtx --draw web.svg --format csr     with a picture
@@ -33,7 +34,7 @@ Examples:
 /// Which file is looked at.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The file: .mtx (Matrix Market), .tns (FROSTT), .npz (SciPy, pydata/sparse) or .npy (NumPy)
+    /// The file: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy (NumPy)
     #[arg(value_name = "FILE")]
     pub file: SparseFile,
 
@@ -58,6 +59,7 @@ pub fn run(options: &Options) -> Result<String> {
             Error::from(InputError::Unsuitable { name: file.to_string(), reason: error.to_string() })
         };
         let (table, tensor) = told(contents).map_err(unsuitable)?;
+        let table = table.maybe("stored", options.file.header()?.as_ref().map(described));
         if let Some(picture) = &options.draw {
             let format = options.format.clone().unwrap_or_else(|| tensor.format().clone());
             let stored = tensor.convert(&format).map_err(unsuitable)?;

@@ -149,7 +149,7 @@ pub struct Options {
     #[arg(long)]
     pub verify: bool,
 
-    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; once for each tensor
+    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; sparse ones also from .tns, .npz and .tcs, which says how it is stored; once for each tensor
     #[arg(long, value_name = "NAME=FILE", value_parser = input)]
     pub input: Vec<(String, TensorFile)>,
 
@@ -162,7 +162,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 
-    /// Write a result to a file, .npy or .mtx; the last one unless another is named; once for each result
+    /// Write a result to a file, .npy or .mtx, sparse ones also .tns, .npz or .tcs; the last one unless another is named; once for each result
     #[arg(long, value_name = "[NAME=]FILE", value_parser = output)]
     pub output: Vec<(Option<String>, TensorFile)>,
 

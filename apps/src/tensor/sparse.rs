@@ -16,7 +16,7 @@ use maniple_tensor::storage::{self, Duplicates, EntryList, SparseTensor, pack};
 use maniple_tensor::with_element;
 
 use super::Answer;
-use super::files::{Contents, SparseFile, Stored};
+use super::files::{Contents, SparseFile, Stored, TensorFile, format_of};
 use super::loops::{Loops, usage};
 use super::options::Options;
 use super::picture::arranged;
@@ -64,7 +64,25 @@ impl fmt::Display for Report {
 /// Whether a tensor is stored sparsely, or made so.
 pub fn is_asked_for(options: &Options) -> bool {
     let is_sparse = |format: &Format| format.levels().iter().any(|level| *level != Level::Dense) || !format.is_plain();
-    !options.generate.is_empty() || options.format.iter().any(|(_, format)| is_sparse(format))
+    let has_levels = |file: &TensorFile| file.path().extension().is_some_and(|extension| extension == "tcs");
+    !options.generate.is_empty()
+        || options.format.iter().any(|(_, format)| is_sparse(format))
+        || options.input.iter().any(|(_, file)| has_levels(file))
+}
+
+/// The options, with the formats that `.tcs` files say where --format does not.
+fn with_formats_of_files(options: &Options) -> Result<Options> {
+    let mut told = options.clone();
+    for (name, file) in &options.input {
+        if told.format.iter().any(|(other, _)| other == name) {
+            continue;
+        }
+        let header = SparseFile::of(file.path())?.header()?;
+        if let Some(format) = header.and_then(|header| format_of(&header).ok()) {
+            told.format.push((name.clone(), format));
+        }
+    }
+    Ok(told)
 }
 
 /// Computes statements on sparse tensors, or tells how.
@@ -73,6 +91,7 @@ pub fn is_asked_for(options: &Options) -> bool {
 /// [`Error::Usage`] if options do not fit each other, [`Error::Input`] and [`Error::Write`] for files, [`Error::Verification`].
 pub fn run(options: &Options) -> Result<Answer> {
     refuse_others(options)?;
+    let options = &with_formats_of_files(options)?;
     let element = options.element.iter().rev().find(|(name, _)| name.is_none());
     let element = element.map_or(ElementType::F64, |(_, element)| *element);
     with_element!(element, T => run_as::<T>(options))
@@ -283,6 +302,10 @@ fn operand<T: Element>(
     let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let entries = match (given, kind) {
+        (Some((_, Read::Stored(stored))), _) if stored.format() == format => return Ok(stored),
+        (Some((_, Read::Stored(stored))), _) => {
+            return stored.convert(format).map_err(|error| Error::Usage(format!("{tensor}: {error}")));
+        }
         (Some((_, Read::Own(entries))), _) => entries,
         (Some((_, Read::Numbers(entries))), _) => {
             let exact = |value: f64| {
@@ -400,6 +423,8 @@ fn verified<T: Element>(
 
 /// What was read from a file: elements of the type that is computed with, or numbers that are to be converted to it.
 enum Read<T> {
+    /// A tensor as a file stores it.
+    Stored(SparseTensor<T>),
     Own(EntryList<T>),
     Numbers(EntryList<f64>),
 }
@@ -409,6 +434,9 @@ fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Read<T>)> {
     let file = SparseFile::of(path)?;
     if file.element()? != <T as Element>::TYPE {
         return read(path).map(|(dimensions, entries)| (dimensions, Read::Numbers(entries)));
+    }
+    if let Some(stored) = file.stored()? {
+        return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
     }
     let Contents { dimensions, fill, entries } = file.read::<T>()?;
     check_fill(path, fill != zero(), &format!("{fill:?}"))?;

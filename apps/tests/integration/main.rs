@@ -25,6 +25,7 @@ mod tensor_convert;
 mod tensor_files;
 mod tensor_programs;
 mod tensor_sparse;
+mod tensor_tcs;
 mod tracing;
 #[cfg(target_os = "linux")]
 mod unread;

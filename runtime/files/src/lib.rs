@@ -6,6 +6,7 @@
 //! | [`matrix_market`] | Matrix Market: matrices as text, dense or by coordinates |
 //! | [`npy`] | NumPy's `.npy`: dense arrays in binary |
 //! | [`npz`] | NumPy's `.npz`: several arrays, or a sparse array of SciPy or `sparse`, in binary |
+//! | [`tcs`] | `.tcs`: sparse tensors in binary, level by level |
 //! | [`tns`] | FROSTT's `.tns`: sparse tensors as text |
 //! | `dense` | [`Dense`] arrays: shape, [`Order`] and elements |
 //! | `number` | the six types of elements, [`Number`] and [`NumberType`] |
@@ -37,6 +38,7 @@ pub mod npy;
 pub mod npz;
 mod number;
 mod parallel;
+pub mod tcs;
 mod text;
 pub mod tns;
 

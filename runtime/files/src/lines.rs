@@ -116,6 +116,24 @@ fn part<T: Number>(mut text: &[u8], form: &Form, coordinates: &mut [&mut [i64]],
     text.is_empty().then_some(())
 }
 
+/// The entry of a line of the usual form, with its end: the coordinates, one for each extent and counted from `base`, are visited, and the value is returned. None of any other line, or if anything is wrong.
+pub(crate) fn entry<T: Number>(
+    line: &[u8],
+    base: u64,
+    extents: impl IntoIterator<Item = u64>,
+    mut visit: impl FnMut(u64),
+) -> Option<T> {
+    let mut text = line.strip_suffix(b"\n")?;
+    for extent in extents {
+        let (at, rest) = digits(blanks(text))?;
+        visit(at.checked_sub(base).filter(|at| *at < extent)?);
+        text = rest;
+    }
+    let word = blanks(text);
+    let (value, length) = T::quick(word).filter(|_| word.len() < text.len())?;
+    line_end(&word[length..])?.is_empty().then_some(value)
+}
+
 /// What follows the end of a line, if there is nothing before it but blanks.
 fn line_end(text: &[u8]) -> Option<&[u8]> {
     let text = blanks(text);

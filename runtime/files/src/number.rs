@@ -116,6 +116,10 @@ pub trait Number: NoUninit + Zeroable + PartialEq + Send + Sync {
     #[doc(hidden)]
     fn of_bits(bits: Vec<Self::Bits>) -> Vec<Self>;
 
+    /// The number that bits stand for.
+    #[doc(hidden)]
+    fn of_one(bits: Self::Bits) -> Self;
+
     /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks between. Floats may have Fortran's exponents, such as `1.5D+03`,
     /// and be `inf`, `infinity` or `nan`.
     ///
@@ -155,6 +159,10 @@ macro_rules! integers {
                 bits
             }
 
+            fn of_one(bits: Self) -> Self {
+                bits
+            }
+
             fn parse(text: &str) -> Result<Self, Problem> {
                 text.parse().map_err(|error| match is_overflow(&error) {
                     true => too_large(text, Self::BITS),
@@ -185,6 +193,10 @@ macro_rules! floats {
             type Bits = Self;
 
             fn of_bits(bits: Vec<Self>) -> Vec<Self> {
+                bits
+            }
+
+            fn of_one(bits: Self) -> Self {
                 bits
             }
 
@@ -226,6 +238,10 @@ macro_rules! floats {
                 bits
             }
 
+            fn of_one(bits: Self) -> Self {
+                bits
+            }
+
             fn parse(text: &str) -> Result<Self, Problem> {
                 let mut words = text.split_whitespace();
                 match (words.next(), words.next(), words.next()) {
@@ -259,7 +275,11 @@ impl Number for bool {
     type Bits = u8;
 
     fn of_bits(bits: Vec<u8>) -> Vec<Self> {
-        bits.into_iter().map(|bits| bits != 0).collect()
+        bits.into_iter().map(Self::of_one).collect()
+    }
+
+    fn of_one(bits: u8) -> Self {
+        bits != 0
     }
 
     fn parse(text: &str) -> Result<Self, Problem> {

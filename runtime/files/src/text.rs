@@ -55,18 +55,26 @@ impl<R: BufRead> Lines<R> {
 
     /// The next line that is neither empty nor a comment.
     pub(crate) fn next(&mut self) -> Result<Option<&str>, ReadError> {
-        let comment = self.comment;
-        while let Some(line) = self.raw()? {
+        match self.raw()? {
+            Some(_) => self.this_or_next(),
+            None => Ok(None),
+        }
+    }
+
+    /// The line that was read last, or the first one after it, that is neither empty nor a comment.
+    pub(crate) fn this_or_next(&mut self) -> Result<Option<&str>, ReadError> {
+        loop {
             // Comments are in whatever encoding; those without an end are not read to it.
-            if line.trim_ascii_start().first() == Some(&comment) && line.len() <= LONGEST {
-                continue;
-            }
-            if !self.text()?.is_empty() {
+            let is_comment = self.buffer.trim_ascii_start().first() == Some(&self.comment);
+            let is_left_out = is_comment && self.buffer.len() <= LONGEST || self.text()?.is_empty();
+            if !is_left_out {
                 // The borrow checker can't see that the loop ends here: the line is taken again.
                 return self.text().map(Some);
             }
+            if self.raw()?.is_none() {
+                return Ok(None);
+            }
         }
-        Ok(None)
     }
 
     /// An error in the line that was read last.

@@ -1,7 +1,10 @@
 //! Tensors in files. Dense ones: NumPy's `.npy`, and Matrix Market `array` files of matrices (`.mtx`); in `sparse`, sparse ones.
 
+mod archive;
 mod array;
+mod contents;
 mod sparse;
+mod tcs;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -13,7 +16,9 @@ use maniple_files::{Complex, Dense, NumberType, Problem, ReadError, npy};
 use maniple_tensor::with_element;
 
 pub use self::array::{Array, Stored};
-pub use self::sparse::{Contents, SparseFile};
+pub use self::contents::Contents;
+pub use self::sparse::SparseFile;
+pub use self::tcs::{described, format_of};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::options::place;
@@ -139,9 +144,9 @@ impl FromStr for TensorFile {
         let form = match path.extension().and_then(|extension| extension.to_str()) {
             Some("npy") => Form::Numpy,
             Some("mtx") => Form::MatrixMarket,
-            Some("tns" | "npz") => Form::Sparse,
+            Some("tns" | "tcs" | "npz") => Form::Sparse,
             _ => {
-                let known = ".npy (NumPy), .mtx (Matrix Market), .tns (FROSTT) or .npz (SciPy)";
+                let known = ".npy (NumPy), .mtx (Matrix Market), .tns (FROSTT), .tcs (levels) or .npz (SciPy)";
                 return Err(format!("the name must end with {known}"));
             }
         };

@@ -1,18 +1,22 @@
-//! Sparse tensors in files: Matrix Market, `.tns`, `.npz`, and the elements of `.npy` files that are not zero.
+//! Sparse tensors in files: Matrix Market, `.tns`, `.tcs`, `.npz`, and the elements of `.npy` files that are not zero.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use maniple_files::matrix_market::{self, Field, Reader};
-use maniple_files::npz::{Archive, Compression, Sparse, Structure, Values};
-use maniple_files::{Entries, Number, NumberType, Parallel, npy, tns};
+use maniple_files::npz::{Archive, Compression, Sparse};
+use maniple_files::tcs::{Header, MOST_LEVELS, Width};
+use maniple_files::{Complex, Entries, Number, NumberType, Parallel, npy, tns};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Scoped, Team};
 use maniple_tensor::notation::cast;
-use maniple_tensor::storage::{EntryList, SparseTensor};
+use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
 
+use super::archive::{archive, scalar};
+use super::contents::{Contents, element_of};
+use super::tcs::{self, Written};
 use super::{Stored, TensorFile};
 use crate::error::{Error, Result};
 use crate::input::InputError;
@@ -22,25 +26,17 @@ use crate::input::InputError;
 pub struct SparseFile {
     path: PathBuf,
     form: Form,
+    /// The bytes of positions and coordinates in a `.tcs` file.
+    width: Width,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     MatrixMarket,
     Coordinates,
+    Levels,
     Archive,
     Numpy,
-}
-
-/// What is in a file.
-#[derive(Clone, Debug)]
-pub struct Contents<T> {
-    /// The extent of each dimension.
-    pub dimensions: Vec<i64>,
-    /// The value of what is not stored.
-    pub fill: T,
-    /// What is stored.
-    pub entries: EntryList<T>,
 }
 
 impl std::str::FromStr for SparseFile {
@@ -51,14 +47,15 @@ impl std::str::FromStr for SparseFile {
         let form = match path.extension().and_then(|extension| extension.to_str()) {
             Some("mtx") => Form::MatrixMarket,
             Some("tns") => Form::Coordinates,
+            Some("tcs") => Form::Levels,
             Some("npz") => Form::Archive,
             Some("npy") => Form::Numpy,
             _ => {
-                let known = ".mtx (Matrix Market), .tns (FROSTT), .npz (SciPy) or .npy (NumPy)";
+                let known = ".mtx (Matrix Market), .tns (FROSTT), .tcs (levels), .npz (SciPy) or .npy (NumPy)";
                 return Err(format!("the name must end with {known}"));
             }
         };
-        Ok(Self { path, form })
+        Ok(Self { path, form, width: Width::Eight })
     }
 }
 
@@ -95,6 +92,113 @@ impl SparseFile {
         &self.path
     }
 
+    /// The same file, with positions and coordinates of so many bytes when it is written.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] unless it is a `.tcs` file.
+    pub fn with_width(self, width: Width) -> Result<Self> {
+        match self.form {
+            Form::Levels => Ok(Self { width, ..self }),
+            _ => Err(Error::Usage(format!("--width is for .tcs files, and {} is none", self.path.display()))),
+        }
+    }
+
+    /// Whether it is a `.tcs` file.
+    #[must_use]
+    pub fn has_levels(&self) -> bool {
+        self.form == Form::Levels
+    }
+
+    /// The header of a `.tcs` file; none of others.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
+    pub fn header(&self) -> Result<Option<Header>> {
+        match self.form {
+            Form::Levels => {
+                Header::read(&self.open()?).map(Some).map_err(|error| InputError::read(&self.path, error).into())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes the entries of a text file as a `.tcs` file in a format, or the usual one if none is given, in little memory; none if the files are not of these kinds. Unsorted text is sorted if that is asked for.
+    ///
+    /// # Errors
+    /// [`Error::Input`], [`Error::Usage`], [`Error::Write`].
+    pub fn convert_text(&self, to: &Self, format: Option<&Format>, sorts: bool) -> Result<Option<(Format, Written)>> {
+        if to.form != Form::Levels || !matches!(self.form, Form::MatrixMarket | Form::Coordinates) {
+            return Ok(None);
+        }
+        drop(self.open()?);
+        let text = tcs::Text { path: &self.path, is_matrix: self.form == Form::MatrixMarket };
+        let order = text.order().map_err(|error| Error::from(InputError::read(&self.path, error)))?;
+        let format = to.checked_format(&self.path, order, format)?;
+        let Some(levels) = tcs::levels(&format) else { return Ok(None) };
+        let element = self.element()?;
+        let scratch = sorts.then(|| to.folder());
+        let mut error = None;
+        let written = to.replace(|file| {
+            let written = match element {
+                ElementType::I64 => text.convert::<i64>(levels, to.width, scratch, file),
+                ElementType::C64 => text.convert::<Complex<f64>>(levels, to.width, scratch, file),
+                _ => text.convert::<f64>(levels, to.width, scratch, file),
+            };
+            written.map_err(|found| {
+                error = Some(text.error(found, &to.path));
+                io::ErrorKind::Other.into()
+            })
+        });
+        match (written, error) {
+            (_, Some(error)) => Err(error),
+            (written, None) => Ok(Some((format, written?))),
+        }
+    }
+
+    /// The format of a tensor that becomes this file: the one that is given, if it fits, or the usual one.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub fn checked_format(&self, from: &Path, order: usize, format: Option<&Format>) -> Result<Format> {
+        let usage = |text: String| Err(Error::Usage(text));
+        match format {
+            Some(format) if format.rank() != order => usage(format!(
+                "--format {format} is for {} dimensions, and {} has {order}",
+                format.rank(),
+                from.display()
+            )),
+            Some(format) if self.has_levels() && tcs::levels(format).is_none() => usage(format!(
+                "--format {format}: .tcs files have dense and compressed levels alone, each of a dimension; take csr, dcsr or csf:{order}"
+            )),
+            Some(format) => Ok(format.clone()),
+            None if self.has_levels() && order > 0 => {
+                tcs::usual(order).map_err(|error| Error::Usage(error.to_string()))
+            }
+            None if order == 2 && self.form == Form::Archive => {
+                "csr".parse().map_err(|error| Error::Usage(format!("{error}")))
+            }
+            None => Ok(Format::coordinates(order)),
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// Writes a file beside this one, which then takes its place; if that fails, all stays as it was.
+    fn replace<R>(&self, write: impl FnOnce(&mut File) -> io::Result<R>) -> Result<R> {
+        let write = || {
+            let mut builder = tempfile::Builder::new();
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let mut file = builder.tempfile_in(self.folder())?;
+            let written = write(file.as_file_mut())?;
+            file.persist(&self.path).map_err(|error| error.error)?;
+            Ok(written)
+        };
+        write().map_err(|source| Error::Write { path: self.path.clone(), source })
+    }
+
     fn unreadable(&self, source: io::Error) -> Error {
         InputError::Unreadable { file: self.path.clone(), source }.into()
     }
@@ -126,22 +230,11 @@ impl SparseFile {
                 Field::Complex => NumberType::C64,
                 Field::Real | Field::Pattern => NumberType::F64,
             },
+            Form::Levels => Header::read(source.get_ref()).map_err(read)?.number,
             Form::Archive => self.archived(source)?.values().number().unwrap_or(NumberType::F64),
             Form::Numpy => npy::Header::read(&mut { source }).map_err(read)?.number,
         };
-        Ok(match number {
-            NumberType::Bool => ElementType::Bool,
-            NumberType::U8 => ElementType::U8,
-            NumberType::I8 => ElementType::I8,
-            NumberType::I16 => ElementType::I16,
-            NumberType::U32 => ElementType::U32,
-            NumberType::I32 => ElementType::I32,
-            NumberType::I64 => ElementType::I64,
-            NumberType::F32 => ElementType::F32,
-            NumberType::F64 => ElementType::F64,
-            NumberType::C32 => ElementType::C32,
-            NumberType::C64 => ElementType::C64,
-        })
+        Ok(element_of(number))
     }
 
     fn archived(&self, source: BufReader<File>) -> Result<Sparse> {
@@ -173,6 +266,12 @@ impl SparseFile {
                 let text = fs::read(&self.path).map_err(|error| self.unreadable(error))?;
                 let (shape, entries) = tns::read_entries::<T>(&text, 1, None, &processors()).map_err(read)?;
                 (extents(&shape), entries)
+            }
+            Form::Levels => {
+                if is_complex(Header::read(&source).map_err(read)?.number) {
+                    return Err(complex());
+                }
+                return tcs::read_as(&source, self.element()?).map_err(read);
             }
             Form::Archive => {
                 let sparse = self.archived(BufReader::new(source))?;
@@ -214,6 +313,22 @@ impl SparseFile {
         Ok(Contents { dimensions, fill: zero(), entries: EntryList::of(coordinates, values) })
     }
 
+    /// The tensor of a `.tcs` file, as it is stored there; none of other files, of elements of another type, and of blocks.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
+    pub fn stored<T: Stored>(&self) -> Result<Option<SparseTensor<T>>> {
+        if self.form != Form::Levels {
+            return Ok(None);
+        }
+        let found = tcs::whole(&self.open()?).map_err(|error| Error::from(InputError::read(&self.path, error)))?;
+        let unsuitable = |error: StorageError| {
+            let (name, reason) = (self.path.display().to_string(), error.to_string());
+            Error::from(InputError::Unsuitable { name, reason })
+        };
+        found.transpose().map_err(unsuitable)
+    }
+
     /// Writes a tensor, text sorted by coordinates, and a vector as a matrix of one column where there must be one. It is written whole or not at all: to a file beside this one, which then
     /// takes its place.
     ///
@@ -221,10 +336,18 @@ impl SparseFile {
     /// [`Error::Write`]; [`Error::Usage`] if files of this kind hold no such tensors.
     pub fn write<T: Stored>(&self, tensor: &SparseTensor<T>) -> Result<()> {
         let order = tensor.dimensions().len();
-        if self.form == Form::MatrixMarket && order > 2 || self.form == Form::Coordinates && order == 0 {
-            let (file, holds) = (self.path.display(), if order > 2 { "at most 2" } else { "some" });
+        let (fits, holds, others) = match self.form {
+            Form::MatrixMarket => (order <= 2, "at most 2", ".tns or .npz"),
+            Form::Coordinates => (order > 0, "some", ".npz"),
+            Form::Levels => {
+                ((1..=MOST_LEVELS).contains(&order), "1 to 8", if order == 0 { ".npz" } else { ".tns or .npz" })
+            }
+            Form::Archive | Form::Numpy => (true, "any", ""),
+        };
+        if !fits {
+            let file = self.path.display();
             return Err(Error::Usage(format!(
-                "{file}: such files hold tensors of {holds} dimensions, and the tensor has {order}; take .tns or .npz"
+                "{file}: such files hold tensors of {holds} dimensions, and the tensor has {order}; take {others}"
             )));
         }
         if self.form != Form::Archive && self.form != Form::Numpy && tensor.fill() != zero() {
@@ -234,24 +357,17 @@ impl SparseFile {
                 tensor.fill()
             )));
         }
-        let write = || {
-            let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let mut builder = tempfile::Builder::new();
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let mut file = builder.tempfile_in(folder)?;
-            let mut into = BufWriter::new(file.as_file_mut());
+        self.replace(|file| {
+            let mut into = BufWriter::new(file);
             self.write_into(tensor, &mut into)?;
-            into.flush()?;
-            drop(into);
-            file.persist(&self.path).map_err(|error| error.error).map(drop)
-        };
-        write().map_err(|source| Error::Write { path: self.path.clone(), source })
+            into.flush()
+        })
     }
 
     fn write_into<T: Stored>(&self, tensor: &SparseTensor<T>, into: &mut (impl Write + Seek)) -> io::Result<()> {
         let shape: Vec<u64> = tensor.dimensions().iter().map(|&extent| extent as u64).collect();
         match self.form {
+            Form::Levels => tcs::stored(tensor).map_err(io::Error::other)?.write(self.width, into),
             Form::Archive => archive(tensor, shape).and_then(|sparse| sparse.write(into, Compression::None)),
             Form::Numpy => {
                 let dense = tensor.convert(&Format::dense(shape.len())).map_err(io::Error::other)?;
@@ -274,56 +390,4 @@ impl SparseFile {
 
 fn zero<T: Stored>() -> T {
     T::from_scalar(cast(Scalar::I32(0), <T as Element>::TYPE)).unwrap_or(T::ONE)
-}
-
-fn scalar(values: &Values, place: usize) -> Scalar {
-    match values {
-        Values::Bool(values) => Scalar::Bool(values[place]),
-        Values::U8(values) => Scalar::U8(values[place]),
-        Values::I8(values) => Scalar::I8(values[place]),
-        Values::I16(values) => Scalar::I16(values[place]),
-        Values::U32(values) => Scalar::U32(values[place]),
-        Values::I32(values) => Scalar::I32(values[place]),
-        Values::I64(values) => Scalar::I64(values[place]),
-        Values::F32(values) => Scalar::F32(values[place]),
-        Values::F64(values) => Scalar::F64(values[place]),
-        Values::C32(values) => Scalar::C32(values[place]),
-        Values::C64(values) => Scalar::C64(values[place]),
-        Values::Text(_) => Scalar::I32(0),
-    }
-}
-
-/// A tensor as SciPy stores it: as it is if it has compressed rows or columns, or blocks; otherwise by coordinates.
-fn archive<T: Stored>(tensor: &SparseTensor<T>, shape: Vec<u64>) -> io::Result<Sparse> {
-    let named = |name: &str| name.parse::<Format>().is_ok_and(|format| *tensor.format() == format);
-    let numbers = |level: usize, name: &str| {
-        let array = tensor.levels()[level].component(name);
-        let mut numbers = vec![0; array.len()];
-        array.read(0, &mut numbers);
-        numbers
-    };
-    let fill = Some(T::values(vec![tensor.fill()]));
-    let (starts, columns) = (|| numbers(1, "pos"), || numbers(1, "crd"));
-    let structure = match blocks(tensor.format()) {
-        _ if named("csr") => Structure::Compressed { rows: vec![0], starts: starts(), columns: columns() },
-        _ if named("csc") => Structure::Compressed { rows: vec![1], starts: starts(), columns: columns() },
-        // SciPy has no block that reaches beyond the matrix.
-        Some(size) if shape.iter().zip(size).all(|(extent, size)| extent % size == 0) => {
-            Structure::Blocks { size, starts: starts(), columns: columns() }
-        }
-        _ => {
-            let (coordinates, elements) = tensor.entries().into_parts();
-            let sparse = Sparse::new(shape, Structure::Coordinates(coordinates), T::values(elements), fill);
-            return sparse.map_err(io::Error::other);
-        }
-    };
-    Sparse::new(shape, structure, T::values(tensor.values().to_vec()), fill).map_err(io::Error::other)
-}
-
-/// The extents of the blocks of a format that has nothing but them.
-fn blocks(format: &Format) -> Option<[u64; 2]> {
-    use maniple_tensor::format::LevelExpression::Within;
-    let [_, _, Within(0, rows), Within(1, columns)] = format.expressions() else { return None };
-    let named: Format = format!("bcsr:{rows}x{columns}").parse().ok()?;
-    (named == *format).then_some([*rows as u64, *columns as u64])
 }

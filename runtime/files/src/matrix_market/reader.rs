@@ -5,6 +5,7 @@ use std::io::BufRead;
 use super::header::{Field, Header, Layout, Symmetry};
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError, entries};
+use crate::lines;
 use crate::number::{Number, coordinate, is_integer, no_integer};
 use crate::text::{Lines, shown};
 
@@ -66,7 +67,11 @@ impl<R: BufRead> Reader<R> {
     /// [`ReadError`] if a line makes no sense, the file has fewer or more entries than it says, or its [field](Field::fits) does not fit the type.
     pub fn next_entry<T: Number>(&mut self) -> Result<Option<Entry<T>>, ReadError> {
         let Self { lines, header, count, next } = self;
-        let Some(line) = lines.next()? else {
+        if let Some(entry) = lines.raw()?.and_then(|line| usual(line, header)).filter(|_| *count < header.entries) {
+            *count += 1;
+            return Ok(Some(entry));
+        }
+        let Some(line) = lines.this_or_next()? else {
             if *count == header.entries {
                 return Ok(None);
             }
@@ -133,6 +138,17 @@ impl<R: BufRead> Reader<R> {
         }
         Ok(Dense { shape: vec![rows, columns], order: Order::Rows, elements })
     }
+}
+
+/// The entry of a line of the usual form: of real numbers, and not above the diagonal of a symmetric matrix.
+fn usual<T: Number>(line: &[u8], header: &Header) -> Option<Entry<T>> {
+    let Header { layout, field, symmetry, rows, columns, .. } = *header;
+    if (layout, field) != (Layout::Coordinate, Field::Real) || !field.fits(T::TYPE) {
+        return None;
+    }
+    let (mut row, mut column) = (0, 0);
+    let value = lines::entry(line, 1, [rows, columns], |at| row = std::mem::replace(&mut column, at))?;
+    (symmetry == Symmetry::General || row > column).then_some(Entry { row, column, value })
 }
 
 /// An entry with its coordinates.

@@ -6,6 +6,7 @@ mod matrix_market;
 mod npy;
 mod npz;
 mod scipy;
+mod tcs;
 mod tns;
 mod whole;
 

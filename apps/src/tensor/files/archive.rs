@@ -1,0 +1,63 @@
+//! Sparse tensors as the arrays of a `.npz` file.
+
+use std::io;
+
+use maniple_files::npz::{Sparse, Structure, Values};
+use maniple_tensor::element::Scalar;
+use maniple_tensor::format::Format;
+use maniple_tensor::storage::SparseTensor;
+
+use super::Stored;
+
+/// An element of a file.
+pub fn scalar(values: &Values, place: usize) -> Scalar {
+    match values {
+        Values::Bool(values) => Scalar::Bool(values[place]),
+        Values::U8(values) => Scalar::U8(values[place]),
+        Values::I8(values) => Scalar::I8(values[place]),
+        Values::I16(values) => Scalar::I16(values[place]),
+        Values::U32(values) => Scalar::U32(values[place]),
+        Values::I32(values) => Scalar::I32(values[place]),
+        Values::I64(values) => Scalar::I64(values[place]),
+        Values::F32(values) => Scalar::F32(values[place]),
+        Values::F64(values) => Scalar::F64(values[place]),
+        Values::C32(values) => Scalar::C32(values[place]),
+        Values::C64(values) => Scalar::C64(values[place]),
+        Values::Text(_) => Scalar::I32(0),
+    }
+}
+
+/// A tensor as SciPy stores it: as it is if it has compressed rows or columns, or blocks; otherwise by coordinates.
+pub fn archive<T: Stored>(tensor: &SparseTensor<T>, shape: Vec<u64>) -> io::Result<Sparse> {
+    let named = |name: &str| name.parse::<Format>().is_ok_and(|format| *tensor.format() == format);
+    let numbers = |level: usize, name: &str| {
+        let array = tensor.levels()[level].component(name);
+        let mut numbers = vec![0; array.len()];
+        array.read(0, &mut numbers);
+        numbers
+    };
+    let fill = Some(T::values(vec![tensor.fill()]));
+    let (starts, columns) = (|| numbers(1, "pos"), || numbers(1, "crd"));
+    let structure = match blocks(tensor.format()) {
+        _ if named("csr") => Structure::Compressed { rows: vec![0], starts: starts(), columns: columns() },
+        _ if named("csc") => Structure::Compressed { rows: vec![1], starts: starts(), columns: columns() },
+        // SciPy has no block that reaches beyond the matrix.
+        Some(size) if shape.iter().zip(size).all(|(extent, size)| extent % size == 0) => {
+            Structure::Blocks { size, starts: starts(), columns: columns() }
+        }
+        _ => {
+            let (coordinates, elements) = tensor.entries().into_parts();
+            let sparse = Sparse::new(shape, Structure::Coordinates(coordinates), T::values(elements), fill);
+            return sparse.map_err(io::Error::other);
+        }
+    };
+    Sparse::new(shape, structure, T::values(tensor.values().to_vec()), fill).map_err(io::Error::other)
+}
+
+/// The extents of the blocks of a format that has nothing but them.
+fn blocks(format: &Format) -> Option<[u64; 2]> {
+    use maniple_tensor::format::LevelExpression::Within;
+    let [_, _, Within(0, rows), Within(1, columns)] = format.expressions() else { return None };
+    let named: Format = format!("bcsr:{rows}x{columns}").parse().ok()?;
+    (named == *format).then_some([*rows as u64, *columns as u64])
+}

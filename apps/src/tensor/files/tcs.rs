@@ -1,0 +1,292 @@
+//! Sparse tensors in `.tcs` files.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use maniple_files::matrix_market::Reader;
+use maniple_files::tcs::{
+    Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Header, Kind, Level, Matrix, Plan, Survey,
+    Tensor, Width, sort, survey, write,
+};
+use maniple_files::{Number, ReadError, tns};
+use maniple_tensor::element::{Element, ElementType};
+use maniple_tensor::format::{self, Format};
+use maniple_tensor::level::{self, Array, Component, LevelData};
+use maniple_tensor::notation::{BinaryOperator, binary, cast};
+use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
+use maniple_tensor::with_element;
+
+use super::Stored;
+use super::contents::Contents;
+use crate::error::Error;
+use crate::input::InputError;
+
+/// So many bytes of entries are sorted at once.
+const MEMORY: usize = 16 << 20;
+
+/// The levels of a format, if `.tcs` files have such levels.
+pub fn levels(format: &Format) -> Option<(Vec<Kind>, Vec<usize>)> {
+    let kind = |level: &format::Level| match level {
+        format::Level::Dense => Some(Kind::Dense),
+        format::Level::Compressed => Some(Kind::Sparse),
+        _ => None,
+    };
+    let kinds: Option<Vec<Kind>> = format.levels().iter().map(kind).collect();
+    let is_sorted = format.properties().iter().all(|properties| properties.unique && properties.ordered);
+    kinds.filter(|_| format.is_plain() && is_sorted).map(|kinds| (kinds, format.order().to_vec()))
+}
+
+/// The format in which a file stores its tensor.
+pub fn format_of(header: &Header) -> Result<Format, format::FormatError> {
+    format(&header.levels)
+}
+
+fn format(levels: &[Level]) -> Result<Format, format::FormatError> {
+    let kind = |level: &Level| if level.is_sparse() { format::Level::Compressed } else { format::Level::Dense };
+    let kinds: Vec<format::Level> = levels.iter().map(kind).collect();
+    Format::new(kinds, levels.iter().map(|level| level.mode).collect::<Vec<_>>())
+}
+
+/// The format of a file where nothing else is said: compressed rows of a matrix, otherwise compressed levels.
+pub fn usual(order: usize) -> Result<Format, format::FormatError> {
+    let first = if order == 2 { format::Level::Dense } else { format::Level::Compressed };
+    let kinds: Vec<format::Level> =
+        (0..order).map(|level| if level == 0 { first } else { format::Level::Compressed }).collect();
+    Format::new(kinds, (0..order).collect::<Vec<_>>())
+}
+
+/// How the tensor of a file is stored, in words.
+pub fn described(header: &Header) -> String {
+    let stored = format_of(header).map_or_else(|error| error.to_string(), |format| format.to_string());
+    let part = |level: &Level| {
+        let split = level.split.as_ref()?;
+        Some(format!(
+            "; range {} of {} of dimension {}: {} to {}",
+            split.index, split.count, level.mode, split.range.start, split.range.end
+        ))
+    };
+    let parts: String = header.levels.iter().filter_map(part).collect();
+    let piece = if header.is_piece { "; a piece" } else { "" };
+    format!("{stored}, {} bytes for each position and coordinate{piece}{parts}", header.width.bytes())
+}
+
+/// All that a file has, with elements of this type.
+pub fn read_as<T: Stored>(source: &File, element: ElementType) -> Result<Contents<T>, ReadError> {
+    if element == <T as Element>::TYPE {
+        return read::<T>(source);
+    }
+    with_element!(element, U => {
+        let Contents { dimensions, entries, .. } = read::<U>(source)?;
+        let of = |value: U| T::from_scalar(cast(value.to_scalar(), <T as Element>::TYPE)).unwrap_or(T::zeroed());
+        Ok(Contents { dimensions, fill: T::zeroed(), entries: entries.map(of) })
+    })
+}
+
+fn read<T: Stored>(source: &File) -> Result<Contents<T>, ReadError> {
+    let tensor = Tensor::<T>::read(source)?;
+    let dimensions: Vec<i64> = tensor.extents().iter().map(|&extent| extent as i64).collect();
+    let mut entries = EntryList::new(dimensions.len());
+    let mut signed = vec![0; dimensions.len()];
+    tensor.for_each(|at, value| {
+        signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
+        entries.push(&signed, value);
+    });
+    Ok(Contents { dimensions, fill: T::zeroed(), entries })
+}
+
+/// The tensor of a file, with the arrays that the file has; none if its elements are of another type, or coordinates do not begin at 0.
+pub fn whole<T: Stored>(source: &File) -> Result<Option<Result<SparseTensor<T>, StorageError>>, ReadError> {
+    let header = Header::read(source)?;
+    if header.number != <T as Number>::TYPE || header.levels.iter().any(|level| level.range.start > 0) {
+        return Ok(None);
+    }
+    Tensor::<T>::read(source).map(|tensor| Some(of_file(tensor)))
+}
+
+fn of_file<T: Stored>(tensor: Tensor<T>) -> Result<SparseTensor<T>, StorageError> {
+    let (format, extents) = (format(&tensor.levels)?, tensor.extents());
+    let dimensions: Vec<i64> = extents.iter().map(|&extent| extent as i64).collect();
+    let components = |(level, Arrays { pos, idx }): (&Level, Arrays)| match level.kind {
+        Kind::Dense => Vec::new(),
+        Kind::Sparse => {
+            let (count, greatest) = (idx.len() as i64, (level.extent() as i64 - 1).max(0));
+            vec![
+                Component { name: "pos", array: narrow(pos, &[level::Width::I32, level::Width::I64], count) },
+                Component { name: "crd", array: narrow(idx, &level::Width::ALL, greatest) },
+            ]
+        }
+    };
+    let components = tensor.levels.iter().zip(tensor.arrays).map(components).collect();
+    SparseTensor::from_components(&format, &dimensions, T::zeroed(), components, tensor.values)
+}
+
+/// Numbers from 0 to `greatest`, as narrow as packing stores them.
+fn narrow(numbers: Vec<i64>, widths: &[level::Width], greatest: i64) -> Array {
+    match level::Width::narrowest(widths, 0, greatest) {
+        level::Width::U8 => Array::U8(numbers.into_iter().map(|number| number as u8).collect()),
+        level::Width::I16 => Array::I16(numbers.into_iter().map(|number| number as i16).collect()),
+        level::Width::I32 => Array::I32(numbers.into_iter().map(|number| number as i32).collect()),
+        level::Width::I64 => Array::I64(numbers),
+    }
+}
+
+/// A tensor as files have it: in its format if it has dense and compressed levels alone, otherwise with compressed levels.
+pub fn stored<T: Stored>(tensor: &SparseTensor<T>) -> Result<Tensor<T>, StorageError> {
+    let rank = tensor.dimensions().len();
+    let (kinds, order) = levels(tensor.format()).unwrap_or_else(|| (vec![Kind::Sparse; rank], (0..rank).collect()));
+    let levels: Vec<Level> = kinds
+        .iter()
+        .zip(&order)
+        .map(|(&kind, &mode)| Level::new(kind, mode, tensor.dimensions()[mode] as u64))
+        .collect();
+    let plain = format(&levels)?;
+    let is_stored_so = tensor.format().levels() == plain.levels()
+        && tensor.format().properties().iter().all(|properties| !properties.ranges);
+    let converted = if is_stored_so { None } else { Some(tensor.convert(&plain)?) };
+    let tensor = converted.as_ref().unwrap_or(tensor);
+    let arrays = |(level, kind): (&LevelData, &Kind)| {
+        let numbers = |name: &str| {
+            let array = level.component(name);
+            let mut numbers = vec![0; array.len()];
+            array.read(0, &mut numbers);
+            numbers
+        };
+        match kind {
+            Kind::Dense => Arrays::default(),
+            Kind::Sparse => Arrays { pos: numbers("pos"), idx: numbers("crd") },
+        }
+    };
+    let arrays = tensor.levels().iter().zip(&kinds).map(arrays).collect();
+    Ok(Tensor { levels, arrays, values: tensor.values().to_vec() })
+}
+
+/// A text file that becomes a `.tcs` file.
+pub struct Text<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// Whether it is a Matrix Market file; otherwise a `.tns` file.
+    pub is_matrix: bool,
+}
+
+/// What is written of a text file.
+pub struct Written {
+    /// The extents of the tensor.
+    pub extents: Vec<u64>,
+    /// How many entries there are.
+    pub entries: u64,
+    /// How many more were added to those at the same place.
+    pub added: u64,
+}
+
+impl Text<'_> {
+    fn open(&self) -> Result<BufReader<File>, ReadError> {
+        Ok(BufReader::with_capacity(1 << 20, File::open(self.path)?))
+    }
+
+    /// The number of dimensions.
+    pub fn order(&self) -> Result<usize, ReadError> {
+        if self.is_matrix { Ok(2) } else { tns::Reader::<_, f64>::new(self.open()?).map(|reader| reader.order()) }
+    }
+
+    /// Writes a file with its entries, in little memory: reads it twice, or sorts it into a file in `scratch` first.
+    pub fn convert<T: Stored>(
+        &self,
+        levels: (Vec<Kind>, Vec<usize>),
+        width: Width,
+        scratch: Option<&Path>,
+        into: &mut File,
+    ) -> Result<Written, ConvertError> {
+        let (kinds, order) = levels;
+        if self.is_matrix {
+            let header = *Reader::new(self.open()?)?.header();
+            let extents = vec![Extent::Given(0..header.rows), Extent::Given(0..header.columns)];
+            let plan = Plan { kinds, order, extents, width, duplicates: Duplicates::Add(sum::<T>) };
+            converted(&plan, || Ok(Matrix::new(Reader::new(self.open()?)?)), scratch, into)
+        } else {
+            let plan = Plan {
+                extents: vec![Extent::FromZero; kinds.len()],
+                kinds,
+                order,
+                width,
+                duplicates: Duplicates::Add(sum::<T>),
+            };
+            converted(&plan, || tns::Reader::new(self.open()?), scratch, into)
+        }
+    }
+
+    /// What went wrong, for the user.
+    pub fn error(&self, error: ConvertError, to: &Path) -> Error {
+        let line = |line, reason| InputError::Line { file: self.path.to_owned(), line, reason }.into();
+        match error {
+            ConvertError::Read(error) => InputError::read(self.path, error).into(),
+            ConvertError::Entry { line: number, problem: problem @ EntryProblem::Unsorted { .. } } => {
+                line(number, format!("{problem}, or say --sort"))
+            }
+            ConvertError::Entry { line: number, problem } => line(number, problem.to_string()),
+            ConvertError::Write(source) => Error::Write { path: to.to_owned(), source },
+            other => InputError::Unsuitable { name: self.path.display().to_string(), reason: other.to_string() }.into(),
+        }
+    }
+}
+
+fn converted<T: Stored, S: EntryStream<T>>(
+    plan: &Plan<T>,
+    open: impl Fn() -> Result<S, ReadError>,
+    scratch: Option<&Path>,
+    into: &mut File,
+) -> Result<Written, ConvertError> {
+    let found = match scratch {
+        None => {
+            let found = survey(open()?, plan)?;
+            reserve(into, &found)?;
+            write(&found, open()?, plan, into)?;
+            found
+        }
+        Some(folder) => {
+            let scratch = tempfile::tempfile_in(folder).map_err(ConvertError::Write)?;
+            let mut sorted = sort(open()?, plan, scratch, MEMORY)?;
+            let found = survey(sorted.entries().map_err(ConvertError::Write)?, plan)?;
+            reserve(into, &found)?;
+            write(&found, sorted.entries().map_err(ConvertError::Write)?, plan, into)?;
+            found
+        }
+    };
+    let mut extents = vec![0; found.header.levels.len()];
+    found.header.levels.iter().for_each(|level| extents[level.mode] = level.range.end);
+    Ok(Written { extents, entries: found.entries, added: found.added })
+}
+
+/// Takes the room on the disk, so that a file that is too large is refused before it is written.
+fn reserve(into: &File, found: &Survey) -> Result<(), ConvertError> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
+        use rustix::io::Errno;
+        let bytes = found.header.bytes();
+        let refused = |error: Errno| {
+            let error = io::Error::from(error);
+            let reason = format!(
+                "it would have {bytes} bytes ({error}); levels C take less than D where few coordinates are there"
+            );
+            Err(ConvertError::Write(io::Error::new(error.kind(), reason)))
+        };
+        // The system finds out only when it has taken all that others may need.
+        if fstatvfs(into).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < bytes) {
+            return refused(Errno::NOSPC);
+        }
+        match fallocate(into, FallocateFlags::empty(), 0, bytes) {
+            // Some file systems cannot; then it turns out later.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            Err(error) => return refused(error),
+        }
+    }
+    let _ = (into, found);
+    Ok(())
+}
+
+/// The sum of two entries at the same place, as of packing: integers wrap.
+fn sum<T: Stored>(one: T, other: T) -> T {
+    let sum = binary(BinaryOperator::Add, one.to_scalar(), other.to_scalar());
+    sum.ok().and_then(T::from_scalar).unwrap_or(one)
+}
