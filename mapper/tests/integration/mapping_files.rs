@@ -520,6 +520,23 @@ fn launches_are_cut_and_dealt_as_rules_say() {
 }
 
 #[test]
+fn no_slice_has_more_points_than_a_rule_says_whatever_the_shape() {
+    let mut random = Rng::with_seed(3);
+    for _ in 0..300 {
+        let most = random.u64(1..=9);
+        let shape = std::array::from_fn(|_| random.i64(0..6));
+        let domain = AnyRect::from(Rect::<3>::from_shape(shape));
+        let mut asked = Asked::with(&format!("[[task]]\nslice = {most}"));
+        let slices = asked
+            .ask((0, 8), |mapper, info, context| mapper.slice_launch(&TaskInfo { domain, ..*info }, context.machine()));
+        let mut points: Vec<AnyPoint> = slices.iter().flat_map(|slice| slice.domain.points()).collect();
+        points.sort_unstable();
+        assert_eq!(points, domain.points().collect::<Vec<_>>(), "{domain}");
+        assert!(slices.iter().all(|slice| slice.domain.volume() <= most), "at most {most} of {domain}: {slices:?}");
+    }
+}
+
+#[test]
 fn what_is_said_of_thieves_copies_and_tunables_is_obeyed() {
     let text = "
         [[task]]
