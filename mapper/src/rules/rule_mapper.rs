@@ -241,7 +241,7 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
             }
             let taken = std::mem::replace(requirement, RequirementMapping::Virtual);
             let about = (task.name, number, &task.requirements[number]);
-            *requirement = self.put(taken, about, (place.0, &variant.layout), machine);
+            *requirement = self.put(taken, about, (place.0, &variant.layout_of(number)), machine);
         }
         mapping.pinned = self.rules.decided(of, |rule| rule.pinned).unwrap_or(mapping.pinned);
         mapping.priority = self.rules.decided(of, |rule| rule.priority).unwrap_or(mapping.priority);

@@ -288,6 +288,7 @@ fn variants() -> Vec<VariantInfo> {
         name,
         processor,
         layout: LayoutConstraint::default(),
+        requirement_layouts: Vec::new(),
         is_leaf,
         is_inner: !is_leaf,
     };
@@ -473,6 +474,7 @@ fn data_is_put_where_it_is_wanted_first_and_where_it_would_be_else_if_there_is_n
     let layout = LayoutConstraint {
         arrangement: Some(Arrangement::ArrayOfStructs),
         order: Some(DimensionOrder::column_major(1)),
+        align: None,
     };
     assert_eq!((first.layout, first.reduction), (layout, ReductionPlace::InPlace));
     assert!(choices.ends_with(&plain), "{choices:#?}");
