@@ -88,10 +88,20 @@ pub struct VariantInfo {
     pub processor: ProcessorKind,
     /// What it asks of the layout of its data, and gets: the runtime adds it to what the mapper chooses.
     pub layout: LayoutConstraint,
+    /// What it asks in place of that of the data of single requirements, by their numbers.
+    pub requirement_layouts: Vec<LayoutConstraint>,
     /// It runs to its end without launching anything.
     pub is_leaf: bool,
     /// It never looks at data, but only launches.
     pub is_inner: bool,
+}
+
+impl VariantInfo {
+    /// What it asks of the layout of a requirement's data.
+    #[must_use]
+    pub fn layout_of(&self, requirement: usize) -> LayoutConstraint {
+        self.requirement_layouts.get(requirement).copied().unwrap_or(self.layout)
+    }
 }
 
 /// The number of a physical instance, unique within a runtime.

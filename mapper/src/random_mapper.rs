@@ -115,6 +115,9 @@ impl RandomMapper {
             self.random.shuffle(&mut order);
             layout.order = variant.order.or_else(|| DimensionOrder::new(&order).ok());
         }
+        if self.random.usize(..8) == 0 {
+            layout.align = Some(self.one_of(&[variant.align.unwrap_or(1), 256]));
+        }
         layout
     }
 }
@@ -171,15 +174,15 @@ impl Mapper for RandomMapper {
         let processor = if able.is_empty() { task.origin } else { self.one_of(&able) };
         let variants: Vec<usize> = task.variants_for(machine.processor(processor).kind).collect();
         let variant = if variants.is_empty() { 0 } else { self.one_of(&variants) };
-        let (layout, leaf) = match task.variants.get(variant) {
-            Some(variant) => (variant.layout, variant.is_leaf),
-            None => (LayoutConstraint::default(), true),
-        };
-        let is_virtual = !leaf && self.random.bool();
+        let chosen = task.variants.get(variant);
+        let is_virtual = !chosen.is_none_or(|variant| variant.is_leaf) && self.random.bool();
         let requirements = (task.requirements.iter().enumerate())
             .map(|requirement| match is_virtual {
                 true => RequirementMapping::Virtual,
-                false => self.choices(requirement, (processor, &layout), context),
+                false => {
+                    let layout = chosen.map(|variant| variant.layout_of(requirement.0)).unwrap_or_default();
+                    self.choices(requirement, (processor, &layout), context)
+                }
             })
             .collect();
         TaskMapping {

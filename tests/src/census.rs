@@ -160,6 +160,7 @@ impl Census {
     fn partition(&mut self, world: &World, partition: PartitionName, node: Node, split: &Split) {
         let split = match split {
             Split::Tiles(_, halo) if halo.iter().any(|&halo| halo > 0) => "Tiles with a halo".to_owned(),
+            Split::Named(_, _, link) | Split::Naming(link, ..) => format!("{} by {}", name(split), name(&link.meaning)),
             split => name(split),
         };
         self.one(format!("split {split}"));

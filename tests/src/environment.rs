@@ -273,9 +273,9 @@ impl UnsoundMapper {
                 };
                 let layouts = [
                     LayoutConstraint::default(),
-                    LayoutConstraint { arrangement: Some(Arrangement::Blocked(3)), order: None },
-                    LayoutConstraint { arrangement: Some(Arrangement::Blocked(2)), order: None },
-                    LayoutConstraint { arrangement: None, order: Some(DimensionOrder::column_major(4)) },
+                    LayoutConstraint { arrangement: Some(Arrangement::Blocked(3)), ..LayoutConstraint::default() },
+                    LayoutConstraint { arrangement: Some(Arrangement::Blocked(2)), ..LayoutConstraint::default() },
+                    LayoutConstraint { order: Some(DimensionOrder::column_major(4)), ..LayoutConstraint::default() },
                 ];
                 let layout = layouts[self.random.usize(..layouts.len())];
                 for choice in &mut choices {

@@ -5,6 +5,7 @@
 //! new names in each, and statements of different turns that are one statement of the loop have its *site* in common.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use maniple::{AnyPoint, AnyRect};
@@ -284,6 +285,62 @@ pub enum Split {
     Image(RegionName, PartitionName, Column),
     /// The points whose pointers lead into each piece of a partition; of the column's place, which is split.
     Preimage(Column, RegionName, PartitionName),
+    /// By ranges of the values of a field.
+    ByRanges(Column, Vec<Range<i128>>),
+    /// As an image, by a field of which only the runtime knows the type.
+    Named(RegionName, PartitionName, Link),
+    /// As a preimage, by such a field.
+    Naming(Link, RegionName, PartitionName),
+}
+
+impl Split {
+    /// The values that it follows from.
+    #[must_use]
+    pub fn column(&self) -> Option<Column> {
+        match self {
+            Self::ByField(column, _)
+            | Self::Image(_, _, column)
+            | Self::Preimage(column, ..)
+            | Self::ByRanges(column, _)
+            | Self::Named(_, _, Link { column, .. })
+            | Self::Naming(Link { column, .. }, ..) => Some(*column),
+            _ => None,
+        }
+    }
+
+    /// The other values that it follows from, of those that follow from two columns.
+    #[must_use]
+    pub fn other_column(&self) -> Option<Column> {
+        match self {
+            Self::Named(_, _, Link { column, meaning: Meaning::Firsts(end) })
+            | Self::Naming(Link { column, meaning: Meaning::Firsts(end) }, ..) => {
+                Some(Column { field: *end, ..*column })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How rows of a place name rows of one dimension.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The values.
+    pub column: Column,
+    /// What they mean.
+    pub meaning: Meaning,
+}
+
+/// What the numbers of a column mean.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// Numbers of rows.
+    Rows,
+    /// Pairs, of a first row and the one that ends the range.
+    Ranges,
+    /// First rows of ranges, of which this field has those that end them.
+    Firsts(usize),
+    /// Where ranges begin that end where those of the next rows begin.
+    Offsets,
 }
 
 /// A task launch.

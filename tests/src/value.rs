@@ -16,7 +16,9 @@ pub enum Kind {
     Long,
     /// `u32`.
     Short,
-    /// [`Pair`]: a plain struct.
+    /// An integer of another type.
+    Number(Width),
+    /// [`Pair`]: also a range of numbers.
     Pair,
     /// [`Trio`]: three bytes, aligned to one.
     Trio,
@@ -24,16 +26,23 @@ pub enum Kind {
     Pointer(i64),
 }
 
-/// A plain struct.
+/// The type of an integer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct Pair {
-    low: u32,
-    high: u32,
+#[expect(missing_docs, reason = "the types' names say it")]
+pub enum Width {
+    I8,
+    U16,
+    I32,
+    U64,
 }
 
-// SAFETY: two integers, of which all bytes zero is a value.
-unsafe impl bytemuck::Zeroable for Pair {}
+impl Width {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::I8, Self::U16, Self::I32, Self::U64];
+}
+
+/// Two integers.
+pub type Pair = [u32; 2];
 
 /// A value of odd size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,43 +60,30 @@ pub trait Stored: FieldValue {
     fn word(self) -> Word;
 }
 
-impl Stored for i64 {
-    fn from_word(word: Word) -> Self {
-        word as Self
-    }
+/// The word of an integer has its bits, and zeros before them.
+macro_rules! stored_integers {
+    ($($ty:ty as $unsigned:ty),*) => {
+        $(impl Stored for $ty {
+            fn from_word(word: Word) -> Self {
+                word as Self
+            }
 
-    fn word(self) -> Word {
-        self as Word
-    }
+            fn word(self) -> Word {
+                Word::from(self as $unsigned)
+            }
+        })*
+    };
 }
 
-impl Stored for u32 {
-    fn from_word(word: Word) -> Self {
-        word as Self
-    }
-
-    fn word(self) -> Word {
-        self.into()
-    }
-}
-
-impl Stored for u64 {
-    fn from_word(word: Word) -> Self {
-        word
-    }
-
-    fn word(self) -> Word {
-        self
-    }
-}
+stored_integers!(i8 as u8, u16 as u16, i32 as u32, u32 as u32, i64 as u64, u64 as u64);
 
 impl Stored for Pair {
     fn from_word(word: Word) -> Self {
-        Self { low: word as u32, high: (word >> 32) as u32 }
+        [word as u32, (word >> 32) as u32]
     }
 
     fn word(self) -> Word {
-        Word::from(self.low) | Word::from(self.high) << 32
+        Word::from(self[0]) | Word::from(self[1]) << 32
     }
 }
 
@@ -124,6 +120,22 @@ macro_rules! with_kind {
                 type $T = u32;
                 $body
             }
+            $crate::value::Kind::Number($crate::value::Width::I8) => {
+                type $T = i8;
+                $body
+            }
+            $crate::value::Kind::Number($crate::value::Width::U16) => {
+                type $T = u16;
+                $body
+            }
+            $crate::value::Kind::Number($crate::value::Width::I32) => {
+                type $T = i32;
+                $body
+            }
+            $crate::value::Kind::Number($crate::value::Width::U64) => {
+                type $T = u64;
+                $body
+            }
             $crate::value::Kind::Pair => {
                 type $T = $crate::value::Pair;
                 $body
@@ -145,8 +157,10 @@ impl Kind {
     #[must_use]
     pub fn make(self, random: Word) -> Word {
         match self {
-            Self::Long | Self::Short if random.is_multiple_of(2) => (random >> 8) % 8,
+            Self::Long | Self::Short | Self::Number(_) if random.is_multiple_of(2) => (random >> 8) % 8,
+            Self::Pair if random.is_multiple_of(2) => ((random >> 8) % 8) | (((random >> 16) % 12) << 32),
             Self::Long | Self::Pair => random,
+            Self::Number(_) => with_kind!(self, T => <T as Stored>::from_word(random).word()),
             Self::Short => random & 0xffff_ffff,
             Self::Trio => random & 0xff_ffff,
             Self::Pointer(last) => {
@@ -155,6 +169,20 @@ impl Kind {
                 if random.is_multiple_of(211) { (last as Word).wrapping_sub(random & 1) } else { (random >> 8) % rows }
             }
         }
+    }
+
+    /// The integer of a word that [`Kind::make`] gave. None if the kind is none of integers.
+    #[must_use]
+    pub fn number(self, word: Word) -> Option<i128> {
+        Some(match self {
+            Self::Long => (word as i64).into(),
+            Self::Short => (word as u32).into(),
+            Self::Number(Width::I8) => (word as i8).into(),
+            Self::Number(Width::U16) => (word as u16).into(),
+            Self::Number(Width::I32) => (word as i32).into(),
+            Self::Number(Width::U64) => word.into(),
+            Self::Pair | Self::Trio | Self::Pointer(_) => return None,
+        })
     }
 
     /// The type that the runtime declares.
@@ -211,8 +239,8 @@ impl ReductionOperator<Pair> for Tally {
     }
 
     fn apply(value: &mut Pair, contribution: u64) {
-        value.low = value.low.wrapping_add(contribution as u32);
-        value.high = value.high.wrapping_add((contribution as u32).wrapping_mul(3));
+        value[0] = value[0].wrapping_add(contribution as u32);
+        value[1] = value[1].wrapping_add((contribution as u32).wrapping_mul(3));
     }
 
     fn fold(into: &mut u64, contribution: u64) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{Machine, NodeId, ProcessorId};
+use maniple_space::AnyRect;
 
 use super::choice::{Decided, visible};
 use super::data::{Deal, Memory, Processors, Share, Steal};
@@ -197,8 +198,8 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
         let Some(points) = self.rules.decided(self.of(launch), |rule| rule.slice) else {
             return self.inner.slice_launch(launch, machine);
         };
-        let parts = launch.domain.volume().div_ceil(points.max(1)).max(1);
-        let parts = launch.domain.split(parts as usize);
+        let mut parts = Vec::new();
+        cut(launch.domain, points.max(1), &mut parts);
         parts.into_iter().map(|domain| Slice { domain, processor: launch.origin }).collect()
     }
 
@@ -240,7 +241,7 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
             }
             let taken = std::mem::replace(requirement, RequirementMapping::Virtual);
             let about = (task.name, number, &task.requirements[number]);
-            *requirement = self.put(taken, about, (place.0, &variant.layout), machine);
+            *requirement = self.put(taken, about, (place.0, &variant.layout_of(number)), machine);
         }
         mapping.pinned = self.rules.decided(of, |rule| rule.pinned).unwrap_or(mapping.pinned);
         mapping.priority = self.rules.decided(of, |rule| rule.priority).unwrap_or(mapping.priority);
@@ -310,5 +311,13 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
             Some(Steal::UpTo(most)) => bytes <= most,
             None => self.inner.permit_steal_with_data(task, thief, bytes),
         }
+    }
+}
+
+/// Cuts a domain into parts of at most so many points: those of one cut are only of about the same volume.
+fn cut(domain: AnyRect, points: u64, parts: &mut Vec<AnyRect>) {
+    match domain.volume().div_ceil(points) {
+        0 | 1 => parts.push(domain),
+        count => domain.split(count as usize).into_iter().for_each(|part| cut(part, points, parts)),
     }
 }

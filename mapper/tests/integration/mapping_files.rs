@@ -288,6 +288,7 @@ fn variants() -> Vec<VariantInfo> {
         name,
         processor,
         layout: LayoutConstraint::default(),
+        requirement_layouts: Vec::new(),
         is_leaf,
         is_inner: !is_leaf,
     };
@@ -473,6 +474,7 @@ fn data_is_put_where_it_is_wanted_first_and_where_it_would_be_else_if_there_is_n
     let layout = LayoutConstraint {
         arrangement: Some(Arrangement::ArrayOfStructs),
         order: Some(DimensionOrder::column_major(1)),
+        align: None,
     };
     assert_eq!((first.layout, first.reduction), (layout, ReductionPlace::InPlace));
     assert!(choices.ends_with(&plain), "{choices:#?}");
@@ -517,6 +519,23 @@ fn launches_are_cut_and_dealt_as_rules_say() {
     assert_eq!(nodes, [2, 2, 2, 2, 0, 0, 0, 0]);
     // Of those nodes the job has one only.
     assert!(matches!(asked.ask((0, 8), |mapper, info, _| mapper.shard_launch(info, 2)), Sharding::OnOne(0)));
+}
+
+#[test]
+fn no_slice_has_more_points_than_a_rule_says_whatever_the_shape() {
+    let mut random = Rng::with_seed(3);
+    for _ in 0..300 {
+        let most = random.u64(1..=9);
+        let shape = std::array::from_fn(|_| random.i64(0..6));
+        let domain = AnyRect::from(Rect::<3>::from_shape(shape));
+        let mut asked = Asked::with(&format!("[[task]]\nslice = {most}"));
+        let slices = asked
+            .ask((0, 8), |mapper, info, context| mapper.slice_launch(&TaskInfo { domain, ..*info }, context.machine()));
+        let mut points: Vec<AnyPoint> = slices.iter().flat_map(|slice| slice.domain.points()).collect();
+        points.sort_unstable();
+        assert_eq!(points, domain.points().collect::<Vec<_>>(), "{domain}");
+        assert!(slices.iter().all(|slice| slice.domain.volume() <= most), "at most {most} of {domain}: {slices:?}");
+    }
 }
 
 #[test]

@@ -102,9 +102,10 @@ impl Drawn {
         self.add("extent", extent);
         self.add("columns", columns);
         self.add("reduction", reduction);
-        let LayoutConstraint { arrangement, order } = layout;
+        let LayoutConstraint { arrangement, order, align } = layout;
         self.add("arrangement", arrangement);
         self.add("order", order);
+        self.add("align", align);
     }
 
     /// Fails unless each of these values was drawn, and no other.
@@ -171,6 +172,7 @@ fn variants() -> [VariantInfo; 2] {
         name,
         processor: ProcessorKind::Cpu,
         layout: LayoutConstraint::default(),
+        requirement_layouts: Vec::new(),
         is_leaf: name == "leaf",
         is_inner: false,
     })
@@ -282,8 +284,8 @@ fn every_value_of_the_other_answers_is_drawn() {
 #[test]
 fn a_layout_that_a_variant_wants_is_repeated_or_left_open_and_never_contradicted() {
     let context = Context::new();
-    let layout =
-        LayoutConstraint { arrangement: Some(Arrangement::Blocked(4)), order: Some(DimensionOrder::column_major(2)) };
+    let (arrangement, order) = (Some(Arrangement::Blocked(4)), Some(DimensionOrder::column_major(2)));
+    let layout = LayoutConstraint { arrangement, order, align: Some(32) };
     let variants = [VariantInfo { layout, ..variants()[0].clone() }];
     let requirements = [context.requirement.clone()];
     let mut drawn = Drawn::default();
@@ -294,4 +296,6 @@ fn a_layout_that_a_variant_wants_is_repeated_or_left_open_and_never_contradicted
     }
     drawn.has("arrangement", &[None, layout.arrangement]);
     drawn.has("order", &[None, layout.order]);
+    // More than enough is enough.
+    drawn.has("align", &[None, Some(32), Some(256)]);
 }

@@ -63,6 +63,7 @@ fn variants() -> Vec<VariantInfo> {
         name,
         processor,
         layout: LayoutConstraint::default(),
+        requirement_layouts: Vec::new(),
         is_leaf: true,
         is_inner: false,
     };

@@ -103,6 +103,9 @@ pub fn derive_fields(input: TokenStream) -> TokenStream {
 /// | `#[point] p: Point<D>` | the point of the index launch |
 /// | `name: T` | an argument, passed by value or as a future of its value |
 ///
+/// `#[layout(..)]` beside the privileges of a region says how the body gets the data of just this one, whatever the mapper says: `soa` or `aos`, `row_major` or `column_major`,
+/// `align = BYTES`, or several of these.
+///
 /// `Context`, `Piece`, `Region` and `Point` are known by the last segment of their path. A region has at least one privilege, and each of its
 /// fields is named at most once:
 ///

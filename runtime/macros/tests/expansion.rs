@@ -37,8 +37,12 @@ fn distribute(
     #[reads(from, current)]
     #[writes(to)]
     wires: Piece<Wire>,
-    #[reduces(Sum, charge, voltage)] ghost: Piece<Node, TWO>,
-    #[discards(r#type)] mut own: model::Piece<Node, 3>,
+    #[reduces(Sum, charge, voltage)]
+    #[layout(aos, column_major)]
+    ghost: Piece<Node, TWO>,
+    #[layout(align = 64)]
+    #[discards(r#type)]
+    mut own: model::Piece<Node, 3>,
     scale: f32,
     #[point] point: Point<2>,
     label: String,
@@ -122,6 +126,14 @@ fn a_task_is_registered_under_its_name_with_its_options() {
         variant.options,
         model::generated::Options { inner: false, layout: Some(Arrangement::StructOfArrays), mapper: None }
     );
+    let by_columns = model::LayoutConstraint {
+        arrangement: Some(Arrangement::ArrayOfStructs),
+        order: Some(model::DimensionOrder::column_major(2)),
+        align: None,
+    };
+    let aligned = model::LayoutConstraint { arrangement: None, order: None, align: Some(64) };
+    // The first parameter has two requirements.
+    assert_eq!((variant.layouts)(), [(2, by_columns), (3, aligned)]);
     assert_eq!(variant.processor, model::ProcessorKind::Cpu);
     assert!(matches!(variant.body, model::generated::Body::Leaf(_)) && variant.declares);
     assert_eq!(variant.place.0, module_path!());

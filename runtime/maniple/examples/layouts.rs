@@ -23,7 +23,7 @@ impl Mapper for PointByPoint {
             return DefaultMapper::new().map_requirement(task, requirement, place, context);
         }
         let memory = context.machine().memories_visible_from(processor)[0].memory;
-        let layout = LayoutConstraint { arrangement: Some(Arrangement::ArrayOfStructs), order: None };
+        let layout = LayoutConstraint { arrangement: Some(Arrangement::ArrayOfStructs), ..LayoutConstraint::default() };
         InstanceChoice { layout, columns: Columns::All, ..InstanceChoice::in_memory(memory) }.into()
     }
 }

@@ -47,6 +47,7 @@ impl Context {
     }
 
     fn region_of_rows<F: Fields, const D: usize>(&self, rows: &IndexSpaceNode) -> Result<Region<F, D>> {
+        self.state.core.check_process()?;
         let fields = self.field_space(DEFAULT_MAX_FIELDS);
         for field in F::descriptors() {
             fields.allocate(&field.name, field.ty)?;
@@ -75,6 +76,7 @@ impl Context {
     /// # Errors
     /// [`crate::Error::Region`] if either space was destroyed.
     pub fn logical_region(&self, rows: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion> {
+        self.state.core.check_process()?;
         rows.check_alive(&*self.state)?;
         fields.check_alive(&*self.state)?;
         let region = self.state.core.forest().region(rows, fields)?;
@@ -92,6 +94,7 @@ impl Context {
         colors: impl Into<Domain>,
         pieces: &[AnySpace],
     ) -> Result<Arc<Partitioning>> {
+        self.state.core.check_process()?;
         self.state.core.forest().check_own(space)?;
         space.check_alive(&*self.state)?;
         Ok(self.state.core.forest().partition(space, colors.into().rect(), pieces)?)

@@ -16,6 +16,7 @@ impl Context {
     /// [`crate::Error::Attachment`] if memory is attached to some of its values.
     pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
         let region = region.as_ref();
+        self.state.core.check_process()?;
         self.state.check_created(region)?;
         self.state.check_unattached(region.tree().id())?;
         self.state.note_deletion((region.tree().id().0, None), (region.tree().mark_destroyed(), 1));
@@ -30,6 +31,7 @@ impl Context {
     /// [`crate::Error::Region`] if it was destroyed before.
     pub fn destroy_partition(&self, partition: impl AsRef<Partitioning>) -> Result<()> {
         let partition = partition.as_ref();
+        self.state.core.check_process()?;
         self.state.core.forest().check_own(partition.parent())?;
         self.state.check_not_destroyed(partition.id().0, partition)?;
         self.state.note_deletion((partition.id().0, None), (partition.mark_destroyed(), 1));
@@ -42,6 +44,7 @@ impl Context {
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before, or is a piece of a partition.
     pub fn destroy_index_space(&self, space: &IndexSpaceNode) -> Result<()> {
+        self.state.core.check_process()?;
         self.state.core.forest().check_own(space)?;
         self.state.check_not_destroyed(space.id().0, space)?;
         self.state.note_deletion((space.id().0, None), (space.mark_destroyed()?, 1));
@@ -53,6 +56,7 @@ impl Context {
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before.
     pub fn destroy_field_space(&self, fields: &FieldSpace) -> Result<()> {
+        self.state.core.check_process()?;
         fields.check_alive(&*self.state)?;
         self.state.note_deletion((fields.id(), None), (fields.mark_destroyed(), 1));
         Ok(())
@@ -77,6 +81,7 @@ impl Context {
     /// # Errors
     /// [`crate::Error::Region`] if there is no such field, or it was freed before; [`crate::Error::Attachment`] if memory is attached to some of its values.
     pub fn free_field(&self, fields: &FieldSpace, field: FieldId) -> Result<()> {
+        self.state.core.check_process()?;
         if !fields.has(field, &*self.state) {
             return Err(RegionError::NoSuchField { field }.into());
         }

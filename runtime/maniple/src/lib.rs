@@ -104,7 +104,7 @@ pub mod task;
 
 pub use attach::{Attached, AttachedFile, AttachedPieces, Detached, DetachedPieces, File};
 pub use context::Context;
-pub use dependent::Color;
+pub use dependent::{Color, Relation};
 pub use error::{AttachmentError, Error, FileError, Result};
 pub use future::{Argument, Awaited, Future, FutureMap};
 pub use generated::IntoArgument;

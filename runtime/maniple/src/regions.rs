@@ -208,19 +208,30 @@ impl<F, const D: usize> Region<F, D> {
         self.partition_erased(colors, &pieces)
     }
 
-    pub(crate) fn partition_erased(&self, colors: Domain, pieces: &[AnySpace]) -> Result<Partition<F, D>> {
-        self.logical.tree().check_run()?;
-        pressure::check(pieces.len()).map_err(partition_error)?;
-        let forest = self.logical.space().forest();
-        let partitioning = forest.partition(self.logical.space(), colors.rect(), pieces);
-        let partitioning = partitioning.map_err(|error| match error {
-            RegionError::PieceOutsideParent { color, .. } => {
-                RegionError::PieceOutsideParent { color, parent: self.logical.to_string() }
-            }
-            other => other,
-        })?;
-        Ok(Partition::from_logical(self.logical.partition(&partitioning)?))
+    fn partition_erased(&self, colors: Domain, pieces: &[AnySpace]) -> Result<Partition<F, D>> {
+        Ok(Partition::from_logical(partition_erased(&self.logical, colors, pieces)?))
     }
+}
+
+/// A partition of a region into pieces, in row-major order of the colors.
+///
+/// # Errors
+/// Those of [`Region::partition_into`].
+pub(crate) fn partition_erased(
+    region: &LogicalRegion,
+    colors: Domain,
+    pieces: &[AnySpace],
+) -> Result<LogicalPartition> {
+    region.tree().check_run()?;
+    pressure::check(pieces.len()).map_err(partition_error)?;
+    let partitioning = region.space().forest().partition(region.space(), colors.rect(), pieces);
+    let partitioning = partitioning.map_err(|error| match error {
+        RegionError::PieceOutsideParent { color, .. } => {
+            RegionError::PieceOutsideParent { color, parent: region.to_string() }
+        }
+        other => other,
+    })?;
+    Ok(region.partition(&partitioning)?)
 }
 
 /// Makes a partition of a region: see [`Region::partition`].

@@ -4,7 +4,7 @@ use maniple_region::Partitioning;
 use maniple_space::AnySpace;
 
 use crate::error::Result;
-use crate::regions::{Partition, partition_error};
+use crate::regions::{Partition, partition_erased, partition_error};
 use crate::replication::distributed::{DistributedPartition, SetOperation};
 
 /// Set operations, color by color, or with all pieces of the other partition.
@@ -75,7 +75,8 @@ impl<F, const D: usize> Partition<F, D> {
             None => {
                 let spaces = |of: &Partitioning| of.pieces().iter().map(|piece| piece.space().clone()).collect();
                 let (mine, others): (Vec<AnySpace>, Vec<AnySpace>) = (spaces(mine), spaces(others));
-                return self.parent().partition_erased(self.colors(), &operation.apply(&mine, &others));
+                let pieces = operation.apply(&mine, &others);
+                return Ok(Self::from_logical(partition_erased(&self.logical().parent(), self.colors(), &pieces)?));
             }
         };
         Ok(Self::from_logical(self.logical().parent().partition(&partitioning)?))

@@ -28,9 +28,10 @@ impl Context {
     /// instead, the error names the tunables whose answers did.
     ///
     /// # Errors
-    /// [`Error::Mapper`](crate::Error::Mapper) if the mapper panics.
+    /// [`Error::Mapper`](crate::Error::Mapper) if the mapper panics; [`Error::Forked`](crate::Error::Forked) in a copy of the process.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         let core = &self.state.core;
+        core.check_process()?;
         let answer = core.seat((self.state.processor, self.mapper)).tunable(&core.store, name)?.unwrap_or(default);
         if let Some(replica) = Replica::of(&self.state) {
             replica.note_tunable(name, answer);
@@ -92,7 +93,8 @@ impl TopLevel {
 
     /// Waits on this thread for a future of the program's: see [`block_on`].
     pub(crate) fn wait<T>(&self, future: impl Future<Output = Result<T>>, limit: Option<(Duration, T)>) -> Result<T> {
-        block_on(&self.context.state.core, TOP_LEVEL, future, limit)
+        let state = &self.context.state;
+        block_on(&state.core, (TOP_LEVEL, state.is_shared), future, limit)
     }
 
     /// Its body has come to this: waits for what it has launched, and for the other nodes.

@@ -6,13 +6,22 @@
 use maniple::Error;
 use maniple::prelude::*;
 
+#[derive(Fields)]
+struct Cell {
+    value: i64,
+}
+
 #[task]
 fn double(number: i64) -> i64 {
     2 * number
 }
 
 /// What goes wrong in the copy, by the number with which it exits; 0 if it is told what it should be.
-fn in_the_copy(runtime: Runtime, session: maniple::Session, future: &maniple::Future<i64>) -> i32 {
+fn in_the_copy(
+    runtime: Runtime,
+    session: maniple::Session,
+    (future, cells): (&maniple::Future<i64>, &Region<Cell>),
+) -> i32 {
     let is_told = |outcome: Result<i64>| matches!(outcome, Err(Error::Forked));
     let told = [
         is_told(runtime.run(async |_| Ok(0))),
@@ -21,6 +30,11 @@ fn in_the_copy(runtime: Runtime, session: maniple::Session, future: &maniple::Fu
         is_told(session.launch(double(2)).wait()),
         // A result that was there before is there.
         future.wait().is_ok_and(|value| value == 2),
+        is_told(session.tunable("pieces", 4)),
+        is_told(session.region::<Cell>(4).map(|_| 0)),
+        is_told(session.region_like::<Cell, _, 1>(cells).map(|_| 0)),
+        is_told(session.destroy_region(cells).map(|()| 0)),
+        is_told(session.index_partition(cells.logical().space(), 1, &[cells.space().clone().into()]).map(|_| 0)),
         is_told(session.finish().map(|()| 0)),
         matches!(runtime.breakdown(), Some(Error::Forked)),
     ];
@@ -33,12 +47,12 @@ fn in_the_copy(runtime: Runtime, session: maniple::Session, future: &maniple::Fu
 fn a_copy_of_the_process_is_told_that_it_cannot_use_the_runtime() {
     let runtime = Runtime::builder().workers(2).build().unwrap();
     let session = runtime.begin().unwrap();
-    let future = session.launch(double(1));
+    let (future, cells) = (session.launch(double(1)), session.region::<Cell>(4).unwrap());
     assert_eq!(session.wait(future.clone()).unwrap(), 2);
     // SAFETY: no other thread of this process holds a lock that the copy needs: workers have nothing to do, and the test's own thread is this one. The copy ends by `_exit`.
     let copy = unsafe { libc::fork() };
     if copy == 0 {
-        let code = in_the_copy(runtime, session, &future);
+        let code = in_the_copy(runtime, session, (&future, &cells));
         // SAFETY: ends the process, and does nothing else.
         unsafe { libc::_exit(code) };
     }

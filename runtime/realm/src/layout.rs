@@ -184,14 +184,19 @@ pub struct LayoutSpec {
     pub fields: Vec<FieldSpec>,
     /// How the fields lie among each other.
     pub arrangement: Arrangement,
+    /// The address of the first value of each array, or of the first block, is a multiple of so many bytes: a power of two.
+    pub align: usize,
 }
+
+/// The largest alignment that a layout can ask for: that of a large page.
+pub const MAX_ALIGN: usize = 1 << 21;
 
 impl LayoutSpec {
     /// Row-major arrays, one a field: change it by [`arranged`](Self::arranged) and [`ordered`](Self::ordered).
     #[must_use]
     pub fn new(points: AnySpace, fields: Vec<FieldSpec>) -> Self {
         let order = DimensionOrder::row_major(points.dim());
-        Self { points, order, fields, arrangement: Arrangement::StructOfArrays }
+        Self { points, order, fields, arrangement: Arrangement::StructOfArrays, align: 1 }
     }
 
     /// With another arrangement of fields.
@@ -208,11 +213,18 @@ impl LayoutSpec {
         self
     }
 
+    /// With the first value of each array, or the first block, at a multiple of so many bytes.
+    #[must_use]
+    pub fn aligned(mut self, align: usize) -> Self {
+        self.align = align;
+        self
+    }
+
     /// Lays the fields out.
     ///
     /// # Errors
     ///
-    /// If a field is given twice, its size and alignment make no sense together, the order is of another number of
+    /// If the alignment is no power of two, or larger than [`MAX_ALIGN`], a field is given twice, its size and alignment make no sense together, the order is of another number of
     /// dimensions, a block is no power of two, or the whole is larger than memory can be.
     pub fn build(self) -> Result<Layout, LayoutError> {
         Layout::new(self)
@@ -240,10 +252,11 @@ impl Layout {
             Arrangement::ArrayOfStructs => Some(1),
             Arrangement::Blocked(points) => Some(points as usize),
         };
-        let whole = BlockShape::of(&spec.fields, block.unwrap_or(volume), block.is_none());
+        let whole = BlockShape::of(&spec.fields, block.unwrap_or(volume), block.is_none().then_some(spec.align));
         let whole = whole.ok_or_else(too_large)?;
         let blocks = block.map_or(1, |block| volume.div_ceil(block));
-        let bytes = whole.bytes.checked_mul(blocks).filter(|&bytes| bytes <= isize::MAX as usize - whole.align);
+        let align = whole.align.max(spec.align);
+        let bytes = whole.bytes.checked_mul(blocks).filter(|&bytes| bytes <= isize::MAX as usize - align);
         let bytes = bytes.ok_or_else(too_large)?;
         let mut fields: Vec<_> = spec
             .fields
@@ -261,7 +274,7 @@ impl Layout {
         if let Some(pair) = fields.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(LayoutError::RepeatedField { field: pair[0].0 });
         }
-        Ok(Self { spec, volume, bytes, align: whole.align, fields })
+        Ok(Self { spec, volume, bytes, align, fields })
     }
 
     /// What it was made from.
@@ -343,6 +356,14 @@ impl Layout {
         gaps::lies_in_one(&self.spec.points, part)
     }
 
+    /// Whether the first value of each array, or the first block, is at a multiple of so many bytes, if the whole is [aligned](Self::align) as it should be.
+    #[must_use]
+    pub fn is_aligned(&self, align: usize) -> bool {
+        let is_spread = self.spec.arrangement == Arrangement::StructOfArrays;
+        let starts = |(_, layout): &(FieldId, FieldLayout)| layout.ranked().offset_of_linear(0).is_multiple_of(align);
+        self.align >= align && (!is_spread || self.fields.iter().all(starts))
+    }
+
     /// Whether the layout is as the constraint wants it.
     #[must_use]
     pub fn satisfies(&self, constraint: &LayoutConstraint) -> bool {
@@ -358,6 +379,9 @@ fn check(spec: &LayoutSpec) -> Result<(), LayoutError> {
         && !points.is_power_of_two()
     {
         return Err(LayoutError::BlockNotPowerOfTwo { found: points });
+    }
+    if !spec.align.is_power_of_two() || spec.align > MAX_ALIGN {
+        return Err(LayoutError::Alignment { found: spec.align });
     }
     for &FieldSpec { id, size, align } in &spec.fields {
         if !align.is_power_of_two() || size % align != 0 {
@@ -375,18 +399,19 @@ struct BlockShape {
 }
 
 impl BlockShape {
-    /// `None` if the size overflows.
-    fn of(fields: &[FieldSpec], points: usize, spread: bool) -> Option<Self> {
+    /// Those that are all that there is are aligned to a cache line, if they are as long, and to what is asked for. `None` if the size overflows.
+    fn of(fields: &[FieldSpec], points: usize, spread: Option<usize>) -> Option<Self> {
         let mut shape = Self { offsets: Vec::with_capacity(fields.len()), bytes: 0, align: 1 };
         for field in fields {
             let bytes = field.size.checked_mul(points)?;
-            let align = if spread && bytes >= CACHE_LINE { field.align.max(CACHE_LINE) } else { field.align };
+            let line = if bytes >= CACHE_LINE { CACHE_LINE } else { 1 };
+            let align = spread.map_or(field.align, |align| field.align.max(align).max(line));
             let offset = shape.bytes.checked_next_multiple_of(align)?;
             shape.offsets.push(offset);
             shape.bytes = offset.checked_add(bytes)?;
             shape.align = shape.align.max(align);
         }
-        if !spread {
+        if spread.is_none() {
             shape.bytes = shape.bytes.checked_next_multiple_of(shape.align)?;
         }
         Some(shape)
@@ -421,6 +446,12 @@ pub enum LayoutError {
         size: usize,
         /// Their alignment.
         align: usize,
+    },
+    /// An alignment that no address has.
+    #[error("expected an alignment that is a power of two and at most {MAX_ALIGN} bytes, found {found}")]
+    Alignment {
+        /// The bytes.
+        found: usize,
     },
     /// A block size that the address formula cannot express.
     #[error("expected blocks of a power of two points, found {found}")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple::space::{AnyPoint, AnySpace, Point};
 use maniple::{
     Context, Error, Field, FieldMask, LogicalPartition, LogicalRegion, Partition as Split, Privilege as Held,
-    Projection, Region, Requirement, Target,
+    Projection, Region, Relation, Requirement, Target,
 };
 
 use super::error::DistributedError;
@@ -138,16 +138,10 @@ pub(super) async fn named(
     (tensor, space): (&Tensor, Space),
     positions: &LogicalPartition,
 ) -> Result<LogicalPartition, DistributedError> {
-    let sources: Split<(), 1> = Split::try_from_logical(positions.clone())?;
-    let elements: Region<(), 1> = Region::try_from_logical(vector.part(Space::Elements).clone())?;
     let level = match space {
         Space::Positions(level) | Space::Offsets(level) => level,
         Space::Elements => 0,
     };
     let crd = tensor.component(&Slot::Coordinates(String::new(), level));
-    let found = match crd.element {
-        ElementType::I32 => cx.image_of_numbers(&elements, &sources, Field::<(), i32>::new(crd.field)).await,
-        _ => cx.image_of_numbers(&elements, &sources, Field::<(), i64>::new(crd.field)).await,
-    };
-    Ok(found?.logical().clone())
+    Ok(cx.logical_image(vector.part(Space::Elements), positions, Relation::Point(crd.field)).await?)
 }

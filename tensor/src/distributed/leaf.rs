@@ -79,7 +79,7 @@ pub(super) fn definition(nodes: usize, plan: &Arc<Plan>, order: &Order, kernel: 
     let (plan, order) = (Arc::clone(plan), order.clone());
     let points = (order.points() as usize).div_ceil(nodes);
     // Kernels know values by their strides, which those have not that lie in blocks of several fields.
-    let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
+    let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
     let options = TaskOptions { layout, ..TaskOptions::default() };
     TaskDefinition::new(&plan.leaf().kernel.name.clone()).leaf(options, move |call| {
         let values = order.values(*call.arguments::<i64>()?, call.point().coords()[0]);

@@ -101,12 +101,16 @@ pub(super) fn leaf(call: &LeafCall<'_>) -> Result<Value> {
 }
 
 /// Fails unless the data that a task only reads is laid out as its variant wants it. Of what it changes it would take the accessor away.
-pub(super) fn check_layout(call: &LeafCall<'_>, wanted: Option<Arrangement>) -> Result<()> {
-    let Some(wanted @ (Arrangement::StructOfArrays | Arrangement::ArrayOfStructs)) = wanted else { return Ok(()) };
+pub(super) fn check_layout(call: &LeafCall<'_>, wanted: &[Option<Arrangement>]) -> Result<()> {
     let given: &CallArguments = call.arguments()?;
     for (requirement, used) in
         given.launch.requirements.iter().enumerate().filter(|(_, used)| used.right == Right::Read)
     {
+        let Some(wanted @ (Arrangement::StructOfArrays | Arrangement::ArrayOfStructs)) =
+            wanted.get(requirement).copied().flatten()
+        else {
+            continue;
+        };
         for &field in &used.fields {
             Use::new(&given.run, call, requirement, (used.region, field))?.check_layout(wanted)?;
         }

@@ -157,14 +157,23 @@ fn definition(launch: &Launch, site: Site) -> TaskDefinition {
     };
     match &launch.body {
         Body::Leaf => {
-            let variant = |definition: TaskDefinition, arrangement: Option<Arrangement>| {
-                definition.leaf(options(arrangement), move |call| {
-                    check_layout(call, arrangement)?;
+            // Single requirements want others than the rest.
+            let count = launch.requirements.len();
+            let variant = |definition: TaskDefinition, arrangement: Option<Arrangement>, seed: u64| {
+                let of = |number: usize| wanted(mix(seed, number as u64)).filter(|_| seed.is_multiple_of(2));
+                let layouts: Vec<_> = (0..count).map(|number| of(number).or(arrangement)).collect();
+                let wanted: Vec<_> = (0..count).filter_map(|number| Some((number, of(number)?))).collect();
+                let definition = definition.leaf(options(arrangement), move |call| {
+                    check_layout(call, &layouts)?;
                     leaf(call)
+                });
+                wanted.into_iter().fold(definition, |definition, (number, arrangement)| {
+                    definition.layout_of(number, options(Some(arrangement)).layout)
                 })
             };
-            let definition = variant(TaskDefinition::new(&name), wanted(seed)).codec(Codec::of::<Word>());
-            if seed.is_multiple_of(2) { variant(definition, wanted(mix(seed, 12))) } else { definition }
+            let definition =
+                variant(TaskDefinition::new(&name), wanted(seed), mix(seed, 13)).codec(Codec::of::<Word>());
+            if seed.is_multiple_of(2) { variant(definition, wanted(mix(seed, 12)), mix(seed, 14)) } else { definition }
         }
         Body::Blocks { inner, .. } => {
             let options = TaskOptions { inner: *inner, ..options(wanted(seed)) };

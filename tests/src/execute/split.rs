@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use maniple::space::AnySpace;
-use maniple::{Context, Error, Partition, Partitioner, Partitioning, Ptr, Rect, Region};
+use maniple::{
+    Context, Error, LogicalPartition, LogicalRegion, Partition, Partitioner, Partitioning, Ptr, Rect, Region, Relation,
+};
 
 use super::statement::space_of;
 use super::{Run, Stop, with_dimension};
-use crate::program::{Node, PartitionName, Place, Split};
+use crate::program::{Column, Link, Meaning, Node, PartitionName, Place, Split};
 use crate::value::{Cells, Kind};
 
 /// A partition, or the runtime's refusal.
@@ -33,6 +35,10 @@ impl Run {
                         let (region, field) = self.column::<i64, D>(*column)?;
                         Ok(bare(context.partition_by_field(&region, field, *count).await))
                     }),
+                    Kind::Number(_) => {
+                        let (region, field) = (self.place(field)?, self.field(field.region, column.field)?);
+                        Ok(untyped(context.logical_partition_by_field(&region, field, *count).await))
+                    }
                     kind => Err(Stop(Error::application(format!("{field:?} holds {kind:?}, no colors")))),
                 }
             }
@@ -55,8 +61,39 @@ impl Run {
                     Ok(bare(context.preimage(&sources, field, &targets).await))
                 })
             }
+            Split::ByRanges(Column { place, field }, ranges) => {
+                let (region, field) = (self.place(*place)?, self.field(place.region, *field)?);
+                Ok(untyped(context.logical_partition_by_ranges(&region, field, ranges.len(), ranges).await))
+            }
+            Split::Named(region, sources, link) => {
+                let targets = self.place(Place { region: *region, node })?;
+                let sources = self.place(link.column.place)?.partition(&self.names.partitions.get(*sources)?)?;
+                Ok(untyped(context.logical_image(&targets, &sources, self.relation(*link)?).await))
+            }
+            Split::Naming(link, region, targets) => {
+                let partitioning = self.names.partitions.get(*targets)?;
+                let parent = self.names.regions.get(*region)?.with_space(partitioning.parent().clone());
+                let (sources, targets) = (self.place(link.column.place)?, parent.partition(&partitioning)?);
+                Ok(untyped(context.logical_preimage(&sources, self.relation(*link)?, &targets).await))
+            }
             other => with_dimension!(dim, D => self.by_shape::<D>(context, node, other)),
         }
+    }
+
+    /// A region of which only the runtime knows the types.
+    fn place(&self, Place { region, node }: Place) -> Result<LogicalRegion, Stop> {
+        Ok(self.names.regions.get(region)?.with_space(self.node(node)?))
+    }
+
+    fn relation(&self, Link { column, meaning }: Link) -> Result<Relation, Stop> {
+        let field = |number| self.field(column.place.region, number);
+        let first = field(column.field)?;
+        Ok(match meaning {
+            Meaning::Rows => Relation::Point(first),
+            Meaning::Ranges => Relation::Range(first),
+            Meaning::Firsts(end) => Relation::Between(first, field(end)?),
+            Meaning::Offsets => Relation::Offsets(first),
+        })
     }
 
     /// Partitions that need no data. Those of the typed interface belong to regions: one is made up for them.
@@ -111,6 +148,10 @@ impl Run {
         let partitioning = self.names.partitions.get(name)?;
         Ok(Partition::try_from_logical(parent.logical().partition(&partitioning)?)?)
     }
+}
+
+fn untyped(made: maniple::Result<LogicalPartition>) -> maniple::Result<Arc<Partitioning>> {
+    made.map(|partition| Arc::clone(partition.partitioning()))
 }
 
 fn bare<const D: usize>(made: maniple::Result<Partition<Cells, D>>) -> maniple::Result<Arc<Partitioning>> {

@@ -9,7 +9,7 @@ use maniple::threads::Parker;
 use super::statement::Frame;
 use super::{Stop, Tolerance};
 use crate::oracle::Verdict;
-use crate::program::{Action, Block, Split, TraceName};
+use crate::program::{Action, Block, TraceName};
 
 /// What traces are called.
 const NAMES: [&str; 4] = ["red", "green", "blue", "white"];
@@ -45,9 +45,7 @@ impl Frame<'_> {
 fn waits(block: &Block) -> bool {
     block.0.iter().any(|statement| match &statement.action {
         Action::Wait(_) | Action::Inline(_) => true,
-        Action::CreatePartition(_, _, split) => {
-            matches!(split, Split::ByField(..) | Split::Image(..) | Split::Preimage(..))
-        }
+        Action::CreatePartition(_, _, split) => split.column().is_some(),
         Action::Repeat(turns) => turns.iter().any(waits),
         Action::Traced(_, block) => waits(block),
         _ => false,

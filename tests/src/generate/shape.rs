@@ -1,10 +1,14 @@
 //! Random spaces, fields, regions and partitions.
 
+use std::ops::Range;
+
 use maniple::{AnyPoint, AnyRect, Rect};
 
 use super::{Generator, Scope, shared};
-use crate::program::{Action, Block, Column, FieldsName, Node, PartitionName, Place, RegionName, SpaceName, Split};
-use crate::value::Kind;
+use crate::program::{
+    Action, Block, Column, FieldsName, Link, Meaning, Node, PartitionName, Place, RegionName, SpaceName, Split,
+};
+use crate::value::{Kind, Width};
 
 /// How far apart the rectangles of a space may be.
 const FAR: i64 = 1 << 39;
@@ -86,11 +90,12 @@ impl Generator {
     }
 
     fn kind(&mut self, scope: &Scope) -> Kind {
-        match self.random.usize(..10) {
+        match self.random.usize(..12) {
             0..=3 => Kind::Long,
             4..=5 => Kind::Short,
             6 => Kind::Pair,
             7 => Kind::Trio,
+            8..=9 => Kind::Number(Width::ALL[self.random.usize(..Width::ALL.len())]),
             _ => {
                 let volume = self.one_of(&scope.spaces).map_or(8, |space| self.world.spaces[&space].len().max(1));
                 Kind::Pointer(volume as i64)
@@ -126,13 +131,10 @@ impl Generator {
     /// A partition; if it follows from a field that holds one value everywhere, then mostly after a task that writes others.
     pub(super) fn add_partition(&mut self, scope: &mut Scope, block: &mut Block) {
         let Some(action) = self.new_partition(scope) else { return };
-        if let Action::CreatePartition(
-            _,
-            _,
-            Split::ByField(column, _) | Split::Image(_, _, column) | Split::Preimage(column, ..),
-        ) = &action
-        {
-            self.vary(scope, block, *column);
+        if let Action::CreatePartition(_, _, split) = &action {
+            for column in [split.column(), split.other_column()].into_iter().flatten() {
+                self.vary(scope, block, column);
+            }
         }
         self.attempt(scope, block, action);
     }
@@ -174,7 +176,7 @@ impl Generator {
         let count = if self.once_in(15) { self.random.usize(..2) } else { self.random.usize(1..=6) };
         let dim = self.world.dimension(node).ok()?;
         let bounds = self.bounds(node, dim);
-        Some(match self.random.usize(..14) {
+        Some(match self.random.usize(..19) {
             0..=2 => Split::Equal(count),
             3 => Split::Weighted((0..count).map(|_| self.random.u64(..5)).collect()),
             4..=5 => {
@@ -207,7 +209,7 @@ impl Generator {
                 }
             }
             11 => {
-                let field = self.field(region, |kind| matches!(kind, Kind::Long | Kind::Short))?;
+                let field = self.field(region, is_number)?;
                 Split::ByField(Column { place: Place { region, node }, field }, count.max(1))
             }
             12 => {
@@ -221,7 +223,7 @@ impl Generator {
                 }
                 Split::Image(region, sources, Column { place: Place { region: holder, node: parent }, field })
             }
-            _ => {
+            13 => {
                 let field = self.field(region, |kind| matches!(kind, Kind::Pointer(_)))?;
                 let targets = self.one_of(&scope.partitions)?;
                 let owner = self.one_of(&scope.regions())?;
@@ -231,7 +233,56 @@ impl Generator {
                 }
                 Split::Preimage(Column { place: Place { region, node }, field }, owner, targets)
             }
+            14 => {
+                let field = self.field(region, |kind| is_number(kind) || kind == Kind::Trio)?;
+                let ranges = (0..count).map(|_| self.range_of_values()).collect();
+                Split::ByRanges(Column { place: Place { region, node }, field }, ranges)
+            }
+            15..=16 => {
+                let sources = self.one_of(&scope.partitions)?;
+                let holder = self.one_of(&scope.regions())?;
+                let parent = self.world.partitions[&sources].parent;
+                if self.world.root(parent) != Ok(self.world.regions.get(&holder)?.space) {
+                    return None;
+                }
+                Split::Named(region, sources, self.link(Place { region: holder, node: parent })?)
+            }
+            _ => {
+                let targets = self.one_of(&scope.partitions)?;
+                let owner = self.one_of(&scope.regions())?;
+                if self.world.root(self.world.partitions[&targets].parent) != Ok(self.world.regions.get(&owner)?.space)
+                {
+                    return None;
+                }
+                Split::Naming(self.link(Place { region, node })?, owner, targets)
+            }
         })
+    }
+
+    /// Mostly a range of small numbers, as many values are; now and then an empty one, or of nearly all.
+    fn range_of_values(&mut self) -> Range<i128> {
+        let first = if self.once_in(6) { i128::from(self.random.i64(..)) * 3 } else { self.random.i64(-1..8).into() };
+        let length: i128 = if self.once_in(3) { self.random.i64(..).into() } else { self.random.i64(-1..6).into() };
+        first..first + length
+    }
+
+    /// How rows of a place may name others; now and then by a field that does not.
+    fn link(&mut self, place: Place) -> Option<Link> {
+        let meaning = self.random.usize(..9);
+        let suits = |kind| match meaning {
+            0..=3 => kind == Kind::Pair,
+            4 => true,
+            _ => is_number(kind),
+        };
+        let field = self.field(place.region, suits)?;
+        let meaning = match meaning {
+            // Pairs are rare.
+            0..=3 => Meaning::Ranges,
+            4..=5 => Meaning::Rows,
+            6..=7 => Meaning::Firsts(self.field(place.region, suits)?),
+            _ => Meaning::Offsets,
+        };
+        Some(Link { column: Column { place, field }, meaning })
     }
 
     /// The box around the points of a node, or, where they are far apart, around those near one of them.
@@ -292,6 +343,10 @@ impl Generator {
             kinds.iter().enumerate().filter(|(_, kind)| kind.is_some_and(&suits)).map(|(field, _)| field).collect();
         self.one_of(&fields)
     }
+}
+
+fn is_number(kind: Kind) -> bool {
+    matches!(kind, Kind::Long | Kind::Short | Kind::Number(_))
 }
 
 fn hull_of<'a>(points: impl Iterator<Item = &'a AnyPoint>) -> Option<AnyRect> {

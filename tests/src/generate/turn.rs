@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::program::{
-    Action, Block, Body, Column, Derived, FieldsName, FutureName, Indirect, Inline, Launch, Node, PartitionName,
+    Action, Block, Body, Column, Derived, FieldsName, FutureName, Indirect, Inline, Launch, Link, Node, PartitionName,
     Passed, Pick, Place, RegionName, SpaceName, Split, Statement, StatementId, Target, Use,
 };
 
@@ -176,6 +176,13 @@ impl Turn<'_> {
             Split::Preimage(column, region, targets) => {
                 Split::Preimage(self.column(*column), self.region(*region), partition(targets))
             }
+            Split::ByRanges(column, ranges) => Split::ByRanges(self.column(*column), ranges.clone()),
+            Split::Named(region, sources, link) => {
+                Split::Named(self.region(*region), partition(sources), self.link(*link))
+            }
+            Split::Naming(link, region, targets) => {
+                Split::Naming(self.link(*link), self.region(*region), partition(targets))
+            }
             Split::Equal(_) | Split::Weighted(_) | Split::Tiles(..) | Split::Explicit(..) | Split::Coloring(..) => {
                 split.clone()
             }
@@ -195,6 +202,10 @@ impl Turn<'_> {
 
     fn indirect(&self, Indirect { from, pointers, to }: Indirect) -> Indirect {
         Indirect { from: self.column(from), pointers: self.column(pointers), to: self.column(to) }
+    }
+
+    fn link(&self, Link { column, meaning }: Link) -> Link {
+        Link { column: self.column(column), meaning }
     }
 
     fn column(&self, Column { place, field }: Column) -> Column {

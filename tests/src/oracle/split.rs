@@ -1,12 +1,13 @@
 //! Partitions, computed on plain sets of points.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use maniple::{AnyPoint, AnyRect, Rect};
 
 use super::{Context, Pieces, Points, Trouble, World, known};
-use crate::program::{Column, Node, PartitionName, RegionName, Right, Split};
+use crate::program::{Column, Link, Meaning, Node, PartitionName, RegionName, Right, Split};
 use crate::value::Kind;
 
 fn refuse<T>(why: &str) -> Result<T, Trouble> {
@@ -50,11 +51,14 @@ impl World {
             Split::ByField(column, count) => self.by_field(context, parent, *column, *count)?,
             Split::Image(region, sources, column) => self.image(context, parent, (*region, *sources), *column)?,
             Split::Preimage(column, _, targets) => self.preimage(context, parent, *column, *targets)?,
+            Split::ByRanges(column, ranges) => self.by_ranges(context, parent, *column, ranges)?,
+            Split::Named(region, sources, link) => self.named(context, parent, (*region, *sources), *link)?,
+            Split::Naming(link, _, targets) => self.naming(context, parent, *link, *targets)?,
         };
         match split {
             Split::Explicit(..) => self.check_node_alive(parent)?,
             // A partition of a region is only a name; those that follow from data look at that.
-            Split::ByField(..) | Split::Image(..) | Split::Preimage(..) => {}
+            split if split.column().is_some() => {}
             // The region that is made up for it.
             _ => self.check_node_alive(Node::Root(self.root(parent)?))?,
         }
@@ -113,11 +117,7 @@ impl World {
         self.check_one(context, column, Right::Read)?;
         let mut pieces = vec![BTreeSet::new(); count];
         for (point, word) in self.sound_words(context, column)? {
-            let color = match kind {
-                Kind::Long => word as i64,
-                Kind::Short => i64::from(word as u32),
-                _ => return meaningless("a field that holds no colors"),
-            };
+            let Some(color) = kind.number(word) else { return meaningless("a field that holds no colors") };
             if let Some(piece) = usize::try_from(color).ok().and_then(|color| pieces.get_mut(color)) {
                 piece.insert(point);
             }
@@ -172,6 +172,112 @@ impl World {
         Ok((targets.colors, targets.pieces.iter().map(leads_into).collect()))
     }
 
+    fn by_ranges(
+        &self,
+        context: &Context,
+        parent: Node,
+        column: Column,
+        ranges: &[Range<i128>],
+    ) -> Result<(AnyRect, Vec<BTreeSet<AnyPoint>>), Trouble> {
+        if column.place.node != parent {
+            return meaningless("a field of other rows");
+        }
+        let values = self.numbers(context, column)?;
+        let within = |range: &Range<i128>| {
+            let within = values.iter().filter(|(_, value)| range.contains(value));
+            within.map(|(&point, _)| point).collect()
+        };
+        if ranges.is_empty() {
+            return refuse("no pieces");
+        }
+        Ok((numbers(ranges.len()), ranges.iter().map(within).collect()))
+    }
+
+    /// The integers of a column.
+    fn numbers(&self, context: &Context, column: Column) -> Result<BTreeMap<AnyPoint, i128>, Trouble> {
+        let kind = self.kind(column.place.region, column.field)?;
+        if kind.number(0).is_none() {
+            return refuse("a field of no integers");
+        }
+        self.check_one(context, column, Right::Read)?;
+        let words = self.sound_words(context, column)?.into_iter();
+        Ok(words.filter_map(|(point, word)| Some((point, kind.number(word)?))).collect())
+    }
+
+    /// The rows that each row of a place names.
+    fn links(
+        &self,
+        context: &Context,
+        Link { column, meaning }: Link,
+    ) -> Result<BTreeMap<AnyPoint, Range<i128>>, Trouble> {
+        let kind = self.kind(column.place.region, column.field)?;
+        if meaning == Meaning::Ranges {
+            if kind != Kind::Pair {
+                return refuse("a field of no pairs");
+            }
+            self.check_one(context, column, Right::Read)?;
+            let words = self.sound_words(context, column)?.into_iter();
+            let range = |word: u64| i128::from(word as u32)..i128::from(word >> 32);
+            return Ok(words.map(|(point, word)| (point, range(word))).collect());
+        }
+        let first = self.numbers(context, column)?;
+        let named =
+            |(&point, &number): (&AnyPoint, &i128), end: Option<&i128>| (point, number..end.map_or(number, |end| *end));
+        Ok(match meaning {
+            Meaning::Firsts(end) => {
+                let end = self.numbers(context, Column { field: end, ..column })?;
+                first.iter().map(|first| named(first, end.get(first.0))).collect()
+            }
+            Meaning::Offsets => first.iter().map(|offset| named(offset, first.get(&next(*offset.0)))).collect(),
+            _ => first.iter().map(|(&point, &number)| (point, number..number + 1)).collect(),
+        })
+    }
+
+    fn named(
+        &self,
+        context: &Context,
+        parent: Node,
+        (region, sources): (RegionName, PartitionName),
+        link: Link,
+    ) -> Result<(AnyRect, Vec<BTreeSet<AnyPoint>>), Trouble> {
+        let sources = known(self.partitions.get(&sources), &sources)?;
+        self.check_region(context, region)?;
+        if self.root(parent)? != self.regions[&region].space || link.column.place.node != sources.parent {
+            return meaningless("numbers of other rows");
+        }
+        if self.dimension(parent)? != 1 {
+            return refuse("numbers of rows of several dimensions");
+        }
+        let (links, targets) = (self.links(context, link)?, self.points(parent)?);
+        let image = |piece: &Points| -> BTreeSet<AnyPoint> {
+            let is_named = |target: &&AnyPoint| piece.iter().any(|point| links[point].contains(&row(target)));
+            targets.iter().filter(is_named).copied().collect()
+        };
+        Ok((sources.colors, sources.pieces.iter().map(image).collect()))
+    }
+
+    fn naming(
+        &self,
+        context: &Context,
+        parent: Node,
+        link: Link,
+        targets: PartitionName,
+    ) -> Result<(AnyRect, Vec<BTreeSet<AnyPoint>>), Trouble> {
+        let targets = known(self.partitions.get(&targets), &targets)?;
+        if link.column.place.node != parent {
+            return meaningless("numbers of other rows");
+        }
+        if self.dimension(targets.parent)? != 1 {
+            return refuse("numbers of rows of several dimensions");
+        }
+        let links = self.links(context, link)?;
+        let names = |piece: &Points| {
+            let naming = links.iter().filter(|(_, rows)| piece.iter().any(|target| rows.contains(&row(target))));
+            naming.map(|(&point, _)| point).collect()
+        };
+        Ok((targets.colors, targets.pieces.iter().map(names).collect()))
+    }
+
     /// Pointers lead to rows of one dimension.
     fn check_dimension(&self, node: Node, region: RegionName, context: &Context) -> Result<(), Trouble> {
         self.check_region(context, region)?;
@@ -180,6 +286,18 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// The number of a row of a region of one dimension.
+fn row(point: &AnyPoint) -> i128 {
+    point[0].into()
+}
+
+/// The next point along the last dimension.
+fn next(point: AnyPoint) -> AnyPoint {
+    let mut coordinates = point.coords().to_vec();
+    coordinates.last_mut().into_iter().for_each(|last| *last += 1);
+    AnyPoint::new(&coordinates).unwrap_or(point)
 }
 
 /// Consecutive points in proportion to weights.

@@ -30,6 +30,7 @@ mod random;
 mod random_programs;
 mod random_tensors;
 mod readers;
+mod relations;
 mod replays;
 mod rules;
 mod sessions;

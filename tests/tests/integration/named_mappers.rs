@@ -95,6 +95,23 @@ fn each_mapper_deals_the_launches_that_are_for_it() {
 }
 
 #[test]
+fn each_mapper_deals_the_memory_that_is_attached_for_it() {
+    let outcomes = on_nodes(async |cx| {
+        let cells = cx.region::<Cell>(64)?;
+        let pieces = cells.partition(8).equal()?;
+        let mut counts = 0;
+        for context in [cx, &cx.with_mapper("last")?] {
+            let attached = context.attach_pieces(&pieces, Cell::value, |_| vec![1; 8])?;
+            cx.index_launch(8, add(&pieces, 1));
+            counts = 10 * counts + cx.detach_pieces(attached)?.await?.len() as i64;
+        }
+        Ok(counts)
+    });
+    // Half of the pieces each, and then all on the last node.
+    assert_eq!(outcomes.iter().map(|(counts, _)| *counts).collect::<Vec<_>>(), [40, 48]);
+}
+
+#[test]
 fn each_mapper_lends_the_tasks_that_are_for_it() {
     for (away, sent) in [(false, 0), (true, 1)] {
         let outcomes = on_nodes(async |cx| cx.launch(launch_some(away)).await);

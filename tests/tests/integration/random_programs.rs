@@ -200,6 +200,7 @@ const EVERYTHING: &[(&str, u64)] = &[
     ("space without points", 20),
     ("field Long", 1000),
     ("field Short", 1000),
+    ("field Number", 500),
     ("field Pair", 500),
     ("field Trio", 500),
     ("field Pointer", 1000),
@@ -225,8 +226,17 @@ const EVERYTHING: &[(&str, u64)] = &[
     ("split Intersection with several pieces that are not empty", 50),
     ("split Difference with several pieces that are not empty", 5),
     ("split ByField with several pieces that are not empty", 100),
-    ("split Image with several pieces that are not empty", 20),
+    ("split Image with several pieces that are not empty", 10),
     ("split Preimage with several pieces that are not empty", 20),
+    ("split ByRanges with several pieces that are not empty", 20),
+    ("split Named by Rows with several pieces that are not empty", 5),
+    ("split Named by Ranges with several pieces that are not empty", 1),
+    ("split Named by Firsts with several pieces that are not empty", 2),
+    ("split Named by Offsets with several pieces that are not empty", 5),
+    ("split Naming by Rows with several pieces that are not empty", 5),
+    ("split Naming by Ranges with several pieces that are not empty", 1),
+    ("split Naming by Firsts with several pieces that are not empty", 2),
+    ("split Naming by Offsets with several pieces that are not empty", 5),
     ("launch of one task", 5000),
     ("launch over points", 5000),
     ("launch over no points", 50),
@@ -323,7 +333,7 @@ fn tells(mistake: Mistake) -> (Family, &'static str) {
 }
 
 /// How many programs a mistake has for being noticed.
-const CHANCES: u64 = 10;
+const CHANCES: u64 = 20;
 
 /// A program and its deviation under a mistake.
 fn first_deviation(mistake: Mistake) -> Option<(Trial, Outcome)> {

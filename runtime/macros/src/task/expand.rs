@@ -4,7 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-use super::options::Layout;
+use super::options::Arrangement;
+use super::parameter::{Layout, Region};
 use super::{Task, body, launch, names};
 
 /// The launching side beside the user's other items, the running side in a scope of its own where its names meet no others.
@@ -40,9 +41,14 @@ fn registration(task: &Task) -> TokenStream {
     let (leaf, inner, declares) = (!task.has_context(), options.inner.is_some(), options.variant_of.is_none());
     let layout = match options.layout {
         None => quote!(::core::option::Option::None),
-        Some(Layout::StructOfArrays) => quote!(::core::option::Option::Some(#runtime::Arrangement::StructOfArrays)),
-        Some(Layout::ArrayOfStructs) => quote!(::core::option::Option::Some(#runtime::Arrangement::ArrayOfStructs)),
+        Some(Arrangement::StructOfArrays) => {
+            quote!(::core::option::Option::Some(#runtime::Arrangement::StructOfArrays))
+        }
+        Some(Arrangement::ArrayOfStructs) => {
+            quote!(::core::option::Option::Some(#runtime::Arrangement::ArrayOfStructs))
+        }
     };
+    let layouts = layouts(task);
     let mapper = match &options.mapper {
         None => quote!(::core::option::Option::None),
         Some(name) => quote!(::core::option::Option::Some(#name)),
@@ -70,6 +76,7 @@ fn registration(task: &Task) -> TokenStream {
                 layout: #layout,
                 mapper: #mapper,
             },
+            layouts: #layouts,
             codec: || {
                 #[allow(unused_imports)]
                 use #runtime::generated::NoCodec as _;
@@ -79,6 +86,33 @@ fn registration(task: &Task) -> TokenStream {
             body: #runtime::generated::Body::#body(__run),
         };
     }
+}
+
+/// The layouts of requirements that say more than the task's options, as a function.
+fn layouts(task: &Task) -> TokenStream {
+    let runtime = task.runtime();
+    let regions: Vec<&Region> = task.regions().map(|(_, region)| region).collect();
+    let of_requirements = regions.iter().flat_map(|region| region.requirements.iter().map(|_| *region)).enumerate();
+    let layouts = of_requirements.filter_map(|(number, region)| {
+        let Layout { arrangement, order, align } = &region.layout;
+        if arrangement.is_none() && order.is_none() && align.is_none() {
+            return None;
+        }
+        let none = || quote!(::core::option::Option::None);
+        let arrangement = arrangement.as_ref().map_or_else(none, |word| {
+            let arrangement = if word == "soa" { quote!(StructOfArrays) } else { quote!(ArrayOfStructs) };
+            quote!(::core::option::Option::Some(#runtime::Arrangement::#arrangement))
+        });
+        let dimension = &region.dimension;
+        let order = order.as_ref().map_or_else(
+            none,
+            |word| quote!(::core::option::Option::Some(#runtime::DimensionOrder::#word(#dimension))),
+        );
+        let align = align.as_ref().map_or_else(none, |bytes| quote!(::core::option::Option::Some(#bytes)));
+        let layout = quote!({ arrangement: #arrangement, order: #order, align: #align });
+        Some(quote!((#number, #runtime::LayoutConstraint #layout)))
+    });
+    quote!(|| ::std::vec![#(#layouts),*])
 }
 
 /// How the task migrates to another node, if serde knows its arguments: they, and its requirements.

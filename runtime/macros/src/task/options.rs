@@ -12,14 +12,14 @@ pub(super) struct Options {
     pub(super) inner: Option<Span>,
     pub(super) name: Option<LitStr>,
     pub(super) variant_of: Option<Path>,
-    pub(super) layout: Option<Layout>,
+    pub(super) layout: Option<Arrangement>,
     pub(super) mapper: Option<LitStr>,
     pub(super) runtime: Path,
 }
 
 /// How the instances of a variant must be laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum Arrangement {
     StructOfArrays,
     ArrayOfStructs,
 }
@@ -95,11 +95,11 @@ fn name_in(option: &ParseNestedMeta<'_>) -> Result<LitStr> {
     Ok(name)
 }
 
-fn layout_in(option: &ParseNestedMeta<'_>) -> Result<Layout> {
+fn layout_in(option: &ParseNestedMeta<'_>) -> Result<Arrangement> {
     let name: Ident = option.value()?.parse()?;
     match name.to_string().as_str() {
-        "soa" => Ok(Layout::StructOfArrays),
-        "aos" => Ok(Layout::ArrayOfStructs),
+        "soa" => Ok(Arrangement::StructOfArrays),
+        "aos" => Ok(Arrangement::ArrayOfStructs),
         found => Err(Error::new_spanned(
             &name,
             format!("expected `soa` (struct of arrays) or `aos` (array of structs), found `{found}`"),
@@ -135,10 +135,10 @@ mod tests {
         assert!(options.leaf.is_some() && options.inner.is_some());
         assert_eq!(options.name.unwrap().value(), "update");
         assert_eq!(options.variant_of.unwrap().to_token_stream().to_string(), quote!(a::b).to_string());
-        assert_eq!(options.layout, Some(Layout::ArrayOfStructs));
+        assert_eq!(options.layout, Some(Arrangement::ArrayOfStructs));
         assert_eq!(parse(quote!(mapper = "near")).unwrap().mapper.unwrap().value(), "near");
         assert_eq!(options.runtime.to_token_stream().to_string(), "crate");
-        assert_eq!(parse(quote!(layout = soa)).unwrap().layout, Some(Layout::StructOfArrays));
+        assert_eq!(parse(quote!(layout = soa)).unwrap().layout, Some(Arrangement::StructOfArrays));
     }
 
     #[test]

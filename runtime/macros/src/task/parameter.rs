@@ -6,7 +6,8 @@ use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Error, GenericArgument, Ident, Meta, Pat, PatType, PathArguments, PathSegment, Result, Token, Type,
+    Attribute, Error, GenericArgument, Ident, LitInt, Meta, Pat, PatType, PathArguments, PathSegment, Result, Token,
+    Type,
 };
 
 /// A parameter, checked.
@@ -38,6 +39,17 @@ pub(super) struct Region {
     pub(super) dimension: TokenStream,
     /// At least one.
     pub(super) requirements: Vec<Requirement>,
+    /// What all of them ask of the layout of their data.
+    pub(super) layout: Layout,
+}
+
+/// The layout of the data of a region.
+#[derive(Clone, Default)]
+pub(super) struct Layout {
+    pub(super) arrangement: Option<Ident>,
+    pub(super) order: Option<Ident>,
+    /// Bytes.
+    pub(super) align: Option<LitInt>,
 }
 
 /// How the body sees a region.
@@ -69,7 +81,7 @@ impl Parameter {
     pub(super) fn parse(written: &PatType) -> Result<Self> {
         let mut written = written.clone();
         let name = identifier(&written.pat)?;
-        let (mut requirements, mut point) = (Vec::new(), None);
+        let (mut requirements, mut point, mut layout) = (Vec::new(), None, None);
         for attribute in std::mem::take(&mut written.attrs) {
             match Role::of(&attribute)? {
                 Role::Privilege => requirements.push(Requirement::parse(&attribute)?),
@@ -77,11 +89,23 @@ impl Parameter {
                     attribute.meta.require_path_only()?;
                     point = Some(attribute);
                 }
+                Role::Layout if layout.is_some() => {
+                    return Err(Error::new_spanned(attribute, "`layout` is given twice: write both words into one"));
+                }
+                Role::Layout => layout = Some((Layout::parse(&attribute)?, attribute)),
                 Role::Lint => written.attrs.push(attribute),
             }
         }
         check_each_field_is_named_once(&requirements)?;
-        let kind = Kind::of(&name, &written.ty, requirements, point)?;
+        let mut kind = Kind::of(&name, &written.ty, requirements, point)?;
+        match (&mut kind, layout) {
+            (_, None) => {}
+            (Kind::Region(region), Some((layout, _))) => region.layout = layout,
+            (_, Some((_, attribute))) => {
+                let message = format!("`{name}` is no region and has no layout: drop `layout`");
+                return Err(Error::new_spanned(attribute, message));
+            }
+        }
         Ok(Self { name, written, kind })
     }
 }
@@ -140,7 +164,48 @@ impl Region {
             }
             _ => return Err(malformed()),
         };
-        Ok(Self { view, fields: fields.clone(), dimension, requirements })
+        Ok(Self { view, fields: fields.clone(), dimension, requirements, layout: Layout::default() })
+    }
+}
+
+impl Layout {
+    fn parse(attribute: &Attribute) -> Result<Self> {
+        let expected = "expected `soa` (struct of arrays) or `aos` (array of structs), `row_major` or `column_major`, \
+                        `align = BYTES`, or several of these";
+        let mut layout = Self::default();
+        if matches!(attribute.meta, Meta::Path(_)) {
+            return Err(Error::new_spanned(attribute, format!("`layout` says nothing: {expected}")));
+        }
+        attribute.parse_nested_meta(|option| {
+            let word = option.path.require_ident()?.clone();
+            let place = match word.to_string().as_str() {
+                "soa" | "aos" => &mut layout.arrangement,
+                "row_major" | "column_major" => &mut layout.order,
+                "align" if layout.align.is_some() => return Err(option.error("`align` is given twice: keep one")),
+                "align" => {
+                    let bytes: LitInt = option.value()?.parse()?;
+                    if !bytes.base10_parse::<u32>()?.is_power_of_two() {
+                        return Err(Error::new_spanned(
+                            bytes,
+                            "expected an alignment that is a power of two, in bytes",
+                        ));
+                    }
+                    layout.align = Some(bytes);
+                    return Ok(());
+                }
+                found => return Err(option.error(format!("{expected}, found `{found}`"))),
+            };
+            match place.replace(word) {
+                None => Ok(()),
+                Some(before) => Err(option.error(format!("`{before}` is said before, of the same: keep one"))),
+            }
+        })?;
+        match &layout {
+            Self { arrangement: None, order: None, align: None } => {
+                Err(Error::new_spanned(attribute, format!("`layout` says nothing: {expected}")))
+            }
+            _ => Ok(layout),
+        }
     }
 }
 
@@ -212,6 +277,7 @@ impl Privilege {
 enum Role {
     Privilege,
     Point,
+    Layout,
     /// For the compiler: kept on the body's parameter.
     Lint,
 }
@@ -221,6 +287,7 @@ impl Role {
         match name_of(attribute).as_str() {
             "reads" | "writes" | "discards" | "reduces" => Ok(Self::Privilege),
             "point" => Ok(Self::Point),
+            "layout" => Ok(Self::Layout),
             "allow" | "expect" | "warn" | "deny" | "forbid" => Ok(Self::Lint),
             "doc" => Err(Error::new_spanned(
                 attribute,
@@ -232,7 +299,7 @@ impl Role {
             )),
             found => Err(Error::new_spanned(
                 attribute,
-                format!("expected `reads`, `writes`, `discards`, `reduces` or `point`, found `{found}`"),
+                format!("expected `reads`, `writes`, `discards`, `reduces`, `layout` or `point`, found `{found}`"),
             )),
         }
     }

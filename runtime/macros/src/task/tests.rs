@@ -412,12 +412,44 @@ fn parameters_are_plain_names_of_concrete_owned_types() {
 }
 
 #[test]
+fn a_layout_is_said_once_of_a_region_in_words_that_do_not_clash() {
+    let expected = "expected `soa` (struct of arrays) or `aos` (array of structs), `row_major` or `column_major`, \
+                    `align = BYTES`, or several of these";
+    let cases = [
+        (quote!(#[layout] #[reads(a)] rows: Piece<Row>), format!("`layout` says nothing: {expected}")),
+        (quote!(#[layout()] #[reads(a)] rows: Piece<Row>), format!("`layout` says nothing: {expected}")),
+        (quote!(#[layout(rows)] #[reads(a)] rows: Piece<Row>), format!("{expected}, found `rows`")),
+        (
+            quote!(#[layout(soa, aos)] #[reads(a)] rows: Piece<Row>),
+            "`soa` is said before, of the same: keep one".into(),
+        ),
+        (
+            quote!(#[layout(align = 48)] #[reads(a)] rows: Piece<Row>),
+            "expected an alignment that is a power of two, in bytes".into(),
+        ),
+        (
+            quote!(#[layout(align = 8, align = 16)] #[reads(a)] rows: Piece<Row>),
+            "`align` is given twice: keep one".into(),
+        ),
+        (
+            quote!(#[layout(soa)] #[reads(a)] #[layout(align = 8)] rows: Piece<Row>),
+            "`layout` is given twice: write both words into one".into(),
+        ),
+        (quote!(#[layout(soa)] count: u8), "`count` is no region and has no layout: drop `layout`".into()),
+        (quote!(#[layout(soa)] #[point] at: Point<1>), "`at` is no region and has no layout: drop `layout`".into()),
+    ];
+    for (parameter, expected) in cases {
+        assert_eq!(message(quote!(fn go(#parameter) {})), expected);
+    }
+}
+
+#[test]
 fn attributes_of_parameters_are_privileges_points_or_lints() {
     assert_eq!(
         message(quote!(
             fn go(#[read(a)] rows: Piece<Row>) {}
         )),
-        "expected `reads`, `writes`, `discards`, `reduces` or `point`, found `read`"
+        "expected `reads`, `writes`, `discards`, `reduces`, `layout` or `point`, found `read`"
     );
     assert_eq!(
         message(quote!(

@@ -9,8 +9,8 @@ pub use linkme;
 
 use super::access::{PieceInfo, Read, Reduce, Write};
 use super::{
-    AnyPoint, Arrangement, Context, Error, Field, FieldId, FieldNamed, Launch, Point, Privilege, ProcessorKind, Region,
-    Result,
+    AnyPoint, Arrangement, Context, Error, Field, FieldId, FieldNamed, Launch, LayoutConstraint, Point, Privilege,
+    ProcessorKind, Region, Result,
 };
 
 pub struct Checked<F, const CHECKED: bool>(PhantomData<F>);
@@ -43,6 +43,7 @@ pub struct VariantRegistration {
     pub place: (&'static str, u32, u32),
     pub processor: ProcessorKind,
     pub options: Options,
+    pub layouts: fn() -> Vec<(usize, LayoutConstraint)>,
     pub codec: fn() -> Option<Codec>,
     pub migratable: fn() -> Option<Migratable>,
     pub body: Body,

@@ -104,6 +104,29 @@ pub enum Arrangement {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DimensionOrder {
+    RowMajor(usize),
+    ColumnMajor(usize),
+}
+
+impl DimensionOrder {
+    pub fn row_major(dimensions: usize) -> Self {
+        Self::RowMajor(dimensions)
+    }
+
+    pub fn column_major(dimensions: usize) -> Self {
+        Self::ColumnMajor(dimensions)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayoutConstraint {
+    pub arrangement: Option<Arrangement>,
+    pub order: Option<DimensionOrder>,
+    pub align: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point<const D: usize>(pub [i64; D]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

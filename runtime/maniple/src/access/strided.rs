@@ -9,7 +9,8 @@ use maniple_space::{AnyRect, AnySpace, MAX_DIMENSIONS, Rect, for_dimension};
 use smallvec::SmallVec;
 
 /// The values of a field at all points of a rectangle, for kernels that are compiled when the program runs or come from libraries: see
-/// [`LeafCall::strided`](crate::task::LeafCall::strided) and [`LeafCall::strided_parts`](crate::task::LeafCall::strided_parts).
+/// [`LeafCall::strided`](crate::task::LeafCall::strided), [`LeafCall::strided_around`](crate::task::LeafCall::strided_around) and
+/// [`LeafCall::strided_parts`](crate::task::LeafCall::strided_parts).
 #[derive(Clone, Debug)]
 pub struct Strided<'a> {
     address: NonNull<u8>,
@@ -44,6 +45,15 @@ impl<'a> Strided<'a> {
         })
     }
 
+    /// The values at the points of a space, seen as those of the rectangle around them. None if the instance does not store that in one piece.
+    pub(crate) fn around(instance: &'a Instance, field: FieldId, space: &AnySpace, is_writable: bool) -> Option<Self> {
+        let (layout, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
+        if space.is_empty() {
+            return Self::of(instance, field, space, is_writable)?.pop();
+        }
+        for_dimension!(space, |space| Self::at(space.bounds(), (base, layout.single()?), is_writable))
+    }
+
     /// The values at all points of a rectangle, which have this address from the instance's first byte on.
     fn at<const D: usize>(rect: Rect<D>, (base, address): (*mut u8, &FieldAddress), is_writable: bool) -> Option<Self> {
         let affine = address.affine()?;
@@ -52,13 +62,13 @@ impl<'a> Strided<'a> {
         Some(Self { address, bounds: rect.into(), strides, is_writable, marker: PhantomData })
     }
 
-    /// Where the value at the lowest point is. Not to be used if there are no points.
+    /// Where the value at the lowest corner of the [bounds](Self::bounds) is, if that is one of the points. Not to be used if there are no points.
     #[must_use]
     pub fn address(&self) -> *mut u8 {
         self.address.as_ptr()
     }
 
-    /// The points.
+    /// The points, or the rectangle around them.
     #[must_use]
     pub fn bounds(&self) -> AnyRect {
         self.bounds

@@ -123,7 +123,7 @@ impl Context {
         state.begin(ATTACH, &parent, &FieldMask::of(field), Privilege::Discard)?;
         let claim = state.claim(Claim { region: parent.clone(), field, points: parts.union().clone() })?;
         let owners = match Replica::of(state) {
-            Some(replica) => replica.owners(state, ATTACH, parts.colors())?,
+            Some(replica) => replica.owners(self, ATTACH, parts.colors())?,
             None => vec![0; parts.len()],
         };
         let rank = Replica::of(state).map_or(0, Replica::rank);

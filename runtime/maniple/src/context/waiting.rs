@@ -67,7 +67,7 @@ impl ContextState {
         if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
             let (realm, few) = (self.core.realm(), window - window / 2);
             match self.depth {
-                0 => self.core.while_top_level_waits(|| {
+                0 => self.core.while_top_level_waits(self.is_shared, || {
                     // While workers have nothing to do, it is time for the next launches.
                     let (is_full, has_room) =
                         (|| self.in_flight.count() >= few, || self.in_flight.count() < window - window / ROOM);

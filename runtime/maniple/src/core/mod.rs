@@ -3,6 +3,7 @@
 mod fork_counts;
 mod fork_decisions;
 mod ready;
+mod top_levels;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,6 +33,7 @@ use crate::profiling::MAPPING;
 pub(crate) use self::fork_counts::ForkCounts;
 pub(crate) use self::fork_decisions::ForkDecisions;
 use self::ready::ReadyQueue;
+use self::top_levels::{TopLevelRuns, TopLevels};
 
 /// How far a program may run ahead, and whether it is traced.
 pub(crate) struct Limits {
@@ -75,8 +77,7 @@ pub(crate) struct RuntimeCore {
     /// The names of mappers, from number 1.
     mappers: Vec<Box<str>>,
     pub(crate) window: usize,
-    /// Top-level tasks that do not wait.
-    top_levels: AtomicUsize,
+    top_levels: Arc<TopLevels>,
     /// What earlier runs have destroyed.
     pub(crate) deletions: Arc<Log>,
     io: IoThreads,
@@ -116,7 +117,7 @@ impl RuntimeCore {
             processors: seats.into_iter().map(PerProcessor::new).collect(),
             mappers,
             window: limits.window,
-            top_levels: AtomicUsize::new(0),
+            top_levels: Arc::default(),
             deletions: Arc::default(),
             io: IoThreads::default(),
             in_files: AtomicUsize::new(0),
@@ -192,11 +193,14 @@ impl RuntimeCore {
         self.store.realm.current_processor().unwrap_or_else(|| self.first_processor())
     }
 
+    /// Refuses to go on in a copy of the process.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.store.realm.is_forked() { Err(Error::Forked) } else { Ok(()) }
+    }
+
     /// Refuses to go on after a breakdown, or in a copy of the process.
     pub(crate) fn check_whole(&self) -> Result<()> {
-        if self.store.realm.is_forked() {
-            return Err(Error::Forked);
-        }
+        self.check_process()?;
         match self.store.realm.breakdown() {
             None => Ok(()),
             Some(fault) => Err(Error::of_fault(fault, "", None)),
@@ -323,17 +327,13 @@ impl RuntimeCore {
     }
 
     /// A top-level task runs until the guard is dropped.
-    pub(crate) fn top_level_runs(self: &Arc<Self>) -> impl Drop + Send + Sync + use<> {
-        self.top_levels.fetch_add(1, Ordering::SeqCst);
-        TopLevelRuns(Arc::clone(self))
+    pub(crate) fn top_level_runs(&self) -> TopLevelRuns {
+        self.top_levels.begin()
     }
 
-    /// A top-level task waits where the runtime sees it: it lets go of nothing meanwhile.
-    pub(crate) fn while_top_level_waits<R>(&self, wait: impl FnOnce() -> R) -> R {
-        self.top_levels.fetch_sub(1, Ordering::SeqCst);
-        let result = wait();
-        self.top_levels.fetch_add(1, Ordering::SeqCst);
-        result
+    /// A thread of a top-level task waits where the runtime sees it: the task releases nothing meanwhile, unless several threads share it.
+    pub(crate) fn while_top_level_waits<R>(&self, is_shared: bool, wait: impl FnOnce() -> R) -> R {
+        self.top_levels.while_waiting(is_shared, wait)
     }
 
     /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
@@ -349,7 +349,7 @@ impl RuntimeCore {
         }
         // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have lost its core just then. It
         // may as well be waiting for something that we know nothing of, so it is not waited for for ever.
-        if starving.have_all_asked() && starving.naps < MOST_NAPS && self.top_levels.load(Ordering::SeqCst) > 0 {
+        if starving.have_all_asked() && starving.naps < MOST_NAPS && self.top_levels.are_running() {
             let time = FIRST_NAP << starving.naps;
             starving.naps += 1;
             starving.asked = 0;
@@ -385,14 +385,6 @@ struct Starving {
 /// How long, in milliseconds, a top-level task that runs is waited for before what needs memory fails: at first, and how often twice as long.
 const FIRST_NAP: u64 = 1;
 const MOST_NAPS: u32 = 6;
-
-struct TopLevelRuns(Arc<RuntimeCore>);
-
-impl Drop for TopLevelRuns {
-    fn drop(&mut self) {
-        self.0.top_levels.fetch_sub(1, Ordering::SeqCst);
-    }
-}
 
 impl Starving {
     /// Whether anything waits. If not, nothing has tried in vain.

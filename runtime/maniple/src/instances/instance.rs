@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use maniple_analysis::validity;
 use maniple_mapper::{InstanceId, InstanceInfo};
 use maniple_realm::instance::{Instance, InstanceKind};
-use maniple_realm::layout::LayoutConstraint;
+use maniple_realm::layout::{Arrangement, LayoutConstraint};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
 use maniple_realm::transfer::{self, Transfer};
@@ -190,6 +190,30 @@ impl PhysicalInstance {
         self.storage.layout().keeps_in_one(region.space().space())
     }
 
+    /// Whether a region's values lie as a constraint wants it.
+    pub(crate) fn satisfies(&self, constraint: &LayoutConstraint, region: &LogicalRegion) -> bool {
+        let unaligned = LayoutConstraint { align: None, ..*constraint };
+        let align = constraint.align.unwrap_or(1) as usize;
+        self.storage.layout().satisfies(&unaligned) && (align == 1 || self.is_aligned(align, region))
+    }
+
+    /// Whether the first value of each field of a region, or its first struct or block, is at a multiple of so many bytes.
+    fn is_aligned(&self, align: usize, region: &LogicalRegion) -> bool {
+        let layout = self.storage.layout();
+        let Some(first) = region.space().space().rects().next() else { return true };
+        let base = match self.is_attached() {
+            true => self.storage.base().map_or(0, |base| base.addr().get()),
+            // Its memory may still be granted.
+            false if layout.align() >= align => 0,
+            false => return false,
+        };
+        let offsets = layout.fields().map(|(_, field)| field.offset_any(first.lo()));
+        match layout.spec().arrangement {
+            Arrangement::StructOfArrays => offsets.into_iter().all(|offset| (base + offset).is_multiple_of(align)),
+            _ => offsets.min().is_none_or(|offset| (base + offset).is_multiple_of(align)),
+        }
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.storage.layout().bytes() as u64
     }
@@ -208,7 +232,9 @@ impl PhysicalInstance {
     /// What a mapper sees of it.
     pub(crate) fn info(&self, valid: FieldMask) -> InstanceInfo {
         let spec = self.storage.layout().spec();
-        let layout = LayoutConstraint { arrangement: Some(spec.arrangement), order: Some(spec.order) };
+        // Of what is attached the runtime promises no more than that values are aligned.
+        let align = (!self.is_attached() && spec.align > 1).then_some(spec.align as u32);
+        let layout = LayoutConstraint { arrangement: Some(spec.arrangement), order: Some(spec.order), align };
         InstanceInfo {
             id: self.id,
             memory: self.memory(),

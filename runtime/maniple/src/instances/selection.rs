@@ -174,8 +174,10 @@ impl RegionData {
         let wide = self.extent(request.region, choice.extent);
         for columns in columns(&missing, &self.validity.available_fields(), choice.columns) {
             let part = request.region.space().space();
-            // A rectangle is to lie in one, whatever the mapper says.
-            let region = match keeps_in_one(wide.space().space(), bytes_of_point(&wide, &columns), part) {
+            // A rectangle is to lie in one, whatever the mapper says; and what is aligned begins with the region's own values.
+            let region = match choice.layout.align.is_none()
+                && keeps_in_one(wide.space().space(), bytes_of_point(&wide, &columns), part)
+            {
                 true => &wide,
                 false => request.region,
             };
@@ -236,7 +238,7 @@ impl RegionData {
         let fits = |buffer: &Arc<PhysicalInstance>| {
             *buffer.fields() == column
                 && !request.taken.contains(&buffer.id())
-                && buffer.storage().layout().satisfies(&choice.layout)
+                && buffer.satisfies(&choice.layout, request.region)
         };
         let known: SmallVec<[_; 4]> = known.filter(|buffer| fits(buffer)).cloned().collect();
         let (free, used): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
@@ -431,6 +433,9 @@ pub(crate) fn layout(
     }
     if let Some(order) = choice.layout.order {
         spec = spec.ordered(order);
+    }
+    if let Some(align) = choice.layout.align {
+        spec = spec.aligned(align as usize);
     }
     Ok(spec)
 }

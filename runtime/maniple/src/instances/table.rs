@@ -65,7 +65,7 @@ impl InstanceTable {
         let is_empty = || region.space().space().volume() == 0;
         let mut fits = |instance: &PhysicalInstance| {
             instance.reduction().is_none()
-                && instance.storage().layout().satisfies(layout)
+                && instance.satisfies(layout, region)
                 && !matches!(reuse, Reuse::Only(id) if id != instance.id())
                 && instance.keeps_in_one(region)
                 && (!instance.is_read_only() || may_read_only(instance))

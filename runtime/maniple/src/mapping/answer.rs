@@ -1,7 +1,7 @@
 //! Checking what a mapper says: whatever it answers, nothing breaks.
 
 use maniple_mapper::{InstanceChoice, RequirementInfo, RequirementMapping, Slice, TaskInfo, TaskMapping, VariantInfo};
-use maniple_realm::layout::{Arrangement, LayoutConstraint};
+use maniple_realm::layout::{Arrangement, LayoutConstraint, MAX_ALIGN};
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_space::{AnyRect, AnySpace};
 
@@ -49,16 +49,20 @@ pub(crate) fn checked(mut mapping: TaskMapping, task: &TaskInfo<'_>, machine: &M
     }
     for (number, (requirement, info)) in mapping.requirements.iter_mut().zip(task.requirements).enumerate() {
         check_requirement(requirement, info, variant.is_leaf, (processor.id, machine))
-            .and_then(|()| keep_layout(requirement, info, variant))
+            .and_then(|()| keep_layout(requirement, (number, info), variant))
             .map_err(|problem| wrong(format!("requirement {number}: {problem}")))?;
     }
     Ok(mapping)
 }
 
 /// Combines what a variant asks of the layout of its data with the choices for a requirement; the error says what is wrong.
-fn keep_layout(mapping: &mut RequirementMapping, info: &RequirementInfo, variant: &VariantInfo) -> Result<(), String> {
+fn keep_layout(
+    mapping: &mut RequirementMapping,
+    (number, info): (usize, &RequirementInfo),
+    variant: &VariantInfo,
+) -> Result<(), String> {
     let RequirementMapping::Instance(choices) = mapping else { return Ok(()) };
-    let wanted = &variant.layout;
+    let wanted = &variant.layout_of(number);
     if *wanted == LayoutConstraint::default() {
         return Ok(());
     }
@@ -81,6 +85,11 @@ fn check_layout(layout: &LayoutConstraint, info: &RequirementInfo) -> Result<(),
         && !points.is_power_of_two()
     {
         return Err(format!("wants blocks of {points} points; choose a power of two"));
+    }
+    if let Some(align) = layout.align
+        && (!align.is_power_of_two() || align as usize > MAX_ALIGN)
+    {
+        return Err(format!("wants values aligned to {align} bytes; choose a power of two up to {MAX_ALIGN}"));
     }
     let Some(order) = layout.order else { return Ok(()) };
     let has = info.region.space().space().dim();

@@ -107,8 +107,8 @@ impl MigratedTask {
 
     /// Runs the body: its value, and the values that it has made.
     fn run(&self, core: &Arc<RuntimeCore>, processor: ProcessorId) -> std::result::Result<(Vec<u8>, Vec<u8>), Stop> {
-        let requirements = self.migratable.requirements().iter().zip(&self.spaces);
-        let place = |(requirement, space)| self.place(core, processor, (requirement, space));
+        let requirements = self.migratable.requirements().iter().zip(&self.spaces).enumerate();
+        let place = |(number, of)| self.place(core, processor, (number, of));
         let regions = requirements.map(place).collect::<std::result::Result<Vec<_>, Stop>>()?;
         // SAFETY: the instances were just made. The other node, which runs the same program, has sent the values of this task.
         unsafe { values::unpack_used(&regions, &self.values) }?;
@@ -138,7 +138,7 @@ impl MigratedTask {
         &self,
         core: &Arc<RuntimeCore>,
         processor: ProcessorId,
-        (requirement, space): (&MigratedRequirement, &AnySpace),
+        (number, (requirement, space)): (usize, (&MigratedRequirement, &AnySpace)),
     ) -> std::result::Result<PhysicalRegion, Stop> {
         let region = requirement.region(core.forest(), space)?;
         let columns: SmallVec<[FieldMask; 2]> = match requirement.privilege {
@@ -146,7 +146,7 @@ impl MigratedTask {
             Privilege::Reduce(_) => requirement.fields.iter().map(FieldMask::of).collect(),
             _ => SmallVec::from_iter([requirement.fields.clone()]),
         };
-        let layout = self.definition.variants()[self.variant].layout;
+        let layout = self.definition.variants()[self.variant].layout_of(number);
         let make = |fields: FieldMask| {
             let instance = make(core, processor, (&region, &fields, requirement.privilege), layout)?;
             Ok::<_, Stop>((fields, instance))

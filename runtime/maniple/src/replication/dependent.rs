@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use maniple_analysis::distribution::{Points, Rank};
 use maniple_cluster::{Rounds, Wait, ready};
-use maniple_region::{IndexSpaceNode, LogicalPartition, Partitioning, Shape};
-use maniple_space::{AnyRect, AnySpace};
+use maniple_region::{IndexSpaceNode, LogicalPartition, LogicalRegion, Partitioning, Shape};
+use maniple_space::{AnyRect, AnySpace, IndexSpace, Rect, for_dimension};
 
 use super::directory::{Parts, blocks, root, united};
 use super::distributed::{DistributedPartition, in_block};
@@ -28,12 +28,45 @@ impl Replica {
         PendingPartition { operation: self.begin_rounds(COMPUTES) }
     }
 
+    /// Parts of a region, of which each node has one, each with the points that follow its own along the last dimension.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) fn with_next(&self, parts: &LogicalPartition, region: &LogicalRegion) -> Result<LogicalPartition> {
+        let (root, partitioning) = (region.root_region(), parts.partitioning());
+        let grown = |part: &AnySpace| {
+            let grown = with_next(part).intersection(region.space().space());
+            grown.expect("the parts are of the region")
+        };
+        if DistributedPartition::of(partitioning).is_none() {
+            let shapes = root.space().forest().shapes();
+            let parts: Vec<Shape> =
+                partitioning.pieces().iter().map(|part| shapes.intern(&grown(part.space()))).collect();
+            return Ok(self.program.lock().pieces.of(&root, parts.iter()));
+        }
+        let block = self.node.directory.block(root.space());
+        let parts: Vec<AnySpace> = in_block(partitioning, &block).iter().map(grown).collect();
+        let of = (root.space(), partitioning.colors());
+        let partitioning = ready(self.distribute_by(Wait::Blocking, self.begin_partition(), of, &parts))?;
+        Ok(root.partition(&partitioning)?)
+    }
+
     /// Makes a distributed partition of pieces of which each node has computed parts.
     ///
     /// # Errors
     /// The job's, if it is over.
     pub(crate) async fn distribute(
         &self,
+        pending: PendingPartition,
+        of: (&IndexSpaceNode, AnyRect),
+        parts: &[AnySpace],
+    ) -> Result<Arc<Partitioning>> {
+        self.distribute_by(Wait::Async, pending, of, parts).await
+    }
+
+    async fn distribute_by(
+        &self,
+        wait: Wait,
         PendingPartition { operation }: PendingPartition,
         (parent, colors): (&IndexSpaceNode, AnyRect),
         parts: &[AnySpace],
@@ -43,13 +76,13 @@ impl Replica {
         let (nodes, shapes) = (self.node.nodes(), parent.forest().shapes());
         let all = blocks(root(parent), nodes, shapes);
         let directory = &self.node.directory;
-        let exchanged = rounds.exchange_by(Wait::Async, directory.gone(), parts_in(&all, parts)).await?;
+        let exchanged = rounds.exchange_by(wait, directory.gone(), parts_in(&all, parts)).await?;
         directory.forget(&exchanged.values);
         let (dim, own) = (parent_dim(parent), all[self.node.rank()].clone());
         let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); colors.volume() as usize];
         let pieces = united(&nothing, exchanged.messages.iter().flat_map(|(_, parts)| parts));
         let is_disjoint = AnySpace::are_disjoint(dim, &pieces).expect("pieces of one root have one dimension");
-        let exchanged = rounds.exchange_by::<bool, ()>(Wait::Async, is_disjoint, Vec::new()).await?;
+        let exchanged = rounds.exchange_by::<bool, ()>(wait, is_disjoint, Vec::new()).await?;
         let is_disjoint = exchanged.values.into_iter().all(|is_disjoint| is_disjoint);
         let pieces = DistributedPartition::new((directory, operation), (parent, colors), (own, pieces, is_disjoint));
         Ok(parent.forest().distributed_partition(parent, colors, pieces)?)
@@ -130,6 +163,19 @@ fn parts_in(blocks: &[Shape], pieces: &[AnySpace]) -> Vec<(Rank, Parts)> {
         (node, numbers.iter().map(|&piece| (piece as usize, Points(part(piece as usize)))).collect::<Parts>())
     };
     lists.iter().enumerate().map(message).filter(|(_, parts)| !parts.is_empty()).collect()
+}
+
+/// A space with the points that follow its own along the last dimension.
+fn with_next(space: &AnySpace) -> AnySpace {
+    for_dimension!(space, |space| {
+        let grown = space.rects().iter().map(|rect| {
+            let mut hi = rect.hi;
+            let last = hi.0.len() - 1;
+            hi.0[last] = hi.0[last].saturating_add(1);
+            Rect::new(rect.lo, hi)
+        });
+        IndexSpace::from_rects(grown).into()
+    })
 }
 
 fn parent_dim(parent: &IndexSpaceNode) -> usize {

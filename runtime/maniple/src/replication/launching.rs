@@ -27,7 +27,7 @@ use super::preparation::Preparation;
 use super::replica::{Program, Replica};
 use super::sharding;
 use super::shared_results::SharedResults;
-use crate::context::{Context, ContextState};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::future::{Future, FutureMap};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
@@ -219,8 +219,8 @@ impl Replica {
     ///
     /// # Errors
     /// [`Error::Mapper`] if it names a node that there is not, or panics.
-    pub(crate) fn owners(&self, state: &ContextState, name: &str, domain: AnyRect) -> Result<Vec<Rank>> {
-        let (nodes, core) = (self.node.nodes(), &state.core);
+    pub(crate) fn owners(&self, context: &Context, name: &str, domain: AnyRect) -> Result<Vec<Rank>> {
+        let (state, nodes) = (&context.state, self.node.nodes());
         let info = TaskInfo {
             name,
             point: domain.lo(),
@@ -232,9 +232,10 @@ impl Replica {
             depth: state.depth + 1,
             tag: 0,
         };
-        let dealt = core.seat(state.processor).call(&core.store, SHARD_LAUNCH, |mapper| {
-            sharding::shares(&mapper.shard_launch(&info, nodes), &domain, nodes)
-        })?;
+        let dealt =
+            state.core.seat((state.processor, context.mapper)).call(&state.core.store, SHARD_LAUNCH, |mapper| {
+                sharding::shares(&mapper.shard_launch(&info, nodes), &domain, nodes)
+            })?;
         let shares = dealt.map_err(|problem| Error::mapper(SHARD_LAUNCH, format!("for the {name}, {problem}")))?;
         let mut owners = vec![0; domain.volume() as usize];
         for (node, share) in shares.iter().enumerate() {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use maniple_realm::Realm;
+use maniple_realm::instance::Instance;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::{FewValues, InstanceField};
 use maniple_region::{
     FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
 };
-use maniple_space::{AnyPoint, AnyRect};
+use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use smallvec::SmallVec;
 
 use crate::access::{Column, PieceInfo, Read, Reduce, Strided, Write};
@@ -236,7 +237,42 @@ impl<'a> LeafCall<'a> {
         Ok(self.find_strided::<T>(requirement, field)?.into_vec())
     }
 
+    /// As [`strided`](Self::strided), for points that are no rectangle: address and strides for the rectangle around them, and the points. At other points of that rectangle there are no values, or
+    /// such as others may be using: they must not be touched.
+    ///
+    /// # Errors
+    /// [`Error::Access`] as of [`strided`](Self::strided), and if the rectangle around the points is not stored in one piece, as the points lie too far apart: what is between them is stored if it is
+    /// about as much as they are, or if the mapper has chosen an instance for more than they.
+    pub fn strided_around<T: FieldValue>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+    ) -> Result<(Strided<'a>, &'a AnySpace)> {
+        let (physical, instance, is_writable) = self.find_instance::<T>(requirement, field)?;
+        match Strided::around(instance, field, physical.space(), is_writable) {
+            Some(around) => Ok((around, physical.space())),
+            None => {
+                let problem =
+                    "what is between its points is not stored, or the layout is in blocks; take `strided_parts`";
+                Err(self.denied(requirement, field, problem.to_owned()))
+            }
+        }
+    }
+
     fn find_strided<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<SmallVec<[Strided<'a>; 1]>> {
+        let (physical, instance, is_writable) = self.find_instance::<T>(requirement, field)?;
+        let parts = Strided::of(instance, field, physical.space(), is_writable);
+        parts.ok_or_else(|| {
+            self.denied(requirement, field, "its values have no strides: the layout is in blocks".to_owned())
+        })
+    }
+
+    /// A requirement, the instance of a field of type `T`, and whether that may be changed; then it is taken.
+    fn find_instance<T: FieldValue>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+    ) -> Result<(&'a PhysicalRegion, &'a Instance, bool)> {
         let physical = self.requirement(requirement)?;
         let denied = |problem: &str| self.denied(requirement, field, problem.to_owned());
         if !physical.fields.contains(field) {
@@ -250,8 +286,7 @@ impl<'a> LeafCall<'a> {
         if is_writable {
             self.take(requirement, field)?;
         }
-        let parts = Strided::of(instance.storage(), field, physical.space(), is_writable);
-        parts.ok_or_else(|| denied("its values have no strides: the layout is in blocks"))
+        Ok((physical, instance.storage(), is_writable))
     }
 
     /// The fields of a requirement.

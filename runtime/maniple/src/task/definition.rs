@@ -128,10 +128,42 @@ impl TaskDefinition {
             name,
             processor,
             layout: options.layout,
+            requirement_layouts: Vec::new(),
             is_leaf: matches!(body, Body::Leaf(_)),
             is_inner: options.inner,
         });
         self.variants.push(Variant { body });
+        self
+    }
+
+    /// Says what the implementation that was added last asks of the layout of one requirement's data, and gets, whatever the mapper says. What this leaves open is as
+    /// [`TaskOptions::layout`] says. There must be an implementation.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    /// use maniple::task::{TaskDefinition, TaskOptions, Value};
+    /// use maniple::{DimensionOrder, LayoutConstraint};
+    ///
+    /// // A matrix by columns, as BLAS has it, and a vector.
+    /// let columns = LayoutConstraint { order: Some(DimensionOrder::column_major(2)), ..Default::default() };
+    /// let multiply = TaskDefinition::new("multiply")
+    ///     .leaf(TaskOptions::default(), |_call| Ok(Value::new(())))
+    ///     .layout_of(0, columns);
+    /// assert_eq!(multiply.variants()[0].layout_of(0), columns);
+    /// assert_eq!(multiply.variants()[0].layout_of(1), LayoutConstraint::default());
+    /// ```
+    #[must_use]
+    pub fn layout_of(mut self, requirement: usize, layout: LayoutConstraint) -> Self {
+        if let Some(variant) = self.infos.last_mut() {
+            let layouts = &mut variant.requirement_layouts;
+            layouts.resize(layouts.len().max(requirement + 1), variant.layout);
+            let LayoutConstraint { arrangement, order, align } = layouts[requirement];
+            layouts[requirement] = LayoutConstraint {
+                arrangement: layout.arrangement.or(arrangement),
+                order: layout.order.or(order),
+                align: layout.align.or(align),
+            };
+        }
         self
     }
 

@@ -29,6 +29,8 @@ pub struct VariantRegistration {
     pub processor: ProcessorKind,
     /// What the attribute says.
     pub options: Options,
+    /// What parameters say of the layouts of requirements, by their numbers.
+    pub layouts: fn() -> Vec<(usize, LayoutConstraint)>,
     /// How results go to other nodes, if they can.
     pub codec: fn() -> Option<Codec>,
     /// How tasks migrate to other nodes, if they can.
@@ -102,13 +104,16 @@ impl TaskHandle {
         };
         mine.into_iter().fold(task, |task, variant| {
             let Options { inner, layout, mapper: _ } = variant.options;
-            let layout = LayoutConstraint { arrangement: layout, order: None };
+            let layout = LayoutConstraint { arrangement: layout, ..LayoutConstraint::default() };
             let options = TaskOptions { inner, layout };
             let body = match variant.body {
                 StaticBody::Leaf(body) => Body::Leaf(Arc::new(body)),
                 StaticBody::Context(body) => Body::Context(Arc::new(body)),
             };
-            task.variant(variant.variant, variant.processor, options, body)
+            let task = task.variant(variant.variant, variant.processor, options, body);
+            (variant.layouts)()
+                .into_iter()
+                .fold(task, |task, (requirement, layout)| task.layout_of(requirement, layout))
         })
     }
 }

@@ -67,7 +67,7 @@ fn at_addresses(
         }
         Ok(Value::new(()))
     };
-    let arrays = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
+    let arrays = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
     Arc::new(TaskDefinition::new(name).leaf(TaskOptions { layout: arrays, ..TaskOptions::default() }, body))
 }
 

@@ -1,5 +1,6 @@
 //! What a variant asks of the layout of its data it gets, whatever the mapper says.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use maniple::mapper::{
@@ -80,14 +81,14 @@ impl Mapper for Forgets {
 }
 
 fn arranged(arrangement: Arrangement) -> LayoutConstraint {
-    LayoutConstraint { arrangement: Some(arrangement), order: None }
+    LayoutConstraint { arrangement: Some(arrangement), ..LayoutConstraint::default() }
 }
 
 fn ordered(order: DimensionOrder) -> LayoutConstraint {
-    LayoutConstraint { arrangement: None, order: Some(order) }
+    LayoutConstraint { order: Some(order), ..LayoutConstraint::default() }
 }
 
-const OPEN: LayoutConstraint = LayoutConstraint { arrangement: None, order: None };
+const OPEN: LayoutConstraint = LayoutConstraint { arrangement: None, order: None, align: None };
 
 /// Tasks that return how many bytes apart neighbours in the first dimension are in the first field; a variant for each layout.
 fn measuring(layouts: &[LayoutConstraint]) -> Arc<TaskDefinition> {
@@ -146,6 +147,161 @@ fn a_variant_gets_the_layout_that_it_wants_where_the_mapper_leaves_it_open() {
         assert_eq!(runtime.run(named).unwrap(), [stride; 20]);
         assert!(runtime.statistics().replays > 0, "{:?}", runtime.statistics());
     }
+}
+
+/// The strides of the first field of each requirement.
+fn strides_of_all(call: &maniple::task::LeafCall<'_>, requirements: usize) -> Result<Value> {
+    let strides = (0..requirements).map(|number| {
+        let field = call.region(number)?.fields().fields().iter().next().unwrap();
+        Ok(call.strided::<f64>(number, field)?.strides().to_vec())
+    });
+    Ok(Value::new(strides.collect::<Result<Vec<Vec<isize>>>>()?))
+}
+
+#[test]
+fn each_requirement_gets_the_layout_that_is_asked_of_it() {
+    let everything = TaskOptions { layout: arranged(Arrangement::StructOfArrays), ..TaskOptions::default() };
+    let task = TaskDefinition::new("strides")
+        .leaf(everything, |call| strides_of_all(call, 3))
+        .layout_of(1, arranged(Arrangement::ArrayOfStructs))
+        .layout_of(2, ordered(DimensionOrder::column_major(2)));
+    let task = Arc::new(task);
+    for mapper in [Chooses(OPEN), Chooses(ordered(DimensionOrder::column_major(2)))] {
+        let is_by_columns = mapper.0 != OPEN;
+        let outcome = runtime(mapper).run(async |cx| {
+            let region = || cx.region_over::<Cell, 2>(Rect::from_shape([4, 8]));
+            let regions = [region()?, region()?, region()?];
+            let mut found = Vec::new();
+            for _ in 0..5 {
+                let launcher = regions.iter().fold(TaskLauncher::new(&task), |launcher, cells| {
+                    let fields = cells.logical().fields().fields();
+                    launcher.requirement(Requirement::new(cells.logical().clone(), fields, Privilege::ReadWrite))
+                });
+                found.push(cx.launch(launcher.typed::<Vec<Vec<isize>>>()).await?);
+            }
+            Ok(found)
+        });
+        let (first, second) = if is_by_columns { ([8, 32], [16, 64]) } else { ([64, 8], [128, 16]) };
+        let expected = vec![first.to_vec(), second.to_vec(), vec![8, 32]];
+        assert_eq!(outcome.unwrap(), vec![expected; 5], "by columns: {is_by_columns}");
+    }
+}
+
+#[test]
+fn a_choice_that_clashes_with_what_one_requirement_wants_is_an_error_that_names_it() {
+    let task = TaskDefinition::new("strides")
+        .leaf(TaskOptions::default(), |call| strides_of_all(call, 2))
+        .layout_of(1, ordered(DimensionOrder::row_major(2)));
+    let task = Arc::new(task);
+    let outcome = runtime(Chooses(ordered(DimensionOrder::column_major(2)))).run(async |cx| {
+        let cells = cx.region_over::<Cell, 2>(Rect::from_shape([4, 8]))?;
+        let launcher = (0..2).fold(TaskLauncher::new(&task), |launcher, _| {
+            let (region, fields) = (cells.logical().clone(), cells.logical().fields().fields());
+            launcher.requirement(Requirement::new(region, fields, Privilege::Read))
+        });
+        cx.launch(launcher.typed::<Vec<Vec<isize>>>()).await
+    });
+    let Err(Error::Mapper { call: "map_task", problem }) = outcome else { panic!("{outcome:?}") };
+    assert!(problem.contains("requirement 1") && problem.contains("order [0, 1]"), "{problem}");
+}
+
+/// How far apart rows are, and neighbours in a row, in either region.
+#[task(leaf)]
+fn spacing(
+    #[reads(left, right)]
+    #[layout(aos, column_major)]
+    first: Piece<Cell, 2>,
+    #[layout(column_major)]
+    #[reads(left)]
+    #[writes(right)]
+    second: Piece<Cell, 2>,
+) -> [isize; 4] {
+    let apart = |one: &f64, other: &f64| std::ptr::from_ref(other) as isize - std::ptr::from_ref(one) as isize;
+    [
+        apart(&first.left[[0, 0]], &first.left[[1, 0]]),
+        apart(&first.left[[0, 0]], &first.left[[0, 1]]),
+        apart(&second.left[[0, 0]], &second.left[[1, 0]]),
+        apart(&second.right[[0, 0]], &second.right[[0, 1]]),
+    ]
+}
+
+#[test]
+fn a_parameter_says_the_layout_of_its_region() {
+    let outcome = runtime(DefaultMapper::new()).run(async |cx| {
+        let region = || cx.region_over::<Cell, 2>(Rect::from_shape([4, 8]));
+        let (first, second) = (region()?, region()?);
+        cx.launch(spacing(&first, &second)).await
+    });
+    assert_eq!(outcome.unwrap(), [16, 64, 8, 32]);
+}
+
+#[test]
+fn the_first_values_of_what_is_aligned_are_at_a_multiple_whatever_else_is_there() {
+    let mut instances = BTreeSet::new();
+    for (align, arrangement) in [64, 256, 4096]
+        .into_iter()
+        .flat_map(|align| [(align, Arrangement::StructOfArrays), (align, Arrangement::ArrayOfStructs)])
+    {
+        let layout = LayoutConstraint { align: Some(align), ..arranged(arrangement) };
+        let addresses =
+            TaskDefinition::new("addresses").leaf(TaskOptions { layout, ..TaskOptions::default() }, |call| {
+                let fields = call.region(0)?.fields().fields();
+                let address = |field| Ok(call.strided::<f64>(0, field)?.address().addr());
+                Ok(Value::new(fields.iter().map(address).collect::<Result<Vec<usize>>>()?))
+            });
+        let addresses = Arc::new(addresses);
+        for mapper in [Chooses(OPEN), Chooses(LayoutConstraint { align: Some(16), ..OPEN })] {
+            let outcome = runtime(mapper).run(async |cx| {
+                let cells = cx.region::<Cell>(1000)?;
+                // The values are in the program's memory, and in an instance for all pieces.
+                let _attached = cx.attach_vec(&cells, Cell::left, (0..1000).map(f64::from).collect())?;
+                cx.launch(double(&cells));
+                let pieces = cells.partition_into(
+                    3.into(),
+                    vec![Rect::from(0..7).into(), Rect::from(7..500).into(), Rect::from(500..1000).into()],
+                )?;
+                let all = Requirement::new(
+                    maniple::Target::from(pieces.logical().clone()),
+                    cells.logical().fields().fields(),
+                    Privilege::ReadWrite,
+                );
+                let mut found = Vec::new();
+                for _ in 0..3 {
+                    let launcher = TaskLauncher::new(&addresses).requirement(all.clone()).typed::<Vec<usize>>();
+                    found.extend(cx.index_launch(3, launcher).all().await?);
+                }
+                assert_eq!(cx.map_read(&cells, Cell::left).await?[777], 2.0 * 777.0);
+                Ok(found)
+            });
+            for addresses in outcome.unwrap() {
+                let count = if arrangement == Arrangement::StructOfArrays { 2 } else { 1 };
+                assert!(
+                    addresses[..count].iter().all(|at| at.is_multiple_of(align as usize)),
+                    "{addresses:x?} by {align}"
+                );
+                instances.insert(addresses);
+            }
+        }
+    }
+    assert!(instances.len() >= 6, "{instances:?}");
+}
+
+#[test]
+fn an_alignment_that_no_address_has_is_an_error() {
+    for align in [0, 3, 48, 1 << 22, u32::MAX] {
+        let measure = measuring(&[LayoutConstraint { align: Some(align), ..OPEN }]);
+        let outcome = runtime(Chooses(OPEN)).run(async |cx| {
+            let cells = cx.region::<Cell>(8)?;
+            launch(cx, &measure, &cells, Privilege::ReadWrite).await
+        });
+        let Err(Error::Mapper { call: "map_task", problem }) = outcome else { panic!("{outcome:?}") };
+        assert!(problem.contains(&format!("aligned to {align} bytes")), "{problem}");
+    }
+}
+
+#[task(leaf)]
+fn double(#[writes(left)] cells: Piece<Cell>) {
+    cells.points().for_each(|cell| cells.left[cell] *= 2.0);
 }
 
 #[test]

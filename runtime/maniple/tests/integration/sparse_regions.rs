@@ -80,7 +80,7 @@ impl Mapper for Copies {
         let mut choice = InstanceChoice::in_memory(memory);
         choice.reuse = Reuse::Never;
         choice.reduction = ReductionPlace::Buffer;
-        choice.layout = LayoutConstraint { arrangement: Some(self.0), order: None };
+        choice.layout = LayoutConstraint { arrangement: Some(self.0), ..LayoutConstraint::default() };
         choice.into()
     }
 }
@@ -191,4 +191,44 @@ fn a_task_gets_the_values_of_points_that_are_no_rectangle_as_several_views() {
         cx.launch(TaskLauncher::new(&task).requirement(reads).typed::<Vec<(u64, i64)>>()).await
     });
     assert_eq!(outcome.unwrap(), [(4, 1 + 2 + 3 + 4), (3, 5 + 6 + 7)]);
+}
+
+/// The values of all points, by the address and strides of the rectangle around them.
+fn by_strides(call: &LeafCall<'_>) -> Result<Value> {
+    let (around, points) = call.strided_around::<i64>(0, FieldId(0))?;
+    let lowest = around.bounds().lo();
+    let value = |point: AnyPoint| {
+        let steps = point.coords().iter().zip(lowest.coords()).zip(around.strides());
+        let offset: isize = steps.map(|((at, lowest), stride)| (at - lowest) as isize * stride).sum();
+        // SAFETY: the point is one of the region's, and the field holds `i64`.
+        unsafe { around.address().wrapping_offset(offset).cast::<i64>().read() }
+    };
+    Ok(Value::new(points.points().map(value).collect::<Vec<_>>()))
+}
+
+#[test]
+fn points_that_are_no_rectangle_have_strides_if_what_is_around_them_is_stored() {
+    // Two rows of three, and one of two beside; the last lies far away.
+    let near = [Rect::<2>::new([0, 0], [1, 2]), Rect::new([4, 1], [4, 2])];
+    let far = [near[0], Rect::new([FAR, 0], [FAR, 0])];
+    let task = Arc::new(TaskDefinition::new("by_strides").leaf(TaskOptions::default(), by_strides));
+    for mapper in [DefaultMapper::piecewise(), DefaultMapper::new()] {
+        let runtime = Runtime::builder().machine(Machine::uniform(1, 1 << 12)).mapper(mapper).build().unwrap();
+        let outcome = runtime.run(async |cx| {
+            let mut found = Vec::new();
+            for rects in [&near[..], &far, &near[..1], &[]] {
+                let cells = cx.region_over::<Cell, 2>(IndexSpace::from_rects(rects.iter().copied()))?;
+                cx.launch(number_plane(&cells));
+                let reads = Requirement::new(cells.logical().clone(), FieldMask::of(FieldId(0)), Privilege::Read);
+                let values = cx.launch(TaskLauncher::new(&task).requirement(reads).typed::<Vec<i64>>()).await;
+                found.push(values.map_err(|error| error.to_string()));
+            }
+            Ok(found)
+        });
+        let [near, far, dense, empty] = &outcome.unwrap()[..] else { panic!() };
+        assert_eq!(near.as_ref().unwrap()[..], [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(far.as_ref().unwrap_err().contains("take `strided_parts`"), "{far:?}");
+        assert_eq!(dense.as_ref().unwrap()[..], [1, 2, 3, 4, 5, 6]);
+        assert_eq!(empty.as_ref().unwrap()[..], []);
+    }
 }

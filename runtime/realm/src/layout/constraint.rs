@@ -11,6 +11,9 @@ pub struct LayoutConstraint {
     pub arrangement: Option<Arrangement>,
     /// The order of dimensions. Dimensions in which the instance is at most one point wide do not matter.
     pub order: Option<DimensionOrder>,
+    /// The address of each field's first value is a multiple of so many bytes: a power of two, at most [`MAX_ALIGN`](super::MAX_ALIGN). Of an array of structs or blocks, that of the first struct or
+    /// block. The first value is that of the first point, in the order of the rectangles, of the region that the constraint is for.
+    pub align: Option<u32>,
 }
 
 impl LayoutConstraint {
@@ -18,7 +21,8 @@ impl LayoutConstraint {
     #[must_use]
     pub fn entails(&self, other: &Self) -> bool {
         let arrangement = other.arrangement.is_none() || self.arrangement == other.arrangement;
-        arrangement && (other.order.is_none() || self.order == other.order)
+        let order = other.order.is_none() || self.order == other.order;
+        arrangement && order && self.align.unwrap_or(1) >= other.align.unwrap_or(1)
     }
 
     /// What satisfies both, or `None` if nothing does in general.
@@ -31,25 +35,28 @@ impl LayoutConstraint {
             }
         }
         let arrangement = both(self.arrangement, other.arrangement)?;
-        Some(Self { arrangement, order: both(self.order, other.order)? })
+        Some(Self { arrangement, order: both(self.order, other.order)?, align: self.align.max(other.align) })
     }
 
     pub(super) fn allows(&self, layout: &Layout) -> bool {
         let spec = layout.spec();
         let arrangement = spec.fields.len() <= 1 || self.arrangement.is_none_or(|wanted| wanted == spec.arrangement);
-        arrangement && self.order.is_none_or(|wanted| alike(wanted, layout))
+        let align = self.align.is_none_or(|wanted| layout.is_aligned(wanted as usize));
+        arrangement && align && self.order.is_none_or(|wanted| alike(wanted, layout))
     }
 }
 
 impl fmt::Display for LayoutConstraint {
     /// `struct of arrays, dimensions in the order [1, 0]`, the slowest first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.arrangement, self.order) {
-            (None, None) => f.write_str("any layout"),
-            (Some(arrangement), None) => write!(f, "{arrangement}"),
-            (None, Some(order)) => write!(f, "dimensions in the order {order:?}"),
-            (Some(arrangement), Some(order)) => write!(f, "{arrangement}, dimensions in the order {order:?}"),
-        }
+        let parts = [
+            self.arrangement.map(|arrangement| arrangement.to_string()),
+            self.order.map(|order| format!("dimensions in the order {order:?}")),
+            self.align.map(|align| format!("aligned to {align} bytes")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.write_str(if parts.is_empty() { "any layout" } else { "" })?;
+        f.write_str(&parts.join(", "))
     }
 }
 

@@ -62,7 +62,7 @@ fn one_field_alone_is_an_array_in_every_arrangement() {
         let field = vec![FieldSpec::of::<u32>(FieldId(0))];
         let layout = LayoutSpec::new(line(6), field).arranged(arrangement).build().unwrap();
         assert!(layout.field(FieldId(0)).unwrap().single().unwrap().contiguous_along(0), "{arrangement}");
-        let wanted = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
+        let wanted = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
         assert!(layout.satisfies(&wanted), "{arrangement}");
     }
 }
@@ -149,7 +149,7 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 fn a_constraint_ignores_dimensions_that_the_instance_does_not_extend_in() {
-    let column_major = LayoutConstraint { arrangement: None, order: Some(DimensionOrder::column_major(3)) };
+    let column_major = LayoutConstraint { order: Some(DimensionOrder::column_major(3)), ..LayoutConstraint::default() };
     let satisfied = |shape: [i64; 3], order: &[usize]| {
         let bounds = Rect::<3>::from_shape(shape).into();
         let spec = LayoutSpec::new(bounds, fields()).ordered(DimensionOrder::new(order).unwrap());
@@ -164,10 +164,16 @@ fn a_constraint_ignores_dimensions_that_the_instance_does_not_extend_in() {
 #[test]
 fn constraints_entail_what_they_contain_and_combine_unless_they_clash() {
     let none = LayoutConstraint::default();
-    let arrays = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
-    let structs = LayoutConstraint { arrangement: Some(Arrangement::ArrayOfStructs), order: None };
-    let rows = LayoutConstraint { arrangement: None, order: Some(DimensionOrder::row_major(2)) };
+    let arrays = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
+    let structs = LayoutConstraint { arrangement: Some(Arrangement::ArrayOfStructs), ..LayoutConstraint::default() };
+    let rows = LayoutConstraint { order: Some(DimensionOrder::row_major(2)), ..LayoutConstraint::default() };
     assert!(arrays.entails(&none) && !none.entails(&arrays) && !arrays.entails(&structs));
+    let wide = LayoutConstraint { align: Some(64), ..none };
+    let narrow = LayoutConstraint { align: Some(16), ..rows };
+    assert!(
+        wide.entails(&LayoutConstraint { align: Some(16), ..none }) && !narrow.entails(&wide) && wide.entails(&none)
+    );
+    assert_eq!(wide.and(&narrow), Some(LayoutConstraint { align: Some(64), ..rows }));
     let both = arrays.and(&rows).unwrap();
     assert!(both.entails(&arrays) && both.entails(&rows));
     assert_eq!(arrays.and(&structs), None);
@@ -221,6 +227,22 @@ proptest! {
         let ends = taken.iter().map(|(offset, size)| offset + size);
         for (end, next) in ends.zip(taken.keys().skip(1)) {
             prop_assert!(end <= *next);
+        }
+    }
+
+    #[test]
+    fn what_is_aligned_begins_so_and_is_else_as_before(spec in (1..=3usize).prop_flat_map(layouts), log in 0..9u32) {
+        let (align, layout) = (1usize << log, spec.clone().build().unwrap());
+        let aligned = spec.clone().aligned(align).build().unwrap();
+        let wanted = LayoutConstraint { align: Some(1 << log), ..LayoutConstraint::default() };
+        prop_assert!(aligned.align() >= align && aligned.satisfies(&wanted));
+        let starts = aligned.fields().map(|(_, field)| field.ranked().offset_of_linear(0));
+        if spec.arrangement == Arrangement::StructOfArrays {
+            prop_assert!(starts.into_iter().all(|start| start % align == 0));
+        } else {
+            // Structs and blocks lie as near to each other as without.
+            prop_assert_eq!(aligned.bytes(), layout.bytes());
+            prop_assert!(starts.min().is_none_or(|start| start == 0));
         }
     }
 

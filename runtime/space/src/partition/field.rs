@@ -17,6 +17,16 @@ pub trait FieldRead<T: Copy, const D: usize> {
         let _ = (start, len);
         None
     }
+
+    /// Appends the values of `len` points from `start` along the last dimension to a vector. Partitioning operators read fields that have no [rows](Self::row) by this, some hundred
+    /// points at a time.
+    fn append_row(&self, start: Point<D>, len: usize, values: &mut Vec<T>) {
+        values.extend((0..len).map(|number| {
+            let mut at = start;
+            at.0[D - 1] += number as i64;
+            self.read(at)
+        }));
+    }
 }
 
 impl<T: Copy, const D: usize, F: Fn(Point<D>) -> T> FieldRead<T, D> for F {
@@ -71,6 +81,9 @@ impl<T: Copy, const D: usize> FieldRead<T, D> for SliceField<'_, T, D> {
     }
 }
 
+/// How many values are read at a time: they stay in the first-level cache.
+const CHUNK: u64 = 512;
+
 /// Calls `visit(point, value)` for every point of a space in row-major order.
 #[inline]
 pub(crate) fn for_each_value<T: Copy, const D: usize>(
@@ -78,6 +91,7 @@ pub(crate) fn for_each_value<T: Copy, const D: usize>(
     field: &impl FieldRead<T, D>,
     mut visit: impl FnMut(Point<D>, T),
 ) {
+    let mut chunk = Vec::new();
     for row in space.rows() {
         let len = usize::try_from(row.extent(D - 1)).unwrap_or(usize::MAX);
         match field.row(row.lo, len) {
@@ -89,7 +103,20 @@ pub(crate) fn for_each_value<T: Copy, const D: usize>(
                     at.0[D - 1] = at.0[D - 1].wrapping_add(1);
                 }
             }
-            None => row.points().for_each(|at| visit(at, field.read(at))),
+            None => {
+                let (mut at, mut left) = (row.lo, row.extent(D - 1));
+                while left > 0 {
+                    let len = left.min(CHUNK) as usize;
+                    chunk.clear();
+                    field.append_row(at, len, &mut chunk);
+                    debug_assert_eq!(chunk.len(), len, "a row has the values that were asked for");
+                    for &value in &chunk {
+                        visit(at, value);
+                        at.0[D - 1] = at.0[D - 1].wrapping_add(1);
+                    }
+                    left -= len as u64;
+                }
+            }
         }
     }
 }
