@@ -251,7 +251,7 @@ impl<'a> Assembly<'a> {
         what: &str,
         run: impl Fn(&LeafCall<'_>) -> maniple::Result<i64> + Send + Sync + 'static,
     ) -> Arc<TaskDefinition> {
-        let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
+        let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
         let options = TaskOptions { layout, ..TaskOptions::default() };
         let name = format!("{what} {}", self.launching.plan.statement.result().name());
         let task = TaskDefinition::new(&name).codec(Codec::of::<i64>());
