@@ -391,11 +391,7 @@ impl<'a> Lowering<'a> {
             // Loaded in any case, so that there is nothing to branch for.
             steps.push(Step::bind(&element, stored));
             let element = here.value().equal(1).select(element.value(), fill);
-            let below = match below {
-                Place::Level(level, position) => Place::Maybe(level, position, here.clone()),
-                other => other,
-            };
-            self.places[*visit] = Place::Element(element, Box::new(below));
+            self.places[*visit] = Place::Element(element, Box::new(below.if_stored(&here)));
             is_here.insert(*visit, here);
         }
         let value = without_base(at.value(), &driven.base);

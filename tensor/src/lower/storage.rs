@@ -148,6 +148,16 @@ pub(super) enum Place {
     Element(Expression, Box<Place>),
 }
 
+impl Place {
+    /// The same place, if the variable is 1.
+    pub fn if_stored(self, is_stored: &Variable) -> Self {
+        match self {
+            Self::Level(level, position) => Self::Maybe(level, position, is_stored.clone()),
+            other => other,
+        }
+    }
+}
+
 impl Storage {
     /// The coordinate of a position of a compressed level.
     pub fn coordinate(&self, level: usize, position: Expression) -> Expression {

@@ -9,7 +9,8 @@
 //! | `arrange` | the loops of a statement, and which operands have to be converted for them |
 //! | `blocks` | dense rows that are summed in registers |
 //! | `data` | what kernels are given of tensors in memory |
-//! | `compute` | kernels run on tensors in memory |
+//! | `run` | kernels run on tensors in memory, and what is kept from one run to the next |
+//! | `compute` | assignments that can be computed |
 //! | `explain` | how that is done, as text |
 //!
 //! ```
@@ -38,6 +39,7 @@ mod data;
 mod error;
 mod explain;
 mod order;
+mod run;
 
 pub use compute::Computation;
 pub use error::SparseError;

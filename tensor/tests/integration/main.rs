@@ -28,6 +28,7 @@ mod schedules;
 mod sizes;
 mod sparse;
 mod sparse_choices;
+mod sparse_levels;
 mod storage;
 mod storage_parallel;
 mod stored;
