@@ -174,7 +174,7 @@ impl fmt::Display for Report {
             Self::Machine(machine) => machine,
             Self::Job { how, nodes } => return job(f, how, nodes),
             Self::Mapping { file, rules, problems } => return mapping(f, file, rules, problems),
-            Self::Rates(measured) => return f.write_str(rates::text(*measured).trim_end()),
+            Self::Rates(measured) => return f.write_str(&rates::text(*measured)),
         };
         let mut processors = Columns::new(["processor", "kind", "node", "NUMA domain", "sees"]);
         for processor in machine.processors() {

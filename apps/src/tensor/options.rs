@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand as _, ValueEnum};
 use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType;
-use maniple_tensor::format::Format;
+use maniple_tensor::format::{Format, ParseError};
 use maniple_tensor::generate::Generator;
 use maniple_tensor::machine::Grid;
 use maniple_tensor::placement::Placement;
 
+use super::blocks::Split;
 use super::files::TensorFile;
 use super::{convert, info};
 use crate::options::{RuntimeOptions, at_most, positive};
@@ -132,6 +133,23 @@ pub struct Options {
     #[arg(long, value_name = "[N:]COMMANDS")]
     pub schedule: Vec<String>,
 
+    /// How the values of an index variable are split into blocks: in so many ranges, `i=8`, or where ranges begin, `i=0,10,25`; once for each variable. With these, `--order`, `--extend` and
+    /// `--map` a statement runs block by block, in place of a --schedule; --explain shows the commands
+    #[arg(long, value_name = "NAME=N", value_parser = Split::parse)]
+    pub split: Vec<(String, Split)>,
+
+    /// In which order blocks are computed: all index variables, such as `j,i` [default: the order of the loops]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub order: Vec<String>,
+
+    /// The variables that are summed over for whose blocks partial results are made at the same time, and then added up
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub extend: Vec<String>,
+
+    /// The variables whose blocks say where kernels run [default: those of the result]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub map: Vec<String>,
+
     /// Where a tensor's parts lie at the beginning, such as `B=xy -> xy`; once for each tensor [default: where they are used]
     #[arg(long, value_name = "NAME=PLACEMENT", value_parser = place)]
     pub place: Vec<(String, Placement)>,
@@ -150,7 +168,7 @@ pub struct Options {
     pub verify: bool,
 
     /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; sparse ones also from .tns, .npz and .tcs, which says how it is stored; once for each tensor
-    #[arg(long, value_name = "NAME=FILE", value_parser = input)]
+    #[arg(short, long, value_name = "NAME=FILE", value_parser = input)]
     pub input: Vec<(String, TensorFile)>,
 
     /// Make a sparse tensor, such as `A=uniform:0.01` or `A=poisson:1000`: uniform, zipf, band, poisson, poisson3, rmat, arrow, hypersparse; once for each tensor
@@ -159,11 +177,11 @@ pub struct Options {
 
     /// How a tensor is stored: `rows`, `columns`, `csr`, `csc`, `coo`, `csf:3` and other names, or levels and the dimension that each stores, such as `B={D,C}(1,0)`; once for each tensor. With
     /// a sparse one, statements run on one node unless loops are distributed, in one type [default: rows]
-    #[arg(long, value_name = "NAME=FORMAT", value_parser = format)]
+    #[arg(short, long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 
     /// Write a result to a file, .npy or .mtx, sparse ones also .tns, .npz or .tcs; the last one unless another is named; once for each result
-    #[arg(long, value_name = "[NAME=]FILE", value_parser = output)]
+    #[arg(short, long, value_name = "[NAME=]FILE", value_parser = output)]
     pub output: Vec<(Option<String>, TensorFile)>,
 
     /// Tell how it would be computed, and what that would cost: loops, partitions, launches, bytes. Nothing is computed
@@ -279,14 +297,33 @@ fn output(text: &str) -> Result<(Option<String>, TensorFile), String> {
 }
 
 fn input(text: &str) -> Result<(String, TensorFile), String> {
-    let (name, file) = text.split_once('=').ok_or_else(|| "it must be NAME=FILE, such as B=b.npy".to_owned())?;
+    let (name, file) = named(text).ok_or_else(|| "it must be NAME=FILE or NAME:FILE, such as B=b.npy".to_owned())?;
     Ok((name.to_owned(), TensorFile::input(file)?))
 }
 
 fn format(text: &str) -> Result<(String, Format), String> {
     let (name, format) =
-        text.split_once('=').ok_or_else(|| "it must be NAME=FORMAT, such as B={D,D}(1,0)".to_owned())?;
-    Ok((name.to_owned(), format.parse::<Format>().map_err(|error| error.to_string())?))
+        named(text).ok_or_else(|| "it must be NAME=FORMAT or NAME:LETTERS, such as B={D,D}(1,0) or B:ds".to_owned())?;
+    let format = letters(format).unwrap_or_else(|| format.parse().map_err(|error: ParseError| error.to_string()));
+    Ok((name.to_owned(), format?))
+}
+
+/// A name, and what follows it after an equals sign or a colon.
+fn named(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(['=', ':'])?;
+    Some((&text[..end], &text[end + 1..]))
+}
+
+/// A format whose levels are letters, `d` for a dense and `s` for a compressed one, with the dimension of each if they are in another order: `ds`, or `ds:1,0`.
+fn letters(text: &str) -> Option<Result<Format, String>> {
+    let (levels, order) = text.split_once(':').map_or((text, None), |(levels, order)| (levels, Some(order)));
+    if levels.is_empty() || !levels.chars().all(|letter| "ds".contains(letter)) {
+        return None;
+    }
+    let levels: Vec<&str> = levels.chars().map(|letter| if letter == 'd' { "D" } else { "C" }).collect();
+    let order = order.map_or_else(String::new, |order| format!("({order})"));
+    let format = format!("{{{}}}{order}", levels.join(","));
+    Some(format.parse().map_err(|error: ParseError| format!("{text}: {error}")))
 }
 
 fn generate(text: &str) -> Result<(String, Generator), String> {

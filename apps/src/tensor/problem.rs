@@ -9,8 +9,8 @@ use maniple_tensor::notation::{
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 
-use super::Options;
 use super::files::Array;
+use super::{Options, blocks};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::report::counted;
@@ -81,7 +81,7 @@ impl Problem {
             .collect();
         let program = Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))?;
         program.tensors().iter().try_for_each(not_too_large)?;
-        let schedules = schedules(&options.schedule, &program)?;
+        let schedules = schedules(options, &program)?;
         let divided = if schedules.is_empty() { program.divided(&options.rates()?) } else { program.clone() };
         for (name, placement) in &options.place {
             named(&mut program.tensors(), &format!("--place {name}={placement}:"), name)?;
@@ -234,9 +234,12 @@ fn named<'a>(tensors: &'a mut [TensorVariable], option: &str, name: &str) -> Res
 }
 
 /// The schedules of statements.
-pub(super) fn schedules(given: &[String], program: &Program) -> Result<BTreeMap<usize, Schedule>> {
+pub(super) fn schedules(options: &Options, program: &Program) -> Result<BTreeMap<usize, Schedule>> {
     let mut schedules = BTreeMap::new();
-    for argument in given {
+    if blocks::are_asked_for(options) {
+        schedules.insert(1, blocks::schedule(options, program)?);
+    }
+    for argument in &options.schedule {
         let text = said(argument)?;
         let number = text.split_once(':').and_then(|(number, _)| number.trim().parse::<usize>().ok());
         let statements = program.statements().len();

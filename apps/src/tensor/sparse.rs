@@ -106,7 +106,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         }
     }
     let program = declared(options, <T as Element>::TYPE, &text, &given)?;
-    let schedules = schedules(&options.schedule, &program)?;
+    let schedules = schedules(options, &program)?;
     if options.grid.is_some() && !options.schedule.is_empty() {
         let problem = "--grid distributes the outermost loops, and --schedule those that it names";
         return Err(Error::Usage(format!("{problem}: leave one of the two out")));

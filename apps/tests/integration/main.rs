@@ -19,6 +19,7 @@ mod nodes;
 mod profile;
 #[cfg(target_os = "linux")]
 mod slurm;
+mod tensor_blocks;
 mod tensor_chapter;
 mod tensor_command;
 mod tensor_convert;

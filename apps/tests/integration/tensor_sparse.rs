@@ -145,6 +145,9 @@ fn distributed_loops_run_as_tasks() {
         ("Y(i,k) = A(i,j) * X(j,k)", &["A=csr"], "i=31,j=20,k=8"),
         ("y(i) = A(i,j,k) * X(j,k)", &["A=csf:3"], "i=20,j=10,k=8"),
         ("y(i) = A(i,j) * B(i,j)", &["A=csr", "B=dcsr"], "i=20,j=10"),
+        ("Y(i,j) = A(i,j) * x(j)", &["A=csr", "Y=csr"], "i=20,j=10"),
+        ("Y(i,j) = A(i,j) + B(i,j)", &["A=csr", "B=dcsr", "Y=csr"], "i=20,j=10"),
+        ("Y(i,j) = A(i,k) * B(k,j)", &["A=csr", "B=csr", "Y=csr"], "i=20,j=10,k=15"),
     ] {
         let formats: Vec<&str> = formats.iter().flat_map(|format| ["--format", format]).collect();
         let common = [&rows[..], &formats, &["--size", size]].concat();
@@ -159,7 +162,7 @@ fn distributed_loops_run_as_tasks() {
     let vectors = [&grid[..5], &["i=31,j=20"]].concat();
     verifies("a = 3; y(i) = A(i,j) * x(j); z(i) = y(i) + a", &[&vectors[..], &["--grid", "40x2"]].concat());
     // What can't be done says what to do.
-    let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=csr", "--size", "i=20,j=10"]].concat();
+    let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=dcsr", "--size", "i=20,j=10"]].concat();
     let (code, _, error) = run("B(i,j) = 2 * A(i,j)", &matrix);
     assert!(code == Some(2) && error.contains("declare it dense"), "{code:?} {error}");
     for statement in ["y(i) = A(i,j) * x(j) + y(i)", "y(i) += A(i,j) * x(j) + y(i)"] {

@@ -1,0 +1,208 @@
+//! Schedules by blocks: how each index variable is split, in which order blocks are computed, and where (Shinde, *SuperTaco*, MIT 2019).
+//!
+//! They become ordinary commands: blocks of variables that say where kernels run are the points of a launch, as are those of variables over which partial results are made at the same time;
+//! all other blocks are steps, in the order that is asked for.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use maniple_tensor::concrete::Statement;
+use maniple_tensor::notation::{Assignment, Expression};
+use maniple_tensor::program::Program;
+use maniple_tensor::schedule::Schedule;
+use maniple_tensor::sparse::Computation;
+
+use super::options::Options;
+use crate::error::{Error, Result};
+
+/// How an index variable is split.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// In so many ranges of equal length.
+    Ranges(i64),
+    /// In ranges that begin at these points, the first one at 0.
+    At(Vec<i64>),
+}
+
+impl Split {
+    /// `8`, or `10,25`.
+    pub(super) fn parse(text: &str) -> std::result::Result<(String, Self), String> {
+        let expected = || "it must be NAME=N or NAME=POINT,POINT,..., such as i=8 or i=0,10,25".to_owned();
+        let (name, numbers) = text.split_once('=').ok_or_else(expected)?;
+        let numbers: Vec<i64> = numbers
+            .split(',')
+            .map(|number| number.trim().parse().ok().filter(|number| *number >= 0))
+            .collect::<Option<_>>()
+            .ok_or_else(expected)?;
+        let split = match numbers[..] {
+            [0] => return Err("there has to be one range at least".to_owned()),
+            [count] => Self::Ranges(count),
+            _ => Self::At(numbers.into_iter().skip_while(|point| *point == 0).collect()),
+        };
+        Ok((name.trim().to_owned(), split))
+    }
+}
+
+/// Whether blocks are asked for.
+pub(super) fn are_asked_for(options: &Options) -> bool {
+    !(options.split.is_empty() && options.order.is_empty() && options.extend.is_empty() && options.map.is_empty())
+}
+
+/// The schedule of a program of one statement.
+///
+/// # Errors
+/// [`Error::Usage`] if the options do not fit the statement, or each other.
+pub(super) fn schedule(options: &Options, program: &Program) -> Result<Schedule> {
+    let [assignment] = program.statements() else {
+        return Err(Error::Usage("--split and what belongs to it are for one statement".to_owned()));
+    };
+    if !options.schedule.is_empty() || options.grid.is_some() || options.algorithm.is_some() {
+        let problem = "--split, --order, --extend and --map say how a statement runs";
+        return Err(Error::Usage(format!("{problem}: leave --schedule, --grid and --algorithm out")));
+    }
+    let text = commands(options, assignment)?;
+    Schedule::parse(&text, &program.tensors()).map_err(|error| Error::Usage(format!("--split: {text}: {error}")))
+}
+
+/// The loops of a statement, from the outermost, as far as there is nothing between them.
+fn loops(assignment: &Assignment) -> Result<Vec<String>> {
+    let names = |statement: &Statement| -> Vec<String> {
+        statement.spine().iter().map(|outer| outer.variable.name().to_owned()).collect()
+    };
+    let is_sparse = assignment.tensors().iter().any(|tensor| !tensor.format().is_dense());
+    match is_sparse {
+        true => Ok(names(Computation::new(assignment).map_err(|error| Error::Usage(error.to_string()))?.statement())),
+        false => Ok(names(&Statement::new(assignment))),
+    }
+}
+
+fn commands(options: &Options, assignment: &Assignment) -> Result<String> {
+    let loops = loops(assignment)?;
+    let known = |option: &str, name: &String| match loops.contains(name) {
+        true => Ok(()),
+        false => Err(Error::Usage(format!(
+            "{option} {name}: the loops around all others are {}; only those can be split and ordered",
+            loops.join(", ")
+        ))),
+    };
+    for (option, names) in [("--order", &options.order), ("--extend", &options.extend), ("--map", &options.map)] {
+        names.iter().try_for_each(|name| known(option, name))?;
+        if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
+            return Err(Error::Usage(format!("{option} {}: a variable is there twice", names.join(","))));
+        }
+    }
+    if !options.order.is_empty() && options.order.len() != loops.len() {
+        let found = options.order.join(",");
+        return Err(Error::Usage(format!("--order {found}: it must name each of {} once", loops.join(", "))));
+    }
+    let target = &assignment.left().variables;
+    let is_free = |name: &String| target.iter().any(|variable| variable.name() == name);
+    if let Some(free) = options.extend.iter().find(|name| is_free(name)) {
+        return Err(Error::Usage(format!(
+            "--extend {free}: {free} is a variable of the result; partial results are made for variables that are summed over"
+        )));
+    }
+    let mut text = String::new();
+    let mut split = Vec::new();
+    for (name, how) in &options.split {
+        known("--split", name)?;
+        if split.contains(name) {
+            return Err(Error::Usage(format!("--split says twice how {name} is split")));
+        }
+        let extent =
+            assignment.extents().iter().find(|(variable, _)| variable.name() == name).map(|(_, extent)| *extent);
+        let made = match how {
+            Split::Ranges(1) => continue,
+            Split::Ranges(count) => format!("divide({name}, {name}_block, {name}_in, {count})"),
+            Split::At(points) => {
+                if let Some(pair) = points.windows(2).find(|pair| pair[0] > pair[1]) {
+                    let problem = format!("--split {name}: {} comes after {}", pair[1], pair[0]);
+                    return Err(Error::Usage(format!("{problem}: points must not decrease")));
+                }
+                if let Some(point) = points.iter().find(|point| extent.is_some_and(|extent| **point > extent)) {
+                    let extent = extent.unwrap_or(0);
+                    return Err(Error::Usage(format!(
+                        "--split {name}: {point} is beyond the extent {extent} of {name}"
+                    )));
+                }
+                let mut distinct = points.clone();
+                // Ranges without values would have nothing to do.
+                distinct.dedup();
+                distinct.retain(|point| extent.is_none_or(|extent| *point < extent));
+                let list = distinct.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+                if distinct.is_empty() {
+                    continue;
+                }
+                format!("split_at({name}, {name}_block, {name}_in, {{{list}}})")
+            }
+        };
+        if !is_free(name) && is_added_to(assignment.right(), name) {
+            return Err(Error::Usage(format!(
+                "--split {name}: {name} is not in all terms of the sum, and those without it would be added for each block"
+            )));
+        }
+        let _ = writeln!(text, "{made}");
+        split.push(name.clone());
+    }
+    let order = if options.order.is_empty() { &loops } else { &options.order };
+    let is_mapped = |name: &String| match options.map.is_empty() {
+        true => is_free(name),
+        false => options.map.contains(name),
+    };
+    let blocks = |is_one: &dyn Fn(&String) -> bool| -> Vec<String> {
+        order.iter().filter(|name| split.contains(name) && is_one(name)).map(|name| format!("{name}_block")).collect()
+    };
+    let mapped = blocks(&is_mapped);
+    let extended = blocks(&|name| !is_mapped(name) && options.extend.contains(name));
+    let steps = blocks(&|name| !is_mapped(name) && !options.extend.contains(name));
+    let points = [mapped, extended].concat();
+    if split.is_empty() {
+        return Ok(text);
+    }
+    let inner = |name: &String| if split.contains(name) { format!("{name}_in") } else { name.clone() };
+    let all = [points.clone(), steps.clone(), loops.iter().map(inner).collect()].concat();
+    let _ = writeln!(text, "reorder({{{}}})", all.join(", "));
+    if !points.is_empty() {
+        let _ = writeln!(text, "distribute({{{}}})", points.join(", "));
+    }
+    if let Some(innermost) = steps.last() {
+        // Of each operand a point has no more than the block of a step.
+        let operands: BTreeSet<&str> =
+            assignment.right().accesses().iter().map(|access| access.tensor.name()).collect();
+        let operands: Vec<&str> = operands.into_iter().collect();
+        let _ = writeln!(text, "communicate({{{}}}, {innermost})", operands.join(", "));
+    }
+    Ok(text)
+}
+
+/// Whether a sum at the top of an expression has terms with a variable and terms without it.
+fn is_added_to(expression: &Expression, name: &str) -> bool {
+    let terms = terms(expression);
+    let has = |term: &&Expression| {
+        term.accesses().iter().any(|access| access.variables.iter().any(|variable| variable.name() == name))
+    };
+    terms.len() > 1 && !terms.iter().all(has) && terms.iter().any(has)
+}
+
+fn terms(expression: &Expression) -> Vec<&Expression> {
+    use maniple_tensor::notation::BinaryOperator::{Add, Subtract};
+    match expression {
+        Expression::Binary(Add | Subtract, left, right) => [terms(left), terms(right)].concat(),
+        other => vec![other],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_are_counts_or_points() {
+        assert_eq!(Split::parse("i=8"), Ok(("i".to_owned(), Split::Ranges(8))));
+        assert_eq!(Split::parse("i=0,10,25"), Ok(("i".to_owned(), Split::At(vec![10, 25]))));
+        assert_eq!(Split::parse("j=3, 3"), Ok(("j".to_owned(), Split::At(vec![3, 3]))));
+        for wrong in ["i", "i=", "i=-1", "i=a,b", "i=0"] {
+            assert!(Split::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
