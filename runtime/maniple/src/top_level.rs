@@ -49,10 +49,6 @@ impl Context {
         match catch_unwind(AssertUnwindSafe(|| top_level.wait(body(top_level.context()), None))) {
             Ok(result) => top_level.end(result),
             Err(panic) => {
-                // The job was over when it asked for something.
-                if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
-                    return top_level.end(Err(over));
-                }
                 top_level.end_by_panic(maniple_realm::fault::message_of(&*panic));
                 resume_unwind(panic)
             }
@@ -91,10 +87,14 @@ impl TopLevel {
         &self.context
     }
 
-    /// Waits on this thread for a future of the program's: see [`block_on`].
+    /// Waits on this thread for a future of the program's: see [`block_on`]. It ends with an error too if the job is over when the program asks for something that others have.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = Result<T>>, limit: Option<(Duration, T)>) -> Result<T> {
         let state = &self.context.state;
-        block_on(&state.core, (TOP_LEVEL, state.is_shared), future, limit)
+        let wait = || block_on(&state.core, (TOP_LEVEL, state.is_shared), future, limit);
+        catch_unwind(AssertUnwindSafe(wait)).unwrap_or_else(|panic| match state.core.check_whole() {
+            Err(over) if panic.is::<Unavailable>() => Err(over),
+            _ => resume_unwind(panic),
+        })
     }
 
     /// Its body has come to this: waits for what it has launched, and for the other nodes.
