@@ -19,6 +19,9 @@ pub struct Work {
     pub kind: String,
 }
 
+/// Compressed fibers, with numbers as wide as kernels read them, and rivals have them: narrower ones are widened for each run.
+const CUBE: &str = "{C<i32,i32>,C<i32,i32>,C<i32,i32>}";
+
 /// The operands of a work, by name.
 pub type Operands = Vec<(String, SparseTensor<f64>)>;
 
@@ -50,7 +53,7 @@ impl Work {
             }
             (.., Some(columns)) => {
                 let dense = |name: &str, extent: i64| tensor(name, &[extent, columns], "rows");
-                let cube = tensor("T", &[rows, films, days], "csf:3")?;
+                let cube = tensor("T", &[rows, films, days], CUBE)?;
                 let tensors = vec![dense("Y", rows)?, cube, dense("C", films)?, dense("D", days)?];
                 ("Y(i,l) = T(i,j,k) * C(j,l) * D(k,l)", tensors)
             }
@@ -67,8 +70,8 @@ impl Work {
                 // Of a graph, whose edges lead to nodes with lower numbers.
                 "triangles" => ("t = A(i,j) * A(i,k) * A(j,k)", vec![tensor("t", &[], "{}")?, matrix("A")?]),
                 "spttv" => {
-                    let cube = tensor("T", &[rows, films, days], "csf:3")?;
-                    let result = tensor("Y", &[rows, films], "dcsr")?;
+                    let cube = tensor("T", &[rows, films, days], CUBE)?;
+                    let result = tensor("Y", &[rows, films], "{C<i32,i32>,C<i32,i32>}")?;
                     ("Y(i,j) = T(i,j,k) * x(k)", vec![result, cube, tensor("x", &[days], "{D}")?])
                 }
                 _ => return Err(self.unknown()),
