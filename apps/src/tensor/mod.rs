@@ -3,7 +3,7 @@
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
 //! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors, `loops`: in which loops, and `tasks`: as tasks; [`info`], [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
 
-pub mod blocks;
+mod blocks;
 pub mod check;
 pub mod choose;
 pub mod convert;
@@ -16,6 +16,7 @@ pub mod problem;
 pub mod random;
 pub mod report;
 pub mod sparse;
+pub mod split;
 mod tasks;
 pub mod values;
 

@@ -10,8 +10,8 @@ use maniple_tensor::generate::Generator;
 use maniple_tensor::machine::Grid;
 use maniple_tensor::placement::Placement;
 
-use super::blocks::Split;
 use super::files::TensorFile;
+use super::split::Split;
 use super::{convert, info};
 use crate::options::{RuntimeOptions, at_most, positive};
 use crate::rates;
