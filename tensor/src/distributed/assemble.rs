@@ -17,7 +17,7 @@ use super::computation::Preparation;
 use super::error::DistributedError;
 use super::fetch::by_color;
 use super::leaf::{Kernel, MadeViews, run_leaf};
-use super::levels::{Component, Levels, components};
+use super::levels::{Component, Levels, Narrowed, components};
 use super::tensor::Tensor;
 use crate::bounds::Colors;
 use crate::element::{Element, ElementType};
@@ -277,21 +277,11 @@ impl<'a> Assembly<'a> {
 }
 
 /// The coordinates of a level, in one of the widths that kernels have.
-trait Index: FieldValue + Element + Number {
-    fn narrowed(number: i64) -> Self;
-}
+trait Index: FieldValue + Element + Number + Narrowed {}
 
-impl Index for i32 {
-    fn narrowed(number: i64) -> Self {
-        number as Self
-    }
-}
+impl Index for i32 {}
 
-impl Index for i64 {
-    fn narrowed(number: i64) -> Self {
-        number
-    }
-}
+impl Index for i64 {}
 
 /// The only rectangle of a space, as pieces of rows are; none if it is empty.
 fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {

@@ -234,25 +234,26 @@ impl<T: Element> Numbers<T> {
             let array = self.stored.levels()[self.level].component(self.component);
             with_numbers!(array, numbers => {
                 let from = &numbers[first..first + into.len()];
-                into.iter_mut().zip(from).for_each(|(into, from)| *into = N::of(i64::from(*from)));
+                into.iter_mut().zip(from).for_each(|(into, from)| *into = N::narrowed(i64::from(*from)));
             });
         })
     }
 }
 
 /// A type of positions and coordinates in kernels.
-trait Narrowed {
-    fn of(number: i64) -> Self;
+pub(super) trait Narrowed {
+    /// A number that fits it.
+    fn narrowed(number: i64) -> Self;
 }
 
 impl Narrowed for i32 {
-    fn of(number: i64) -> Self {
+    fn narrowed(number: i64) -> Self {
         number as Self
     }
 }
 
 impl Narrowed for i64 {
-    fn of(number: i64) -> Self {
+    fn narrowed(number: i64) -> Self {
         number
     }
 }
