@@ -300,6 +300,23 @@ impl Drop for Reservation {
 /// [`alloc_zeroed`] would write all the zeros itself.
 const NATURAL_ALIGN: usize = 16;
 
+/// Blocks of so many bytes or more are in large pages, where the system has them.
+const LARGE: usize = 4 << 20;
+
+/// Asks the system for large pages: making them takes a fraction of the time that small ones take, and what is read here and there is found without a walk through page tables.
+#[cfg(target_os = "linux")]
+fn take_large_pages(start: NonNull<u8>, size: usize) {
+    const PAGE: usize = 4 << 10;
+    let (first, end) = (start.addr().get().next_multiple_of(PAGE), (start.addr().get() + size) / PAGE * PAGE);
+    if size >= LARGE && first < end {
+        // SAFETY: the pages lie within the block, and the advice changes nothing that can be read there. Whether it is taken does not matter.
+        unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn take_large_pages(_: NonNull<u8>, _: usize) {}
+
 /// Bytes from the system, zero at first, given back when dropped.
 #[derive(Debug)]
 pub struct Block {
@@ -310,7 +327,7 @@ pub struct Block {
 
 impl Block {
     /// Gets zeroed bytes. Large blocks come from the system as pages that it makes real when they are first touched, by
-    /// preference in the NUMA domain of the thread that touches them.
+    /// preference in the NUMA domain of the thread that touches them, and as large pages of it where it has some.
     ///
     /// # Errors
     ///
@@ -330,6 +347,7 @@ impl Block {
         let layout = Layout::from_size_align(size, align.min(NATURAL_ALIGN)).map_err(|_| refused.clone())?;
         // SAFETY: the size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
+        take_large_pages(start, size);
         // SAFETY: the next aligned address is at most the slack away.
         let base = unsafe { start.add(start.addr().get().next_multiple_of(align) - start.addr().get()) };
         Ok(Self { base, whole: Some((start, layout)) })
