@@ -1,10 +1,14 @@
-//! Computes with sparse tensors over and over, whenever it is its turn, for the bench `sparse`.
+//! Computes with sparse tensors over and over, whenever it is its turn, for the bench `sparse`; or starts itself as several nodes.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use maniple_benches::sparse::ours::serve;
+use maniple::Runtime;
+use maniple_apps::launch;
+use maniple_benches::error::Result;
 use maniple_benches::sparse::works::Work;
+use maniple_benches::sparse::{nodes, ours};
+use maniple_tensor::distributed::TensorMapper;
 
 #[derive(Parser)]
 struct Options {
@@ -26,15 +30,39 @@ enum Command {
         #[arg(long)]
         threads: usize,
     },
+
+    /// The same as tasks, in blocks of rows, one for each node
+    Nodes {
+        /// What
+        kernel: String,
+
+        /// On which data
+        kind: String,
+
+        /// Worker threads of this node
+        #[arg(long)]
+        workers: usize,
+    },
+
+    /// Start a program as several nodes
+    Launch(launch::Options),
 }
 
 fn main() -> ExitCode {
-    let Command::Work { kernel, kind, threads } = Options::parse().command;
-    match serve(&Work { kernel, kind }, threads) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
+    let done = match Options::parse().command {
+        Command::Work { kernel, kind, threads } => {
+            ours::serve(&Work { kernel, kind }, threads).map(|()| ExitCode::SUCCESS)
         }
-    }
+        Command::Nodes { kernel, kind, workers } => on_nodes(&Work { kernel, kind }, workers),
+        Command::Launch(options) => launch::run(&options).map_err(Into::into),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn on_nodes(work: &Work, workers: usize) -> Result<ExitCode> {
+    nodes::serve(&Runtime::builder().workers(workers).mapper(TensorMapper::new()).build()?, work)?;
+    Ok(ExitCode::SUCCESS)
 }

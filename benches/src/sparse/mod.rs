@@ -1,7 +1,8 @@
-//! Computations with sparse tensors, and by what a user would take instead: SciPy, MKL, GraphBLAS and TACO.
+//! Computations with sparse tensors, and by what a user would take instead: SciPy, MKL, GraphBLAS and TACO; on several processes PETSc.
 //!
-//! [`works`]: what is computed, and on which data; [`ours`]: this project's program, which also writes the data for the others.
+//! [`works`]: what is computed, and on which data; [`ours`]: this project's program, which also writes the data for the others; [`nodes`]: the same on several nodes.
 
+pub mod nodes;
 pub mod ours;
 pub mod works;
 
@@ -51,6 +52,18 @@ pub static CONTESTS: &[Contest] = &[
     contest("spgemm", "Squares of matrices, 8 entries a row", "million entries/s", |stage| {
         all(stage, "spgemm", "uniform:200000", "uniform:200", 1.0)
     }),
+    contest("spmv-2", "SpMV, Poisson's equation, two processes", "million entries/s", |stage| {
+        on_processes(stage, 2, ("spmv", "poisson:2000", "poisson:20"), 1.0)
+    }),
+    contest("spmv-4", "SpMV, Poisson's equation, four processes", "million entries/s", |stage| {
+        on_processes(stage, 4, ("spmv", "poisson:2000", "poisson:20"), 0.9)
+    }),
+    contest("spmm-2", "SpMM with 16 columns, Poisson's equation, two processes", "million entries/s", |stage| {
+        on_processes(stage, 2, ("spmm16", "poisson:1000", "poisson:20"), 1.0)
+    }),
+    contest("spadd3-2", "Sums of three matrices, 8 entries a row each, two processes", "million entries/s", |stage| {
+        on_processes(stage, 2, ("spadd3", "uniform:1000000", "uniform:200"), 3.0)
+    }),
 ];
 
 const fn contest(
@@ -72,22 +85,59 @@ fn rivals(kernel: &str) -> Vec<Rival> {
     found.map(|(rival, _)| rival).collect()
 }
 
-/// This project and its rivals, as far as they are there.
-fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<Contestant> {
+/// A work, and how many millions of entries are read for which answer: the data are made here once to know it, and for rivals.
+fn prepared(stage: &Stage, kernel: &str, (full, small): (&str, &str)) -> Result<(Work, (f64, u64)), String> {
     let kind = match stage.scale {
         Scale::Full => full,
         Scale::Small => small,
     };
     let work = Work { kernel: kernel.to_owned(), kind: kind.to_owned() };
-    // In millions, as speeds are in thousand millions elsewhere: the data are made here once to know the answer.
-    let (entries, answer) = match ours::prepare(&work, stage) {
+    let (entries, answer) = ours::prepare(&work, stage).map_err(|error| error.to_string())?;
+    Ok((work, (entries as f64 / 1e6, answer)))
+}
+
+/// One that can't take part.
+fn missing(told: String, must: f64) -> Vec<Contestant> {
+    vec![Contestant::new("Maniple", (0.0, 0), move || Err(Error::NotBuilt(told.clone()))).must(must)]
+}
+
+/// This project on several processes, which share the cores, and PETSc on as many.
+fn on_processes(
+    stage: &Stage,
+    processes: usize,
+    (kernel, full, small): (&str, &str, &str),
+    must: f64,
+) -> Vec<Contestant> {
+    let (work, does) = match prepared(stage, kernel, (full, small)) {
         Ok(found) => found,
-        Err(error) => {
-            let told = error.to_string();
-            return vec![Contestant::new("Maniple", (0.0, 0), move || Err(Error::NotBuilt(told.clone()))).must(must)];
-        }
+        Err(told) => return missing(told, must),
     };
-    let does = (entries as f64 / 1e6, answer);
+    let cores = stage.toolbox.cores();
+    let (program, told, workers) = (stage.ours.clone(), work.clone(), (cores / processes).max(1).to_string());
+    let ours = Contestant::new("Maniple", does, move || {
+        let mut command = Command::new(&program);
+        command.args(["launch", "--no-prefix", "-n", &processes.to_string(), "--"]).arg(&program);
+        command.args(["nodes", &told.kernel, &told.kind, "--workers", &workers]);
+        Player::start(command)
+    });
+    let mut contestants = vec![ours.must(must)];
+    if let Some(program) = stage.toolbox.program(Rival::Petsc, "sparse_petsc.c") {
+        let program = program.map_err(|error| error.to_string());
+        let arguments = ["1".to_owned(), work.kernel.clone(), work.folder(stage).display().to_string()];
+        contestants.push(Contestant::new(Rival::Petsc.to_string(), does, move || {
+            let program = program.clone().map_err(Error::NotBuilt)?.on_processes(processes, cores);
+            Player::start(program.command(arguments.clone()))
+        }));
+    }
+    contestants
+}
+
+/// This project and its rivals, as far as they are there.
+fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<Contestant> {
+    let (work, does) = match prepared(stage, kernel, (full, small)) {
+        Ok(found) => found,
+        Err(told) => return missing(told, must),
+    };
     let cores = stage.toolbox.cores().to_string();
     let (program, told, threads) = (stage.ours.clone(), work.clone(), cores.clone());
     let folder = work.folder(stage);

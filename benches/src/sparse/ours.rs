@@ -5,6 +5,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::time::Instant;
 
+use maniple_tensor::choose::{Processors, choose_sparse};
 use maniple_tensor::kernel::{Kernels, Scoped, Team};
 use maniple_tensor::notation::Assignment;
 use maniple_tensor::sparse::Computation;
@@ -74,7 +75,10 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Those of the computation.
 pub fn serve(work: &Work, threads: usize) -> Result<()> {
     let (assignment, operands) = work.operands()?;
-    let computation = Computation::new(&assignment).map_err(Error::tensor)?;
+    let known = operands.iter().map(|(name, tensor)| (name.clone(), tensor.statistics().clone())).collect();
+    let processors = Processors { threads, ..Processors::default() };
+    let choice = choose_sparse(&assignment, &known, &processors).map_err(Error::tensor)?;
+    let computation = choice.into_best().computation;
     let mut result = compute(&computation, &operands, threads)?;
     let given: Vec<(&str, &SparseTensor<f64>)> =
         operands.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();

@@ -119,9 +119,13 @@ impl Work {
                     matrix
                 }
                 true => {
-                    let count = tensor.dimensions().iter().product::<i64>() as usize;
-                    let elements = (0..count).map(|at| (at % 5) as f64 + 1.0).collect();
-                    SparseTensor::from_elements(tensor.dimensions(), 0.0, elements).map_err(Error::tensor)?
+                    // Packed, as all is, and so in large pages, in which NumPy's arrays are too.
+                    let (extents, nothing) = (tensor.dimensions(), EntryList::new(tensor.dimensions().len()));
+                    let packed = pack(tensor.format(), extents, 0.0, nothing, Duplicates::First);
+                    let mut dense = packed.map_err(Error::tensor)?.tensor;
+                    let all = dense.values_mut().iter_mut().enumerate();
+                    all.for_each(|(at, element)| *element = (at % 5) as f64 + 1.0);
+                    dense
                 }
             };
             operands.push((tensor.name().to_owned(), made));

@@ -1,6 +1,5 @@
 //! Statements computed by this project: plans on the runtime, with their tensors where the algorithm wants them.
 
-use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,6 +17,7 @@ use maniple_tensor::plan::Plan;
 use maniple_tensor::rectangle::Rectangle;
 
 use super::expected::{factor, weight};
+use super::turns::next_turn;
 use super::works::Work;
 use crate::error::{Error, Result};
 
@@ -39,39 +39,19 @@ pub fn serve(runtime: &Runtime, work: &Work) -> Result<()> {
         }
         let tensors: Vec<&Tensor> = tensors.iter().collect();
         let computation = Computation::new(cx, &plan, &tensors).await.map_err(maniple::Error::from_task)?;
-        let turn =
-            Arc::new(TaskDefinition::new("turn").codec(Codec::of::<bool>()).leaf(TaskOptions::default(), |call| {
-                let said: &Option<(f64, u64)> = call.arguments()?;
-                Ok(Value::new(next_turn(*said).map_err(maniple::Error::from_task)?))
-            }));
         let mut is_first = true;
         loop {
             let start = Instant::now();
             computation.launch(cx).map_err(maniple::Error::from_task)?.await.map_err(maniple::Error::from_task)?;
             let seconds = start.elapsed().as_secs_f64();
             let answer = weighed(cx, tensors[0]).await?;
-            // Only the first node talks; what it hears, all know.
-            let more =
-                cx.launch(TaskLauncher::new(&turn).arguments((!is_first).then_some((seconds, answer))).typed::<bool>());
-            if !more.await? {
+            if !next_turn(cx, (!is_first).then_some((seconds, answer))).await? {
                 return Ok(());
             }
             is_first = false;
         }
     });
     Ok(served?)
-}
-
-/// Tells the outcome of the last turn, and waits for the next. Whether there is one.
-fn next_turn(said: Option<(f64, u64)>) -> std::io::Result<bool> {
-    let mut output = std::io::stdout().lock();
-    match said {
-        Some((seconds, answer)) => writeln!(output, "{seconds:.9} {answer}")?,
-        None => writeln!(output, "ready")?,
-    }
-    output.flush()?;
-    let mut line = String::new();
-    Ok(std::io::stdin().lock().read_line(&mut line)? > 0)
 }
 
 /// Does something with the Rust type of the elements.

@@ -6,11 +6,38 @@
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use maniple::task::{Codec, TaskDefinition, TaskOptions, Value};
+use maniple::{Context, TaskLauncher};
+
 use crate::error::{Error, Result};
 use crate::toolbox::program::{Outcome, outcome};
+
+/// Tells the outcome of the last turn, if there was one, and waits for the next. Whether there is one. Of several nodes, only the first talks; what it hears, all know.
+///
+/// # Errors
+/// If the other side is gone.
+pub async fn next_turn(cx: &Context, said: Option<(f64, u64)>) -> maniple::Result<bool> {
+    let turn = TaskDefinition::new("turn").codec(Codec::of::<bool>()).leaf(TaskOptions::default(), |call| {
+        let said: &Option<(f64, u64)> = call.arguments()?;
+        Ok(Value::new(talk(*said).map_err(maniple::Error::from_task)?))
+    });
+    cx.launch(TaskLauncher::new(&Arc::new(turn)).arguments(said).typed::<bool>()).await
+}
+
+fn talk(said: Option<(f64, u64)>) -> std::io::Result<bool> {
+    let mut output = std::io::stdout().lock();
+    match said {
+        Some((seconds, answer)) => writeln!(output, "{seconds:.9} {answer}")?,
+        None => writeln!(output, "ready")?,
+    }
+    output.flush()?;
+    let mut line = String::new();
+    Ok(std::io::stdin().lock().read_line(&mut line)? > 0)
+}
 
 /// A program that waits for its turn.
 #[derive(Debug)]

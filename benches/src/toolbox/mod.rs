@@ -37,6 +37,8 @@ pub enum Rival {
     GraphBlas,
     /// Sparse tensors by TACO.
     Taco,
+    /// Sparse matrices on several processes, by PETSc.
+    Petsc,
 }
 
 impl Rival {
@@ -47,9 +49,9 @@ impl Rival {
     pub const OF_TENSORS: [Self; 4] = [Self::OpenMp, Self::OpenBlas, Self::ScaLapack, Self::NumPy];
 
     /// Those that compute with sparse tensors.
-    pub const OF_SPARSE: [Self; 4] = [Self::SciPy, Self::Mkl, Self::GraphBlas, Self::Taco];
+    pub const OF_SPARSE: [Self; 5] = [Self::SciPy, Self::Mkl, Self::GraphBlas, Self::Taco, Self::Petsc];
 
-    const COUNT: usize = 11;
+    const COUNT: usize = 12;
 
     /// How to get it where it is missing.
     #[must_use]
@@ -68,6 +70,7 @@ impl Rival {
             Self::Mkl => "pip install mkl numpy",
             Self::GraphBlas => "pip install python-graphblas",
             Self::Taco => "build it with -DOPENMP=ON in its folder `build`, and set TACO_ROOT to the folder",
+            Self::Petsc => "apt install petsc-dev openmpi-bin pkg-config",
         }
     }
 
@@ -85,6 +88,7 @@ impl Rival {
             Self::Mkl => "probe_mkl.py",
             Self::GraphBlas => "probe_graphblas.py",
             Self::Taco => "probe_taco.cpp",
+            Self::Petsc => "probe_petsc.c",
         }
     }
 
@@ -109,6 +113,10 @@ impl Rival {
                 packaged.into_iter().chain([Recipe::c().with_libraries(["-lopenblas"])]).collect()
             }
             Self::ScaLapack => vec![Recipe::new("mpicc").with_libraries(["-lscalapack-openmpi", "-lopenblas"])],
+            Self::Petsc => {
+                let packages = ["PETSc", "petsc"].into_iter();
+                packages.filter_map(|package| Recipe::new("mpicc").with_package(package)).collect()
+            }
             // The first may be one that the user installed, without NumPy.
             Self::Taco => {
                 let root = std::env::var("TACO_ROOT").ok();
@@ -141,6 +149,7 @@ impl fmt::Display for Rival {
             Self::Mkl => "MKL",
             Self::GraphBlas => "GraphBLAS",
             Self::Taco => "TACO",
+            Self::Petsc => "PETSc",
         })
     }
 }
@@ -206,7 +215,9 @@ impl Toolbox {
     fn build(&self, rival: Rival, recipe: &Recipe, source: &str) -> Result<Program> {
         let _alone = self.compiling.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let launcher = match rival {
-            Rival::Mpi | Rival::ScaLapack => vec!["mpiexec".to_owned(), "-n".to_owned(), self.cores.to_string()],
+            Rival::Mpi | Rival::ScaLapack | Rival::Petsc => {
+                vec!["mpiexec".to_owned(), "-n".to_owned(), self.cores.to_string()]
+            }
             _ => Vec::new(),
         };
         recipe.compile(source, &self.folder, launcher)
