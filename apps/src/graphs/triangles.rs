@@ -42,7 +42,9 @@ pub fn run(options: &Options) -> Result<Report> {
     }
     let lower = pack(&"csr".parse().map_err(usage)?, &[graph.vertices; 2], lower, Duplicates::First)?;
     let count = graph.statement("s = L(i,j) * L(i,k) * L(j,k)", "csr")?;
-    let count = Computation::new(&count).map_err(usage)?;
+    // All rows j that a row i names are compared with it.
+    let looked_up = "mergeby(k, bitmap)".parse().map_err(usage)?;
+    let count = Computation::new(&count).and_then(|count| count.scheduled(&looked_up)?.on_threads()).map_err(usage)?;
     let started = Instant::now();
     let triangles = graph.compute(&count, &[("L", &lower)])?.values()[0];
     let time = started.elapsed();

@@ -72,11 +72,16 @@ pub enum Merge {
     Gallop,
     /// It goes through the first, and searches the others for each element: few steps if the first has few elements.
     Locate,
+    /// What one of them stores is put in a workspace with a flag for each coordinate, once for many runs of the loop, which goes through the others and looks them up: as many steps as these
+    /// have elements. A schedule makes the workspace; no loop has this merge afterwards.
+    Bitmap,
+    /// The same with a hash table as the workspace, which takes memory for what is stored alone.
+    Hash,
 }
 
 impl Merge {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::TwoFinger, Self::Gallop, Self::Locate];
+    pub const ALL: [Self; 5] = [Self::TwoFinger, Self::Gallop, Self::Locate, Self::Bitmap, Self::Hash];
 }
 
 impl std::fmt::Display for Merge {
@@ -85,6 +90,8 @@ impl std::fmt::Display for Merge {
             Self::TwoFinger => "two-finger",
             Self::Gallop => "gallop",
             Self::Locate => "locate",
+            Self::Bitmap => "bitmap",
+            Self::Hash => "hash",
         })
     }
 }

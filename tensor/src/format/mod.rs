@@ -164,6 +164,13 @@ impl Format {
         Self { rank: levels.len(), properties: vec![Properties::default(); levels.len()], levels, order, expressions }
     }
 
+    /// One level, with the coordinates in the order in which they come.
+    pub(crate) fn of_workspace(level: Level) -> Self {
+        let mut format = Self::plain(vec![level], vec![0]);
+        format.properties[0].ordered = level != Level::Compressed;
+        format
+    }
+
     /// A format of tensors of `rank` dimensions, with for each level what it stores, its kind and its properties.
     ///
     /// # Errors

@@ -46,7 +46,8 @@ impl Lowering<'_> {
         }
         let mut steps = Vec::new();
         match driven.outer.merge {
-            Merge::TwoFinger => return None,
+            // Workspaces, by now.
+            Merge::TwoFinger | Merge::Bitmap | Merge::Hash => return None,
             Merge::Locate => {
                 // Those that are not gone through are searched where the coordinate is known.
                 let first = self.begin(iterated[0], driven, &mut steps);

@@ -71,6 +71,7 @@ pub use gathered::{LevelOf, gathered};
 pub use leaf::{leaf, leaf_of_any_size, whole};
 pub use meet::lattice_points;
 pub use positions::acts_without;
+pub use storage::NumberTypes;
 pub use stored::{Appending, Output, Slot, StoredKernel, stored, stored_leaf};
 
 #[allow(unused_imports)] // For the documentation.

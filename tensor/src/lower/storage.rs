@@ -1,6 +1,6 @@
 //! Where elements are, and how far into its levels each access has come.
 
-use crate::element::ElementType::{I32, I64};
+use crate::element::ElementType::{self, I64};
 use crate::format::{Format, Level};
 use crate::loops::{Access as Use, Buffer, Expression, Names, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
@@ -31,6 +31,9 @@ pub(super) struct Scalar {
     pub is_set: Option<Variable>,
 }
 
+/// The type of the numbers of a component, `pos` or `crd`, of a level of a tensor.
+pub type NumberTypes<'t> = &'t dyn Fn(&str, usize, &str) -> ElementType;
+
 /// A tensor in levels.
 #[derive(Clone)]
 pub(super) struct Levels {
@@ -48,13 +51,12 @@ pub(super) enum StoredLevel {
 }
 
 impl Levels {
-    /// `narrow` says whether positions and coordinates have 32 bits.
-    pub fn new(tensor: &TensorVariable, narrow: bool, names: &mut Names) -> Self {
+    pub fn new(tensor: &TensorVariable, types: NumberTypes<'_>, names: &mut Names) -> Self {
         let (name, format) = (tensor.name(), tensor.format());
-        let index = if narrow { I32 } else { I64 };
         let levels = format.levels().iter().zip(format.properties()).enumerate().map(|(level, (kind, properties))| {
-            let mut buffer =
-                |what: &str| Buffer::new(names.fresh(&format!("{name}{level}_{what}")), index, 1, Use::Read);
+            let mut buffer = |what: &str| {
+                Buffer::new(names.fresh(&format!("{name}{level}_{what}")), types(name, level, what), 1, Use::Read)
+            };
             match kind {
                 Level::Dense => StoredLevel::Dense(Variable::index(names.fresh(&format!("{name}{level}_extent")))),
                 _ => StoredLevel::Compressed { pos: buffer("pos"), crd: buffer("crd"), ranges: properties.ranges },

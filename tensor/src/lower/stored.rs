@@ -3,7 +3,7 @@
 use super::beside::pattern;
 use super::leaf::Lowering;
 use super::sizes::Sizes;
-use super::storage::{Appended, Levels, Storage, StoredLevel, Written, is_sparse};
+use super::storage::{Appended, Levels, NumberTypes, Storage, StoredLevel, Written, is_sparse};
 use crate::concrete::{Node, Statement};
 use crate::element::ElementType::I64;
 use crate::format::Level;
@@ -139,12 +139,12 @@ fn is_appended_once(statement: &Statement, node: &Node) -> bool {
     matches!(inside, Node::Assign { operator: Some(_), .. }) && !target.iter().any(depends)
 }
 
-/// The kernel of a whole statement for tensors in the formats that they have in it: dense and compressed levels of whole dimensions, with coordinates in order and each there once. `narrow`
-/// says whether the positions and coordinates of a tensor have 32 bits; if not, they have 64.
+/// The kernel of a whole statement for tensors in the formats that they have in it: dense and compressed levels of whole dimensions, with coordinates in order and each there once. `types`
+/// are those of positions and coordinates; the coordinates of an appended result have the type of its last level.
 ///
 /// A dense result must be what [`Statement::initial`] says, or what the tensor is filled with, before, unless the kernel [overwrites](StoredKernel::overwrites) it.
-pub fn stored(statement: &Statement, narrow: &dyn Fn(&str) -> bool, output: Output) -> StoredKernel {
-    stored_leaf(statement, &[], narrow, (output, true))
+pub fn stored(statement: &Statement, types: NumberTypes<'_>, output: Output) -> StoredKernel {
+    stored_leaf(statement, &[], types, (output, true))
 }
 
 /// The same kernel of what is inside of the loops over `fixed`, the outermost ones, whose values it takes. It overwrites elements only if it `may`: not where several such kernels
@@ -152,13 +152,13 @@ pub fn stored(statement: &Statement, narrow: &dyn Fn(&str) -> bool, output: Outp
 pub fn stored_leaf(
     statement: &Statement,
     fixed: &[IndexVariable],
-    narrow: &dyn Fn(&str) -> bool,
+    types: NumberTypes<'_>,
     (output, may_overwrite): (Output, bool),
 ) -> StoredKernel {
     let may_overwrite = may_overwrite && output == Output::Elements && !statement.accumulates();
-    match may_overwrite.then(|| attempt(statement, fixed, narrow, (output, true))) {
+    match may_overwrite.then(|| attempt(statement, fixed, types, (output, true))) {
         Some(made) if made.overwrites => made,
-        _ => attempt(statement, fixed, narrow, (output, false)),
+        _ => attempt(statement, fixed, types, (output, false)),
     }
 }
 
@@ -166,23 +166,22 @@ pub fn stored_leaf(
 fn attempt(
     statement: &Statement,
     fixed: &[IndexVariable],
-    narrow: &dyn Fn(&str) -> bool,
+    types: NumberTypes<'_>,
     (output, overwrites): (Output, bool),
 ) -> StoredKernel {
     let mut lowering = Lowering::new(statement, fixed);
     lowering.sizes = Sizes::parameters(statement, &mut lowering.names);
     let appending = Appending::new(statement);
     for tensor in statement.tensors().into_iter().filter(|tensor| is_sparse(tensor)) {
-        let is_narrow = narrow(tensor.name());
         let storage = match &appending {
             Some(appending) if tensor == statement.result() => match &appending.pattern {
                 Some(access) if output == Output::Beside => {
                     let name = lowering.names.fresh(&format!("{}_values", tensor.name()));
                     Storage::Beside(Buffer::new(name, tensor.element(), 1, Use::Update), access.clone())
                 }
-                _ => Storage::Appended(lowering.appended(appending, is_narrow, output)),
+                _ => Storage::Appended(lowering.appended(appending, types, output)),
             },
-            _ => Storage::Levels(Levels::new(tensor, is_narrow, &mut lowering.names)),
+            _ => Storage::Levels(Levels::new(tensor, types, &mut lowering.names)),
         };
         lowering.storage.insert(tensor.name().to_owned(), storage);
     }
@@ -234,18 +233,19 @@ impl Lowering<'_> {
     /// Has the elements of the result appended, if it is not dense.
     pub(super) fn append_result(&mut self) {
         if let Some(appending) = Appending::of_loops(self.statement) {
-            let appended = self.appended(&appending, false, Output::Counts);
+            let appended = self.appended(&appending, &|_, _, _| I64, Output::Counts);
             self.storage.insert(self.statement.result().name().to_owned(), Storage::Appended(appended));
         }
     }
 
-    fn appended(&mut self, appending: &Appending, narrow: bool, output: Output) -> Appended {
+    fn appended(&mut self, appending: &Appending, types: NumberTypes<'_>, output: Output) -> Appended {
         let result = self.statement.result();
-        let index = if narrow { crate::element::ElementType::I32 } else { I64 };
+        let level = result.format().rank().saturating_sub(1);
+        let index = |what| types(result.name(), level, what);
         let next = Buffer::new(self.names.fresh("next"), I64, 1, Use::Update);
         let coordinates = appending.coordinates.iter().map(|&mode| {
             let name = self.names.fresh(&format!("{}{mode}_crd", result.name()));
-            (mode, Buffer::new(name, index, 1, Use::Update))
+            (mode, Buffer::new(name, index("crd"), 1, Use::Update))
         });
         let coordinates = coordinates.collect();
         let name = self.names.fresh(&format!("{}_values", result.name()));
@@ -256,9 +256,8 @@ impl Lowering<'_> {
             Output::Elements | Output::Counts | Output::Beside => None,
         };
         let known = (output == Output::Again).then(|| {
-            let level = result.format().rank() - 1;
             ["pos", "crd"].map(|what| {
-                Buffer::new(self.names.fresh(&format!("{}{level}_{what}", result.name())), index, 1, Use::Read)
+                Buffer::new(self.names.fresh(&format!("{}{level}_{what}", result.name())), index(what), 1, Use::Read)
             })
         });
         Appended { parents: appending.parents.clone(), next, written, known: known.map(Into::into) }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::privilege;
 use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
 use crate::concrete::{Loop, Node, Statement};
+use crate::element::ElementType;
 use crate::format::{Format, Level};
 use crate::lower::{self, Appending, Output, Slot, StoredKernel, khatri_rao, product, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
@@ -91,7 +92,8 @@ impl Plan {
         let may_overwrite = spine.iter().all(|outer| outer.level().is_some())
             && statement.extents.values().all(|extent| *extent > 0)
             && privilege::is_made_whole(statement, &fixed);
-        let stored = is_stored.then(|| stored_leaf(statement, &fixed, &|_| true, (output, may_overwrite)));
+        let stored =
+            is_stored.then(|| stored_leaf(statement, &fixed, &|_, _, _| ElementType::I32, (output, may_overwrite)));
         let initial = match &stored {
             Some(_) if output == Output::Entries => None,
             Some(stored) if stored.overwrites => None,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::space::Space;
 use crate::bounds::{Bounds, Interval, RectangleOf};
 use crate::concrete::Statement;
-use crate::element::Scalar;
+use crate::element::{ElementType, Scalar};
 use crate::loops::{Kernel, Reduction};
 use crate::lower::khatri_rao::KhatriRao;
 use crate::lower::product::Product;
@@ -154,7 +154,7 @@ impl Plan {
     /// The kernel of the leaf where positions and coordinates of some tensors in levels are `narrow`, of 32 bits, and those of others have 64.
     pub fn kernel(&self, narrow: &dyn Fn(&str) -> bool) -> StoredKernel {
         let leaf = self.leaf();
-        stored_leaf(&self.statement, &leaf.fixed, narrow, (leaf.output, leaf.overwrites))
+        stored_leaf(&self.statement, &leaf.fixed, &wide_or(narrow), (leaf.output, leaf.overwrites))
     }
 
     /// The name of the operand that has elements exactly where the result has, if the leaf stores these at the same positions: the result has the levels of this operand.
@@ -165,7 +165,7 @@ impl Plan {
 
     /// The kernel that counts the elements of each row of a result whose rows are assembled.
     pub fn counting(&self, narrow: &dyn Fn(&str) -> bool) -> StoredKernel {
-        stored_leaf(&self.statement, &self.leaf().fixed, narrow, (Output::Counts, false))
+        stored_leaf(&self.statement, &self.leaf().fixed, &wide_or(narrow), (Output::Counts, false))
     }
 
     /// The kernel, and what it is called with.
@@ -192,4 +192,9 @@ impl Leaf {
     pub fn scalars(&self, values: &[i64]) -> impl Iterator<Item = i64> {
         values.iter().copied().chain(self.sizes.iter().map(|(_, extent)| *extent))
     }
+}
+
+/// Types of 32 bits for the numbers of tensors that are narrow, of 64 for others.
+fn wide_or(narrow: &dyn Fn(&str) -> bool) -> impl Fn(&str, usize, &str) -> ElementType {
+    move |name, _, _| if narrow(name) { ElementType::I32 } else { ElementType::I64 }
 }

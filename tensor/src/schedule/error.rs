@@ -110,6 +110,10 @@ pub enum Reason {
     NothingMerged { variable: IndexVariable, found: String },
     #[error("{accesses} are united over {variable}, step by step; only intersections are merged in other ways")]
     United { variable: IndexVariable, accesses: String },
+    #[error(
+        "{accesses} have other elements in each iteration of the loop around {variable}; a workspace is made where one of them stays as it is for several of these"
+    )]
+    NothingKept { variable: IndexVariable, accesses: String },
     // Parallel loops.
     #[error(
         "iterations of {variable} would write the same elements of {tensor} at the same time, \

@@ -112,9 +112,12 @@ impl Statement {
     /// Says how the loop over `variable` finds the coordinates at which several operands, all of which an iteration needs, store something. Without this it goes through them
     /// [step by step](Merge::TwoFinger).
     ///
+    /// By [bitmap](Merge::Bitmap) or [hash table](Merge::Hash), it is one command for two: a [`precompute`](Self::precompute) of the operand that has the same elements in all iterations of
+    /// the loop around, and a [`store`](Self::store) of its workspace.
+    ///
     /// # Errors
     ///
-    /// If there is no such loop, or it does not intersect what several operands store in compressed levels.
+    /// If there is no such loop, or it does not intersect what several operands store in compressed levels; by bitmap or hash table also if each of these depends on the loop around.
     pub fn mergeby(&self, variable: impl Into<IndexVariable>, merge: Merge) -> Result<Self, ScheduleError> {
         Command::MergeBy { variable: variable.into(), merge }.apply(self)
     }

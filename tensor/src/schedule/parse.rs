@@ -177,7 +177,7 @@ impl Reader<'_> {
             },
             ("mergeby", &[variable, merge]) => {
                 let Some(merge) = Merge::ALL.into_iter().find(|known| known.to_string() == merge.text) else {
-                    return self.wrong(merge, "two-finger, gallop or locate");
+                    return self.wrong(merge, "two-finger, gallop, locate, bitmap or hash");
                 };
                 Command::MergeBy { variable: one(variable)?, merge }
             }

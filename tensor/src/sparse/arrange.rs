@@ -96,14 +96,21 @@ pub(super) fn adds_up(statement: &Statement) -> bool {
     statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum && zero == Some(result.fill()))
 }
 
-/// The statement with its outermost loop on threads, and its innermost on lanes if nothing sparse has its variable, where iterations write different elements.
+/// The statement with its outermost loop on threads, where iterations write different elements or all combine values into the only one, and its innermost on lanes if nothing sparse has its
+/// variable, where they do so or combine values into a register.
 pub(super) fn on_threads(statement: &Statement) -> Statement {
     let spine: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
-    let parallel = |statement: &Statement, variable: &IndexVariable, unit| {
-        statement.parallelize(variable.clone(), unit, Races::Forbidden).unwrap_or_else(|_| statement.clone())
+    let parallel = |statement: &Statement, variable: &IndexVariable, unit, is_reduced: bool| {
+        let made = statement.parallelize(variable.clone(), unit, Races::Forbidden);
+        match is_reduced {
+            true => made.or_else(|_| statement.parallelize(variable.clone(), unit, Races::Reduced)),
+            false => made,
+        }
+        .unwrap_or_else(|_| statement.clone())
     };
+    let is_scalar = statement.result().order() == 0;
     let mut made = match spine.first() {
-        Some(outermost) => parallel(statement, outermost, Unit::Threads),
+        Some(outermost) => parallel(statement, outermost, Unit::Threads, is_scalar),
         None => return statement.clone(),
     };
     let sites = made.body().sites();
@@ -117,7 +124,7 @@ pub(super) fn on_threads(statement: &Statement) -> Statement {
         && is_dense(innermost)
         && Appending::new(&made).is_none_or(|appending| appending.pattern.is_some())
     {
-        made = in_blocks(&made, innermost).unwrap_or_else(|| parallel(&made, innermost, Unit::Vector));
+        made = in_blocks(&made, innermost).unwrap_or_else(|| parallel(&made, innermost, Unit::Vector, true));
     }
     made
 }

@@ -8,7 +8,7 @@ use super::data::Data;
 use super::error::SparseError;
 use super::run::{Loops, Run, given};
 use crate::concrete::Statement;
-use crate::element::Element;
+use crate::element::{Element, ElementType};
 use crate::format::Format;
 use crate::kernel::{Kernels, Scoped, Team};
 use crate::loops::Reduction;
@@ -143,7 +143,7 @@ impl<'a> Computation<'a> {
             Some(Appending { pattern: Some(_), .. }) => Output::Beside,
             Some(_) => Output::Entries,
         };
-        stored(&self.loops.statement, &|_| true, output).kernel.to_string()
+        stored(&self.loops.statement, &|_, _, _| ElementType::I32, output).kernel.to_string()
     }
 
     /// The result for these operands, by name; in an accumulation the old result is among them. By threads of its own, as many as there are processors.

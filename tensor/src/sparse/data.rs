@@ -3,36 +3,36 @@
 use std::borrow::Cow;
 
 use super::error::SparseError;
-use crate::element::Element;
+use crate::element::{Element, ElementType};
 use crate::format::Format;
 use crate::kernel::{View, row_major};
-use crate::level::{Array, LevelData};
+use crate::level::{Array, Width, with_numbers};
 use crate::storage::SparseTensor;
 
-/// A tensor, and its positions and coordinates in one of the widths that kernels have.
+/// A tensor that kernels read.
 pub(super) struct Data<'a, T: Clone> {
     pub(super) tensor: Cow<'a, SparseTensor<T>>,
-    /// Whether positions and coordinates have 32 bits.
-    pub(super) is_narrow: bool,
 }
 
-/// Numbers in a width that kernels have.
+/// Numbers of a component, as kernels read them.
 pub(super) enum Numbers<'a> {
-    Narrow(Cow<'a, [i32]>),
-    Wide(Cow<'a, [i64]>),
+    /// As they are stored.
+    Stored(&'a Array),
+    /// Few narrow ones, in 32 bits: a kernel is not worth its making for these.
+    Widened(Vec<i32>),
 }
+
+/// Of so many narrow numbers or more, kernels read them as they are stored. Fewer are widened for each run, so that tensors of a few sizes, of which each would have another width, need one kernel.
+const MANY: usize = 1 << 14;
 
 impl<'a, T: Element> Data<'a, T> {
     pub(super) fn new(tensor: Cow<'a, SparseTensor<T>>) -> Self {
-        let is_narrow =
-            |level: &LevelData| level.components.iter().all(|component| !matches!(component.array, Array::I64(_)));
-        let is_narrow = tensor.levels().iter().all(is_narrow);
-        Self { tensor, is_narrow }
+        Self { tensor }
     }
 
     /// A component of a level.
     pub(super) fn numbers(&self, level: usize, component: &str) -> Numbers<'_> {
-        Numbers::of(self.tensor.levels()[level].component(component), self.is_narrow)
+        Numbers::of(self.tensor.levels()[level].component(component))
     }
 
     /// The elements of a tensor whose levels are dense.
@@ -56,20 +56,49 @@ pub(super) fn strides(format: &Format, dimensions: &[i64]) -> Vec<i64> {
 }
 
 impl<'a> Numbers<'a> {
-    pub(super) fn of(array: &'a Array, narrow: bool) -> Self {
-        let all = || (0..array.len()).map(|place| array.get(place));
-        match array {
-            Array::I32(numbers) if narrow => Self::Narrow(Cow::Borrowed(numbers)),
-            Array::I64(numbers) => Self::Wide(Cow::Borrowed(numbers)),
-            _ if narrow => Self::Narrow(all().map(|number| number as i32).collect()),
-            _ => Self::Wide(all().collect()),
+    pub(super) fn of(array: &'a Array) -> Self {
+        match array.width() {
+            Width::U8 | Width::I16 if array.len() < MANY => {
+                Self::Widened((0..array.len()).map(|place| array.get(place) as i32).collect())
+            }
+            _ => Self::Stored(array),
+        }
+    }
+
+    /// The type that a kernel reads the numbers of `array` in.
+    pub(super) fn type_of(array: &Array) -> ElementType {
+        match array.width() {
+            Width::U8 | Width::I16 if array.len() < MANY => ElementType::I32,
+            Width::U8 => ElementType::U8,
+            Width::I16 => ElementType::I16,
+            Width::I32 => ElementType::I32,
+            Width::I64 => ElementType::I64,
         }
     }
 
     pub(super) fn view(&self) -> Result<View<'_>, SparseError> {
         Ok(match self {
-            Self::Narrow(numbers) => View::dense(numbers, &[numbers.len() as i64])?,
-            Self::Wide(numbers) => View::dense(numbers, &[numbers.len() as i64])?,
+            Self::Stored(array) => with_numbers!(array, numbers => View::dense(numbers, &[numbers.len() as i64])?),
+            Self::Widened(numbers) => View::dense(numbers, &[numbers.len() as i64])?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_narrow_numbers_are_not_widened() {
+        let array = |width, count| Array::filled(width, 7, count).unwrap();
+        for (width, many) in [(Width::U8, ElementType::U8), (Width::I16, ElementType::I16)] {
+            for (count, expected) in [(MANY - 1, ElementType::I32), (MANY, many)] {
+                let array = array(width, count);
+                assert_eq!(Numbers::type_of(&array), expected);
+                assert_eq!(matches!(Numbers::of(&array), Numbers::Stored(_)), count == MANY);
+            }
+        }
+        assert_eq!(Numbers::type_of(&array(Width::I32, 1)), ElementType::I32);
+        assert_eq!(Numbers::type_of(&array(Width::I64, 1)), ElementType::I64);
     }
 }

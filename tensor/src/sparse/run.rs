@@ -9,16 +9,16 @@ use parking_lot::Mutex;
 use super::data::{Data, Numbers, strides, whole};
 use super::error::SparseError;
 use crate::concrete::Statement;
-use crate::element::{Element, Scalar};
+use crate::element::{Element, ElementType, Scalar};
 use crate::kernel::{Argument, Kernels, Team, View};
-use crate::level::{Array, LevelData, filled};
+use crate::level::{LevelData, filled};
 use crate::loops::Reduction;
-use crate::lower::{Appending, Output, Slot, StoredKernel, stored};
+use crate::lower::{Appending, NumberTypes, Output, Slot, StoredKernel, stored};
 use crate::notation::{Access, TensorVariable};
 use crate::storage::{Coordinates, Duplicates, EntryList, Segments, SparseTensor, StorageError, pack};
 
-/// What a kernel gives, and which of the statement's tensors have positions and coordinates of 32 bits.
-type Variant = (Output, Vec<bool>);
+/// What a kernel gives, and the types of the positions and coordinates that it reads and writes.
+type Variant = (Output, Vec<ElementType>);
 
 /// The loops of a statement, and what is known of its kernels and results.
 #[derive(Debug)]
@@ -49,15 +49,17 @@ impl Loops {
         Self { statement, appending, made: Mutex::default(), assembled: Mutex::default() }
     }
 
-    /// The kernel for operands some of which are narrow, which is made once.
-    fn kernel(&self, output: Output, is_narrow: &dyn Fn(&str) -> bool) -> Arc<StoredKernel> {
-        let narrow = self.statement.tensors().into_iter().map(|tensor| is_narrow(tensor.name())).collect();
+    /// The kernel for operands whose numbers have these types, which is made once.
+    fn kernel(&self, output: Output, types: NumberTypes<'_>) -> Arc<StoredKernel> {
+        let tensors = self.statement.tensors().into_iter().filter(|tensor| !tensor.format().is_dense());
+        let levels = tensors.flat_map(|tensor| (0..tensor.format().rank()).map(move |level| (tensor.name(), level)));
+        let all = levels.flat_map(|(name, level)| ["pos", "crd"].map(|what| types(name, level, what))).collect();
         let mut made = self.made.lock();
-        let key = (output, narrow);
+        let key = (output, all);
         if let Some(kernel) = made.get(&key) {
             return kernel.clone();
         }
-        let kernel = Arc::new(stored(&self.statement, is_narrow, output));
+        let kernel = Arc::new(stored(&self.statement, types, output));
         made.insert(key, kernel.clone());
         kernel
     }
@@ -84,25 +86,42 @@ pub(super) struct Run<'r, T: Element> {
 enum Written<'w, T> {
     Elements(View<'w>),
     Counts(&'w mut [i64]),
-    Again { next: &'w mut [i64], levels: &'w LevelData, narrow: bool, values: &'w mut [T] },
+    Again { next: &'w mut [i64], levels: &'w LevelData, values: &'w mut [T] },
     Beside(&'w mut [T]),
     Entries { next: &'w mut [i64], coordinates: &'w mut [Coordinates], values: &'w mut [T] },
 }
 
+impl<T> Written<'_, T> {
+    /// The type of the numbers of a component of the result's last level.
+    fn type_of(&self, what: &str) -> ElementType {
+        match self {
+            Self::Again { levels, .. } => Numbers::type_of(levels.component(what)),
+            Self::Entries { coordinates, .. } => match coordinates.first() {
+                Some(Coordinates::Wide(_)) => ElementType::I64,
+                Some(Coordinates::Narrow(_)) | None => ElementType::I32,
+            },
+            Self::Elements(_) | Self::Counts(_) | Self::Beside(_) => ElementType::I32,
+        }
+    }
+}
+
 impl<T: Element> Run<'_, T> {
-    /// The kernel that gives `output`, for a result whose coordinates are narrow or not.
-    fn made(&self, output: Output, narrow: bool) -> Arc<StoredKernel> {
+    /// The kernel that gives `output`, for a result whose last level has numbers of the types that `of_result` gives for `pos` and `crd`.
+    fn made(&self, output: Output, of_result: &dyn Fn(&str) -> ElementType) -> Arc<StoredKernel> {
         let result = self.loops.statement.result().name();
-        let is_narrow = |name: &str| match name == result {
-            true => narrow,
-            false => self.data.get(name).is_some_and(|data| data.is_narrow),
+        let component = |name: &str, level: usize, what: &str| {
+            let level = self.data.get(name)?.tensor.levels().get(level)?;
+            level.components.iter().find(|component| component.name == what).map(|component| &component.array)
         };
-        self.loops.kernel(output, &is_narrow)
+        self.loops.kernel(output, &|name, level, what| match name == result {
+            true => of_result(what),
+            false => component(name, level, what).map_or(ElementType::I32, Numbers::type_of),
+        })
     }
 
     /// Calls the kernel that gives `output`.
-    fn call(&self, output: Output, narrow: bool, mut written: Written<'_, T>) -> Result<(), SparseError> {
-        let made = self.made(output, narrow);
+    fn call(&self, output: Output, mut written: Written<'_, T>) -> Result<(), SparseError> {
+        let made = self.made(output, &|what| written.type_of(what));
         let numbers = |name: &str, level: usize, component: &str| self.data[name].numbers(level, component);
         let numbers = made.slots.iter().map(|slot| match slot {
             Slot::Positions(name, level) => Some(numbers(name, *level, "pos")),
@@ -116,9 +135,9 @@ impl<T: Element> Run<'_, T> {
             Written::Elements(view) => elements = Some(view),
             Written::Counts(counts) => next = Some(&mut **counts),
             Written::Beside(stored) => values = Some(&mut **stored),
-            Written::Again { next: to, levels, narrow, values: stored } => {
+            Written::Again { next: to, levels, values: stored } => {
                 (next, values) = (Some(&mut **to), Some(&mut **stored));
-                known = ["pos", "crd"].map(|what| Some(Numbers::of(levels.component(what), *narrow)));
+                known = ["pos", "crd"].map(|what| Some(Numbers::of(levels.component(what))));
             }
             Written::Entries { next: to, coordinates: all, values: stored } => {
                 (next, values) = (Some(&mut **to), Some(&mut **stored));
@@ -197,12 +216,12 @@ impl<T: Element> Run<'_, T> {
         let statement = &self.loops.statement;
         let result = statement.result();
         let initial = statement.initial().and_then(T::from_scalar).unwrap_or(fill(result));
-        let overwrites = self.made(Output::Elements, true).overwrites;
+        let overwrites = self.made(Output::Elements, &|_| ElementType::I32).overwrites;
         if !(statement.accumulates() || overwrites || zeroed && initial == zero()) {
             values.fill(initial);
         }
         let view = View::update(values, &whole(result.dimensions()), &strides(result.format(), result.dimensions()))?;
-        self.call(Output::Elements, true, Written::Elements(view))
+        self.call(Output::Elements, Written::Elements(view))
     }
 
     /// A result that is not dense.
@@ -222,7 +241,7 @@ impl<T: Element> Run<'_, T> {
         let (result, operand) = (self.loops.statement.result(), &self.data[access.tensor.name()].tensor);
         let last = operand.levels().get(result.format().rank() - 1);
         let mut values = room(fill(result), last.map_or(1, |last| last.positions))?;
-        self.call(Output::Beside, true, Written::Beside(&mut values))?;
+        self.call(Output::Beside, Written::Beside(&mut values))?;
         let made = operand.with_levels_of(result.format(), result.dimensions(), fill(result), values);
         let result = Arc::clone(made.shared_levels());
         *self.loops.assembled.lock() = self.levels().map(|operands| Assembled { operands, result, in_order: true });
@@ -246,20 +265,19 @@ impl<T: Element> Run<'_, T> {
         if pattern.is_some() {
             if is_shared || in_order.is_some() {
                 result.values_mut().fill(fill(self.loops.statement.result()));
-                self.call(Output::Beside, true, Written::Beside(result.values_mut()))?;
+                self.call(Output::Beside, Written::Beside(result.values_mut()))?;
             }
             return Ok(is_shared || in_order.is_some());
         }
         let (Some(in_order), Some(last)) = (in_order, levels.last()) else { return Ok(false) };
-        let is_narrow = last.components.iter().all(|component| !matches!(component.array, Array::I64(_)));
-        if !in_order && !self.made(Output::Again, is_narrow).follows {
-            return Ok(false);
-        }
         let pos = last.component("pos");
         let mut next = zeros::<i64>(last.parents)?;
         next.iter_mut().enumerate().for_each(|(parent, next)| *next = pos.get(parent));
-        let written = Written::Again { next: &mut next, levels: last, narrow: is_narrow, values: result.values_mut() };
-        self.call(Output::Again, is_narrow, written)?;
+        let written = Written::Again { next: &mut next, levels: last, values: result.values_mut() };
+        if !in_order && !self.made(Output::Again, &|what| written.type_of(what)).follows {
+            return Ok(false);
+        }
+        self.call(Output::Again, written)?;
         Ok(true)
     }
 
@@ -284,7 +302,7 @@ impl<T: Element> Run<'_, T> {
         let parents = appending.parents.iter().map(|&mode| dimensions[mode]);
         let parents = parents.fold(1_i64, |parents, extent| parents.saturating_mul(extent)).max(0) as usize;
         let mut next = zeros::<i64>(parents)?;
-        self.call(Output::Counts, true, Written::Counts(&mut next))?;
+        self.call(Output::Counts, Written::Counts(&mut next))?;
         let mut total = 0;
         for count in &mut next {
             (*count, total) = (total, total + *count);
@@ -305,7 +323,7 @@ impl<T: Element> Run<'_, T> {
         let mut coordinates = coordinates.collect::<Result<Vec<_>, _>>()?;
         let mut values = zeros::<T>(total)?;
         let (all, stored) = (&mut coordinates, &mut values);
-        self.call(Output::Entries, is_narrow, Written::Entries { next: &mut next, coordinates: all, values: stored })?;
+        self.call(Output::Entries, Written::Entries { next: &mut next, coordinates: all, values: stored })?;
         drop(next);
         if appending.in_place {
             let coordinates = coordinates.remove(0);

@@ -40,6 +40,15 @@ impl Counts {
         *count = count.saturating_add(1);
     }
 
+    /// How often a number occurs.
+    fn of(&self, number: i64) -> u32 {
+        match self {
+            Self::All { low, counts } => usize::try_from(number - low).ok().and_then(|at| counts.get(at).copied()),
+            Self::Some(counts) => counts.get(&number).copied(),
+        }
+        .unwrap_or(0)
+    }
+
     /// All numbers that occur, with how often.
     fn used(&self) -> Box<dyn Iterator<Item = (i64, u32)> + '_> {
         match self {
@@ -87,6 +96,16 @@ impl<T: Element> SparseTensor<T> {
             let (used, most) = counts.used().fold((0, 0), |(used, most), (_, count)| (used + 1, most.max(count)));
             ModeStatistics { extent, used, most: most as usize }
         };
+        let pairs = |(counts, extent): (&Counts, i64)| -> Vec<f64> {
+            let pair = |(number, count)| move |other: &Counts| f64::from(count) * f64::from(other.of(number));
+            let along = modes.iter().zip(dimensions);
+            let all = along.map(|(other, &other_extent)| match other_extent == extent {
+                true => counts.used().map(|used| pair(used)(other)).sum(),
+                false => 0.0,
+            });
+            all.collect()
+        };
+        let pairs = modes.iter().zip(dimensions.iter().copied()).map(pairs).collect();
         let diagonals = diagonals.map(|counts| {
             let empty = DiagonalStatistics { used: 0, first: i64::MAX, last: i64::MIN };
             let found = counts.used().fold(empty, |found, (number, _)| DiagonalStatistics {
@@ -102,6 +121,7 @@ impl<T: Element> SparseTensor<T> {
         };
         Statistics {
             entries,
+            pairs,
             levels: self
                 .levels()
                 .iter()

@@ -11,6 +11,9 @@ pub struct Statistics {
     pub levels: Vec<LevelStatistics>,
     /// Each dimension.
     pub modes: Vec<ModeStatistics>,
+    /// For each dimension, and each that is as long: how many pairs of entries, which may be the same, have the coordinate of the one along the first where the other has it along the
+    /// second. Of a matrix, `[1][0]` is how many products of entries its square takes. 0 for dimensions of different lengths.
+    pub pairs: Vec<Vec<f64>>,
     /// Of matrices: where entries lie around the diagonal.
     pub diagonals: Option<DiagonalStatistics>,
     /// Of matrices: the side of square blocks, and which part of the elements of those that have an entry are entries, in a sample of the rows.

@@ -457,7 +457,15 @@ fn positions() {
 #[test]
 fn merging() {
     let products = stored("y(i) = A(i,j) * B(i,j)", &[("A", "csr"), ("B", "csr")]);
-    let table: [(&str, Change); 4] = [
+    let table: [(&str, Change); 6] = [
+        (
+            "mergeby(j, bitmap): A(i,j), B(i,j) have other elements in each iteration of the loop around j; a workspace is made where one of them stays as it is for several of these",
+            |s| s.mergeby("j", Merge::Bitmap),
+        ),
+        (
+            "mergeby(i, hash): nothing has to be stored for an iteration of i to have an effect; that is no intersection, which could be merged in another way",
+            |s| s.mergeby("i", Merge::Hash),
+        ),
         ("mergeby(k, gallop): there is no loop over k; there are loops over i, j", |s| s.mergeby("k", Merge::Gallop)),
         (
             "mergeby(i, gallop): nothing has to be stored for an iteration of i to have an effect; that is no intersection, which could be merged in another way",

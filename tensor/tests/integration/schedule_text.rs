@@ -90,7 +90,7 @@ fn mistakes_are_told_with_line_and_column() {
         ("parallelize(i, gpu)", "line 1, column 16: expected threads or vector, found `gpu`"),
         ("parallelize(i, vector, racy)", "line 1, column 24: expected `reduced`, found `racy`"),
         ("split_at(i, io, ii, {3, x})", "line 1, column 25: expected a number, found `x`"),
-        ("mergeby(i, hash)", "line 1, column 12: expected two-finger, gallop or locate, found `hash`"),
+        ("mergeby(i, heap)", "line 1, column 12: expected two-finger, gallop, locate, bitmap or hash, found `heap`"),
         ("unroll i", "line 1, column 8: expected unroll(VARIABLE, FACTOR), found `i`"),
         ("fuse(i, , f)", "line 1, column 9: expected an index variable, found nothing"),
     ] {

@@ -49,7 +49,7 @@ fn all_candidates_for_random_assignments_give_what_evaluation_gives() {
         }
     }
     assert!(computed > 300 * times, "{computed}");
-    for name in ["rows", "parts", "gallop", "locate"] {
+    for name in ["rows", "parts", "gallop", "locate", "bitmap", "hash"] {
         assert!(names.contains(name), "{name} in {names:?}");
     }
 }
@@ -79,6 +79,14 @@ fn statistics_of_random_tensors_are_what_counting_gives() {
         assert_eq!(found.entries, entries, "{round}");
         for (mode, counts) in found.modes.iter().zip(&along) {
             assert_eq!((mode.used, mode.most), (counts.len(), counts.values().copied().max().unwrap_or(0)), "{round}");
+        }
+        let mut all = Vec::new();
+        made.for_each(|at, _| all.push(at.to_vec()));
+        for (first, second) in (0..order).flat_map(|first| (0..order).map(move |second| (first, second))) {
+            let meets = |one: &Vec<i64>| all.iter().filter(|other| one[first] == other[second]).count();
+            let is_square = dimensions[first] == dimensions[second];
+            let expected = if is_square { all.iter().map(meets).sum() } else { 0 };
+            assert_eq!(found.pairs[first][second], expected as f64, "{round}");
         }
         if order == 2 {
             let told = found.diagonals.unwrap();

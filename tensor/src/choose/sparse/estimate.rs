@@ -230,7 +230,8 @@ impl<'a> Walk<'a> {
     fn gathering(&mut self, workspace: &TensorVariable, producer: &Node, (times, set): (f64, f64)) {
         let extent = self.extent(workspace, producer);
         let different = extent * (1.0 - (-set / extent.max(1.0)).exp());
-        let mut operand = Operand::new((workspace.format(), &[extent as i64]), workspace.element(), None, false);
+        let mut operand =
+            Operand::new(workspace.name(), (workspace.format(), &[extent as i64]), workspace.element(), None, false);
         operand.positions = vec![different];
         operand.bytes = 0.0;
         self.operands.insert(workspace.name().to_owned(), operand);
@@ -246,7 +247,8 @@ impl<'a> Walk<'a> {
             }
             _ => extent * (element + 5.0),
         };
-        if workspace.format().levels() != [Level::Bitmap] {
+        let is_sorted = workspace.format().properties()[0].ordered || !self.statement.result().format().is_dense();
+        if workspace.format().levels() != [Level::Bitmap] && is_sorted {
             // In the workspace, or in the result.
             self.time += times * different * SORTED * different.max(2.0).log2();
         }
@@ -327,6 +329,39 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// How many entries a row of a matrix has, where its number is the coordinate of another entry of the same matrix that the loops around go through.
+    fn reached(&self, state: &State, states: &[State]) -> Option<f64> {
+        let operand = self.operands.get(state.access.tensor.name()).filter(|_| state.level == 1)?;
+        let row = &state.access.variables[operand.mode(0)];
+        let through = states.iter().find(|other| {
+            let of = self.operands.get(other.access.tensor.name());
+            let is_same = of.is_some_and(|of| of.name == operand.name && other.level == of.format.rank());
+            is_same && other.access.variables.contains(row)
+        })?;
+        let mode = through.access.variables.iter().position(|variable| variable == row)?;
+        operand.reached.get(mode).copied()
+    }
+
+    /// Whether a loop finds the elements of a workspace by coordinates, and does not go through them, if it goes through others.
+    fn is_looked_up(&self, state: &State) -> bool {
+        let tensor = &state.access.tensor;
+        let is_workspace = self.statement.body().workspaces().iter().any(|made| made.name() == tensor.name());
+        let is_list = match tensor.format().levels() {
+            [Level::Compressed] => !tensor.format().properties()[0].ordered,
+            levels => levels == [Level::Hashed],
+        };
+        is_workspace && is_list
+    }
+
+    /// What it costs to find an element of a workspace.
+    fn looking_up(&self, state: &State, extent: f64) -> f64 {
+        match state.access.tensor.format().levels() {
+            [Level::Hashed] => HASHED,
+            // Flags have a byte each.
+            _ => FLAG + latency(extent),
+        }
+    }
+
     /// The variables that are known once `variable` is.
     fn recovered(&self, variable: &IndexVariable) -> Vec<IndexVariable> {
         let sites = self.statement.body().sites();
@@ -373,13 +408,14 @@ impl<'a> Walk<'a> {
         let extent = self.statement.extent(variable).unwrap_or(1) as f64;
         let statement = self.statement;
         let operands = &self.operands;
-        let driven = |state: &State| {
+        let reached: Vec<Option<f64>> = states.iter().map(|state| self.reached(state, states)).collect();
+        let driven = |(state, reached): (&State, &Option<f64>)| {
             let operand = operands.get(state.access.tensor.name())?;
             let mode = (state.level < operand.format.rank()).then(|| operand.mode(state.level))?;
             let own = &state.access.variables[mode];
             let is_driven = own == variable || statement.dependencies(own).contains(variable);
             (is_driven && operand.format.levels()[state.level] != Level::Dense)
-                .then(|| (operand.children(state.level) * state.present).min(extent))
+                .then(|| (reached.unwrap_or_else(|| operand.children(state.level)) * state.present).min(extent))
         };
         if let Some(positions) =
             statement.positions().find(|positions| statement.descends(variable, &positions.position))
@@ -404,8 +440,12 @@ impl<'a> Walk<'a> {
             self.steps += times * count;
             return count;
         }
-        let counts: Vec<Option<f64>> = states.iter().map(driven).collect();
+        let counts: Vec<Option<f64>> = states.iter().zip(&reached).map(driven).collect();
         let merged: Vec<f64> = counts.iter().flatten().copied().collect();
+        let looked_up = states.iter().zip(&counts).filter(|(state, count)| count.is_some() && self.is_looked_up(state));
+        let lookup: f64 = looked_up.clone().map(|(state, _)| self.looking_up(state, extent)).sum();
+        let listed: f64 = looked_up.filter_map(|(_, count)| *count).sum();
+        let looked_up = lookup > 0.0 && listed < merged.iter().sum();
         if merged.is_empty() {
             self.time += times * extent * DENSE;
             self.steps += times * extent;
@@ -419,7 +459,8 @@ impl<'a> Walk<'a> {
                 let common = merged.iter().fold(extent, |common, count| common * (count / extent.max(1.0)).min(1.0));
                 let least = merged.iter().copied().fold(f64::INFINITY, f64::min);
                 match merge {
-                    Merge::TwoFinger => (common, total, MERGED),
+                    _ if looked_up => (common, total - listed, STORED + lookup),
+                    Merge::TwoFinger | Merge::Bitmap | Merge::Hash => (common, total, MERGED),
                     Merge::Gallop => {
                         let leaps = 1.0 + (total / least.max(1.0)).max(1.0).log2();
                         (common, least * merged.len() as f64 * leaps, MERGED)

@@ -195,7 +195,7 @@ fn variants<'a>(candidate: &SparseCandidate<'a>, threads: usize) -> Vec<(String,
         let variable = &outer.variable;
         let Some((_, body)) = statement.body().find(variable) else { continue };
         if matches!(&lattice_points(statement, variable, body)[..], [point] if point.len() > 1) {
-            for merge in [Merge::Gallop, Merge::Locate] {
+            for merge in [Merge::Gallop, Merge::Locate, Merge::Bitmap, Merge::Hash] {
                 let command = Command::MergeBy { variable: variable.clone(), merge };
                 add(format!("{merge} over {variable}"), vec![command], false);
             }
@@ -249,7 +249,7 @@ fn estimated(
         let name = computation.operand_of(tensor.name());
         let known = known.get(name).map(|known| &**known);
         let is_converted = conversions.iter().any(|(of, format)| of == name && format == tensor.format());
-        let operand = Operand::new((tensor.format(), tensor.dimensions()), tensor.element(), known, is_converted);
+        let operand = Operand::new(name, (tensor.format(), tensor.dimensions()), tensor.element(), known, is_converted);
         if is_converted {
             // It is there as it is given, too.
             given += operand.bytes;

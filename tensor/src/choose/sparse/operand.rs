@@ -7,6 +7,8 @@ use crate::storage::Statistics;
 /// An operand, or a workspace.
 #[derive(Clone, Debug)]
 pub(super) struct Operand {
+    /// Of which tensor, as it is given.
+    pub name: String,
     pub format: Format,
     pub extents: Vec<f64>,
     /// How many positions each level has.
@@ -15,6 +17,9 @@ pub(super) struct Operand {
     pub bytes: f64,
     /// The most entries that a coordinate of the outermost level has, if one dimension is all that is there.
     pub longest: f64,
+    /// Of a matrix in two levels: how many entries the coordinate of the first level has that an entry has along each dimension, on average over entries: more than
+    /// [`children`](Self::children) says, if some have many.
+    pub reached: Vec<f64>,
     /// Whether entries lie near to one another along each row, so that what they name in other tensors does too.
     pub is_local: bool,
 }
@@ -25,6 +30,7 @@ const LOCAL: usize = 1 << 12;
 impl Operand {
     /// An operand of which this is known, a dense one, if nothing is; stored as it was when that was found out, or to be converted.
     pub fn new(
+        name: &str,
         (format, extents): (&Format, &[i64]),
         element: ElementType,
         known: Option<&Statistics>,
@@ -59,7 +65,14 @@ impl Operand {
             _ => 0.0,
         };
         let is_local = known.and_then(|known| known.diagonals).is_some_and(|found| found.used <= LOCAL);
-        Self { format: format.clone(), extents, positions, bytes, longest, is_local }
+        let reached = match (known, &order[..]) {
+            (Some(known), &[first, _]) if format.is_plain() => {
+                known.pairs.iter().map(|along| along[first] / entries.max(1.0)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let name = name.to_owned();
+        Self { name, format: format.clone(), extents, positions, bytes, longest, reached, is_local }
     }
 
     /// How many positions there are below one of the level above.

@@ -307,7 +307,7 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
             let tensor = tensors.get(random.usize(..tensors.len().max(1)))?.name().to_owned();
             Command::Pos { variable, position: name(), tensor }
         }
-        14 => Command::MergeBy { variable, merge: Merge::ALL[random.usize(..3)] },
+        14 => Command::MergeBy { variable, merge: Merge::ALL[random.usize(..Merge::ALL.len())] },
         15 => {
             let workspaces = workspaces(statement.body());
             let workspace = workspaces.get(random.usize(..workspaces.len().max(1)))?.clone();
@@ -329,7 +329,7 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
 pub fn merging(statement: &Statement, random: &mut Rng) -> Option<Command> {
     let loops = statement.body().loops();
     let variable = loops.get(random.usize(..loops.len().max(1)))?.variable.clone();
-    Some(Command::MergeBy { variable, merge: Merge::ALL[random.usize(..3)] })
+    Some(Command::MergeBy { variable, merge: Merge::ALL[random.usize(..Merge::ALL.len())] })
 }
 
 /// A loop in parts of different lengths; now and then an illegal command. `name` ends the names of the new loops.
