@@ -111,7 +111,9 @@ impl<'a> Preparation<'a> {
                     let whole = Shares { rows: None, ..*shares };
                     let known = match ends.entry(whole) {
                         Entry::Occupied(known) => known.into_mut(),
-                        Entry::Vacant(place) => place.insert(Ends::new(cx, &tensors[shares.tensor], shares).await?),
+                        Entry::Vacant(place) => {
+                            place.insert(Ends::new(cx, &tensors[shares.tensor], (shares.level, shares.parts)).await?)
+                        }
                     };
                     known.partition(cx, (tensor, *space), shares)?
                 }

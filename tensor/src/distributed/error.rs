@@ -54,6 +54,24 @@ pub enum DistributedError {
         /// How it is stored.
         format: Format,
     },
+    /// A dense tensor where one in levels is needed.
+    #[error("{tensor} is dense, and not in levels: cut and place it by `Tensor::place`")]
+    Dense {
+        /// Its name.
+        tensor: String,
+    },
+    /// A tensor in levels is not cut in this way.
+    #[error(
+        "{tensor} is stored as {format} and cannot be cut by `{placement}`: along one dimension of the grid, into blocks of the dimension that is stored outermost, or with `~` into parts with as many positions each of a level"
+    )]
+    Pieces {
+        /// Its name.
+        tensor: String,
+        /// How it is stored.
+        format: Format,
+        /// How it is to be cut.
+        placement: String,
+    },
     /// What levels store follows no rules.
     #[error("{tensor}: {error}")]
     Broken {

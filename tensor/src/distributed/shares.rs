@@ -21,12 +21,12 @@ use crate::lower::Slot;
 use crate::plan::{Shares, Space};
 
 /// From the first to before the last.
-type Interval = (i64, i64);
+pub(super) type Interval = (i64, i64);
 
 /// Where parts are in each level of a tensor.
 pub(super) struct Ends {
     /// Of each level, of each part: its positions.
-    positions: Vec<Vec<Interval>>,
+    pub(super) positions: Vec<Vec<Interval>>,
     /// Of each part, the coordinates of the outermost level between those that it has.
     rows: Vec<Interval>,
 }
@@ -38,17 +38,21 @@ enum Lookup {
     Number,
     /// The last place whose number is not above the one given, of those that are followed by a greater one.
     Segment,
+    /// How many numbers are below the one given.
+    Below,
 }
 
 impl Ends {
-    pub(super) async fn new(cx: &Context, tensor: &Tensor, shares: &Shares) -> Result<Self, DistributedError> {
+    /// Of equal parts of the positions of a level.
+    pub(super) async fn new(
+        cx: &Context,
+        tensor: &Tensor,
+        (divided, parts): (usize, i64),
+    ) -> Result<Self, DistributedError> {
         let levels = tensor.variable().format().levels();
-        let count = tensor.positions(shares.level);
-        let length = count.div_euclid(shares.parts) + i64::from(count.rem_euclid(shares.parts) > 0);
-        let part = |number: i64| ((number * length).min(count), ((number + 1) * length).min(count));
         let mut positions = vec![Vec::new(); levels.len()];
-        positions[shares.level] = (0..shares.parts).map(part).collect();
-        for level in (1..=shares.level).rev() {
+        positions[divided] = blocks(tensor.positions(divided), parts);
+        for level in (1..=divided).rev() {
             positions[level - 1] = match levels[level] {
                 Level::Dense => {
                     let extent = tensor.extent(level).max(1);
@@ -61,20 +65,7 @@ impl Ends {
                 }
             };
         }
-        for level in shares.level + 1..levels.len() {
-            positions[level] = match levels[level] {
-                Level::Dense => {
-                    let extent = tensor.extent(level);
-                    positions[level - 1].iter().map(|(first, end)| (first * extent, end * extent)).collect()
-                }
-                _ => {
-                    let pos = tensor.component(&Slot::Positions(String::new(), level));
-                    let ends: Vec<i64> = positions[level - 1].iter().flat_map(|(first, end)| [*first, *end]).collect();
-                    let found = look_up(cx, &pos, &ends, Lookup::Number).await?;
-                    found.chunks(2).map(|ends| (ends[0], ends[1])).collect()
-                }
-            };
-        }
+        below(cx, tensor, &mut positions, divided).await?;
         let rows = match levels[0] {
             Level::Dense => positions[0].clone(),
             _ => {
@@ -83,6 +74,18 @@ impl Ends {
                 with(&positions[0], &found)
             }
         };
+        Ok(Self { positions, rows })
+    }
+
+    /// Of blocks of the coordinates of the outermost level, which is compressed.
+    pub(super) async fn of_coordinates(cx: &Context, tensor: &Tensor, parts: i64) -> Result<Self, DistributedError> {
+        let rows = blocks(tensor.extent(0), parts);
+        let crd = tensor.component(&Slot::Coordinates(String::new(), 0));
+        let ends: Vec<i64> = rows.iter().flat_map(|(first, end)| [*first, *end]).collect();
+        let found = look_up(cx, &crd, &ends, Lookup::Below).await?;
+        let mut positions = vec![Vec::new(); tensor.variable().format().rank()];
+        positions[0] = found.chunks(2).map(|ends| (ends[0], ends[1])).collect();
+        below(cx, tensor, &mut positions, 0).await?;
         Ok(Self { positions, rows })
     }
 
@@ -117,6 +120,38 @@ impl Ends {
         let partitioning = cx.index_partition(region.space(), pieces.len(), &pieces)?;
         Ok(region.partition(&partitioning).map_err(Error::from)?)
     }
+}
+
+/// So many numbers in parts, all but the last ones of which have the same length: their number over that of parts, rounded up.
+fn blocks(count: i64, parts: i64) -> Vec<Interval> {
+    let length = i128::from(count.div_euclid(parts) + i64::from(count.rem_euclid(parts) > 0));
+    let end = |number: i64| (i128::from(number) * length).min(i128::from(count)) as i64;
+    (0..parts).map(|number| (end(number), end(number + 1))).collect()
+}
+
+/// Finds the positions of parts in the levels below one.
+async fn below(
+    cx: &Context,
+    tensor: &Tensor,
+    positions: &mut [Vec<Interval>],
+    divided: usize,
+) -> Result<(), DistributedError> {
+    let levels = tensor.variable().format().levels();
+    for level in divided + 1..levels.len() {
+        positions[level] = match levels[level] {
+            Level::Dense => {
+                let extent = tensor.extent(level);
+                positions[level - 1].iter().map(|(first, end)| (first * extent, end * extent)).collect()
+            }
+            _ => {
+                let pos = tensor.component(&Slot::Positions(String::new(), level));
+                let ends: Vec<i64> = positions[level - 1].iter().flat_map(|(first, end)| [*first, *end]).collect();
+                let found = look_up(cx, &pos, &ends, Lookup::Number).await?;
+                found.chunks(2).map(|ends| (ends[0], ends[1])).collect()
+            }
+        };
+    }
+    Ok(())
 }
 
 /// The first and the last position of each part that has some.
@@ -177,7 +212,8 @@ async fn look_up(
     let mut all = vec![0; wanted.len()];
     for (number, value) in found.all().await?.into_iter().flatten() {
         if let Some(place) = all.get_mut(number as usize) {
-            *place = value;
+            // What is counted is in several blocks; all else is in one.
+            *place += value;
         }
     }
     Ok(all)
@@ -194,6 +230,14 @@ fn found_in<N: FieldValue + Copy + Into<i64>>(
     let at = |place: i64| -> i64 { numbers[Point([place])].into() };
     let found = |wanted: i64| match lookup {
         Lookup::Number => (first..end).contains(&wanted).then(|| at(wanted)),
+        Lookup::Below => {
+            let (mut low, mut high) = (first, end);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if at(middle) < wanted { low = middle + 1 } else { high = middle }
+            }
+            (low > first).then_some(low - first)
+        }
         Lookup::Segment => {
             // The last place of the block that has a number not above the wanted one.
             let (mut low, mut high) = (first, end);

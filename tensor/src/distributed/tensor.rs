@@ -239,6 +239,11 @@ impl Tensor {
         self.levels.as_ref().map_or(&self.region, |levels| levels.region(space))
     }
 
+    /// Whether it is not dense.
+    pub(super) fn is_in_levels(&self) -> bool {
+        self.levels.is_some()
+    }
+
     /// How many positions a level has.
     pub(super) fn positions(&self, level: usize) -> i64 {
         match self.levels.as_ref().and_then(|levels| levels.coordinates(level)) {

@@ -45,9 +45,12 @@ pub enum ParseErrorKind {
     /// Not a number of indices.
     #[error("expected a number of indices, at least 1, and not too large")]
     Number,
-    /// A partition of nonzeros.
-    #[error("`~` balances stored entries, for sparse formats, which cannot be used so far: leave it out")]
+    /// A `~` without a dimension after it.
+    #[error("expected a dimension of the tensor after `~`, or the name before `:` that stands for all of them")]
     NonZero,
+    /// What is before a `:` is not one new name.
+    #[error("expected one name before `:`, of no dimension: it stands for all that is stored, as in `xy -> f : ~f`")]
+    Fused,
 }
 
 /// A placement does not fit tensor and machine.
@@ -110,6 +113,14 @@ pub enum PlacementError {
         statement: String,
         /// The tensor's dimension.
         dimension: usize,
+    },
+    /// Parts of what is stored, of a tensor that is dense.
+    #[error(
+        "`{statement}` cuts what is stored into parts with as many elements each, which are no rectangles of a dense tensor: cut one of its dimensions"
+    )]
+    Entries {
+        /// The statement.
+        statement: String,
     },
     /// Blocks of no index.
     #[error("`{statement}` deals out blocks of 0 indices; the least is 1")]

@@ -6,6 +6,8 @@
 //! | --- | --- |
 //! | a name from the left | cuts this dimension of the tensor into contiguous blocks |
 //! | `cyclic(x)`, `cyclic(x, 4)` | deals out its indices in turn, or blocks of 4 indices |
+//! | `~x` | cuts what is stored into parts with as many positions each of the level that stores this dimension; where all is stored, these are blocks |
+//! | `~f`, after `f :` | cuts what is stored into parts with as many elements each: `xy -> f : ~f` |
 //! | a number | holds the tensor at this index only |
 //! | `*`, or a name that is not on the left | holds copies |
 //!
@@ -63,10 +65,12 @@ pub struct Distribution {
 }
 
 /// What a dimension of the grid does.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Along {
     /// It cuts a dimension of the tensor, given by its number.
     Partition(usize, Cut),
+    /// It cuts what is stored into parts with as many elements each.
+    Entries,
     /// Only the processors with this index hold something.
     Fixed(usize),
     /// All its processors hold the same.
@@ -80,4 +84,6 @@ pub enum Cut {
     Blocked,
     /// Into blocks of this many indices, which are dealt out in turn.
     Cyclic(usize),
+    /// Into parts with as many positions each of the level that stores it. Where all is stored, these are contiguous blocks.
+    Positions,
 }

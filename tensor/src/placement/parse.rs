@@ -36,6 +36,7 @@ enum Item {
     Number(usize),
     Star,
     Cyclic(String, usize),
+    NonZero(String),
 }
 
 fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
@@ -49,9 +50,19 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
         }
         dimensions.push(name);
     }
+    let mut right = arrow + 2..span.end;
+    // A name for all that is stored.
+    let mut fused = None;
+    if let Some(colon) = text[right.clone()].find(':').map(|colon| colon + right.start) {
+        fused = match &mut items(text, right.start..colon)?[..] {
+            [(Item::Name(name), _)] if !dimensions.contains(name) => Some(std::mem::take(name)),
+            _ => return Err((right.start..colon, ParseErrorKind::Fused)),
+        };
+        right.start = colon + 1;
+    }
     let mut grid = Vec::new();
     let mut used: Vec<String> = Vec::new();
-    for (item, place) in items(text, arrow + 2..span.end)? {
+    for (item, place) in items(text, right)? {
         let (name, cut) = match item {
             Item::Star => {
                 grid.push(Along::Broadcast);
@@ -61,7 +72,13 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
                 grid.push(Along::Fixed(index));
                 continue;
             }
+            Item::NonZero(name) if Some(&name) == fused.as_ref() && !used.contains(&name) => {
+                grid.push(Along::Entries);
+                used.push(name);
+                continue;
+            }
             Item::Name(name) => (name, Cut::Blocked),
+            Item::NonZero(name) => (name, Cut::Positions),
             Item::Cyclic(name, block) => (name, Cut::Cyclic(block)),
         };
         if used.contains(&name) {
@@ -70,6 +87,7 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
         grid.push(match dimensions.iter().position(|dimension| *dimension == name) {
             Some(dimension) => Along::Partition(dimension, cut),
             None if cut == Cut::Blocked => Along::Broadcast,
+            None if cut == Cut::Positions => return Err((place, ParseErrorKind::NonZero)),
             None => return Err((place, ParseErrorKind::Cyclic(name))),
         });
         used.push(name);
@@ -99,7 +117,22 @@ fn items(text: &str, side: Range<usize>) -> Result<Vec<(Item, Range<usize>)>, Wr
                 continue;
             }
             '*' => (Item::Star, 1),
-            '~' => return Err((at..at + 1, ParseErrorKind::NonZero)),
+            '~' => {
+                let after = &rest[1..];
+                let skipped = after.len() - after.trim_start().len();
+                let name = &after[skipped..];
+                let length = match name.chars().next() {
+                    Some(first) if first.is_alphabetic() || first == '_' => match outer_comma {
+                        true => {
+                            let is_word = |character: char| character.is_alphanumeric() || character == '_';
+                            name.find(|character| !is_word(character)).unwrap_or(name.len())
+                        }
+                        false => first.len_utf8(),
+                    },
+                    _ => return Err((at..at + 1, ParseErrorKind::NonZero)),
+                };
+                (Item::NonZero(name[..length].to_owned()), 1 + skipped + length)
+            }
             '0'..='9' => {
                 // `xy00` is two zeros; with commas, `10` is ten.
                 let length = if outer_comma { run(|character| character.is_ascii_digit()) } else { 1 };
@@ -166,6 +199,8 @@ impl fmt::Display for Distribution {
                     Along::Partition(dimension, Cut::Blocked) => name(dimension),
                     Along::Partition(dimension, Cut::Cyclic(1)) => format!("cyclic({})", name(dimension)),
                     Along::Partition(dimension, Cut::Cyclic(block)) => format!("cyclic({}, {block})", name(dimension)),
+                    Along::Partition(dimension, Cut::Positions) => format!("~{}", name(dimension)),
+                    Along::Entries => format!("~{}", self.fused()),
                     Along::Fixed(index) => index.to_string(),
                     Along::Broadcast => "*".to_owned(),
                 }
@@ -173,9 +208,23 @@ impl fmt::Display for Distribution {
             .collect();
         // Longer words need commas, on a side with several words.
         let side = |words: &[String]| {
-            let short = |word: &String| word.chars().count() == 1 || word.starts_with("cyclic(");
+            let short =
+                |word: &String| word.trim_start_matches('~').chars().count() == 1 || word.starts_with("cyclic(");
             words.join(if words.iter().all(short) { "" } else { "," })
         };
-        write!(formatter, "{} -> {}", side(&self.dimensions), side(&along))
+        write!(formatter, "{} -> ", side(&self.dimensions))?;
+        if self.grid.contains(&Along::Entries) {
+            write!(formatter, "{} : ", self.fused())?;
+        }
+        write!(formatter, "{}", side(&along))
+    }
+}
+
+impl Distribution {
+    /// A name for all that is stored, of no dimension.
+    fn fused(&self) -> String {
+        let names = std::iter::once("f".to_owned()).chain((1..).map(|number| format!("f{number}")));
+        let is_free = |name: &String| !self.dimensions.contains(name);
+        names.into_iter().find(is_free).unwrap_or_default()
     }
 }

@@ -82,7 +82,7 @@ impl Piece {
         let (index, extent) = (index as u128, extent as u128);
         // Positions among the indices that are there: so a piece of a piece needs no rule of its own.
         self.dimensions[dimension] = match cut {
-            Cut::Blocked => {
+            Cut::Blocked | Cut::Positions => {
                 let block = count.div_ceil(extent);
                 positions(intervals, index.saturating_mul(block), (index + 1).saturating_mul(block))
             }

@@ -19,6 +19,19 @@ impl Placed {
     ///
     /// [`PlacementError`], if the three do not fit.
     pub fn new(placement: &Placement, domain: &Rectangle, machine: &Machine) -> Result<Self, PlacementError> {
+        let cuts_entries = |level: &&Distribution| level.grid.contains(&Along::Entries);
+        if let Some(level) = placement.levels.iter().find(cuts_entries) {
+            return Err(PlacementError::Entries { statement: level.to_string() });
+        }
+        Self::in_levels(placement, domain, machine)
+    }
+
+    /// The same for a tensor in levels, of which what is stored may be cut, and not a rectangle: then there are no [pieces](Self::piece), only their numbers.
+    pub(crate) fn in_levels(
+        placement: &Placement,
+        domain: &Rectangle,
+        machine: &Machine,
+    ) -> Result<Self, PlacementError> {
         if placement.levels.len() != machine.levels().len() {
             return Err(PlacementError::Levels {
                 placement: placement.to_string(),
@@ -59,7 +72,7 @@ impl Placed {
             match *along {
                 Along::Partition(dimension, cut) => piece.cut(dimension, cut, index, extent),
                 Along::Fixed(face) if face != index => piece.keep_nothing(),
-                Along::Fixed(_) | Along::Broadcast => {}
+                Along::Fixed(_) | Along::Broadcast | Along::Entries => {}
             }
         }
         piece
@@ -72,9 +85,8 @@ impl Placed {
 
     /// The extents of the space of colors that tells pieces apart: those of the grid's dimensions that cut the tensor.
     pub fn colors(&self) -> Vec<usize> {
-        let cuts = |along: &&Along| matches!(along, Along::Partition(..));
         let all = self.placement.levels.iter().flat_map(|level| &level.grid).zip(self.machine.extents());
-        all.filter(|(along, _)| cuts(along)).map(|(_, extent)| extent).collect()
+        all.filter(|(along, _)| along.cuts()).map(|(_, extent)| extent).collect()
     }
 
     /// The color of the piece at `point`; `None` beside a face. Points of one color hold copies of one piece.
@@ -83,7 +95,7 @@ impl Placed {
         let mut color = Vec::new();
         for (along, index, _) in self.along(point) {
             match *along {
-                Along::Partition(..) => color.push(index),
+                Along::Partition(..) | Along::Entries => color.push(index),
                 Along::Fixed(face) if face != index => return None,
                 Along::Fixed(_) | Along::Broadcast => {}
             }
@@ -109,11 +121,11 @@ impl Placed {
             let mut point: Vec<usize> = Vec::new();
             for (along, extent) in along.collect::<Vec<_>>().into_iter().rev() {
                 point.push(match *along {
-                    Along::Partition(..) => number % extent,
+                    Along::Partition(..) | Along::Entries => number % extent,
                     Along::Fixed(face) => face,
                     Along::Broadcast => 0,
                 });
-                if matches!(along, Along::Partition(..)) {
+                if along.cuts() {
                     number /= extent;
                 }
             }
@@ -166,8 +178,15 @@ fn check(distribution: &Distribution, rank: usize, grid: &Grid) -> Result<(), Pl
                 Some(cut) if !*cut => *cut = true,
                 _ => return Err(PlacementError::Partition { statement: statement(), dimension: of }),
             },
-            Along::Fixed(_) | Along::Broadcast => {}
+            Along::Fixed(_) | Along::Broadcast | Along::Entries => {}
         }
     }
     Ok(())
+}
+
+impl Along {
+    /// Whether its processors hold different parts.
+    fn cuts(self) -> bool {
+        matches!(self, Self::Partition(..) | Self::Entries)
+    }
 }

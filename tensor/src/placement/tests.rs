@@ -177,6 +177,11 @@ fn text_is_read_as_it_is_written() {
         "xy -> xy; xy -> x",
         "xy -> cyclic(x)cyclic(y, 4)",
         "row,column -> column,12",
+        "xy -> ~x",
+        "xyz -> *~y",
+        "xy -> f : ~f",
+        "fy -> f1 : ~f1*",
+        "row,column -> ~column,*",
         " -> *",
     ] {
         assert_eq!(text.parse::<Placement>().unwrap_or_else(|error| panic!("{error}")).to_string(), text);
@@ -203,7 +208,13 @@ fn what_is_wrong_in_a_text_is_pointed_at() {
         ("xy -> cyclic(x, q)", 16..17, Number),
         ("xy -> x,99999999999999999999999", 8..31, Number),
         ("xy -> cyclic(z)", 6..15, Cyclic("z".into())),
-        ("xy -> ~x", 6..7, NonZero),
+        ("xy -> ~", 6..7, NonZero),
+        ("xy -> ~3", 6..7, NonZero),
+        ("xy -> ~z", 6..8, NonZero),
+        ("xy -> ~x~x", 8..10, Duplicate("x".into())),
+        ("xy -> f : ~f~f", 12..14, Duplicate("f".into())),
+        ("xy -> x : ~x", 5..8, Fused),
+        ("xy -> fg : ~f", 5..9, Fused),
         ("äö -> ä?", 10..11, Item),
     ];
     for (text, span, kind) in cases {
@@ -239,7 +250,7 @@ fn a_placement_must_fit_tensor_and_machine() {
             .expect_err("does not fit")
     };
     let x = Along::Partition(0, Cut::Blocked);
-    assert!(matches!(by_hand(vec![x.clone(), x.clone()]), PlacementError::Partition { dimension: 0, .. }));
+    assert!(matches!(by_hand(vec![x, x]), PlacementError::Partition { dimension: 0, .. }));
     assert!(matches!(
         by_hand(vec![x, Along::Partition(5, Cut::Blocked)]),
         PlacementError::Partition { dimension: 5, .. }
