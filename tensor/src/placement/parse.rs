@@ -223,8 +223,7 @@ impl fmt::Display for Distribution {
 impl Distribution {
     /// A name for all that is stored, of no dimension.
     fn fused(&self) -> String {
-        let names = std::iter::once("f".to_owned()).chain((1..).map(|number| format!("f{number}")));
         let is_free = |name: &String| !self.dimensions.contains(name);
-        names.into_iter().find(is_free).unwrap_or_default()
+        ('f'..='z').chain('a'..='e').map(String::from).find(is_free).unwrap_or_default()
     }
 }

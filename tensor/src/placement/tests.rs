@@ -180,7 +180,7 @@ fn text_is_read_as_it_is_written() {
         "xy -> ~x",
         "xyz -> *~y",
         "xy -> f : ~f",
-        "fy -> f1 : ~f1*",
+        "fy -> g : ~g*",
         "row,column -> ~column,*",
         " -> *",
     ] {

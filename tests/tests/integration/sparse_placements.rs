@@ -32,7 +32,7 @@ fn a_tensor(random: &mut Rng) -> (TensorVariable, SparseTensor<i64>) {
     let mut entries = EntryList::new(order);
     let count = random.i64(0..=extents.iter().product::<i64>());
     for number in 0..count {
-        entries.push(&extents.iter().map(|&extent| random.i64(..extent)).collect::<Vec<_>>(), number);
+        entries.push(&extents.iter().map(|&extent| random.i64(0..extent)).collect::<Vec<_>>(), number);
     }
     let stored = pack(&format, &extents, 0, entries, Duplicates::Sum).unwrap().tensor;
     (TensorVariable::new("T", ElementType::I64, extents).stored(format), stored)
@@ -226,7 +226,11 @@ fn other_ways_to_cut_levels_are_refused() {
         };
         let csr = tensor("csr");
         for (placement, machine, told) in [
-            ("xy -> y", "2", "A is stored as {D,C} and cannot be cut by `xy -> y`: along one dimension of the grid"),
+            (
+                "xy -> y",
+                "2",
+                "A is stored as {D,C}(0,1) and cannot be cut by `xy -> y`: along one dimension of the grid",
+            ),
             ("xy -> cyclic(x)", "2", "cannot be cut by `xy -> cyclic(x)`"),
             ("xy -> x~y", "2x2", "cannot be cut by `xy -> x~y`"),
             ("xyz -> x", "2", "`xyz -> x` names 3 dimensions, and the tensor has 2"),
