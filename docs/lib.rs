@@ -68,6 +68,9 @@ pub mod tensors {}
 #[doc = include_str!("src/sparse.md")]
 pub mod sparse {}
 
+#[doc = include_str!("src/blocks.md")]
+pub mod blocks {}
+
 #[doc = include_str!("src/tcs.md")]
 pub mod tcs {}
 

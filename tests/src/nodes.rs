@@ -119,9 +119,10 @@ pub struct Nodes {
     connections: Connections,
     count: usize,
     sharding: fn(usize, &TaskInfo<'_>, usize) -> Sharding,
+    memory: u64,
 }
 
-/// So much memory has each node, in bytes.
+/// So much memory has each node, in bytes, unless another size is said.
 const MEMORY: u64 = 1 << 26;
 
 impl Nodes {
@@ -138,13 +139,19 @@ impl Nodes {
     }
 
     fn over(count: usize, connections: Connections) -> Self {
-        Self { connections, count, sharding: |_, _, _| Sharding::Blocked }
+        Self { connections, count, sharding: |_, _, _| Sharding::Blocked, memory: MEMORY }
     }
 
     /// With a mapper that deals launches to nodes: what a node, of so many, says of a launch.
     #[must_use]
     pub fn dealt(self, sharding: fn(usize, &TaskInfo<'_>, usize) -> Sharding) -> Self {
         Self { sharding, ..self }
+    }
+
+    /// With so many bytes of memory on each node.
+    #[must_use]
+    pub fn with_memory(self, memory: u64) -> Self {
+        Self { memory, ..self }
     }
 
     /// What decides on a node.
@@ -161,7 +168,7 @@ impl Nodes {
 #[allow(clippy::needless_pass_by_value, reason = "a job runs once")]
 pub fn on_nodes<T: Send>(job: Nodes, program: impl AsyncFn(&Context, &Runtime) -> Result<T> + Sync) -> Vec<Result<T>> {
     each_node(job.count, |node| {
-        let builder = Runtime::builder().machine(Machine::uniform(1, MEMORY)).workers(1).mapper(job.mapper(node));
+        let builder = Runtime::builder().machine(Machine::uniform(1, job.memory)).workers(1).mapper(job.mapper(node));
         let runtime = builder.network(job.connections.node(node)).build()?;
         runtime.run(async |cx| program(cx, &runtime).await)
     })

@@ -18,7 +18,7 @@ use super::rounds::{Found, Mode, iterate};
 use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, factors, relative_error};
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::input::InputError;
-use crate::tensor::sparse::read;
+use crate::tensor::operands::read;
 
 /// A tensor from a file.
 pub(super) struct Given {

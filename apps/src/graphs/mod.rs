@@ -23,7 +23,7 @@ use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor};
 use crate::error::{Error, Result};
 use crate::options::{RuntimeOptions, place};
 use crate::report::{Table, counted, seconds};
-use crate::tensor::sparse::{MOST_ELEMENTS, read};
+use crate::tensor::operands::{MOST_ELEMENTS, read};
 
 /// Which graph.
 #[derive(Args, Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
-//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors, `loops`: in which loops, and `tasks`: as tasks; [`info`], [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
+//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors, [`operands`]: on which ones, `loops`: in which loops, and `tasks`: as tasks; [`info`], [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
 
 mod blocks;
 pub mod check;
@@ -10,6 +10,7 @@ pub mod convert;
 pub mod files;
 pub mod info;
 mod loops;
+pub mod operands;
 pub mod options;
 pub mod picture;
 pub mod problem;

@@ -47,6 +47,7 @@ Examples:
   maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'   by columns
   maniple tensor 'y(i) = A(i,j) * x(j)' --input A=web.mtx --format A=csr
   maniple tensor 'y(i) = A(i,j) * x(j)' --generate A=rmat:12 --format A=csr
+  maniple launch -n 2 -- maniple tensor 'a(i) = B(i,j) * c(j)' -i B:web.tcs --split i=8 -o a.tcs
   maniple tensor info web.mtx                      what is in a file
   maniple tensor convert web.mtx web.npz --format csr";
 
@@ -167,7 +168,7 @@ pub struct Options {
     #[arg(long)]
     pub verify: bool,
 
-    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; sparse ones also from .tns, .npz and .tcs, which says how it is stored; once for each tensor
+    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; sparse ones also from .tns, .npz and .tcs, which says how it is stored, and is read in parts by the tasks of all nodes; once for each tensor
     #[arg(short, long, value_name = "NAME=FILE", value_parser = input)]
     pub input: Vec<(String, TensorFile)>,
 
@@ -183,6 +184,10 @@ pub struct Options {
     /// Write a result to a file, .npy or .mtx, sparse ones also .tns, .npz or .tcs; the last one unless another is named; once for each result
     #[arg(short, long, value_name = "[NAME=]FILE", value_parser = output)]
     pub output: Vec<(Option<String>, TensorFile)>,
+
+    /// Nodes write a .tcs file one after the other, and not at once: for file systems such as NFS, on which several can't write one file
+    #[arg(long)]
+    pub serial_writes: bool,
 
     /// Tell how it would be computed, and what that would cost: loops, partitions, launches, bytes. Nothing is computed
     #[arg(long)]

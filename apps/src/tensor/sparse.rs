@@ -1,31 +1,33 @@
 //! Statements on sparse tensors: each by a kernel of its own on one node, or, if a loop is distributed, as tasks on all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use maniple_files::tcs::Part;
+use maniple_tensor::distributed::TcsFile;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
-use maniple_tensor::generate::Generator;
 use maniple_tensor::kernel::{Kernels, Scoped};
-use maniple_tensor::notation::{TensorVariable, cast};
+use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
-use maniple_tensor::storage::{self, Duplicates, EntryList, SparseTensor, pack};
+use maniple_tensor::storage::{self, SparseTensor};
 use maniple_tensor::with_element;
 
 use super::Answer;
-use super::files::{Contents, SparseFile, Stored, TensorFile, format_of};
+use super::blocks;
+use super::files::{SparseFile, Stored, TensorFile, format_of};
 use super::loops::{Loops, usage};
+use super::operands::{Given, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
-use super::values::Values;
+use super::tasks::{Around, Done};
 use crate::error::{Error, Result};
-use crate::input::InputError;
 use crate::options::place;
-use crate::report::{Table, counted, seconds};
+use crate::report::{Table, bytes, counted, seconds};
 
 /// What was computed with sparse tensors, and how fast.
 #[derive(Clone, Debug)]
@@ -36,6 +38,10 @@ pub struct Report {
     pub sizes: String,
     /// The tensors: how each is stored, and how many elements that are.
     pub tensors: Vec<String>,
+    /// How many bytes of the files of tensors each node has read, where tasks read them.
+    pub read: Vec<String>,
+    /// How many bytes of the files of results each node has written, where tasks wrote them.
+    pub written: Vec<String>,
     /// How long the first time took, with making kernels.
     pub first: Duration,
     /// The median of the other times, and how many these were.
@@ -50,10 +56,13 @@ impl fmt::Display for Report {
         let checked = self.checked.map(|(count, time)| {
             format!("{} in {}: within rounding", counted(count, "element", "elements"), seconds(time))
         });
+        let list = |of: &[String]| (!of.is_empty()).then(|| of.join("; "));
         let table = Table::new()
             .line("statement", &self.statement)
             .line("sizes", &self.sizes)
             .line("stored", self.tensors.join("; "))
+            .maybe("read", list(&self.read))
+            .maybe("written", list(&self.written))
             .line("first time", seconds(self.first))
             .line("time", format_args!("{} (median of {repeats})", seconds(time)))
             .maybe("verified", checked);
@@ -120,18 +129,41 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let mut loops = Loops::new(&program, &schedules, &grid, options)?;
     let tasks = loops.tasks()?;
     if tasks.is_none() && place().nodes > 1 {
-        return Err(Error::Usage(format!(
-            "this job has {} nodes, and one alone would compute: distribute a loop in each --schedule, as by 'distribute({{i}}, {{io}}, {{ii}}, {{4}})', or say --grid 4",
-            place().nodes
-        )));
+        let advice = match blocks::are_asked_for(options) {
+            true => "--split a variable of the result, or name one of those that are split with --map or --extend",
+            false => "distribute a loop in each --schedule, as by 'distribute({i}, {io}, {ii}, {4})', or say --grid 4",
+        };
+        let nodes = place().nodes;
+        return Err(Error::Usage(format!("this job has {nodes} nodes, and one alone would compute: {advice}")));
     }
-    let mut tensors = BTreeMap::new();
+    let needs_all = options.verify || options.draw.is_some();
+    let (mut tensors, mut files, mut made) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
     for tensor in program.inputs() {
-        tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given.remove(tensor.name()))?);
+        let given = given.remove(tensor.name());
+        let is_assigned = program.results().contains(&tensor);
+        let is_random = given.is_none() && options.generate.iter().all(|(name, _)| name != tensor.name());
+        if is_random && tasks.is_some() && tensor.format().is_dense() && !is_assigned && !needs_all && !options.explain
+        {
+            made.insert(tensor.name().to_owned());
+            continue;
+        }
+        if let Some((_, Given::Levels(file, _))) = &given
+            && tasks.is_some()
+            && file.format().is_ok_and(|format| format == *tensor.format())
+            && !is_assigned
+        {
+            files.insert(tensor.name().to_owned(), file.clone());
+            if !needs_all {
+                continue;
+            }
+        }
+        tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given.map(|(_, given)| given))?);
     }
     let inputs = tensors.clone();
+    let outputs = outputs(options, &program)?;
     if options.explain {
-        let explained = loops.explain(&tensors)?;
+        let read = files.iter().map(|(name, file)| described_file(name, file));
+        let explained = loops.explain(&tensors)? + &read.collect::<String>();
         let graph = tasks.map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
         if let (Some(file), 0) = (&options.draw, place().rank.0) {
             drawn(file, &program, &tensors, &loops)?;
@@ -139,9 +171,11 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         return Ok(Answer::Explanation(explained + &graph));
     }
     let team = Scoped { threads };
-    let mut times = Vec::new();
+    let (mut times, mut done) = (Vec::new(), Done::default());
     if let Some(tasks) = &tasks {
-        (tensors, times) = tasks.run(options, &inputs).map(|outcome| (outcome.tensors, outcome.times))?;
+        let around = Around { given: &inputs, files: &files, made: &made, outputs: &outputs, needs_all };
+        let outcome = tasks.run(options, around)?;
+        (tensors, times, done) = (outcome.tensors, outcome.times, outcome.done);
     }
     let repeats = if tasks.is_some() { 0..0 } else { 0..options.repeat + 1 };
     for _ in repeats {
@@ -161,20 +195,18 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         drawn(file, &program, &tensors, &loops)?;
     }
     let checked = if options.verify { Some(verified(&program, &inputs, &tensors)?) } else { None };
-    for (name, file) in options.output.iter().filter(|_| place().rank.0 == 0) {
-        let results = program.results();
-        let of_name = |result: &&TensorVariable| name.as_deref().is_none_or(|name| name == result.name());
-        let found = results.iter().rev().find(of_name).and_then(|result| tensors.get(result.name()));
-        let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
-        let tensor = found.ok_or_else(|| Error::Usage(format!("--output: the results are {}", names.join(", "))))?;
-        SparseFile::of(file.path())?.write(tensor)?;
+    for (name, file) in outputs.iter().filter(|(name, _)| place().rank.0 == 0 && !done.written.contains_key(name)) {
+        if let Some(tensor) = tensors.get(name) {
+            file.write(tensor)?;
+        }
     }
     let (first, rest) = times.split_first().map_or((Duration::ZERO, &times[..]), |(first, rest)| (*first, rest));
     let mut sorted = rest.to_vec();
     sorted.sort_unstable();
     let shown = program.tensors().into_iter().filter_map(|tensor| {
-        let stored = tensors.get(tensor.name())?;
-        Some(format!("{tensor} as {} with {}", stored.format(), counted(stored.values().len(), "element", "elements")))
+        let count = done.counts.get(tensor.name()).copied();
+        let count = count.or_else(|| tensors.get(tensor.name()).map(|stored| stored.values().len()))?;
+        Some(format!("{tensor} as {} with {}", tensor.format(), counted(count, "element", "elements")))
     });
     let extents: BTreeMap<_, _> =
         program.statements().iter().flat_map(|statement| statement.extents().clone()).collect();
@@ -183,11 +215,54 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         statement: program.statements().iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         sizes: sizes.join(", "),
         tensors: shown.collect(),
+        read: done.read.iter().map(|(name, by)| format!("{name}: {}", by_nodes(by))).collect(),
+        written: done.written.iter().map(|(name, by)| format!("{name}: {}", by_nodes(by))).collect(),
         first,
         time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
         checked,
     }))
 }
+
+/// The files that results go to, with the name of each.
+fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, SparseFile)>> {
+    let results = program.results();
+    let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
+    let file = |(name, file): &(Option<String>, TensorFile)| {
+        let found = names.iter().rev().find(|known| name.as_deref().is_none_or(|name| name == **known));
+        let name = found.ok_or_else(|| Error::Usage(format!("--output: the results are {}", names.join(", "))))?;
+        Ok(((*name).to_owned(), SparseFile::of(file.path())?))
+    };
+    options.output.iter().map(file).collect()
+}
+
+/// How a tensor is read by tasks, in words.
+fn described_file(name: &str, file: &TcsFile) -> String {
+    let elements = counted(file.header().section(Part::Values).length as usize, "element", "elements");
+    let stored = file.format().map_or_else(|error| error.to_string(), |format| format.to_string());
+    format!(
+        "operand {name}: {elements} as {stored}, {} bytes of {}, read by tasks on all nodes\n",
+        file.bytes(),
+        file.name()
+    )
+}
+
+/// How many bytes each node has read or written.
+fn by_nodes(of_nodes: &[u64]) -> String {
+    match of_nodes {
+        [one] => bytes(*one),
+        few if few.len() <= FEW_NODES => {
+            let nodes = few.iter().enumerate().map(|(node, count)| format!("{} by node {node}", bytes(*count)));
+            nodes.collect::<Vec<_>>().join(", ")
+        }
+        many => {
+            let (least, most) = (many.iter().min().copied().unwrap_or(0), many.iter().max().copied().unwrap_or(0));
+            format!("{} to {} by each of {} nodes", bytes(least), bytes(most), many.len())
+        }
+    }
+}
+
+/// So many nodes are told apart in a report.
+const FEW_NODES: usize = 8;
 
 /// Draws all tensors that there are, each in the parts that the loops make of it.
 fn drawn<T: Element>(
@@ -234,7 +309,7 @@ fn declared<T>(
     options: &Options,
     element: ElementType,
     text: &str,
-    given: &BTreeMap<String, (Vec<i64>, Read<T>)>,
+    given: &BTreeMap<String, (Vec<i64>, Given<T>)>,
 ) -> Result<Program> {
     let names = index_variables(text)?;
     let sketch = sketched(text, element, &names, |_| 1)?;
@@ -292,104 +367,12 @@ fn declared<T>(
     Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))
 }
 
-/// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every hundredth.
-fn operand<T: Element>(
-    options: &Options,
-    tensor: &TensorVariable,
-    given: Option<(Vec<i64>, Read<T>)>,
-) -> Result<SparseTensor<T>> {
-    let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
-    let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
-    let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
-    let entries = match (given, kind) {
-        (Some((_, Read::Stored(stored))), _) if stored.format() == format => return Ok(stored),
-        (Some((_, Read::Stored(stored))), _) => {
-            return stored.convert(format).map_err(|error| Error::Usage(format!("{tensor}: {error}")));
-        }
-        (Some((_, Read::Own(entries))), _) => entries,
-        (Some((_, Read::Numbers(entries))), _) => {
-            let exact = |value: f64| {
-                let stored = of_number::<T>(value)?;
-                (!T::TYPE.is_integer() || number(stored.to_scalar()) == value).then_some(stored)
-            };
-            if let Some((_, value)) = entries.iter().find(|(_, value)| exact(*value).is_none()) {
-                let problem = format!("{tensor} has the element {value}, which is no {}", T::TYPE);
-                return Err(Error::Usage(format!("{problem}: leave --type out, or take another one")));
-            }
-            entries.map(|value| exact(value).unwrap_or_else(zero))
-        }
-        (None, None) if is_dense => {
-            let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
-            if count.is_none_or(|count| count > MOST_ELEMENTS) {
-                let problem = format!(
-                    "{tensor} of extents {dimensions:?} is too large for a dense tensor, of which each node makes all"
-                );
-                return Err(Error::Usage(format!("{problem}: give it a sparse format, or take a smaller --size")));
-            }
-            let values = Values::random(seed, tensor);
-            let mut entries = EntryList::new(dimensions.len());
-            let mut at = vec![0; dimensions.len()];
-            for _ in 0..dimensions.iter().product::<i64>() {
-                if let Some(value) = T::from_scalar(values.get(tensor, &at)) {
-                    entries.push(&at, value);
-                }
-                let mut dimension = at.len();
-                while dimension > 0 {
-                    dimension -= 1;
-                    at[dimension] += 1;
-                    if at[dimension] < dimensions[dimension] {
-                        break;
-                    }
-                    at[dimension] = 0;
-                }
-            }
-            entries
-        }
-        (None, kind) => {
-            let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok);
-            let kind: Generator = kind.map_err(|error| Error::Usage(format!("{error}")))?;
-            if kind.most_entries(dimensions) > MOST_ELEMENTS as f64 {
-                let problem = format!(
-                    "{kind} of extents {dimensions:?} has too many elements for {tensor}, of which each node makes all"
-                );
-                return Err(Error::Usage(format!(
-                    "{problem}: take a smaller --size, or --generate {tensor}=uniform:DENSITY"
-                )));
-            }
-            let rows = 0..dimensions.first().copied().unwrap_or(1);
-            kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
-        }
-    };
-    let packed = pack(format, dimensions, zero(), entries, Duplicates::Sum);
-    Ok(packed.map_err(|error| Error::Usage(format!("{tensor}: {error}")))?.tensor)
-}
-
-/// More elements of a dense tensor than this are not made on one node.
-pub(crate) const MOST_ELEMENTS: i64 = 1 << 28;
-
 /// How far a sum of many products may be from another order of summing it, in units of its size.
 fn tolerance(element: ElementType) -> f64 {
     match element {
         ElementType::F32 | ElementType::C32 => 1e-3,
         ElementType::F64 | ElementType::C64 => 1e-9,
         _ => 0.0,
-    }
-}
-
-fn zero<T: Element>() -> T {
-    of_number(0.0).expect("all types have a zero")
-}
-
-/// A number in a type; integers are rounded towards zero.
-fn of_number<T: Element>(number: f64) -> Option<T> {
-    T::from_scalar(cast(Scalar::F64(number), T::TYPE))
-}
-
-/// The real part of an element.
-fn number(scalar: Scalar) -> f64 {
-    match cast(scalar, ElementType::C64) {
-        Scalar::C64(value) => value.re,
-        _ => f64::NAN,
     }
 }
 
@@ -419,43 +402,4 @@ fn verified<T: Element>(
         }
     }
     Ok((count, started.elapsed()))
-}
-
-/// What was read from a file: elements of the type that is computed with, or numbers that are to be converted to it.
-enum Read<T> {
-    /// A tensor as a file stores it.
-    Stored(SparseTensor<T>),
-    Own(EntryList<T>),
-    Numbers(EntryList<f64>),
-}
-
-/// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents.
-fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Read<T>)> {
-    let file = SparseFile::of(path)?;
-    if file.element()? != <T as Element>::TYPE {
-        return read(path).map(|(dimensions, entries)| (dimensions, Read::Numbers(entries)));
-    }
-    if let Some(stored) = file.stored()? {
-        return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
-    }
-    let Contents { dimensions, fill, entries } = file.read::<T>()?;
-    check_fill(path, fill != zero(), &format!("{fill:?}"))?;
-    Ok((dimensions, Read::Own(entries)))
-}
-
-fn check_fill(path: &Path, is_other: bool, fill: &str) -> Result<()> {
-    match is_other {
-        false => Ok(()),
-        true => {
-            let reason = format!("what is not stored is {fill}, and must be 0 in a statement");
-            Err(InputError::Unsuitable { name: path.display().to_string(), reason }.into())
-        }
-    }
-}
-
-/// Reads the entries of a file, and the extents.
-pub(crate) fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
-    let Contents { dimensions, fill, entries } = SparseFile::of(path)?.read::<f64>()?;
-    check_fill(path, fill != 0.0, &fill.to_string())?;
-    Ok((dimensions, entries))
 }

@@ -1,34 +1,85 @@
 //! Statements on sparse tensors with distributed loops: as tasks of the runtime, on all nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use maniple::FieldValue;
 use maniple::prelude::*;
+use maniple_files::tcs::Width;
 use maniple_tensor::concrete::Statement;
-use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper, assemble};
+use maniple_tensor::distributed::{Computation, DistributedError, TcsFile, Tensor, TensorMapper, Writers, assemble};
 use maniple_tensor::element::Element;
 use maniple_tensor::lower::Output;
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::storage::SparseTensor;
 
+use super::files::SparseFile;
 use super::options::Options;
 use super::slowest;
+use super::values::Values;
 use crate::error::{Error as AppError, Result as AppResult};
+use crate::input::InputError;
 use crate::options::place;
 use crate::progress::Progress;
 use crate::report::counted;
 
+/// In so many pieces on each node random elements are made.
+const MADE_AT_ONCE: usize = 4;
+
+/// What tasks are given, and asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a, T> {
+    /// Tensors that each node has whole.
+    pub(super) given: &'a BTreeMap<String, SparseTensor<T>>,
+    /// Tensors that tasks read from files, whether they are given too or not.
+    pub(super) files: &'a BTreeMap<String, TcsFile>,
+    /// Dense tensors with random elements, which tasks make.
+    pub(super) made: &'a BTreeSet<String>,
+    /// The files that results go to.
+    pub(super) outputs: &'a [(String, SparseFile)],
+    /// Whether each node needs the results whole.
+    pub(super) needs_all: bool,
+}
+
+impl<T> Around<'_, T> {
+    /// The file that tasks write a result to.
+    fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, Width)> {
+        let (_, file) = self.outputs.iter().find(|(own, _)| own == result.name())?;
+        // A number has no levels.
+        let width = file.width().filter(|_| !self.needs_all && result.order() > 0)?;
+        Some((file, width))
+    }
+
+    /// Whether a result is needed whole on each node.
+    fn needs(&self, result: &TensorVariable) -> bool {
+        let is_written = self.outputs.iter().any(|(own, _)| own == result.name());
+        self.needs_all || is_written && self.stored_to(result).is_none()
+    }
+}
+
+/// What tasks have done with files, by the names of tensors.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Done {
+    /// The bytes that each node has read.
+    pub(super) read: BTreeMap<String, Vec<u64>>,
+    /// The bytes that each node has written.
+    pub(super) written: BTreeMap<String, Vec<u64>>,
+    /// How many elements are stored.
+    pub(super) counts: BTreeMap<String, usize>,
+}
+
 /// What tasks have computed.
 pub(super) struct Outcome<T> {
-    /// All tensors by name.
+    /// The tensors that each node has whole, by name.
     pub(super) tensors: BTreeMap<String, SparseTensor<T>>,
     /// How long each run took.
     pub(super) times: Vec<Duration>,
+    pub(super) done: Done,
 }
 
 impl<T> fmt::Display for Outcome<T> {
@@ -94,18 +145,29 @@ impl Tasks {
     pub(super) fn run<T: Element + FieldValue>(
         &self,
         options: &Options,
-        inputs: &BTreeMap<String, SparseTensor<T>>,
+        around: Around<'_, T>,
     ) -> AppResult<Outcome<T>> {
+        let given = around.given.iter().filter(|(name, _)| !around.files.contains_key(*name));
         let given: BTreeMap<String, Arc<SparseTensor<T>>> =
-            inputs.iter().map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect();
+            given.map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect();
         options.runtime.run_by(
             || Box::new(TensorMapper::new()),
             |runtime| {
-                let outcome = runtime.run(async |cx| match differing(cx, &given).await? {
-                    None => Ok(Ok(self.run_on(cx, options, &given).await?)),
-                    Some(told) => Ok(Err(told)),
-                })?;
-                outcome.map_err(AppError::Usage)
+                runtime.run(async |cx| {
+                    if let Some(told) = differing(cx, &given).await? {
+                        return Ok(Err(AppError::Usage(told)));
+                    }
+                    match self.run_on(cx, options, (&given, around)).await {
+                        Ok(outcome) => Ok(Ok(outcome)),
+                        Err(DistributedError::File { name, reason, is_input: true }) => {
+                            Ok(Err(InputError::Unsuitable { name, reason }.into()))
+                        }
+                        Err(DistributedError::File { name, reason, .. }) => {
+                            Ok(Err(AppError::Write { path: name.into(), source: io::Error::other(reason) }))
+                        }
+                        Err(other) => Err(other.into()),
+                    }
+                })?
             },
         )
     }
@@ -114,7 +176,7 @@ impl Tasks {
         &self,
         cx: &Context,
         options: &Options,
-        given: &BTreeMap<String, Arc<SparseTensor<T>>>,
+        (given, around): (&BTreeMap<String, Arc<SparseTensor<T>>>, Around<'_, T>),
     ) -> Result<Outcome<T>, DistributedError> {
         let mut variables: Vec<TensorVariable> = Vec::new();
         for variable in self.plans.iter().flat_map(|plan| plan.statement.tensors()) {
@@ -122,9 +184,22 @@ impl Tasks {
                 variables.push(variable.clone());
             }
         }
-        let mut all = Tensors { given, all: Vec::new() };
+        let (mut all, mut done) = (Tensors { given, all: Vec::new() }, Done::default());
         for variable in &variables {
-            all.add(cx, variable)?;
+            match around.files.get(variable.name()) {
+                Some(file) => {
+                    let (tensor, loaded) = Tensor::load(cx, variable, file).await?;
+                    done.read.insert(variable.name().to_owned(), loaded.bytes);
+                    all.all.push(tensor);
+                }
+                None if around.made.contains(variable.name()) => {
+                    let tensor = Tensor::new(cx, variable)?;
+                    let pieces = tensor.slabs(MADE_AT_ONCE * cx.nodes());
+                    Values::random(options.runtime.seed, variable).put(cx, &tensor, &pieces)?;
+                    all.all.push(tensor);
+                }
+                None => all.add(cx, variable)?,
+            }
         }
         // What is assembled is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor is made when it is its turn.
         let names: Vec<&str> = self.plans.iter().map(|plan| plan.statement.result().name()).collect();
@@ -157,24 +232,36 @@ impl Tasks {
         }
         drop(progress);
         let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
-        let mut found: BTreeMap<String, SparseTensor<T>> =
-            given.iter().map(|(name, tensor)| (name.clone(), SparseTensor::clone(tensor))).collect();
+        let mut found: BTreeMap<String, SparseTensor<T>> = around.given.clone();
         for tensor in &all.all {
-            let variable = tensor.variable();
-            if !variable.format().is_dense() {
-                if names.contains(&variable.name()) {
-                    found.insert(variable.name().to_owned(), tensor.read_sparse(cx).await?);
-                }
+            let name = tensor.variable().name();
+            done.counts.insert(name.to_owned(), tensor.region().space().space().volume() as usize);
+            if !names.contains(&name) {
                 continue;
             }
-            let elements = tensor.read_elements(cx).await?;
-            let fill = T::from_scalar(variable.fill()).expect("fill values have the type of their tensors");
-            let stored = SparseTensor::from_elements(variable.dimensions(), fill, elements);
-            let stored = stored.and_then(|stored| stored.convert(variable.format()));
-            found.insert(variable.name().to_owned(), stored.map_err(maniple::Error::from_task)?);
+            let writers = if options.serial_writes { Writers::InTurn } else { Writers::Together };
+            if let Some((file, width)) = around.stored_to(tensor.variable()) {
+                done.written.insert(name.to_owned(), tensor.store_by(cx, file.path(), width, writers).await?.bytes);
+            }
+            if around.needs(tensor.variable()) {
+                found.insert(name.to_owned(), whole(cx, tensor).await?);
+            }
         }
-        Ok(Outcome { tensors: found, times })
+        Ok(Outcome { tensors: found, times, done })
     }
+}
+
+/// All of a tensor.
+async fn whole<T: Element + FieldValue>(cx: &Context, tensor: &Tensor) -> Result<SparseTensor<T>, DistributedError> {
+    let variable = tensor.variable();
+    if !variable.format().is_dense() {
+        return tensor.read_sparse(cx).await;
+    }
+    let elements = tensor.read_elements(cx).await?;
+    let fill = T::from_scalar(variable.fill()).expect("fill values have the type of their tensors");
+    let stored = SparseTensor::from_elements(variable.dimensions(), fill, elements);
+    let stored = stored.and_then(|stored| stored.convert(variable.format()));
+    Ok(stored.map_err(maniple::Error::from_task)?)
 }
 
 /// The tensors of a program.

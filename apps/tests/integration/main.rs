@@ -23,10 +23,13 @@ mod tensor_blocks;
 mod tensor_chapter;
 mod tensor_command;
 mod tensor_convert;
+#[cfg(target_os = "linux")]
+mod tensor_failure;
 mod tensor_files;
 mod tensor_programs;
 mod tensor_sparse;
 mod tensor_tcs;
+mod tensor_tcs_on_nodes;
 mod tracing;
 #[cfg(target_os = "linux")]
 mod unread;

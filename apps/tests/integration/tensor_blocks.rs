@@ -49,6 +49,11 @@ fn blocks_become_commands_that_are_shown() {
     assert!(code == Some(0) && out.contains("i_block") && out.contains("tasks:"), "{out}\n{error}");
     let launches = "for j_block in 0..3\n  launch a over 4 points";
     assert!(out.contains(launches), "{out}");
+    // A vector that is not split makes no kernel wait for another, whatever the order.
+    for order in ["i,j", "j,i"] {
+        let (code, out, error) = run(1, &[PRODUCTS[0], &["--split", "i=4", "--order", order, "--explain"]].concat());
+        assert!(code == Some(0) && out.contains("c.0 = c in one piece\nlaunch a over 4 points"), "{out}\n{error}");
+    }
     // One range is none.
     let (code, out, _) = run(1, &[PRODUCTS[0], &["--split", "i=1", "--explain"]].concat());
     assert!(code == Some(0) && !out.contains("i_block"), "{out}");
@@ -72,6 +77,8 @@ fn blocks_that_do_not_fit_are_refused() {
         let (code, _, error) = run(1, &[PRODUCTS[0], options].concat());
         assert!(code == Some(2) && error.contains(expected), "{options:?}: {code:?} {error}");
     }
+    let (code, _, error) = run(2, &[PRODUCTS[0], &["--split", "j=2", "--map", "i"]].concat());
+    assert!(code == Some(2) && error.contains("name one of those that are split with --map or --extend"), "{error}");
     let sum = ["a(i) = d(i) + B(i,j) * c(j)", "--size", "i=9,j=8", "-f", "B:ds", "--split", "j=2"];
     let (code, _, error) = run(1, &sum);
     assert!(code == Some(2) && error.contains("--split j"), "{code:?} {error}");

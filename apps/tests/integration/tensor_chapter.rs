@@ -1,4 +1,4 @@
-//! The book's chapter on tensors: its pictures are those that the program draws today, and its transcripts what it says.
+//! The book's chapters on tensors and on blocks: their pictures are those that the program draws today, and their transcripts what it says.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,11 +7,14 @@ fn book() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src")
 }
 
-/// The commands of the chapter, each with what the chapter shows of what it prints.
+/// The commands of the chapters, each with what the chapter shows of what it prints.
 fn transcripts() -> Vec<(Vec<String>, String)> {
-    let chapter = std::fs::read_to_string(book().join("tensors.md")).expect("the chapter can be read");
-    let blocks = chapter.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+    let read = |chapter| std::fs::read_to_string(book().join(chapter)).expect("the chapter can be read");
+    let text = ["tensors.md", "blocks.md"].map(read).join("\n");
+    let blocks = text.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
     let parts = blocks.filter_map(|block| block.strip_prefix("$ maniple ")?.split_once('\n'));
+    let is_shown = |shown: &str| !shown.starts_with("$ ");
+    let parts = parts.filter(|(_, shown)| is_shown(shown));
     parts.map(|(line, shown)| (shlex::split(line).expect("a line of a shell"), shown.to_owned())).collect()
 }
 
@@ -22,7 +25,7 @@ fn run(arguments: &[String]) -> String {
 }
 
 #[test]
-fn the_pictures_of_the_chapter_are_what_its_commands_draw() {
+fn the_pictures_of_the_chapters_are_what_their_commands_draw() {
     let mut drawn = 0;
     for (mut arguments, _) in transcripts() {
         let Some(place) = arguments.iter().position(|argument| argument == "--draw") else { continue };
@@ -34,11 +37,11 @@ fn the_pictures_of_the_chapter_are_what_its_commands_draw() {
         assert!(read(&book().join(&name)) == read(&file), "{name} is out of date: run the command in the chapter");
         drawn += 1;
     }
-    assert_eq!(drawn, 3);
+    assert_eq!(drawn, 4);
 }
 
 #[test]
-fn the_explanations_of_the_chapter_are_what_the_program_says() {
+fn the_explanations_of_the_chapters_are_what_the_program_says() {
     let mut compared = 0;
     for (arguments, shown) in transcripts().into_iter().filter(|(_, shown)| !shown.is_empty()) {
         assert_eq!(run(&arguments), shown, "{arguments:?}");

@@ -245,7 +245,11 @@ fn what_cannot_be_converted_says_why_and_leaves_nothing() {
     std::fs::write(folder.join("a.mtx"), SYMMETRIC).unwrap();
     std::fs::write(folder.join("t.tns"), "1 1 1 5\n1 2 1 6\n1 1 2 7\n").unwrap();
     let sorted = "and lines must be sorted by coordinate 0, then coordinate 1: sort them first, or say --sort";
-    refused(&folder, "convert a.mtx a.tcs", 1, &format!("a.mtx:4: entry (1, 3) comes after (3, 1), {sorted}"));
+    let half = "a.mtx:4: the matrix is symmetric, and the file has one half of it: the entries of the other half, such as (1, 3), are not in the order of rows; say --sort, which sorts both halves";
+    refused(&folder, "convert a.mtx a.tcs", 1, half);
+    let unsorted = "%%MatrixMarket matrix coordinate real general\n3 3 2\n3 1 5\n1 2 6\n";
+    std::fs::write(folder.join("u.mtx"), unsorted).unwrap();
+    refused(&folder, "convert u.mtx u.tcs", 1, &format!("u.mtx:4: entry (1, 2) comes after (3, 1), {sorted}"));
     refused(
         &folder,
         "convert t.tns t.tcs",

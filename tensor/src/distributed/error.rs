@@ -114,6 +114,16 @@ pub enum DistributedError {
         /// The reduction.
         operator: String,
     },
+    /// A file that a tensor cannot be read from, or written to.
+    #[error("{name}: {reason}")]
+    File {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        reason: String,
+        /// Whether it is one that is read.
+        is_input: bool,
+    },
     /// A format that does not fit.
     #[error(transparent)]
     Format(#[from] FormatError),

@@ -18,6 +18,7 @@ use crate::lower::Slot;
 use crate::plan::Space;
 use crate::rectangle::Rectangle;
 use crate::storage::SparseTensor;
+use crate::with_element;
 
 /// More intervals of positions are not told apart: a piece has what is between them too.
 const MOST_INTERVALS: usize = 1 << 12;
@@ -62,48 +63,56 @@ impl Levels {
     ) -> Result<Self, DistributedError> {
         let numbers = || stored.levels().iter().flat_map(|level| &level.components).map(|component| &component.array);
         let is_narrow = numbers().all(|array| !matches!(array, Array::I64(_)));
-        let index = if is_narrow { FieldType::of::<i32>() } else { FieldType::of::<i64>() };
-        let element = if is_narrow { ElementType::I32 } else { ElementType::I64 };
-        let (mut levels, mut values) = (Vec::new(), None);
-        for (number, level) in stored.levels().iter().enumerate() {
-            let is_last = number + 1 == stored.levels().len();
-            let is_compressed = stored.format().levels()[number] == Level::Compressed;
+        let kinds = stored.format().levels().iter().map(|level| *level == Level::Compressed);
+        let positions = stored.levels().iter().map(|level| level.positions);
+        let made = Self::with_room(cx, T::TYPE, is_narrow, kinds.zip(positions))?;
+        for (level, components) in made.levels.iter().enumerate() {
+            for (to, component) in components.iter().flatten().zip(["pos", "crd"]) {
+                let numbers = Numbers { stored: Arc::clone(stored), level, component };
+                match is_narrow {
+                    true => numbers.write::<i32>(cx, to)?,
+                    false => numbers.write::<i64>(cx, to)?,
+                }
+            }
+        }
+        let elements = Arc::clone(stored);
+        put(cx, &made.values, elements.values().len(), move |first, into: &mut [T]| {
+            into.copy_from_slice(&elements.values()[first..first + into.len()]);
+        })?;
+        Ok(made)
+    }
+
+    /// Regions for levels, each of which is compressed or not and has so many positions, and for elements below the last one: nothing in them has a value.
+    pub(super) fn with_room(
+        cx: &Context,
+        element: ElementType,
+        is_narrow: bool,
+        levels: impl Iterator<Item = (bool, usize)>,
+    ) -> Result<Self, DistributedError> {
+        let index = if is_narrow { ElementType::I32 } else { ElementType::I64 };
+        let field = |name, element| (name, with_element!(element, T => FieldType::of::<T>()), element);
+        let mut levels = levels.peekable();
+        let (mut made, mut values, mut parents) = (Vec::new(), None, 1);
+        while let Some((is_compressed, positions)) = levels.next() {
             let mut fields = Vec::new();
             if is_compressed {
-                fields.push(("crd", index, element));
+                fields.push(field("crd", index));
             }
-            if is_last {
-                fields.push(("values", FieldType::of::<T>(), T::TYPE));
+            if levels.peek().is_none() {
+                fields.push(field("values", element));
             }
-            let mut made = components(cx, level.positions, &fields)?.into_iter();
-            levels.push(match is_compressed.then(|| made.next()).flatten() {
-                None => None,
-                Some(crd) => {
-                    let [pos] =
-                        <[Component; 1]>::try_from(components(cx, level.parents + 1, &[("pos", index, element)])?)
-                            .unwrap_or_else(|_| unreachable!("one field was asked for"));
-                    for (component, what) in [(&pos, "pos"), (&crd, "crd")] {
-                        let numbers = Numbers { stored: Arc::clone(stored), level: number, component: what };
-                        match is_narrow {
-                            true => numbers.write::<i32>(cx, component)?,
-                            false => numbers.write::<i64>(cx, component)?,
-                        }
-                    }
-                    Some([pos, crd])
-                }
-            });
-            values = made.next();
+            let mut found = components(cx, positions, &fields)?.into_iter();
+            let crd = found.by_ref().take(usize::from(is_compressed)).next();
+            let pos = if is_compressed { components(cx, parents + 1, &[field("pos", index)])?.pop() } else { None };
+            made.push(pos.zip(crd).map(|(pos, crd)| [pos, crd]));
+            (values, parents) = (found.next(), positions);
         }
         let values = match values {
             Some(values) => values,
             // A scalar has no levels.
-            None => components(cx, 1, &[("values", FieldType::of::<T>(), T::TYPE)])?.remove(0),
+            None => components(cx, 1, &[field("values", element)])?.remove(0),
         };
-        let elements = Arc::clone(stored);
-        put(cx, &values, elements.values().len(), move |first, into: &mut [T]| {
-            into.copy_from_slice(&elements.values()[first..first + into.len()]);
-        })?;
-        Ok(Self { is_narrow, levels, values })
+        Ok(Self { is_narrow, levels: made, values })
     }
 
     /// So many of the levels, from the outermost to a compressed one, with other elements, none of which has a value: another field of the region that has the coordinates.

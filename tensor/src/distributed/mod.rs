@@ -8,6 +8,8 @@
 //! Each tensor gets one partition, with a piece for each different part that points are given; which one a point has at a step follows from the relations between the loops
 //! ([`Colors`](crate::bounds::Colors)). Steps that fetch the same share everything but their numbers.
 //!
+//! A tensor in levels is too large for one node, perhaps: then tasks [load](Tensor::load) it from a [`TcsFile`], each a piece, and [store](Tensor::store) results to one.
+//!
 //! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it is for, by a launch before. The other points
 //! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
 
@@ -28,6 +30,7 @@ mod place;
 mod placed_levels;
 mod rows;
 mod shares;
+mod tcs;
 mod tensor;
 
 pub use assemble::assemble;
@@ -36,4 +39,5 @@ pub use error::DistributedError;
 pub use launched::Launched;
 pub use mapper::TensorMapper;
 pub use placed_levels::LevelPieces;
+pub use tcs::{Loaded, TcsFile, Writers, Written};
 pub use tensor::Tensor;

@@ -42,6 +42,7 @@ mod sparse_results;
 mod sparse_tensors;
 mod stolen_slices;
 mod stolen_tasks;
+mod tcs_on_nodes;
 mod tensor_elements;
 mod tensor_threads;
 mod tensor_traffic;

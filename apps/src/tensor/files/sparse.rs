@@ -8,6 +8,7 @@ use maniple_files::matrix_market::{self, Field, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
 use maniple_files::{Complex, Entries, Number, NumberType, Parallel, npy, tns};
+use maniple_tensor::distributed::TcsFile;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Scoped, Team};
@@ -120,6 +121,24 @@ impl SparseFile {
             }
             _ => Ok(None),
         }
+    }
+
+    /// A `.tcs` file, of which the header alone is read; none of others.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
+    pub fn levels(&self) -> Result<Option<TcsFile>> {
+        if self.form != Form::Levels {
+            return Ok(None);
+        }
+        let file = TcsFile::of(&self.path.display().to_string(), self.open()?);
+        file.map(Some).map_err(|error| InputError::read(&self.path, error).into())
+    }
+
+    /// The bytes of positions and coordinates, if it is a `.tcs` file.
+    #[must_use]
+    pub fn width(&self) -> Option<Width> {
+        self.has_levels().then_some(self.width)
     }
 
     /// Writes the entries of a text file as a `.tcs` file in a format, or the usual one if none is given, in little memory; none if the files are not of these kinds. Unsorted text is sorted if that is asked for.

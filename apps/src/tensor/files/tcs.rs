@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use maniple_files::matrix_market::Reader;
+use maniple_files::matrix_market::{Reader, Symmetry};
 use maniple_files::tcs::{
     Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Header, Kind, Level, Matrix, Plan, Survey,
     Tensor, Width, sort, survey, write,
@@ -184,6 +184,12 @@ impl Text<'_> {
         Ok(BufReader::with_capacity(1 << 20, File::open(self.path)?))
     }
 
+    /// Whether entries follow from others by symmetry.
+    fn is_half(&self) -> bool {
+        let reader = || Reader::new(self.open()?);
+        self.is_matrix && reader().is_ok_and(|reader| reader.header().symmetry != Symmetry::General)
+    }
+
     /// The number of dimensions.
     pub fn order(&self) -> Result<usize, ReadError> {
         if self.is_matrix { Ok(2) } else { tns::Reader::<_, f64>::new(self.open()?).map(|reader| reader.order()) }
@@ -220,6 +226,19 @@ impl Text<'_> {
         let line = |line, reason| InputError::Line { file: self.path.to_owned(), line, reason }.into();
         match error {
             ConvertError::Read(error) => InputError::read(self.path, error).into(),
+            ConvertError::Entry { line: number, problem: EntryProblem::Unsorted { found, order, .. } }
+                if self.is_half() =>
+            {
+                let found = found.iter().map(|at| (at + 1).to_string()).collect::<Vec<_>>().join(", ");
+                let order = if order == [0, 1] { "rows" } else { "columns" };
+                let why = "the matrix is symmetric, and the file has one half of it: the entries of the other half";
+                line(
+                    number,
+                    format!(
+                        "{why}, such as ({found}), are not in the order of {order}; say --sort, which sorts both halves"
+                    ),
+                )
+            }
             ConvertError::Entry { line: number, problem: problem @ EntryProblem::Unsorted { .. } } => {
                 line(number, format!("{problem}, or say --sort"))
             }

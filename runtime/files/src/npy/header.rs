@@ -21,8 +21,10 @@ const MOST_BRACKETS: usize = 100;
 /// What the header of a file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The type of the elements.
+    /// The type of the elements as they are read.
     pub number: NumberType,
+    /// Whether the file has integers of 16 or 64 bits without sign: they are read as integers of 32 or 64 bits, if these hold them.
+    pub is_unsigned: bool,
     /// Whether the first byte of a number, or of each part of a complex one, is the most significant.
     pub big_endian: bool,
     /// The order of the elements.
@@ -62,9 +64,15 @@ impl Header {
     }
 
     fn of(described: Described) -> Result<Self, Problem> {
-        let number = NumberType::ALL.into_iter().find(|&number| name(number) == described.type_name);
+        let unsigned = match &described.type_name[..] {
+            "u2" => Some(NumberType::I32),
+            "u8" => Some(NumberType::I64),
+            _ => None,
+        };
+        let number =
+            unsigned.or_else(|| NumberType::ALL.into_iter().find(|&number| name(number) == described.type_name));
         let Some(number) = number.filter(|number| described.byte_order != '|' || number.size() == 1) else {
-            let known = "bool, integers of 8, 16, 32 or 64 bits with sign or of 8 or 32 bits without, float32, float64, complex64 or complex128";
+            let known = "bool, integers of 8, 16, 32 or 64 bits, float32, float64, complex64 or complex128";
             let found = shown(&described.descr);
             return Err(Problem::Unsupported(format!(
                 "its elements are {found}; they must be {known}: convert it with NumPy's astype"
@@ -72,7 +80,7 @@ impl Header {
         };
         let big_endian = described.is_big_endian();
         let Described { order, shape, start, .. } = described;
-        let header = Self { number, big_endian, order, shape, start };
+        let header = Self { number, is_unsigned: unsigned.is_some(), big_endian, order, shape, start };
         // All products of extents fit, those without extents of 0 included.
         let multiplied = |product: i64, &extent: &u64| product.checked_mul(i64::try_from(extent.max(1)).ok()?);
         match header.shape.iter().try_fold(number.size() as i64, multiplied) {
@@ -93,7 +101,12 @@ impl Header {
     /// The bytes of all elements.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.count() * self.number.size() as u64
+        self.count() * self.stored_size() as u64
+    }
+
+    /// The bytes of one element in the file.
+    pub(super) fn stored_size(&self) -> usize {
+        if self.is_unsigned && self.number == NumberType::I32 { 2 } else { self.number.size() }
     }
 
     /// The extents, for messages.

@@ -17,7 +17,7 @@ use crate::number::Number;
 /// Bytes of elements that are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// Reads all elements, in the file's order; `source` is at their start, where [`Header::read`] leaves it. `length` is the length of the whole file in bytes, if it is known: then memory
+/// Reads all elements, in the file's order, as [`Header::number`] says; `source` is at their start, where [`Header::read`] leaves it. `length` is the length of the whole file in bytes, if it is known: then memory
 /// is taken once, and a file that is too short is refused before. Otherwise, as with a pipe, memory grows with what is read.
 ///
 /// # Errors
@@ -40,13 +40,18 @@ pub fn read_elements<T: Number>(
         }
         elements.reserve_exact(count);
     }
+    let stored = header.stored_size();
+    let mut narrow = Vec::new();
     while elements.len() < count {
         let start = elements.len();
         elements.resize(count.min(start + CHUNK / size_of::<T>()), Zeroable::zeroed());
+        let length = (elements.len() - start) * stored;
         let chunk: &mut [u8] = bytemuck::cast_slice_mut(&mut elements[start..]);
-        let found = fill(source, chunk)?;
-        if found < chunk.len() {
-            let found = (start * size_of::<T>() + found) as u64;
+        narrow.resize(if stored < size_of::<T>() { length } else { 0 }, 0);
+        let into = if narrow.is_empty() { &mut *chunk } else { &mut narrow[..] };
+        let found = fill(source, into)?;
+        if found < length {
+            let found = (start * stored + found) as u64;
             let reason = format!(
                 "this is no whole .npy file: it ends after {found} of {} bytes of its elements",
                 header.bytes()
@@ -54,7 +59,15 @@ pub fn read_elements<T: Number>(
             return Err(ReadError::Byte { byte: header.start + found, problem: Problem::Truncated(reason) });
         }
         if header.big_endian != cfg!(target_endian = "big") {
-            chunk.chunks_exact_mut(T::TYPE.part_size()).for_each(<[u8]>::reverse);
+            into.chunks_exact_mut(stored.min(T::TYPE.part_size())).for_each(<[u8]>::reverse);
+        }
+        for (wide, narrow) in chunk.chunks_exact_mut(size_of::<T>()).zip(narrow.chunks_exact(2)) {
+            wide.copy_from_slice(&i32::from(u16::from_ne_bytes([narrow[0], narrow[1]])).to_ne_bytes());
+        }
+        let is_negative = |bytes: &[u8]| bytes.first_chunk().is_some_and(|bytes| i64::from_ne_bytes(*bytes) < 0);
+        if header.is_unsigned && stored == 8 && chunk.chunks_exact(8).any(is_negative) {
+            let reason = "it has integers of 2^63 or more, which do not fit int64".to_owned();
+            return Err(ReadError::Byte { byte: header.start, problem: Problem::TooLarge(reason) });
         }
     }
     Ok(Dense { shape: header.shape.clone(), order: header.order, elements: T::of_bits(elements) })

@@ -28,6 +28,7 @@
 //! | `header` | the header |
 //! | `window` | arrays, read in parts |
 //! | `check` | what must hold of arrays |
+//! | `summed` | checksums of parts of arrays |
 //! | `tensor` | a whole tensor in memory |
 //! | `entries` | entries one after the other: of text, of memory |
 //! | `count`, `fill` | sorted entries, counted and appended to arrays |
@@ -50,6 +51,7 @@ mod plan;
 mod sort;
 mod source;
 pub mod store;
+mod summed;
 mod tensor;
 mod tournament;
 mod window;
@@ -64,5 +66,6 @@ pub use layout::{Kind, Lengths, Level, MOST_LEVELS, Part, Split, Width, nodes, p
 pub use plan::{ConvertError, Duplicates, EntryProblem, Extent, Plan};
 pub use sort::{Merge, Sorted, sort};
 pub use source::Source;
+pub use summed::Summed;
 pub use tensor::{Arrays, Tensor};
 pub use tournament::Tournament;

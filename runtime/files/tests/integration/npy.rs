@@ -140,14 +140,49 @@ fn files_of_other_formats_and_types_are_refused() {
     refused(b"hello world", r"byte 0: this is no .npy file: it starts with 'hello worl', not '\x93NUMPY'");
     refused(b"\x1f\x8b\x08\x00", "byte 0: the file is packed with gzip; unpack it first");
     refused(b"\x93NUMPY\x04\x00\x00\x00", "byte 6: its version of the format is 4; versions 1 to 3 can be read");
-    let unsigned = numpy("{'descr': '<u2', 'fortran_order': False, 'shape': (1, 1)}", &[0; 2]);
+    let halves = numpy("{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1)}", &[0; 2]);
     refused(
-        &unsigned,
-        "byte 10: its elements are '<u2'; they must be bool, integers of 8, 16, 32 or 64 bits with sign or of 8 or 32 bits without, float32, float64, complex64 or complex128: convert it with NumPy's astype",
+        &halves,
+        "byte 10: its elements are '<f2'; they must be bool, integers of 8, 16, 32 or 64 bits, float32, float64, complex64 or complex128: convert it with NumPy's astype",
     );
     let integers = numpy("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 1)}", &[0; 4]);
     refused(&integers, "byte 0: its elements are int32, not float64");
     assert_eq!(Header::read(&mut &integers[..]).unwrap().number, NumberType::I32);
+}
+
+#[test]
+fn unsigned_integers_of_16_and_64_bits_are_read_as_npz_files_have_them() {
+    for order in ['<', '>'] {
+        let file = |name: &str, numbers: &[u64], size: usize| {
+            let bytes = numbers.iter().flat_map(|number| match order {
+                '<' => number.to_le_bytes()[..size].to_vec(),
+                _ => number.to_be_bytes()[8 - size..].to_vec(),
+            });
+            let shape = numbers.len();
+            let header = format!("{{'descr': '{order}{name}', 'fortran_order': False, 'shape': ({shape},)}}");
+            numpy(&header, &bytes.collect::<Vec<_>>())
+        };
+        // More than are read at once.
+        let many: Vec<u64> = (0..70_000).map(|number| number * 7 % 65_536).collect();
+        let found = file("u2", &many, 2);
+        let header = Header::read(&mut &found[..]).unwrap();
+        assert_eq!((header.number, header.bytes()), (NumberType::I32, 140_000));
+        let mut source = &found[header.start as usize..];
+        let read = read_elements::<i32>(&header, &mut source, Some(found.len() as u64)).unwrap();
+        assert!(read.elements.iter().map(|number| *number as u64).eq(many));
+        let mut cut = &found[header.start as usize..found.len() - 1];
+        let error = read_elements::<i32>(&header, &mut cut, None).unwrap_err().to_string();
+        assert!(error.ends_with("it ends after 139999 of 140000 bytes of its elements"), "{error}");
+
+        let found = file("u8", &[0, 7, (1 << 63) - 1], 8);
+        let header = Header::read(&mut &found[..]).unwrap();
+        let read = read_elements::<i64>(&header, &mut &found[header.start as usize..], None).unwrap();
+        assert_eq!((header.number, read.elements), (NumberType::I64, vec![0, 7, i64::MAX]));
+        let found = file("u8", &[1, 1 << 63], 8);
+        let header = Header::read(&mut &found[..]).unwrap();
+        let error = read_elements::<i64>(&header, &mut &found[header.start as usize..], None).unwrap_err();
+        assert!(error.to_string().ends_with("it has integers of 2^63 or more, which do not fit int64"), "{error}");
+    }
 }
 
 #[test]

@@ -43,12 +43,14 @@
 //! | `iterate` | entries between two places |
 //! | `blocks` | what a piece has of each block |
 //! | `assemble` | sections of a block to the block |
+//! | `section` | pieces as they are in the file, for tensors that are kept as one |
 
 mod assemble;
 mod blocks;
 mod iterate;
 mod position;
 mod search;
+mod section;
 mod splits;
 
 pub use assemble::assemble;
@@ -56,4 +58,5 @@ pub use blocks::{Block, BlockPart, BlockPlan, bounds, count, merge, merge_all, w
 pub use iterate::{Found, Piece, SortedEntries};
 pub use position::Finder;
 pub use search::{Cut, search};
+pub use section::{Pieces, check_gaps, check_piece, read_numbers, read_values};
 pub use splits::{SplitError, Splits};

@@ -4,6 +4,7 @@ mod convert;
 mod damaged;
 mod load;
 mod merge;
+mod section;
 mod store;
 mod vectors;
 mod whole;

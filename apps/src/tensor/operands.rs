@@ -1,0 +1,171 @@
+//! The operands of statements on sparse tensors: from files, from generators, or random ones.
+
+use std::path::Path;
+
+use maniple_tensor::distributed::TcsFile;
+use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::format::Level;
+use maniple_tensor::generate::Generator;
+use maniple_tensor::notation::{TensorVariable, cast};
+use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+
+use super::files::{Contents, SparseFile, Stored};
+use super::options::Options;
+use super::values::Values;
+use crate::error::{Error, Result};
+use crate::input::InputError;
+
+/// What is known of a tensor that a file has.
+pub(super) enum Given<T> {
+    /// A `.tcs` file of the type that is computed with, of which the header was read.
+    Levels(TcsFile, SparseFile),
+    /// All that a file has.
+    All(Read<T>),
+}
+
+/// What was read from a file: elements of the type that is computed with, or numbers that are to be converted to it.
+pub(super) enum Read<T> {
+    /// A tensor as a file stores it.
+    Stored(SparseTensor<T>),
+    Own(EntryList<T>),
+    Numbers(EntryList<f64>),
+}
+
+/// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents; of a `.tcs` file of this type the extents alone.
+pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
+    let file = SparseFile::of(path)?;
+    match file.levels()? {
+        Some(levels) if levels.element() == <T as Element>::TYPE && levels.is_whole() => {
+            Ok((levels.dimensions(), Given::Levels(levels, file)))
+        }
+        _ => read_all(&file).map(|(dimensions, read)| (dimensions, Given::All(read))),
+    }
+}
+
+/// Reads all entries of a file.
+fn read_all<T: Stored>(file: &SparseFile) -> Result<(Vec<i64>, Read<T>)> {
+    let path = file.path();
+    if file.element()? != <T as Element>::TYPE {
+        return read(path).map(|(dimensions, entries)| (dimensions, Read::Numbers(entries)));
+    }
+    if let Some(stored) = file.stored()? {
+        return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
+    }
+    let Contents { dimensions, fill, entries } = file.read::<T>()?;
+    check_fill(path, fill != zero(), &format!("{fill:?}"))?;
+    Ok((dimensions, Read::Own(entries)))
+}
+
+fn check_fill(path: &Path, is_other: bool, fill: &str) -> Result<()> {
+    match is_other {
+        false => Ok(()),
+        true => {
+            let reason = format!("what is not stored is {fill}, and must be 0 in a statement");
+            Err(InputError::Unsuitable { name: path.display().to_string(), reason }.into())
+        }
+    }
+}
+
+/// Reads the entries of a file, and the extents.
+pub(crate) fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
+    let Contents { dimensions, fill, entries } = SparseFile::of(path)?.read::<f64>()?;
+    check_fill(path, fill != 0.0, &fill.to_string())?;
+    Ok((dimensions, entries))
+}
+
+/// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every hundredth.
+pub(super) fn operand<T: Stored>(
+    options: &Options,
+    tensor: &TensorVariable,
+    given: Option<Given<T>>,
+) -> Result<SparseTensor<T>> {
+    let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
+    let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
+    let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
+    let given = match given {
+        Some(Given::Levels(_, file)) => Some(read_all(&file)?.1),
+        Some(Given::All(read)) => Some(read),
+        None => None,
+    };
+    let entries = match (given, kind) {
+        (Some(Read::Stored(stored)), _) if stored.format() == format => return Ok(stored),
+        (Some(Read::Stored(stored)), _) => {
+            return stored.convert(format).map_err(|error| Error::Usage(format!("{tensor}: {error}")));
+        }
+        (Some(Read::Own(entries)), _) => entries,
+        (Some(Read::Numbers(entries)), _) => {
+            let exact = |value: f64| {
+                let stored = of_number::<T>(value)?;
+                (!<T as Element>::TYPE.is_integer() || number(stored.to_scalar()) == value).then_some(stored)
+            };
+            if let Some((_, value)) = entries.iter().find(|(_, value)| exact(*value).is_none()) {
+                let problem = format!("{tensor} has the element {value}, which is no {}", <T as Element>::TYPE);
+                return Err(Error::Usage(format!("{problem}: leave --type out, or take another one")));
+            }
+            entries.map(|value| exact(value).unwrap_or_else(zero))
+        }
+        (None, None) if is_dense => {
+            let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
+            if count.is_none_or(|count| count > MOST_ELEMENTS) {
+                let problem = format!(
+                    "{tensor} of extents {dimensions:?} is too large for a dense tensor, of which each node makes all"
+                );
+                return Err(Error::Usage(format!("{problem}: give it a sparse format, or take a smaller --size")));
+            }
+            let values = Values::random(seed, tensor);
+            let mut entries = EntryList::new(dimensions.len());
+            let mut at = vec![0; dimensions.len()];
+            for _ in 0..dimensions.iter().product::<i64>() {
+                if let Some(value) = T::from_scalar(values.get(tensor, &at)) {
+                    entries.push(&at, value);
+                }
+                let mut dimension = at.len();
+                while dimension > 0 {
+                    dimension -= 1;
+                    at[dimension] += 1;
+                    if at[dimension] < dimensions[dimension] {
+                        break;
+                    }
+                    at[dimension] = 0;
+                }
+            }
+            entries
+        }
+        (None, kind) => {
+            let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok);
+            let kind: Generator = kind.map_err(|error| Error::Usage(format!("{error}")))?;
+            if kind.most_entries(dimensions) > MOST_ELEMENTS as f64 {
+                let problem = format!(
+                    "{kind} of extents {dimensions:?} has too many elements for {tensor}, of which each node makes all"
+                );
+                return Err(Error::Usage(format!(
+                    "{problem}: take a smaller --size, or --generate {tensor}=uniform:DENSITY"
+                )));
+            }
+            let rows = 0..dimensions.first().copied().unwrap_or(1);
+            kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
+        }
+    };
+    let packed = pack(format, dimensions, zero(), entries, Duplicates::Sum);
+    Ok(packed.map_err(|error| Error::Usage(format!("{tensor}: {error}")))?.tensor)
+}
+
+/// More elements of a dense tensor than this are not made on one node.
+pub(crate) const MOST_ELEMENTS: i64 = 1 << 28;
+
+pub(super) fn zero<T: Element>() -> T {
+    of_number(0.0).expect("all types have a zero")
+}
+
+/// A number in a type; integers are rounded towards zero.
+pub(super) fn of_number<T: Element>(number: f64) -> Option<T> {
+    T::from_scalar(cast(Scalar::F64(number), T::TYPE))
+}
+
+/// The real part of an element.
+pub(super) fn number(scalar: Scalar) -> f64 {
+    match cast(scalar, ElementType::C64) {
+        Scalar::C64(value) => value.re,
+        _ => f64::NAN,
+    }
+}

@@ -1,0 +1,244 @@
+//! Pieces of a tensor with the arrays as they are in its file: for tensors that are kept as one, and not as blocks.
+
+use std::ops::Range;
+
+use bytemuck::Zeroable;
+
+use crate::error::ReadError;
+use crate::number::Number;
+use crate::tcs::check::check_padding;
+use crate::tcs::header::{Header, at, malformed};
+use crate::tcs::layout::Part;
+use crate::tcs::source::{Source, little_endian, number};
+use crate::tcs::summed::{Summed, Summing};
+use crate::tcs::window::Window;
+
+/// Bytes that are read at once.
+const CHUNK: u64 = 256 << 10;
+
+/// Which elements of each array are those of which piece. Each element is in one piece, and pieces follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// Of the place above all levels, and then of each level, where the nodes of each piece begin; at the end, how many nodes there are.
+    cuts: Vec<Vec<u64>>,
+}
+
+impl Pieces {
+    /// The pieces that end at these places, each the node of each level, as [`Finder::end_of_piece`](super::Finder::end_of_piece) finds them. The last one has all that is left.
+    #[must_use]
+    pub fn new(header: &Header, ends: &[Vec<u64>]) -> Self {
+        let inner = &ends[..ends.len().saturating_sub(1)];
+        let cuts = |(level, nodes): (usize, u64)| {
+            let mut cuts = vec![0];
+            for end in inner {
+                let end = level.checked_sub(1).and_then(|level| end.get(level)).copied().unwrap_or(0);
+                // Places in damaged files need not follow each other.
+                cuts.push(end.min(nodes).max(cuts[cuts.len() - 1]));
+            }
+            cuts.push(nodes);
+            cuts
+        };
+        let nodes = [1].into_iter().chain(header.nodes());
+        Self { cuts: nodes.enumerate().map(cuts).collect() }
+    }
+
+    /// So many pieces with about as many elements of each array each, in whole rows of the first level if all levels are dense. What is below the nodes of one need not be in it.
+    #[must_use]
+    pub fn equal(header: &Header, count: usize) -> Self {
+        let nodes = header.nodes();
+        let is_dense = header.levels.iter().all(|level| !level.is_sparse());
+        let share = |nodes: u64, piece: usize| (u128::from(nodes) * piece as u128 / count.max(1) as u128) as u64;
+        let end = |piece: usize| match nodes.first() {
+            Some(&rows) if is_dense => {
+                nodes.iter().map(|nodes| nodes.checked_div(rows).unwrap_or(0) * share(rows, piece)).collect()
+            }
+            _ => nodes.iter().map(|nodes| share(*nodes, piece)).collect(),
+        };
+        Self::new(header, &(1..=count.max(1)).map(end).collect::<Vec<_>>())
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.cuts[0].len() - 1
+    }
+
+    /// The elements of an array that a piece has.
+    ///
+    /// # Panics
+    /// If there is no such piece or level.
+    #[must_use]
+    pub fn range(&self, part: Part, piece: usize) -> Range<u64> {
+        let cuts = match part {
+            Part::Pos(level) => &self.cuts[level],
+            Part::Idx(level) => &self.cuts[level + 1],
+            Part::Values => &self.cuts[self.cuts.len() - 1],
+        };
+        // One more bound ends the last segment.
+        let after = u64::from(matches!(part, Part::Pos(_)) && piece + 1 == self.count());
+        cuts[piece]..cuts[piece + 1] + after
+    }
+
+    /// The bytes of arrays that a piece has.
+    ///
+    /// # Panics
+    /// If there is no such piece.
+    #[must_use]
+    pub fn bytes(&self, header: &Header, piece: usize) -> u64 {
+        let bytes = |part: Part| {
+            let range = self.range(part, piece);
+            (range.end - range.start) * header.size(part)
+        };
+        header.parts().map(bytes).sum()
+    }
+}
+
+fn chunks(
+    source: &(impl Source + ?Sized),
+    header: &Header,
+    (part, range): (Part, Range<u64>),
+    mut visit: impl FnMut(u64, &mut [u8]) -> Result<(), ReadError>,
+) -> Result<Summed, ReadError> {
+    let size = header.size(part);
+    let (mut place, mut sum, mut bytes) = (range.start, Summing::default(), Vec::new());
+    while place < range.end {
+        let count = (CHUNK / size).min(range.end - place);
+        bytes.resize((count * size) as usize, 0);
+        source.read_at(header.section(part).offset + place * size, &mut bytes)?;
+        sum.update(&bytes);
+        visit(place, &mut bytes)?;
+        place += count;
+    }
+    Ok(sum.finish())
+}
+
+/// Reads a range of `pos` or `idx`, number by number. Bounds are at most the number of coordinates, and coordinates in the range of their level.
+///
+/// # Errors
+/// As of the source; [`Problem::Malformed`](crate::Problem::Malformed) if a number is outside of these ranges.
+pub fn read_numbers(
+    source: &(impl Source + ?Sized),
+    header: &Header,
+    (part, range): (Part, Range<u64>),
+    mut take: impl FnMut(u64),
+) -> Result<Summed, ReadError> {
+    let allowed = match part {
+        Part::Pos(level) => 0..header.section(Part::Idx(level)).length + 1,
+        Part::Idx(level) => header.levels[level].range.clone(),
+        Part::Values => 0..0,
+    };
+    let size = header.size(part) as usize;
+    chunks(source, header, (part, range), |first, bytes| {
+        for (place, bytes) in (first..).zip(bytes.chunks_exact(size)) {
+            match number(bytes) {
+                number if allowed.contains(&number) => take(number),
+                number => {
+                    let expected = format!("expected a number from {} and below {}", allowed.start, allowed.end);
+                    return Err(wrong(header, (part, place), &format!("{expected}, found {number}")));
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Reads a range of `val`, some elements at a time.
+///
+/// # Errors
+/// As of the source.
+pub fn read_values<T: Number>(
+    source: &(impl Source + ?Sized),
+    header: &Header,
+    range: Range<u64>,
+    mut take: impl FnMut(&[T]),
+) -> Result<Summed, ReadError> {
+    chunks(source, header, (Part::Values, range), |_, bytes| {
+        little_endian(bytes, T::TYPE.part_size());
+        let mut bits: Vec<T::Bits> = vec![Zeroable::zeroed(); bytes.len() / size_of::<T>()];
+        bytemuck::cast_slice_mut(&mut bits).copy_from_slice(bytes);
+        take(&T::of_bits(bits));
+        Ok(())
+    })
+}
+
+/// Checks what a piece has of a sparse level, of which functions give the numbers that it has read; the two numbers beside them are looked up. If that holds of all pieces, then all that
+/// [`check`](crate::tcs::check()) asks of the level does, but for checksums.
+///
+/// # Errors
+/// As of the source; [`Problem::Malformed`](crate::Problem::Malformed) with the place of what is wrong.
+///
+/// # Panics
+/// If there is no such level or piece, or the level is dense.
+pub fn check_piece(
+    source: &(impl Source + ?Sized),
+    header: &Header,
+    (pieces, piece, level): (&Pieces, usize, usize),
+    pos: impl Fn(u64) -> u64,
+    idx: impl Fn(u64) -> u64,
+) -> Result<(), ReadError> {
+    let (of_pos, of_idx) = (Part::Pos(level), Part::Idx(level));
+    let (bounds, places) = (pieces.range(of_pos, piece), pieces.range(of_idx, piece));
+    let (parents, count) = (header.section(of_pos).length - 1, header.section(of_idx).length);
+    // The bound after those that the piece has, and the coordinate before.
+    let after = match bounds.end <= parents {
+        true => Some(Window::new(source, header, of_pos).scattered().number(bounds.end)?),
+        false => None,
+    };
+    let mut before = match places.start {
+        0 => None,
+        start => Some(Window::new(source, header, of_idx).scattered().number(start - 1)?),
+    };
+    let bound = |place: u64| if bounds.contains(&place) { Some(pos(place)) } else { after };
+    for place in bounds.clone() {
+        let found = pos(place);
+        if place == 0 && found != 0 {
+            return Err(wrong(header, (of_pos, 0), &format!("expected 0, found {found}")));
+        }
+        if place == parents && found != count {
+            let reason = format!("expected {count}, the number of coordinates, found {found}");
+            return Err(wrong(header, (of_pos, place), &reason));
+        }
+        if let Some(next) = bound(place + 1).filter(|next| !(found..=count).contains(next)) {
+            let reason = format!("expected a number from {found} to {count}, found {next}");
+            return Err(wrong(header, (of_pos, place + 1), &reason));
+        }
+    }
+    let range = &header.levels[level].range;
+    let mut next = bounds.start;
+    for place in places {
+        let mut begins = place == 0;
+        while let Some(start) = bound(next).filter(|start| next <= bounds.end && *start <= place) {
+            begins |= start == place;
+            next += 1;
+        }
+        let coordinate = idx(place);
+        let least = before.filter(|_| !begins).map_or(range.start, |before| before.saturating_add(1));
+        if coordinate < least || coordinate >= range.end {
+            let rule = if begins { "" } else { ", as coordinates below one parent ascend," };
+            let reason =
+                format!("expected a coordinate from {least}{rule} and below {}, found {coordinate}", range.end);
+            return Err(wrong(header, (of_idx, place), &reason));
+        }
+        before = Some(coordinate);
+    }
+    Ok(())
+}
+
+/// Checks that the bytes between arrays are zero.
+///
+/// # Errors
+/// As of the source; [`Problem::Malformed`](crate::Problem::Malformed) if they are not.
+pub fn check_gaps(source: &(impl Source + ?Sized), header: &Header) -> Result<(), ReadError> {
+    let mut end = header.start();
+    for part in header.parts() {
+        let section = header.section(part);
+        check_padding(source, end, section.offset)?;
+        end = section.offset + section.length * header.size(part);
+    }
+    Ok(())
+}
+
+fn wrong(header: &Header, (part, place): (Part, u64), reason: &str) -> ReadError {
+    let byte = header.section(part).offset + place * header.size(part);
+    at(byte, malformed(format!("{part} at {place}: {reason}")))
+}

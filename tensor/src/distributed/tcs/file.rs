@@ -1,0 +1,150 @@
+//! A `.tcs` file that several nodes read.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple_files::tcs::{Header, Kind, Source};
+use maniple_files::{NumberType, ReadError};
+
+use crate::element::ElementType;
+use crate::format::{Format, FormatError, Level};
+
+/// A `.tcs` file, of which each node reads what its tasks need. All nodes of a job open the same one; its header alone is read then.
+///
+/// Copies are the same file.
+#[derive(Clone)]
+pub struct TcsFile {
+    name: Arc<str>,
+    header: Arc<Header>,
+    source: Arc<Counted>,
+}
+
+/// A source that counts the bytes that are read of it on this node.
+pub(super) struct Counted {
+    source: Box<dyn Source + Send + Sync>,
+    bytes: AtomicU64,
+}
+
+impl Source for Counted {
+    fn length(&self) -> io::Result<u64> {
+        self.source.length()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.bytes.fetch_add(into.len() as u64, Ordering::Relaxed);
+        self.source.read_at(offset, into)
+    }
+}
+
+impl TcsFile {
+    /// Opens the file at a path, and reads its header.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if it can't be read, or is no such file.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::of(&path.display().to_string(), File::open(path)?)
+    }
+
+    /// The file with these bytes; its name is for messages.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] as of [`open`](Self::open).
+    pub fn of(name: &str, source: impl Source + Send + Sync + 'static) -> Result<Self, ReadError> {
+        let source = Counted { source: Box::new(source), bytes: AtomicU64::new(0) };
+        let header = Arc::new(Header::read(&source)?);
+        Ok(Self { name: name.into(), header, source: Arc::new(source) })
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the file says about itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How the tensor is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`] if there is no such format.
+    pub fn format(&self) -> Result<Format, FormatError> {
+        let kind = |kind: Kind| if kind == Kind::Sparse { Level::Compressed } else { Level::Dense };
+        let kinds: Vec<Level> = self.header.levels.iter().map(|level| kind(level.kind)).collect();
+        Format::new(kinds, self.header.levels.iter().map(|level| level.mode).collect::<Vec<_>>())
+    }
+
+    /// The extents of the tensor.
+    pub fn dimensions(&self) -> Vec<i64> {
+        let mut extents = vec![0; self.header.levels.len()];
+        self.header.levels.iter().for_each(|level| extents[level.mode] = level.range.end as i64);
+        extents
+    }
+
+    /// The type of its elements.
+    pub fn element(&self) -> ElementType {
+        match self.header.number {
+            NumberType::Bool => ElementType::Bool,
+            NumberType::U8 => ElementType::U8,
+            NumberType::I8 => ElementType::I8,
+            NumberType::I16 => ElementType::I16,
+            NumberType::U32 => ElementType::U32,
+            NumberType::I32 => ElementType::I32,
+            NumberType::I64 => ElementType::I64,
+            NumberType::F32 => ElementType::F32,
+            NumberType::F64 => ElementType::F64,
+            NumberType::C32 => ElementType::C32,
+            NumberType::C64 => ElementType::C64,
+        }
+    }
+
+    /// Whether tasks can load it as it is: a whole tensor, with coordinates from 0 on.
+    pub fn is_whole(&self) -> bool {
+        !self.header.is_piece && self.header.levels.iter().all(|level| level.range.start == 0)
+    }
+
+    /// The bytes of all arrays.
+    pub fn bytes(&self) -> u64 {
+        self.header.bytes() - self.header.start()
+    }
+
+    /// How many bytes of it this node has read.
+    pub fn bytes_read(&self) -> u64 {
+        self.source.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn source(&self) -> &Counted {
+        &self.source
+    }
+}
+
+impl fmt::Debug for TcsFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcsFile").field("name", &self.name).field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+/// The type of elements in files.
+pub(super) fn number_of(element: ElementType) -> NumberType {
+    match element {
+        ElementType::Bool => NumberType::Bool,
+        ElementType::U8 => NumberType::U8,
+        ElementType::I8 => NumberType::I8,
+        ElementType::I16 => NumberType::I16,
+        ElementType::U32 => NumberType::U32,
+        ElementType::I32 => NumberType::I32,
+        ElementType::I64 => NumberType::I64,
+        ElementType::F32 => NumberType::F32,
+        ElementType::F64 => NumberType::F64,
+        ElementType::C32 => NumberType::C32,
+        ElementType::C64 => NumberType::C64,
+    }
+}

@@ -1,0 +1,246 @@
+//! Tensors written to files by tasks.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple::space::{AnyRect, Rect};
+use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
+use maniple::{Context, FieldValue, Privilege, TaskLauncher};
+use maniple_files::Number;
+use maniple_files::tcs::load::Pieces;
+use maniple_files::tcs::store::{Target, write_numbers, write_values};
+use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
+
+use super::arrays::{Array, Arrays, Outcome, Writers};
+use super::file::number_of;
+use crate::distributed::error::DistributedError;
+use crate::distributed::rows::blocks_for;
+use crate::distributed::tensor::Tensor;
+use crate::element::{Element, ElementType, Scalar};
+use crate::format;
+use crate::notation::cast;
+use crate::with_element;
+
+/// How a tensor was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// In how many pieces.
+    pub pieces: usize,
+    /// The bytes that each node has written.
+    pub bytes: Vec<u64>,
+}
+
+/// More files beside one are surely left from runs that were killed.
+const MOST_ASIDE: u64 = 1 << 16;
+
+impl Tensor {
+    /// Writes the tensor to a `.tcs` file, in its format: each node writes the pieces that are dealt to it at their places, in a file beside the one that is asked for, in a folder that all nodes see. When
+    /// all is written, the file takes the name; if anything fails before, it is removed, and what had the name stays as it was. Waits until it is done.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor; [`DistributedError::Runtime`].
+    pub async fn store(&self, cx: &Context, path: &Path, width: Width) -> Result<Written, DistributedError> {
+        self.store_by(cx, path, width, Writers::default()).await
+    }
+
+    /// The same, by all nodes at once or one after the other.
+    ///
+    /// # Errors
+    ///
+    /// As of [`store`](Self::store).
+    pub async fn store_by(
+        &self,
+        cx: &Context,
+        path: &Path,
+        width: Width,
+        writers: Writers,
+    ) -> Result<Written, DistributedError> {
+        let wrong =
+            |reason: String| DistributedError::File { name: path.display().to_string(), reason, is_input: false };
+        let mut header = self.header(width).map_err(wrong)?;
+        let (of, bytes) = (path.to_owned(), header.bytes());
+        let number = alone(cx, "create a file", move || create(&of, bytes)).await?.map_err(wrong)?;
+        // From here on whatever happens removes the file, unless it gets its name.
+        let aside = Aside::new(path, number);
+        let count = match writers {
+            Writers::Together => blocks_for(cx, bytes as usize).next_multiple_of(cx.nodes()),
+            Writers::InTurn => cx.nodes(),
+        };
+        let arrays = Arrays::new(cx, self, (&header, Pieces::equal(&header, count)))?;
+        let written = Arc::new(AtomicU64::new(0));
+        let write = {
+            let (path, header, all) = (aside.path.clone(), header.clone(), arrays.all.clone());
+            let (pieces, written) = (Arc::clone(&arrays.pieces), Arc::clone(&written));
+            move |call: &LeafCall<'_>, piece: usize| {
+                let sums = write_piece(call, &path, (&header, &all, &pieces, piece))?;
+                if let Ok(sums) = &sums {
+                    written.fetch_add(sums.iter().map(|(_, bytes)| bytes).sum(), Ordering::Relaxed);
+                }
+                Ok(sums)
+            }
+        };
+        let sums = arrays.run(cx, ("store", &path.display().to_string()), (Privilege::Read, writers), write).await;
+        let sums = sums.map_err(|error| match error {
+            DistributedError::File { name, reason, .. } => DistributedError::File { name, reason, is_input: false },
+            other => other,
+        })?;
+        for (array, sums) in arrays.all.iter().zip(sums) {
+            header.set_checksum(array.part, Summed::join(sums));
+        }
+        let (from, to, bytes) = (aside.path.clone(), path.to_owned(), header.to_bytes());
+        _ = alone(cx, "name a file", move || finish(&from, &to, &bytes)).await?.map_err(wrong)?;
+        aside.keep();
+        let bytes = cx.per_node(written.load(Ordering::Relaxed)).all().await?;
+        Ok(Written { pieces: arrays.pieces.count(), bytes })
+    }
+
+    /// The header of the file, without checksums.
+    fn header(&self, width: Width) -> Result<Header, String> {
+        let (variable, format) = (self.variable(), self.variable().format());
+        if variable.fill() != cast(Scalar::I32(0), variable.element()) {
+            let fill = variable.fill();
+            return Err(format!("what is not stored is zero in such files, and {fill:?} in {}", variable.name()));
+        }
+        let kind = |level: &format::Level| if *level == format::Level::Compressed { Kind::Sparse } else { Kind::Dense };
+        let modes = format.order().iter().zip(format.levels());
+        let levels = modes.map(|(&mode, level)| Level::new(kind(level), mode, variable.dimensions()[mode] as u64));
+        let levels: Vec<Level> = levels.collect();
+        let counts: Vec<u64> = (0..levels.len()).map(|level| self.positions(level) as u64).collect();
+        Header::new(number_of(variable.element()), width, levels, &counts).map_err(|problem| problem.to_string())
+    }
+}
+
+/// What one node does for all: a number, or what is wrong.
+type Alone = Result<u64, String>;
+
+/// Has one node do something: all get what it comes to.
+async fn alone(
+    cx: &Context,
+    what: &str,
+    run: impl Fn() -> io::Result<u64> + Send + Sync + 'static,
+) -> Result<Alone, DistributedError> {
+    let task = TaskDefinition::new(what).codec(Codec::of::<Alone>());
+    let run = move |_: &LeafCall<'_>| Ok(Value::new(run().map_err(|error| error.to_string())));
+    let task = Arc::new(task.leaf(TaskOptions::default(), run));
+    let domain = AnyRect::from(Rect::<1>::from(0..1));
+    let mut found = cx.index_launch(domain, TaskLauncher::new(&task).typed::<Alone>()).all().await?;
+    Ok(found.pop().expect("a launch over one point has one result"))
+}
+
+/// The file beside the one with a name, until it gets the name.
+struct Aside {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Aside {
+    fn new(path: &Path, number: u64) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self { path: path.with_file_name(format!(".{name}.{number}.part")), is_kept: false }
+    }
+
+    fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Another node may have removed it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Makes a file beside the one with this name, with room for so many bytes, and gives its number.
+fn create(path: &Path, bytes: u64) -> io::Result<u64> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    for number in 0..MOST_ASIDE {
+        let mut aside = Aside::new(path, number);
+        match OpenOptions::new().write(true).create_new(true).open(&aside.path) {
+            Ok(file) => {
+                file.set_len(bytes)?;
+                aside.is_kept = true;
+                return Ok(number);
+            }
+            Err(error) => {
+                // It is another's, or there is none.
+                aside.is_kept = true;
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Writes the header, and gives the file its name: with it, all of it is on the disk.
+fn finish(aside: &Path, path: &Path, header: &[u8]) -> io::Result<u64> {
+    let file = OpenOptions::new().write(true).open(aside)?;
+    file.write_at(0, header)?;
+    file.sync_all()?;
+    fs::rename(aside, path)?;
+    Ok(header.len() as u64)
+}
+
+/// Writes a piece of all arrays, and waits until it is on the disk.
+fn write_piece(
+    call: &LeafCall<'_>,
+    path: &Path,
+    (header, arrays, pieces, piece): (&Header, &[Array], &Pieces, usize),
+) -> maniple::Result<Outcome> {
+    let file = match OpenOptions::new().write(true).open(path) {
+        Ok(file) => file,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let mut sums = Vec::new();
+    for array in arrays {
+        let start = pieces.range(array.part, piece).start;
+        let written = match array.part {
+            Part::Values => {
+                with_element!(array.element, T => match call.region(array.requirement)?.space().space().dim() {
+                    1 => write_elements::<T, 1>(call, &file, (header, array, start))?,
+                    2 => write_elements::<T, 2>(call, &file, (header, array, start))?,
+                    3 => write_elements::<T, 3>(call, &file, (header, array, start))?,
+                    _ => write_elements::<T, 4>(call, &file, (header, array, start))?,
+                })
+            }
+            _ if array.element == ElementType::I32 => write_part::<i32>(call, &file, (header, array, start))?,
+            _ => write_part::<i64>(call, &file, (header, array, start))?,
+        };
+        match written {
+            Ok(sum) => sums.push((sum.checksum, sum.bytes)),
+            Err(error) => return Ok(Err(error.to_string())),
+        }
+    }
+    Ok(file.sync_data().map(|()| sums).map_err(|error| error.to_string()))
+}
+
+fn write_part<N: Element + FieldValue + Into<i64>>(
+    call: &LeafCall<'_>,
+    file: &File,
+    (header, array, start): (&Header, &Array, u64),
+) -> maniple::Result<io::Result<Summed>> {
+    let numbers = call.read::<N, 1>(array.requirement, array.field)?;
+    let spans = numbers.space().rows().map(|row| numbers.span(row));
+    let numbers = spans.flat_map(|span| (0..span.len()).map(move |place| span[place].into()));
+    Ok(write_numbers(file, header, (array.part, start), numbers.map(|number| number as u64)))
+}
+
+fn write_elements<T: Element + FieldValue + Number, const D: usize>(
+    call: &LeafCall<'_>,
+    file: &File,
+    (header, array, start): (&Header, &Array, u64),
+) -> maniple::Result<io::Result<Summed>> {
+    let elements = call.read::<T, D>(array.requirement, array.field)?;
+    let spans = elements.space().rows().map(|row| elements.span(row));
+    Ok(write_values(file, header, start, spans.flat_map(|span| (0..span.len()).map(move |place| span[place]))))
+}
