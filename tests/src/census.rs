@@ -87,6 +87,7 @@ impl Census {
             Action::DestroyPartition(_) => self.one("partition destroyed"),
             Action::Launch(launch) => self.launch(world, launch, depth),
             Action::Fill(..) => self.one("fill"),
+            Action::Invalidate(..) => self.one("invalidation"),
             Action::Attach(_, _, _, read_only) => {
                 self.one(if *read_only { "memory attached to be read only" } else { "memory attached" });
             }

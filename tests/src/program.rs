@@ -206,6 +206,8 @@ pub enum Action {
     Launch(Arc<Launch>),
     /// Gives all points one value.
     Fill(Column, Word),
+    /// Gives up the values of some fields.
+    Invalidate(Place, Vec<FieldNumber>),
     /// Attaches memory that this number says the contents of, to be read only or not, and names it.
     Attach(FutureName, Column, Word, bool),
     /// Detaches memory of this name, with the values that the data has or not: the result is what it holds.

@@ -65,6 +65,7 @@ mod drop_caught;
 mod error;
 mod execution;
 mod fill;
+mod filling;
 mod fork;
 mod future;
 mod inline;

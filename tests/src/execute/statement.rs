@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use maniple::operators::{Max, Min, Sum, Xor};
-use maniple::{AnySpace, Context, Error, Field, FieldId, Result};
+use maniple::{AnySpace, Context, Error, Field, FieldId, FieldMask, Result};
 
 use super::attach::{Attached, attach_values};
 use super::{Handle, Mistake, Run, Stop, Tolerance, locked, with_dimension};
 use crate::oracle::{Health, Verdict, attached_word, inline_value, mapped};
 use crate::program::{
-    Action, Block, Column, Derived, FieldsName, FutureName, Inline, Node, SpaceName, Statement, StatementId,
+    Action, Block, Column, Derived, FieldNumber, FieldsName, FutureName, Inline, Node, Place, SpaceName, Statement,
+    StatementId,
 };
 use crate::value::{Cells, Kind, Operator, Stored, Word, mix};
 use crate::with_kind;
@@ -112,6 +113,7 @@ impl Frame<'_> {
                 self.refusal(statement.id, &handle).await
             }
             Action::Fill(column, random) => self.fill(*column, *random)?,
+            Action::Invalidate(place, fields) => self.invalidate(*place, fields)?,
             Action::Attach(name, column, seed, read_only) => self.attach(*name, *column, (*seed, *read_only))?,
             Action::Detach(name, handle, flush) => self.detach(*name, (*handle, *flush))?,
             Action::Copy(name, ..) | Action::Gather(name, _) | Action::Scatter(name, _) => {
@@ -225,6 +227,18 @@ impl Frame<'_> {
             let region = run.region::<D>(place)?;
             Ok(self.context.fill_field(&region, id, <T as Stored>::from_word(kind.make(random))))
         }))
+    }
+
+    fn invalidate(&self, place: Place, fields: &[FieldNumber]) -> std::result::Result<Result<()>, Stop> {
+        let run = self.run;
+        if run.mistake == Mistake::LostFill {
+            return Ok(Ok(()));
+        }
+        let ids = fields.iter().map(|&field| run.field(place.region, field));
+        let ids = ids.collect::<std::result::Result<FieldMask, Stop>>()?;
+        with_dimension!(run.dimension(place.node)?, D => {
+            Ok(self.context.invalidate_fields(&run.region::<D>(place)?, &ids))
+        })
     }
 
     fn attach(

@@ -43,7 +43,7 @@ struct Plan {
     forgets: bool,
     /// Values differ from turn to turn.
     values_differ: bool,
-    /// Launches alone: nothing that ends a replay.
+    /// Launches and fills alone: nothing that ends a replay.
     only_launches: bool,
     /// Tasks may launch tasks.
     nests: bool,
@@ -170,7 +170,8 @@ impl Generator {
     fn add_to_loop(&mut self, scope: &mut Scope, block: &mut Block, plan: &Plan, may_wait: bool) {
         let fences = !scope.holding;
         let action = match self.random.usize(..100) {
-            _ if plan.only_launches => return self.add_launch(scope, block),
+            _ if plan.only_launches && !self.once_in(6) => return self.add_launch(scope, block),
+            _ if plan.only_launches => self.fill(scope),
             0..=69 => return self.add_launch(scope, block),
             70..=76 => self.fill(scope),
             77..=83 => return self.add_copy(scope, block),

@@ -91,6 +91,7 @@ impl Turn<'_> {
             Action::DestroyPartition(name) => Action::DestroyPartition(self.partition(*name)),
             Action::Launch(launch) => Action::Launch(Arc::new(self.launch(launch))),
             Action::Fill(column, word) => Action::Fill(self.column(*column), *word),
+            Action::Invalidate(place, fields) => Action::Invalidate(self.place(*place), fields.clone()),
             Action::Attach(name, column, word, read_only) => {
                 let (column, new) = (self.column(*column), FutureName(self.number()));
                 self.names.futures.insert(*name, new);
@@ -209,7 +210,11 @@ impl Turn<'_> {
     }
 
     fn column(&self, Column { place, field }: Column) -> Column {
-        Column { place: Place { region: self.region(place.region), node: self.node(place.node) }, field }
+        Column { place: self.place(place), field }
+    }
+
+    fn place(&self, Place { region, node }: Place) -> Place {
+        Place { region: self.region(region), node: self.node(node) }
     }
 
     fn nodes(&self, nodes: &[Node]) -> Vec<Node> {

@@ -32,7 +32,7 @@ use crate::operation::MapperNumber;
 use crate::results::{Origin, Results};
 use crate::watched::Watched;
 
-pub(crate) use self::filling::{FillOperation, Zeroing};
+pub(crate) use self::filling::{FillNumbers, FillOperation, Zeroing};
 use self::in_flight::InFlight;
 pub(crate) use self::parts::{Part, Parts, Slot};
 use self::regions::Made;

@@ -10,6 +10,7 @@ mod end_of_tasks;
 mod examples;
 mod failures;
 mod fences;
+mod filled_traces;
 mod forks;
 mod forks_cut_short;
 mod futures;
