@@ -198,6 +198,10 @@ pub enum Action {
     CreateRegion(RegionName, SpaceName, FieldsName),
     /// Destroys a region.
     DestroyRegion(RegionName),
+    /// Makes a scratch region.
+    Scratch(RegionName, SpaceName, FieldsName),
+    /// Drops a scratch region: nothing names it any more.
+    Drop(RegionName),
     /// Splits an index space.
     CreatePartition(PartitionName, Node, Split),
     /// Destroys a partition.

@@ -87,6 +87,7 @@ mod remote;
 mod replication;
 mod results;
 mod runtime;
+mod scratch;
 mod session;
 mod set_operations;
 mod statistics;
@@ -114,6 +115,7 @@ pub use mapped::{ReadMapping, WriteMapping};
 pub use output::{Output, Row};
 pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
 pub use runtime::{Runtime, RuntimeBuilder};
+pub use scratch::Scratch;
 pub use session::{Interrupt, Session};
 pub use statistics::{PeerStatistics, Statistics};
 

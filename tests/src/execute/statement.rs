@@ -13,8 +13,8 @@ use super::attach::{Attached, attach_values};
 use super::{Handle, Mistake, Run, Stop, Tolerance, locked, with_dimension};
 use crate::oracle::{Health, Verdict, attached_word, inline_value, mapped};
 use crate::program::{
-    Action, Block, Column, Derived, FieldNumber, FieldsName, FutureName, Inline, Node, Place, SpaceName, Statement,
-    StatementId,
+    Action, Block, Column, Derived, FieldNumber, FieldsName, FutureName, Inline, Node, Place, RegionName, SpaceName,
+    Statement, StatementId,
 };
 use crate::value::{Cells, Kind, Operator, Stored, Word, mix};
 use crate::with_kind;
@@ -59,8 +59,9 @@ pub(super) fn go_on<'a>(
             run.cut_short.store(true, Ordering::Release);
             // Nobody is told of the regions of a task that fails, and how far it came with them is anybody's guess.
             block.each(&mut |statement| {
-                if let Action::CreateRegion(name, ..) = statement.action {
+                if let Action::CreateRegion(name, ..) | Action::Scratch(name, ..) = statement.action {
                     run.names.regions.remove(name);
+                    run.names.scratch.remove(name);
                 }
             });
             if run.tolerance == Tolerance::None {
@@ -103,6 +104,12 @@ impl Frame<'_> {
                 context.logical_region(&rows, &fields).map(|region| names.regions.insert(*name, region))
             }
             Action::DestroyRegion(name) => context.destroy_region(&names.regions.get(*name)?),
+            Action::Scratch(name, space, fields) => self.make_scratch(*name, *space, *fields)?,
+            Action::Drop(name) => {
+                names.regions.remove(*name);
+                names.scratch.remove(*name);
+                Ok(())
+            }
             Action::CreatePartition(name, node, split) => {
                 let made = run.partition(context, *node, split).await?;
                 made.map(|partitioning| names.partitions.insert(*name, partitioning))
@@ -198,6 +205,22 @@ impl Frame<'_> {
         let points = space_of(rects, rects.first().map_or(1, maniple::AnyRect::dim));
         self.run.names.spaces.insert(name, self.context.index_space(&points));
         Ok(())
+    }
+
+    fn make_scratch(
+        &self,
+        name: RegionName,
+        space: SpaceName,
+        fields: FieldsName,
+    ) -> std::result::Result<Result<()>, Stop> {
+        let names = &self.run.names;
+        let (rows, (fields, _)) = (names.spaces.get(space)?, names.fields.get(fields)?);
+        with_dimension!(rows.space().dim(), D => {
+            Ok(self.context.scratch_region::<D>(&rows, &fields).map(|scratch| {
+                names.regions.insert(name, scratch.logical().clone());
+                names.scratch.insert(name, Arc::new(scratch));
+            }))
+        })
     }
 
     fn create_fields(&self, name: FieldsName, kinds: &[Kind], limit: usize) -> Result<()> {
@@ -419,8 +442,9 @@ impl Run {
             let blocks = statement.nested().iter().zip(&expected.values).filter(|_| launch.name == results);
             for (block, _) in blocks.filter(|(_, (_, health))| *health > Health::Sound) {
                 block.each(&mut |inside| {
-                    if let Action::CreateRegion(name, ..) = inside.action {
+                    if let Action::CreateRegion(name, ..) | Action::Scratch(name, ..) = inside.action {
                         self.names.regions.remove(name);
+                        self.names.scratch.remove(name);
                     }
                 });
             }

@@ -148,11 +148,20 @@ impl Generator {
             .map(|(part, &size)| {
                 let mut block = Block::default();
                 let may_wait = scope.depth == 0 || part != 1;
+                // Temporary data of each turn.
+                let before = scope.context.scratch.clone();
+                if part == 1 && self.once_in(3) {
+                    let action = self.scratch(scope);
+                    action.into_iter().for_each(|action| _ = self.attempt(scope, &mut block, action));
+                }
                 for _ in 0..4 * size {
                     if block.0.len() >= size {
                         break;
                     }
                     self.add_to_loop(scope, &mut block, plan, may_wait);
+                }
+                for name in scope.context.scratch.difference(&before).copied().collect::<Vec<_>>() {
+                    self.attempt(scope, &mut block, Action::Drop(name));
                 }
                 block.0
             })

@@ -82,6 +82,13 @@ impl Turn<'_> {
                 Action::CreateRegion(new, space, fields)
             }
             Action::DestroyRegion(region) => Action::DestroyRegion(self.region(*region)),
+            Action::Scratch(name, space, fields) => {
+                let (space, fields) = (latest(&self.names.spaces, *space), latest(&self.names.fields, *fields));
+                let new = RegionName(self.number());
+                self.names.regions.insert(*name, new);
+                Action::Scratch(new, space, fields)
+            }
+            Action::Drop(region) => Action::Drop(self.region(*region)),
             Action::CreatePartition(name, node, split) => {
                 let (node, split) = (self.node(*node), self.split(split));
                 let new = PartitionName(self.number());

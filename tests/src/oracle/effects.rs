@@ -187,6 +187,9 @@ impl World {
         number: usize,
         child: Context,
     ) -> Result<((Word, Health), BTreeSet<RegionName>), Trouble> {
+        if let Some(region) = child.scratch.first() {
+            return Err(Trouble::Meaningless(format!("{region:?} is not dropped")));
+        }
         let faulty = launch.fault.is_some_and(|(point, _)| point == number);
         let health = if faulty { Health::Lost } else { child.health };
         if health > Health::Sound {

@@ -25,6 +25,10 @@ impl ContextState {
         }
         let bound = self.bind_fill(filling)?;
         let mut tracing = self.tracing();
+        if tracing.is_elsewhere() {
+            tracing.interrupt(self);
+            return Ok(Some(bound));
+        }
         tracing.strict.filled(self, filling);
         let site = Arc::new(FillSite::new(filling, bound));
         let is_taken = match tracing.book.depth {
@@ -58,7 +62,7 @@ impl ContextState {
 impl Tracing {
     /// Replays a fill, if a replay is under way that expects it. If not, nothing has happened.
     fn replay_fill(&mut self, context: &ContextState, filling: &Filling) -> bool {
-        let Some((id, session)) = self.session() else { return false };
+        let Some((id, session)) = self.session().filter(|_| !self.is_elsewhere()) else { return false };
         let mut locked = session.lock();
         let Some(token) = locked.expected_fill(filling) else { return false };
         let begins = match (id, self.book.depth) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::{self, ThreadId};
 
 use maniple_analysis::repeats::CandidateId;
 use maniple_realm::Event;
@@ -28,6 +29,8 @@ pub(crate) struct Tracing {
     /// The session under way has taken the first part of the latest whole.
     whole_is_traced: bool,
     pub(crate) strict: StrictTraces,
+    /// The thread that is within a trace which it has named, where several launch.
+    within: Option<ThreadId>,
 }
 
 /// The operation that stands for a session in the stream.
@@ -114,6 +117,7 @@ impl ContextState {
         if tracing.book.depth > 1 {
             return;
         }
+        tracing.within = self.is_shared.then(|| thread::current().id());
         let id = TraceId::Named(name);
         match &tracing.session {
             Some((current, session)) if *current == id && session.lock().is_between_runs() => {}
@@ -149,7 +153,7 @@ impl ContextState {
     /// Takes a launch into a session, if it belongs there.
     pub(crate) fn trace_launch(self: &Arc<Self>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         if !self.core.is_tracing() {
-            if let Some(mut tracing) = self.known_tracing() {
+            if let Some(mut tracing) = self.known_tracing().filter(|tracing| !tracing.is_elsewhere()) {
                 tracing.strict.launched(self, launching);
             }
             return None;
@@ -157,6 +161,10 @@ impl ContextState {
         // After a breakdown the stream says why.
         self.throttle().ok()?;
         let mut tracing = self.tracing();
+        if tracing.is_elsewhere() {
+            tracing.interrupt(self);
+            return None;
+        }
         tracing.strict.launched(self, launching);
         // Counted before it may end.
         self.operation_begins();
@@ -192,7 +200,9 @@ impl Part for Mutex<Tracing> {
 
     fn interrupt(&self, context: &ContextState, what: &str) {
         let mut tracing = self.lock();
-        tracing.strict.interrupt(what);
+        if !tracing.is_elsewhere() {
+            tracing.strict.interrupt(what);
+        }
         tracing.interrupt(context);
     }
 
@@ -310,6 +320,11 @@ impl Tracing {
             self.close();
             self.start(context, TraceId::Found(id), Some(length));
         }
+    }
+
+    /// Whether another thread is within a trace that it has named: what this one launches is no part of that.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.book.depth > 0 && self.within.is_some_and(|thread| thread != thread::current().id())
     }
 
     /// The session under way, if there is one.

@@ -29,6 +29,7 @@ mod panics;
 mod records;
 mod records_of_traces;
 mod reductions;
+mod scratch_regions;
 mod sessions;
 mod sharing;
 mod sparse_regions;
