@@ -106,7 +106,7 @@ impl Frame<'_> {
             Action::DestroyRegion(name) => context.destroy_region(&names.regions.get(*name)?),
             Action::Scratch(name, space, fields) => self.make_scratch(*name, *space, *fields)?,
             Action::Drop(name) => {
-                names.regions.remove(*name);
+                // Tasks that were launched before still look the name up.
                 names.scratch.remove(*name);
                 Ok(())
             }

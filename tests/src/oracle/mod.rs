@@ -485,6 +485,12 @@ impl World {
         self.inline_pass(context, id, inline.column, inline.write, 1)
     }
 
+    /// Whether a region is a scratch region that was dropped.
+    #[must_use]
+    pub fn was_dropped(&self, region: RegionName) -> bool {
+        self.dropped.contains(&region)
+    }
+
     /// The rows of a node.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use maniple_realm::locks::Mutex;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::Transfer;
 use maniple_realm::{Event, EventStatus, Realm};
+use maniple_region::TreeId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -142,6 +143,12 @@ impl Recording {
         if let Some(fill) = self.tape.lock().fills.get_mut(fill) {
             fill.numbers = numbers;
         }
+    }
+
+    /// Whether what was recorded so far uses a region tree.
+    pub(crate) fn uses(&self, tree: TreeId) -> bool {
+        let tape = self.tape.lock();
+        tape.stages.iter().any(|stage| stage.site.uses(tree)) || tape.fills.iter().any(|fill| fill.site.uses(tree))
     }
 
     /// The recording is of no use. Lets go of all that it holds.

@@ -192,9 +192,12 @@ impl ContextState {
 impl Part for Mutex<Tracing> {
     fn destroyed(&self, context: &ContextState, region: &LogicalRegion) {
         let (mut tracing, tree) = (self.lock(), region.tree().id());
-        tracing.strict.interrupt("the destruction of a region");
+        tracing.strict.destroyed(tree);
         tracing.strict.forget_tree(tree);
-        tracing.interrupt(context);
+        // To a trace that does not use it, it makes no difference.
+        if tracing.session().is_some_and(|(_, session)| session.lock().uses(tree)) {
+            tracing.interrupt(context);
+        }
         tracing.book.forget_tree(tree);
     }
 

@@ -226,10 +226,19 @@ impl StrictTraces {
         self.runs.iter_mut().for_each(|run| run.cannot_replay(what));
     }
 
+    /// A region is destroyed, which ends every replay that uses it.
+    pub(super) fn destroyed(&mut self, tree: TreeId) {
+        for run in &mut self.runs {
+            let steps = run.expected.as_deref().unwrap_or(&run.found);
+            if steps.iter().any(|step| step.uses(tree)) {
+                run.cannot_replay("the destruction of a region");
+            }
+        }
+    }
+
     /// A region was destroyed: traces that used it may come to use another one.
     pub(super) fn forget_tree(&mut self, tree: TreeId) {
-        let uses = |one: &Requirement| one.target.tree().id() == tree;
-        self.sequences.retain(|_, steps| !steps.iter().any(|step| step.requirements().iter().any(uses)));
+        self.sequences.retain(|_, steps| !steps.iter().any(|step| step.uses(tree)));
     }
 }
 
@@ -329,11 +338,12 @@ impl Described {
         Self::Fill(site.filling())
     }
 
-    fn requirements(&self) -> &[Requirement] {
-        match self {
-            Self::Launch(launch) => &launch.requirements,
+    fn uses(&self, tree: TreeId) -> bool {
+        let requirements = match self {
+            Self::Launch(launch) => &launch.requirements[..],
             Self::Fill(filling) => std::slice::from_ref(&filling.requirement),
-        }
+        };
+        requirements.iter().any(|one| one.target.tree().id() == tree)
     }
 
     /// What it is, for messages.

@@ -141,6 +141,11 @@ impl Trace {
     fn forget_tree(&mut self, tree: TreeId) {
         self.templates.retain(|template| !template.uses(tree));
     }
+
+    /// Whether a template uses a region tree.
+    pub(super) fn uses(&self, tree: TreeId) -> bool {
+        self.templates.iter().any(|template| template.uses(tree))
+    }
 }
 
 /// Templates, which hold on to instances. A trace that is being worked on keeps them.

@@ -304,10 +304,29 @@ fn an_inline_mapping_in_a_run_is_told() {
 fn the_destruction_of_a_region_in_a_run_is_told() {
     let found = obstacle(|cx, cells| {
         let region = cx.region::<Cell>(3).expect("it is small");
+        cx.launch(add(&region, 1));
         step(cx, cells);
         cx.destroy_region(&region).expect("it was made here");
     });
-    assert_eq!(found, (2, "the destruction of a region".to_owned()));
+    assert_eq!(found, (3, "the destruction of a region".to_owned()));
+}
+
+#[test]
+fn the_destruction_of_a_region_that_a_run_does_not_use_is_none_of_its() {
+    let runtime = runtime();
+    let outcome = runtime.run(async |cx| {
+        let cells = Cells::new(cx)?;
+        for _ in 0..30 {
+            cx.strict_trace("step", |cx| {
+                let region = cx.region::<Cell>(3)?;
+                step(cx, &cells);
+                cx.destroy_region(&region)
+            })??;
+        }
+        Ok(())
+    });
+    outcome.expect("nothing differs");
+    assert!(runtime.statistics().replays > 20, "{:?}", runtime.statistics());
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::sync::{Arc, Weak};
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Class, Event, Spawn};
 use maniple_record::{Launch, LaunchNumber};
+use maniple_region::TreeId;
 use smallvec::SmallVec;
 
 use super::replay::{Replay, Wake};
@@ -291,6 +292,25 @@ impl Session {
     pub(crate) fn end_run(&mut self) {
         self.arrived = 0;
         self.arrive(Arrival::EndOfRun);
+    }
+
+    /// Whether something of a region tree stands in line, or is recorded or replayed.
+    pub(crate) fn uses(&self, tree: TreeId) -> bool {
+        let in_line = self.line.iter().any(|arrival| match arrival {
+            Arrival::Launch(staged) => staged.launch.site.uses(tree),
+            Arrival::Fill(staged) => staged.site.uses(tree),
+            Arrival::Zero(_) | Arrival::EndOfRun => false,
+        });
+        let is_under_way = match &self.phase {
+            Phase::Recording(recording, _) | Phase::Waiting(Some(Ended::Analysed(_, Some(recording)))) => {
+                recording.uses(tree)
+            }
+            Phase::Replaying(replaying) | Phase::Waiting(Some(Ended::Replaying(replaying))) => {
+                replaying.replay.template.uses(tree)
+            }
+            Phase::Waiting(_) | Phase::Idle | Phase::Passing => false,
+        };
+        in_line || is_under_way || self.trace.lock().uses(tree)
     }
 
     /// Whether the next launch is the first one of a run.
