@@ -187,9 +187,6 @@ impl World {
         number: usize,
         child: Context,
     ) -> Result<((Word, Health), BTreeSet<RegionName>), Trouble> {
-        if let Some(region) = child.scratch.first() {
-            return Err(Trouble::Meaningless(format!("{region:?} is not dropped")));
-        }
         let faulty = launch.fault.is_some_and(|(point, _)| point == number);
         let health = if faulty { Health::Lost } else { child.health };
         if health > Health::Sound {
@@ -198,6 +195,9 @@ impl World {
             }
         }
         let mut created = child.created;
+        // Those that it has not dropped end with it.
+        created.retain(|region| !child.scratch.contains(region));
+        self.dropped.extend(child.scratch);
         created.extend(child.pending.into_values().flatten());
         if health > Health::Sound {
             // Whether a task that fails gets as far as making regions nobody knows.

@@ -188,8 +188,8 @@ impl World {
         for statement in &body.0 {
             world.step(&mut context, statement)?;
         }
-        match context.pending.values().flatten().chain(&context.scratch).next() {
-            Some(region) => Err(format!("{region:?} is out of sight, or not dropped, at the end")),
+        match context.pending.values().flatten().next() {
+            Some(region) => Err(format!("{region:?} is out of sight at the end")),
             None => Ok((world, context)),
         }
     }

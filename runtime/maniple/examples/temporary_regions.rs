@@ -1,6 +1,6 @@
 //! Temporary data: a scratch region takes over the name and the memory of one that was dropped, so that a loop with temporary regions is replayed.
 //!
-//! Run it with `cargo run -p maniple --example scratch_regions`.
+//! Run it with `cargo run -p maniple --example temporary_regions`.
 
 use maniple::prelude::*;
 
