@@ -18,7 +18,8 @@ struct Cell {
 
 #[task(leaf)]
 fn touch(#[writes(value)] cells: Piece<Cell>) {
-    cells.value[cells.bounds().lo()] += 1.0;
+    let first = cells.bounds().lo;
+    cells.value[first] += 1.0;
 }
 
 /// What a step has besides launches.
