@@ -87,6 +87,9 @@ impl Census {
             Action::DestroyPartition(_) => self.one("partition destroyed"),
             Action::Launch(launch) => self.launch(world, launch, depth),
             Action::Fill(..) => self.one("fill"),
+            Action::Scratch(..) => self.one("scratch region"),
+            Action::Drop(..) => self.one("scratch region dropped"),
+            Action::Invalidate(..) => self.one("invalidation"),
             Action::Attach(_, _, _, read_only) => {
                 self.one(if *read_only { "memory attached to be read only" } else { "memory attached" });
             }

@@ -198,6 +198,10 @@ pub enum Action {
     CreateRegion(RegionName, SpaceName, FieldsName),
     /// Destroys a region.
     DestroyRegion(RegionName),
+    /// Makes a scratch region.
+    Scratch(RegionName, SpaceName, FieldsName),
+    /// Drops a scratch region: nothing names it any more.
+    Drop(RegionName),
     /// Splits an index space.
     CreatePartition(PartitionName, Node, Split),
     /// Destroys a partition.
@@ -206,6 +210,8 @@ pub enum Action {
     Launch(Arc<Launch>),
     /// Gives all points one value.
     Fill(Column, Word),
+    /// Gives up the values of some fields.
+    Invalidate(Place, Vec<FieldNumber>),
     /// Attaches memory that this number says the contents of, to be read only or not, and names it.
     Attach(FutureName, Column, Word, bool),
     /// Detaches memory of this name, with the values that the data has or not: the result is what it holds.

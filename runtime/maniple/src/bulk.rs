@@ -1,18 +1,17 @@
-//! Operations on whole regions: fills, copies, gathers and scatters, fences.
+//! Operations on whole regions: copies, gathers and scatters, fences.
 
 use std::sync::{Arc, LazyLock};
 
-use maniple_realm::transfer::{self, Dangling, Transfer, TransferError};
+use maniple_realm::transfer::{Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
 use maniple_record::Kind;
-use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, Privilege, Ptr, Requirement};
+use maniple_region::{Field, FieldMask, FieldType, FieldValue, Privilege, Ptr, Requirement};
 use maniple_space::{AnyRect, Rect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::context::{Context, ContextState, FillOperation};
+use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
-use crate::fill::FillValue;
 use crate::future::{Future, FutureMap};
 use crate::instances::validity::Preconditions;
 use crate::launch::{Launch, TaskLauncher};
@@ -20,7 +19,6 @@ use crate::operation::{Mappable, Operation};
 use crate::regions::Region;
 use crate::replication::{PER_NODE, Replica};
 use crate::results::{Origin, Results, Sources};
-use crate::task::number::Number;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 /// A fence in flight.
@@ -85,43 +83,6 @@ impl Mappable for FenceOperation {
 }
 
 impl Context {
-    /// Gives a field one value at all points of a region. Costs nothing until somebody looks.
-    ///
-    /// # Errors
-    /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], [`Error::Launch`] if the field holds another type, or [`Error::Region`] if the region
-    /// was destroyed.
-    pub fn fill<F, T: FieldValue, const D: usize>(
-        &self,
-        region: &Region<F, D>,
-        field: Field<F, T>,
-        value: T,
-    ) -> Result<()> {
-        let requirement = one(region, field, Privilege::Discard)?;
-        self.state.interrupt("a fill");
-        let bound = self.state.bind("fill", requirement)?;
-        self.state.check_inline("fill", std::slice::from_ref(&bound))?;
-        if let Some(replica) = Replica::of(&self.state) {
-            replica.fill(region.logical(), &bound.requirement.fields, Number::of(&value));
-        }
-        let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)), None);
-        let operation = FillOperation { bound: bound.clone(), value };
-        self.state.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation))?;
-        Ok(())
-    }
-
-    /// Gives a field known only at run time one value at all points of a region.
-    ///
-    /// # Errors
-    /// As [`Context::fill`].
-    pub fn fill_field<F, T: FieldValue, const D: usize>(
-        &self,
-        region: &Region<F, D>,
-        field: FieldId,
-        value: T,
-    ) -> Result<()> {
-        self.fill(region, Field::new(field), value)
-    }
-
     /// Copies a field from one region to another, or to another field: at every point of `to`, which `from` must have too.
     ///
     /// The future fails as that of a launch does; [`Error::Launch`] if `from` lacks points of `to` or the fields have different types.
@@ -233,7 +194,7 @@ fn lacking<F, G, const D: usize>(
 }
 
 /// What a bulk operation does with one field, of the type that the caller says.
-fn one<F, T: FieldValue, const D: usize>(
+pub(crate) fn one<F, T: FieldValue, const D: usize>(
     region: &Region<F, D>,
     field: Field<F, T>,
     privilege: Privilege,

@@ -46,7 +46,7 @@ impl Context {
         self.region_of_rows(other.logical().space())
     }
 
-    fn region_of_rows<F: Fields, const D: usize>(&self, rows: &IndexSpaceNode) -> Result<Region<F, D>> {
+    pub(crate) fn region_of_rows<F: Fields, const D: usize>(&self, rows: &IndexSpaceNode) -> Result<Region<F, D>> {
         self.state.core.check_process()?;
         let fields = self.field_space(DEFAULT_MAX_FIELDS);
         for field in F::descriptors() {

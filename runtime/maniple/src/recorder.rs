@@ -23,6 +23,7 @@ use maniple_realm::{After, Event, Realm};
 use maniple_record::{
     Because, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Place, Record, Task,
 };
+use maniple_region::LogicalRegion;
 use rustc_hash::FxHashMap;
 
 /// A record in the making.
@@ -189,6 +190,11 @@ impl Recorder {
         let mut recording = self.0.lock();
         let end = recording.end_of(task);
         recording.come_before(end, after);
+    }
+
+    /// The region that an instance was made for.
+    pub(crate) fn region_of(&self, id: InstanceId) -> Option<LogicalRegion> {
+        Some(self.0.lock().record.instances.get(&id)?.region.clone())
     }
 
     /// Records an instance.

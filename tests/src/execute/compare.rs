@@ -192,6 +192,7 @@ impl Run {
         // In the same order on all nodes.
         let mut regions: Vec<_> = locked(&self.names.regions.0).drain().collect();
         regions.sort_unstable_by_key(|(name, _)| *name);
+        regions.retain(|(name, _)| !self.expected.was_dropped(*name));
         for (name, region) in regions {
             let destroyed = self.expected.regions.get(&name).is_none_or(|region| region.destroyed);
             let outcome = context.destroy_region(&region);

@@ -76,7 +76,7 @@ fn can_go_first(statement: &Statement, before: &Statement) -> bool {
     let needs =
         |passed: &Passed| matches!(passed, Passed::Future(name) | Passed::PerPoint(name) if *name == first.name);
     match &statement.action {
-        Action::Fill(..) => true,
+        Action::Fill(..) | Action::Invalidate(..) => true,
         Action::Launch(second) => !second.arguments.iter().any(needs),
         _ => false,
     }

@@ -15,6 +15,7 @@ mod statement;
 mod tally;
 mod traced;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::AtomicBool;
@@ -84,6 +85,7 @@ struct Names {
     partitions: Table<PartitionName, Arc<Partitioning>>,
     fields: Table<FieldsName, (Arc<FieldSpace>, Vec<FieldId>)>,
     regions: Table<RegionName, LogicalRegion>,
+    scratch: Table<RegionName, Arc<dyn Any + Send + Sync>>,
     futures: Table<FutureName, Handle>,
     /// Tasks and projections: the same in all turns of a loop, as they are in a program that names functions.
     tasks: Table<Site, Arc<TaskDefinition>>,
@@ -119,7 +121,9 @@ impl<K: Eq + Hash + std::fmt::Debug, V: Clone> Table<K, V> {
     }
 
     fn remove(&self, name: K) {
-        locked(&self.0).remove(&name);
+        // Dropped when the table is free again: that may take a while, in which others are run.
+        let gone = locked(&self.0).remove(&name);
+        drop(gone);
     }
 }
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use maniple::operators::{Max, Min, Sum, Xor};
-use maniple::{AnySpace, Context, Error, Field, FieldId, Result};
+use maniple::{AnySpace, Context, Error, Field, FieldId, FieldMask, Result};
 
 use super::attach::{Attached, attach_values};
 use super::{Handle, Mistake, Run, Stop, Tolerance, locked, with_dimension};
 use crate::oracle::{Health, Verdict, attached_word, inline_value, mapped};
 use crate::program::{
-    Action, Block, Column, Derived, FieldsName, FutureName, Inline, Node, SpaceName, Statement, StatementId,
+    Action, Block, Column, Derived, FieldNumber, FieldsName, FutureName, Inline, Node, Place, RegionName, SpaceName,
+    Statement, StatementId,
 };
 use crate::value::{Cells, Kind, Operator, Stored, Word, mix};
 use crate::with_kind;
@@ -58,8 +59,9 @@ pub(super) fn go_on<'a>(
             run.cut_short.store(true, Ordering::Release);
             // Nobody is told of the regions of a task that fails, and how far it came with them is anybody's guess.
             block.each(&mut |statement| {
-                if let Action::CreateRegion(name, ..) = statement.action {
+                if let Action::CreateRegion(name, ..) | Action::Scratch(name, ..) = statement.action {
                     run.names.regions.remove(name);
+                    run.names.scratch.remove(name);
                 }
             });
             if run.tolerance == Tolerance::None {
@@ -102,6 +104,12 @@ impl Frame<'_> {
                 context.logical_region(&rows, &fields).map(|region| names.regions.insert(*name, region))
             }
             Action::DestroyRegion(name) => context.destroy_region(&names.regions.get(*name)?),
+            Action::Scratch(name, space, fields) => self.make_scratch(*name, *space, *fields)?,
+            Action::Drop(name) => {
+                // Tasks that were launched before still look the name up.
+                names.scratch.remove(*name);
+                Ok(())
+            }
             Action::CreatePartition(name, node, split) => {
                 let made = run.partition(context, *node, split).await?;
                 made.map(|partitioning| names.partitions.insert(*name, partitioning))
@@ -112,6 +120,7 @@ impl Frame<'_> {
                 self.refusal(statement.id, &handle).await
             }
             Action::Fill(column, random) => self.fill(*column, *random)?,
+            Action::Invalidate(place, fields) => self.invalidate(*place, fields)?,
             Action::Attach(name, column, seed, read_only) => self.attach(*name, *column, (*seed, *read_only))?,
             Action::Detach(name, handle, flush) => self.detach(*name, (*handle, *flush))?,
             Action::Copy(name, ..) | Action::Gather(name, _) | Action::Scatter(name, _) => {
@@ -198,6 +207,22 @@ impl Frame<'_> {
         Ok(())
     }
 
+    fn make_scratch(
+        &self,
+        name: RegionName,
+        space: SpaceName,
+        fields: FieldsName,
+    ) -> std::result::Result<Result<()>, Stop> {
+        let names = &self.run.names;
+        let (rows, (fields, _)) = (names.spaces.get(space)?, names.fields.get(fields)?);
+        with_dimension!(rows.space().dim(), D => {
+            Ok(self.context.scratch_region::<D>(&rows, &fields).map(|scratch| {
+                names.regions.insert(name, scratch.logical().clone());
+                names.scratch.insert(name, Arc::new(scratch));
+            }))
+        })
+    }
+
     fn create_fields(&self, name: FieldsName, kinds: &[Kind], limit: usize) -> Result<()> {
         let fields = self.context.field_space(limit);
         let allocate = |(number, kind): (usize, &Kind)| fields.allocate(&format!("f{number}"), kind.field_type());
@@ -225,6 +250,18 @@ impl Frame<'_> {
             let region = run.region::<D>(place)?;
             Ok(self.context.fill_field(&region, id, <T as Stored>::from_word(kind.make(random))))
         }))
+    }
+
+    fn invalidate(&self, place: Place, fields: &[FieldNumber]) -> std::result::Result<Result<()>, Stop> {
+        let run = self.run;
+        if run.mistake == Mistake::LostFill {
+            return Ok(Ok(()));
+        }
+        let ids = fields.iter().map(|&field| run.field(place.region, field));
+        let ids = ids.collect::<std::result::Result<FieldMask, Stop>>()?;
+        with_dimension!(run.dimension(place.node)?, D => {
+            Ok(self.context.invalidate_fields(&run.region::<D>(place)?, &ids))
+        })
     }
 
     fn attach(
@@ -405,8 +442,9 @@ impl Run {
             let blocks = statement.nested().iter().zip(&expected.values).filter(|_| launch.name == results);
             for (block, _) in blocks.filter(|(_, (_, health))| *health > Health::Sound) {
                 block.each(&mut |inside| {
-                    if let Action::CreateRegion(name, ..) = inside.action {
+                    if let Action::CreateRegion(name, ..) | Action::Scratch(name, ..) = inside.action {
                         self.names.regions.remove(name);
+                        self.names.scratch.remove(name);
                     }
                 });
             }

@@ -1,7 +1,7 @@
 //! Random fills, copies and inline mappings.
 
 use super::{Generator, Scope};
-use crate::program::{Action, Block, Column, FutureName, Indirect, Inline, Place, Statement, StatementId};
+use crate::program::{Action, Block, Column, FieldNumber, FutureName, Indirect, Inline, Place, Statement, StatementId};
 use crate::value::Kind;
 
 impl Generator {
@@ -12,8 +12,17 @@ impl Generator {
         Some(Column { place: Place { region, node }, field })
     }
 
+    /// A fill, or now and then an invalidation.
     pub(super) fn fill(&mut self, scope: &Scope) -> Option<Action> {
         let column = self.some_column(scope, |_| true)?;
+        if self.once_in(3) {
+            let others = self.world.kinds(column.place.region).ok()?.iter().enumerate();
+            let others = others.filter(|(field, kind)| kind.is_some() && *field != column.field);
+            let mut fields: Vec<FieldNumber> = others.map(|(field, _)| field).collect();
+            fields.retain(|_| self.once_in(4));
+            fields.push(column.field);
+            return Some(Action::Invalidate(column.place, fields));
+        }
         Some(Action::Fill(column, self.random.u64(..)))
     }
 

@@ -79,6 +79,7 @@ pub fn generate(seed: u64, profile: Profile) -> Program {
     let statements = generator.random.usize(3..=profile.statements);
     generator.fill_block(&mut scope, &mut block, statements);
     generator.wait_for_all(&mut scope, &mut block);
+    generator.drop_scratch(&mut scope, &mut block);
     Program { seed, body: block }
 }
 
@@ -179,7 +180,8 @@ impl Generator {
         let action = match self.random.usize(..100) {
             0..=1 => Some(self.new_space(scope)),
             2 => Some(self.new_fields(scope)),
-            3..=4 => self.new_region(scope),
+            3 => self.new_region(scope),
+            4 => self.scratch(scope),
             5..=16 => return self.add_partition(scope, block),
             17 if self.profile.destruction => self.destroy(scope),
             18 if self.profile.destruction => self.change_fields(scope),

@@ -43,7 +43,7 @@ struct Plan {
     forgets: bool,
     /// Values differ from turn to turn.
     values_differ: bool,
-    /// Launches alone: nothing that ends a replay.
+    /// Launches and fills alone: nothing that ends a replay.
     only_launches: bool,
     /// Tasks may launch tasks.
     nests: bool,
@@ -148,11 +148,20 @@ impl Generator {
             .map(|(part, &size)| {
                 let mut block = Block::default();
                 let may_wait = scope.depth == 0 || part != 1;
+                // Temporary data of each turn.
+                let before = scope.context.scratch.clone();
+                if part == 1 && self.once_in(3) {
+                    let action = self.scratch(scope);
+                    action.into_iter().for_each(|action| _ = self.attempt(scope, &mut block, action));
+                }
                 for _ in 0..4 * size {
                     if block.0.len() >= size {
                         break;
                     }
                     self.add_to_loop(scope, &mut block, plan, may_wait);
+                }
+                for name in scope.context.scratch.difference(&before).copied().collect::<Vec<_>>() {
+                    self.attempt(scope, &mut block, Action::Drop(name));
                 }
                 block.0
             })
@@ -170,7 +179,8 @@ impl Generator {
     fn add_to_loop(&mut self, scope: &mut Scope, block: &mut Block, plan: &Plan, may_wait: bool) {
         let fences = !scope.holding;
         let action = match self.random.usize(..100) {
-            _ if plan.only_launches => return self.add_launch(scope, block),
+            _ if plan.only_launches && !self.once_in(6) => return self.add_launch(scope, block),
+            _ if plan.only_launches => self.fill(scope),
             0..=69 => return self.add_launch(scope, block),
             70..=76 => self.fill(scope),
             77..=83 => return self.add_copy(scope, block),

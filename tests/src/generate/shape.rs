@@ -111,6 +111,23 @@ impl Generator {
         Some(Action::CreateRegion(name, self.one_of(&scope.spaces)?, self.one_of(&scope.fields)?))
     }
 
+    /// A scratch region, or the end of one.
+    pub(super) fn scratch(&mut self, scope: &Scope) -> Option<Action> {
+        let known: Vec<RegionName> = scope.context.scratch.iter().copied().collect();
+        if known.len() > 2 || !known.is_empty() && self.random.bool() {
+            return self.one_of(&known).map(Action::Drop);
+        }
+        let name = RegionName(self.number());
+        Some(Action::Scratch(name, self.one_of(&scope.spaces)?, self.one_of(&scope.fields)?))
+    }
+
+    /// Drops the scratch regions of a task that are left.
+    pub(super) fn drop_scratch(&mut self, scope: &mut Scope, block: &mut Block) {
+        for name in scope.context.scratch.clone() {
+            self.attempt(scope, block, Action::Drop(name));
+        }
+    }
+
     pub(super) fn destroy(&mut self, scope: &Scope) -> Option<Action> {
         match self.random.usize(..8) {
             0 => self.one_of(&scope.own_spaces).map(Action::DestroySpace),

@@ -54,6 +54,7 @@ impl Generator {
             self.fill_block(&mut child, &mut statements, count);
             self.complete_discards(&mut child, &mut statements);
             self.wait_for_all(&mut child, &mut statements);
+            self.drop_scratch(&mut child, &mut statements);
             blocks.push(statements);
             let (value, regions) = self.world.leave(&launch, number, child.context)?;
             values.push(value);

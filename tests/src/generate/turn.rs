@@ -82,6 +82,13 @@ impl Turn<'_> {
                 Action::CreateRegion(new, space, fields)
             }
             Action::DestroyRegion(region) => Action::DestroyRegion(self.region(*region)),
+            Action::Scratch(name, space, fields) => {
+                let (space, fields) = (latest(&self.names.spaces, *space), latest(&self.names.fields, *fields));
+                let new = RegionName(self.number());
+                self.names.regions.insert(*name, new);
+                Action::Scratch(new, space, fields)
+            }
+            Action::Drop(region) => Action::Drop(self.region(*region)),
             Action::CreatePartition(name, node, split) => {
                 let (node, split) = (self.node(*node), self.split(split));
                 let new = PartitionName(self.number());
@@ -91,6 +98,7 @@ impl Turn<'_> {
             Action::DestroyPartition(name) => Action::DestroyPartition(self.partition(*name)),
             Action::Launch(launch) => Action::Launch(Arc::new(self.launch(launch))),
             Action::Fill(column, word) => Action::Fill(self.column(*column), *word),
+            Action::Invalidate(place, fields) => Action::Invalidate(self.place(*place), fields.clone()),
             Action::Attach(name, column, word, read_only) => {
                 let (column, new) = (self.column(*column), FutureName(self.number()));
                 self.names.futures.insert(*name, new);
@@ -209,7 +217,11 @@ impl Turn<'_> {
     }
 
     fn column(&self, Column { place, field }: Column) -> Column {
-        Column { place: Place { region: self.region(place.region), node: self.node(place.node) }, field }
+        Column { place: self.place(place), field }
+    }
+
+    fn place(&self, Place { region, node }: Place) -> Place {
+        Place { region: self.region(region), node: self.node(node) }
     }
 
     fn nodes(&self, nodes: &[Node]) -> Vec<Node> {

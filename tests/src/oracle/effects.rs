@@ -9,7 +9,9 @@ use maniple::AnyPoint;
 
 use super::legality::Targets;
 use super::{Cell, Context, Health, Held, Results, Trouble, World, known};
-use crate::program::{Column, Fault, FutureName, Indirect, Launch, Node, Passed, RegionName, Right, StatementId, Use};
+use crate::program::{
+    Column, Fault, FieldNumber, FutureName, Indirect, Launch, Node, Passed, Place, RegionName, Right, StatementId, Use,
+};
 use crate::value::{Kind, Word, hash_point, mix};
 
 /// What a task with the privilege to read and write puts in place of a value; none to leave it.
@@ -193,6 +195,9 @@ impl World {
             }
         }
         let mut created = child.created;
+        // Those that it has not dropped end with it.
+        created.retain(|region| !child.scratch.contains(region));
+        self.dropped.extend(child.scratch);
         created.extend(child.pending.into_values().flatten());
         if health > Health::Sound {
             // Whether a task that fails gets as far as making regions nobody knows.
@@ -218,6 +223,18 @@ impl World {
         self.check_one(context, column, Right::Discard)?;
         let kind = self.kind(column.place.region, column.field)?;
         self.store(column, |_| Ok(Cell { word: Some(kind.make(random)), health: Health::Sound }))
+    }
+
+    pub(super) fn invalidate(
+        &mut self,
+        context: &Context,
+        place: Place,
+        fields: &[FieldNumber],
+    ) -> Result<(), Trouble> {
+        let columns: Vec<Column> = fields.iter().map(|&field| Column { place, field }).collect();
+        columns.iter().try_for_each(|&column| self.check_one(context, column, Right::Discard))?;
+        let zero = Cell { word: Some(0), health: Health::Sound };
+        columns.into_iter().try_for_each(|column| self.store(column, |_| Ok(zero)))
     }
 
     pub(super) fn copy(

@@ -121,6 +121,9 @@ impl World {
     /// Refuses a region that the task can't name.
     pub(super) fn check_region(&self, context: &Context, region: RegionName) -> Result<(), Trouble> {
         known(self.regions.get(&region), &region)?;
+        if self.dropped.contains(&region) {
+            return meaningless(format!("{region:?} was dropped"));
+        }
         let held = context.held.iter().any(|held| held.region == region);
         if held || context.created.contains(&region) || self.regions[&region].destroyed {
             return Ok(());

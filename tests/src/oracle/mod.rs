@@ -132,6 +132,8 @@ pub struct World {
     taken: BTreeSet<(FieldsName, FieldNumber)>,
     /// Regions.
     pub regions: BTreeMap<RegionName, RegionData>,
+    /// Scratch regions that were dropped: their names may stand for others.
+    dropped: BTreeSet<RegionName>,
     /// Results.
     pub futures: BTreeMap<FutureName, Results>,
     /// Results that nobody may ask for any more.
@@ -160,6 +162,8 @@ pub struct Context {
     pub held: Vec<Held>,
     /// Regions that it made, or that tasks made that it has waited for.
     pub created: BTreeSet<RegionName>,
+    /// Scratch regions that it made and has not dropped.
+    pub scratch: BTreeSet<RegionName>,
     /// Regions made by tasks that it has not waited for.
     pub pending: BTreeMap<FutureName, BTreeSet<RegionName>>,
     /// What it has mapped itself, and whether to write it.
@@ -241,6 +245,11 @@ impl World {
                 let region = known(self.regions.get_mut(name), name)?;
                 (region.destroyed, region.data) = (true, BTreeMap::new());
             }
+            Action::Scratch(name, space, fields) => {
+                self.create_region(context, *name, *space, *fields)?;
+                context.scratch.insert(*name);
+            }
+            Action::Drop(name) => self.drop_scratch(context, *name)?,
             Action::CreatePartition(name, node, split) => {
                 let pieces = self.split(context, *node, split)?;
                 self.partitions.insert(*name, Arc::new(pieces));
@@ -253,6 +262,7 @@ impl World {
             }
             Action::Launch(launch) => self.launch(context, launch)?,
             Action::Fill(column, random) => self.fill(context, *column, *random)?,
+            Action::Invalidate(place, fields) => self.invalidate(context, *place, fields)?,
             Action::Attach(name, column, seed, read_only) => {
                 let (column, seed, read_only) = (*column, *seed, *read_only);
                 self.attach(context, Attached { name: *name, column, seed, read_only })?;
@@ -346,6 +356,22 @@ impl World {
         let data = present.map(|(field, _)| (field, zeros(points))).collect();
         self.regions.insert(name, RegionData { space, fields, destroyed: false, data });
         context.created.insert(name);
+        Ok(())
+    }
+
+    /// A task drops a scratch region, of which it holds nothing.
+    fn drop_scratch(&mut self, context: &mut Context, name: RegionName) -> Result<(), Trouble> {
+        if !context.scratch.remove(&name) {
+            return Err(Trouble::Meaningless(format!("{name:?} is no scratch region")));
+        }
+        let is_mapped = context.mapped.iter().any(|(column, _)| column.place.region == name);
+        if is_mapped || self.check_unattached(context, name).is_err() {
+            return Err(Trouble::Meaningless(format!("{name:?} is held")));
+        }
+        context.created.remove(&name);
+        self.dropped.insert(name);
+        let region = known(self.regions.get_mut(&name), &name)?;
+        (region.destroyed, region.data) = (true, BTreeMap::new());
         Ok(())
     }
 
@@ -457,6 +483,12 @@ impl World {
         context.mapped.pop();
         self.verdicts.insert(id, Verdict::Done);
         self.inline_pass(context, id, inline.column, inline.write, 1)
+    }
+
+    /// Whether a region is a scratch region that was dropped.
+    #[must_use]
+    pub fn was_dropped(&self, region: RegionName) -> bool {
+        self.dropped.contains(&region)
     }
 
     /// The rows of a node.

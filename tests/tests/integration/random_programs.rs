@@ -269,6 +269,9 @@ const EVERYTHING: &[(&str, u64)] = &[
     ("fault PanicsAtEnd", 100),
     ("fault Fails", 100),
     ("fill", 2000),
+    ("invalidation", 1000),
+    ("scratch region", 500),
+    ("scratch region dropped", 500),
     ("copy", 500),
     ("gather", 50),
     ("scatter", 50),
@@ -361,7 +364,10 @@ fn a_program_that_fails_is_shrunk_to_what_makes_it_fail() {
     let smallest = shrink(&trial, trial.program(), &outcome.deviations, 1);
     assert!(fails(&smallest), "{smallest}");
     assert!(smallest.body.count() <= trial.program().body.count() / 2, "{smallest}");
-    assert!(smallest.body.0.iter().any(|statement| matches!(statement.action, Action::Fill(..))), "{smallest}");
+    assert!(
+        smallest.body.0.iter().any(|statement| matches!(statement.action, Action::Fill(..) | Action::Invalidate(..))),
+        "{smallest}"
+    );
     for left_out in 0..smallest.body.0.len() {
         let mut smaller = smallest.clone();
         smaller.body.0.remove(left_out);

@@ -1,5 +1,6 @@
 //! Fills as operations of a context's stream.
 
+use std::slice;
 use std::sync::Arc;
 
 use maniple_record::{Kind, LaunchNumber, OperationNumber};
@@ -13,27 +14,43 @@ use crate::error::Result;
 use crate::fill::FillValue;
 use crate::instances::bound::Bound;
 use crate::instances::validity::Preconditions;
+use crate::mapping::point::LockedStates;
 use crate::operation::{self, Mappable, Operation};
 use crate::results::Producers;
 
 /// A fill in flight. It moves nothing: instances get the value when somebody looks.
 pub(crate) struct FillOperation {
+    /// What it is called.
+    pub(crate) name: &'static str,
     pub(crate) bound: Bound,
     pub(crate) value: FillValue,
 }
 
+/// For each part of what is filled, the number of its filling, while a record is kept.
+pub(crate) type FillNumbers = SmallVec<[Option<OperationNumber>; 1]>;
+
+impl FillOperation {
+    /// From now on the data has the value. The states are locked.
+    pub(crate) fn carry_out(&self, operation: &Operation, states: &mut LockedStates<'_>) -> FillNumbers {
+        let region = self.bound.requirement.target.bound();
+        let parts = self.bound.parts.iter().map(|(fields, state)| {
+            let number = record_fill(operation, &region, fields);
+            states.of(state).validity.fill(&region, fields, self.value.recorded_as(number));
+            number
+        });
+        parts.collect()
+    }
+}
+
 impl Mappable for FillOperation {
     fn name(&self) -> &str {
-        "fill"
+        self.name
     }
 
     fn map(self: Arc<Self>, operation: &Arc<Operation>) {
-        let region = self.bound.requirement.target.bound();
-        for (fields, state) in &self.bound.parts {
-            let mut state = state.lock();
-            let number = record_fill(operation, &region, fields);
-            state.validity.fill(&region, fields, self.value.recorded_as(number));
-        }
+        let mut states = LockedStates::lock(slice::from_ref(&self.bound));
+        self.carry_out(operation, &mut states);
+        drop(states);
         operation.mark_mapped();
         operation.retire(Ok(()));
     }
@@ -89,6 +106,6 @@ impl Zeroing {
 fn fill_with_zero(Renewed { region, fields, state }: Renewed) -> (Bound, FillOperation) {
     let requirement = Requirement::new(region, fields.clone(), Privilege::Discard);
     let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, state)]) };
-    let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero(None) };
+    let operation = FillOperation { name: "fill", bound: bound.clone(), value: FillValue::default() };
     (bound, operation)
 }

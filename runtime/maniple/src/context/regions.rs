@@ -8,6 +8,7 @@ use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::scratch::ScratchRegions;
 use super::{ContextState, Part};
 use crate::deletions::Log;
 use crate::error::{Error, Result};
@@ -55,6 +56,7 @@ pub(super) struct Made {
     /// What the task makes has this number or a higher one; unset, zero, before it makes anything.
     first: AtomicU64,
     deletions: Arc<Log>,
+    pub(super) scratch: ScratchRegions,
 }
 
 impl Made {
@@ -107,13 +109,15 @@ impl ContextState {
         self.sweep_regions(regions);
     }
 
-    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless nobody can name them any more.
+    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless nobody can name them any more, or they are
+    /// scratch regions.
     pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
         let mut created = match self.created.get() {
             Some(made) => std::mem::take(&mut made.regions.lock().by_tree),
             None => return FxHashMap::default(),
         };
-        created.retain(|_, created| !created.is_nameless());
+        let scratch = self.created.scratch.take();
+        created.retain(|tree, created| !scratch.contains(tree) && !created.is_nameless());
         created
     }
 

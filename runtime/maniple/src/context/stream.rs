@@ -89,7 +89,16 @@ impl ContextState {
         requirements: &[Bound],
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.interrupt("a fill or an inline mapping");
+        self.interrupt("an inline mapping");
+        self.submit_here(requirements, body)
+    }
+
+    /// As [`submit`](Self::submit), when the session under way has been left.
+    pub(crate) fn submit_here(
+        self: &Arc<Self>,
+        requirements: &[Bound],
+        body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
+    ) -> Result<Arc<Operation>> {
         let submit = || self.submit_after(requirements, &Producers::default(), body);
         profiling::analysing(self.core.profiler(), "fill, copy or mapping", submit)
     }

@@ -4,6 +4,7 @@
 //! launches whose requirements or points would get in each other's way.
 
 mod check;
+mod filling;
 mod launcher;
 mod requirements;
 mod site;
@@ -12,6 +13,7 @@ mod strict;
 mod whole;
 
 pub(crate) use check::{Everywhere, Sharing, View, check, check_point};
+pub(crate) use filling::{FillSite, Filling};
 pub(crate) use launcher::Described;
 pub use launcher::{Launch, TaskLauncher};
 pub(crate) use site::{LaunchSite, Launching, TaskLaunch};

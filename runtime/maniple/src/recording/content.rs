@@ -1,13 +1,10 @@
 //! What is known of an equivalence set, without who uses it: two sets of the same points with the same content are the same to whoever comes
 //! next.
 
-use std::sync::Arc;
-
 use maniple_analysis::validity::Cover;
 use maniple_mapper::InstanceId;
-use maniple_realm::transfer;
 use maniple_realm::{Event, EventStatus, Realm};
-use maniple_record::OperationNumber;
+use maniple_record as record;
 use maniple_region::{FieldMask, OperatorId, Shape};
 
 use crate::fill::FillValue;
@@ -39,10 +36,8 @@ pub(crate) struct Content {
 #[derive(Clone, Debug)]
 enum Fill {
     None,
-    /// While a record is kept: by whom. The record of a replay must name the right one.
-    Zero(Option<OperationNumber>),
-    /// Padding cannot be compared: only what came of one fill is the same.
-    Value(Arc<transfer::FillValue>),
+    /// Whoever gave it: what is replayed is told that on record.
+    Value(FillValue),
     Lost,
 }
 
@@ -50,8 +45,7 @@ impl PartialEq for Fill {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::None, Self::None) => true,
-            (Self::Zero(mine), Self::Zero(theirs)) => mine == theirs,
-            (Self::Value(mine), Self::Value(theirs)) => Arc::ptr_eq(mine, theirs),
+            (Self::Value(mine), Self::Value(theirs)) => mine.is_same(theirs),
             _ => false,
         }
     }
@@ -61,8 +55,7 @@ impl Content {
     pub(crate) fn of(set: &EquivalenceSet) -> Self {
         let fill = match set.fill() {
             None => Fill::None,
-            Some(validity::Fill::Value(FillValue::Zero(recorded))) => Fill::Zero(*recorded),
-            Some(validity::Fill::Value(FillValue::Value(value, _))) => Fill::Value(Arc::clone(value)),
+            Some(validity::Fill::Value(value)) => Fill::Value(value.clone()),
             Some(validity::Fill::Lost(_)) => Fill::Lost,
         };
         let views = set.views().iter().filter(|view| *view.valid() != Cover::Nothing);
@@ -72,6 +65,14 @@ impl Content {
         let pending =
             pending.map(|pending| (pending.operator(), pending.buffer().id(), pending.cover().clone())).collect();
         Self { fill, valid, home: set.home().map(|home| home.id()), pending }
+    }
+
+    /// The value that is stored nowhere, for the record.
+    pub(crate) fn filled_with(&self) -> Option<record::Value> {
+        match &self.fill {
+            Fill::Value(value) => Some(value.recorded()),
+            Fill::None | Fill::Lost => None,
+        }
     }
 }
 

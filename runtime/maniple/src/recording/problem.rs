@@ -3,6 +3,8 @@
 /// Why a recording is of no use, or a replay was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub(crate) enum Problem {
+    #[error("it launched no task")]
+    NothingLaunched,
     #[error("it launched a task that launches tasks; make it a leaf, or have the mapper choose a variant that is one")]
     LaunchesTasks,
     #[error("the mapper has another node run one of its tasks; replays run on their own node, so have it pick none")]

@@ -16,16 +16,18 @@ use maniple_realm::locks::Mutex;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::Transfer;
 use maniple_realm::{Event, EventStatus, Realm};
+use maniple_region::TreeId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::content::{Content, Entry, Makers};
 use super::problem::Problem;
+use crate::context::FillNumbers;
 use crate::instances::bound::Bound;
 use crate::instances::issuing::TransferLog;
 use crate::instances::state::RegionState;
 use crate::instances::validity::Preconditions;
-use crate::launch::LaunchSite;
+use crate::launch::{FillSite, LaunchSite};
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::LockedStates;
 use crate::placement::PhysicalRegion;
@@ -40,7 +42,10 @@ pub(crate) struct Recording {
 /// What has been recorded.
 #[derive(Default)]
 pub(crate) struct Tape {
+    /// What was launched, in program order.
+    pub(crate) steps: Vec<Step>,
     pub(crate) stages: Vec<StageTape>,
+    pub(crate) fills: Vec<FillTape>,
     pub(crate) nodes: Vec<TapeNode>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) states: Vec<Arc<RegionState>>,
@@ -51,6 +56,20 @@ pub(crate) struct Tape {
     /// Events of before the recording that may have been about to come, and must not have brought a failure.
     pub(crate) outside: Vec<Event>,
     pub(crate) problem: Option<Problem>,
+}
+
+/// A launch or a fill, by its number among these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Launch(usize),
+    Fill(usize),
+}
+
+/// One fill. It has no nodes: the value is put into instances for those who look.
+pub(crate) struct FillTape {
+    pub(crate) site: Arc<FillSite>,
+    /// See [`FillNumbers`].
+    pub(crate) numbers: FillNumbers,
 }
 
 /// One launch.
@@ -104,15 +123,40 @@ impl Recording {
     /// Another launch. Gives its number.
     pub(crate) fn add_stage(&self, site: &Arc<LaunchSite>) -> u32 {
         let mut tape = self.tape.lock();
+        let number = tape.stages.len();
+        tape.steps.push(Step::Launch(number));
         tape.stages.push(StageTape { site: Arc::clone(site), points: Vec::new() });
-        tape.stages.len() as u32 - 1
+        number as u32
+    }
+
+    /// Another fill. Gives its number among fills.
+    pub(crate) fn add_fill(&self, site: &Arc<FillSite>) -> usize {
+        let mut tape = self.tape.lock();
+        let number = tape.fills.len();
+        tape.steps.push(Step::Fill(number));
+        tape.fills.push(FillTape { site: Arc::clone(site), numbers: FillNumbers::new() });
+        number
+    }
+
+    /// A fill has been carried out, with these numbers on record.
+    pub(crate) fn filled(&self, fill: usize, numbers: FillNumbers) {
+        if let Some(fill) = self.tape.lock().fills.get_mut(fill) {
+            fill.numbers = numbers;
+        }
+    }
+
+    /// Whether what was recorded so far uses a region tree.
+    pub(crate) fn uses(&self, tree: TreeId) -> bool {
+        let tape = self.tape.lock();
+        tape.stages.iter().any(|stage| stage.site.uses(tree)) || tape.fills.iter().any(|fill| fill.site.uses(tree))
     }
 
     /// The recording is of no use. Lets go of all that it holds.
     pub(crate) fn fail(&self, problem: Problem) {
         let mut tape = self.tape.lock();
         let problem = tape.problem.unwrap_or(problem);
-        *tape = Tape { problem: Some(problem), stages: std::mem::take(&mut tape.stages), ..Tape::default() };
+        let stages = std::mem::take(&mut tape.stages);
+        *tape = Tape { problem: Some(problem), stages, ..Tape::default() };
         tape.stages.iter_mut().for_each(|stage| stage.points.clear());
     }
 

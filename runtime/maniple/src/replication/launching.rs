@@ -168,11 +168,6 @@ impl Replica {
         Ok(())
     }
 
-    /// Every node gives fields of a region the same value, of which is known whether it is this number.
-    pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask, number: Option<Number>) {
-        self.replace("fills", region, fields, number);
-    }
-
     /// Every node replaces the values of fields of a region by the same ones.
     pub(crate) fn replace(
         &self,

@@ -36,7 +36,7 @@ impl Part for Replica {
     }
 
     fn zeroed(&self, region: &LogicalRegion, fields: &FieldMask) {
-        self.fill(region, fields, None);
+        self.replace("fills", region, fields, None);
     }
 
     fn forget_trees(&self, trees: &[TreeId]) {

@@ -21,7 +21,7 @@ use crate::top_level::TopLevel;
 /// It dereferences to the [`Context`] of the task. Regions and futures that come from it can be used as long as it is open; futures that are there, for ever.
 ///
 /// A session can be moved to other threads, and several may use it at a time. Launches take effect in the order in which they are called; where threads call at the same time, in the one in which they come,
-/// and a trace that one thread names has the launches of all. On several nodes every process begins one, and all must call the same in the same order, as what is checked is what
+/// and what other threads launch while one is within a trace that it has named is no part of that: it ends the replay of the run. On several nodes every process begins one, and all must call the same in the same order, as what is checked is what
 /// [`run`](crate::Runtime::run) checks: there, threads take turns.
 ///
 /// ```

@@ -9,14 +9,16 @@ use rustc_hash::FxHashMap;
 
 use super::nodes::Stage;
 use super::template::Template;
-use crate::context::ContextState;
+use crate::context::{ContextState, FillNumbers};
 use crate::error::Error;
 use crate::instances::issuing::{Ends, Issuing};
 use crate::instances::places::KnownPlaces;
 use crate::instances::validity::Preparation;
+use crate::launch::FillSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::{LockedStates, PointMapping};
 use crate::mapping::regions::Regions;
+use crate::recording::recording::Step;
 
 /// How nodes ended that did not end well.
 pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
@@ -27,18 +29,30 @@ pub(super) fn first_run(faults: &Faults) -> u64 {
 }
 
 impl Template {
-    /// Brings the states to where the first `stages` launches of a run have left the data. Everything has ended.
+    /// Brings the states to where the first `steps` launches and fills of a run have left the data. Everything has ended. `numbers` are those of the run's
+    /// fills, while a record is kept.
     pub(super) fn catch_up(
         &self,
         context: &Arc<ContextState>,
-        run: u64,
-        stages: usize,
+        (run, steps): (u64, usize),
         sequence: u64,
         faults: &Faults,
+        numbers: Option<&[FillNumbers]>,
     ) {
-        for (number, stage) in self.stages[..stages].iter().enumerate() {
-            let order = sequence + number as u64;
-            stage.catch_up(context, order, &|node| faults.get(&Place { node, run }));
+        for (&step, order) in self.steps[..steps].iter().zip(sequence..) {
+            match step {
+                Step::Launch(stage) => {
+                    self.stages[stage].catch_up(context, order, &|node| faults.get(&Place { node, run }));
+                }
+                Step::Fill(number) => {
+                    let FillSite { bound, value, .. } = &*self.fills[number].site;
+                    let region = bound.requirement.target.bound();
+                    for (part, (fields, state)) in bound.parts.iter().enumerate() {
+                        let recorded = numbers.and_then(|numbers| numbers.get(number)?.get(part).copied()?);
+                        state.lock().validity.fill(&region, fields, value.recorded_as(recorded));
+                    }
+                }
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use maniple_record::{Kind, LaunchNumber, OperationNumber, Place, Task};
 
 use super::nodes::{Node, Stage, TaskNode};
+use super::values::{self, Giver, Values};
 use crate::placement::PhysicalRegion;
 use crate::recorder::Recorder;
 use crate::recording::recording::{NodeTape, Tape};
@@ -11,11 +12,18 @@ use crate::recording::recording::{NodeTape, Tape};
 pub(super) struct NodeRecord {
     pub(super) stage: u32,
     kind: Kind,
+    /// If it is a fill, where the values come from.
+    givers: Vec<Option<Giver>>,
 }
 
 impl NodeRecord {
-    pub(super) fn of_launch(&self, parent: OperationNumber, launch: LaunchNumber) -> Kind {
+    pub(super) fn of_launch(&self, parent: OperationNumber, launch: LaunchNumber, values: &Values) -> Kind {
         let mut kind = self.kind.clone();
+        if let Kind::Fill { parts, .. } = &mut kind {
+            for ((_, value), giver) in parts.iter_mut().zip(&self.givers) {
+                giver.iter().for_each(|&giver| *value = values.of(giver));
+            }
+        }
         match &mut kind {
             Kind::Task(Task { place, .. }) => *place = Place { parent, launch, ..*place },
             Kind::Copy { cause, .. }
@@ -35,7 +43,10 @@ pub(super) fn movements(tape: &Tape, recorder: &Recorder) -> Vec<Option<NodeReco
         let node = &tape.nodes[number as usize];
         if let NodeTape::Transfers(_) = node.body {
             let kind = recorder.ending_with(event);
-            movements[number as usize] = kind.map(|kind| NodeRecord { stage: node.stage, kind });
+            movements[number as usize] = kind.map(|kind| {
+                let givers = values::of_node(&kind, tape, recorder);
+                NodeRecord { stage: node.stage, kind, givers }
+            });
         }
     }
     movements
@@ -54,5 +65,5 @@ pub(super) fn of_node(stages: &[Stage], node: &Node, movement: Option<NodeRecord
         is_leaf: true,
         usages: regions.iter().map(PhysicalRegion::usage).collect(),
     });
-    Some(NodeRecord { stage: *stage, kind })
+    Some(NodeRecord { stage: *stage, kind, givers: Vec::new() })
 }

@@ -7,15 +7,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use maniple_realm::Event;
 use maniple_realm::graph::{Edge, Predecessors};
 use maniple_realm::locks::Mutex;
-use maniple_record::{Because, LaunchNumber, OperationNumber};
+use maniple_realm::{Event, Realm};
+use maniple_record::{Because, Kind, Launch, LaunchNumber, OperationNumber, Place};
 
 use super::node_record::NodeRecord;
-use super::template::Template;
-use crate::context::ContextState;
+use super::template::{OnRecord, Template};
+use super::values::Values;
+use crate::context::{ContextState, FillNumbers};
 use crate::recorder::Recorder;
+use crate::recording::recording::FillTape;
 use crate::results::Input;
 
 /// A replay on record.
@@ -38,6 +40,7 @@ struct Runs {
     launched: Vec<LaunchNumber>,
     /// All nodes that none came after so far.
     last: BTreeSet<OperationNumber>,
+    values: Values,
 }
 
 #[derive(Default)]
@@ -52,7 +55,39 @@ impl Recorded {
         let (recorder, task) = (context.core.store.recorder.as_ref()?, context.recorded?);
         recorder.stand_still(task, recorder.numbers_of(template.makers()));
         let (recorder, predecessors) = (Arc::clone(recorder), template.graph.predecessors());
-        Some(Self { recorder, task, fence, predecessors, runs: Mutex::default() })
+        let numbers = template.fills.iter().map(|fill| fill.numbers.clone()).collect();
+        let runs = Mutex::new(Runs { values: Values::begin(template.filled_with(), numbers), ..Runs::default() });
+        Some(Self { recorder, task, fence, predecessors, runs })
+    }
+
+    /// A fill is replayed, which has a number if it has stood in line.
+    pub(super) fn fill(&self, template: &Template, number: usize, launch: Option<LaunchNumber>, realm: &Realm) {
+        let FillTape { site, numbers } = &template.fills[number];
+        let requirement = &site.bound.requirement;
+        let launch = launch.unwrap_or_else(|| {
+            let (name, requirements) = (site.name.to_owned(), vec![requirement.clone()]);
+            let filled = realm.user_event();
+            realm.trigger(filled);
+            let fill = Launch { parent: self.task, name, points: 1, requirements, after: Vec::new() };
+            self.recorder.launch(fill, filled.event())
+        });
+        self.fence.iter().for_each(|&fence| self.recorder.depends(launch, fence, Because::Fence));
+        let runs = &mut *self.runs.lock();
+        runs.launched.push(launch);
+        for (part, (fields, _)) in site.bound.parts.iter().enumerate().take(numbers.len()) {
+            let place = Place { parent: self.task, launch, index: 0 };
+            let filled = Kind::FillRegion { place, region: requirement.target.bound(), fields: fields.clone() };
+            let operation = self.recorder.push(filled, vec![self.recorder.issued_after(self.task)]);
+            self.recorder.mark_replayed(operation);
+            runs.values.give((number, part), operation);
+        }
+    }
+
+    /// All of a run has been issued.
+    pub(super) fn end_of_run(&self, template: &Template) {
+        if let Some(on_record) = &template.on_record {
+            self.runs.lock().values.end_of_run(&on_record.after_a_run);
+        }
     }
 
     /// A launch is about to be replayed.
@@ -62,7 +97,7 @@ impl Recorded {
 
     /// A stage of the current run is about to be opened, when these results are there; the next run's first stage, after the last.
     pub(super) fn stage(&self, template: &Template, stage: usize, (launch, sources): (LaunchNumber, &[Input])) {
-        let Some(nodes) = &template.on_record else { return };
+        let Some(OnRecord { nodes, .. }) = &template.on_record else { return };
         let results = self.recorder.numbers_of(sources.iter().map(Input::end));
         let runs = &mut *self.runs.lock();
         if stage == 0 {
@@ -91,18 +126,18 @@ impl Recorded {
                 after.push(self.recorder.issued_after(self.task));
             }
             after.extend(&results);
-            let number = self.recorder.push(record.of_launch(self.task, launch), after);
+            let number = self.recorder.push(record.of_launch(self.task, launch, &runs.values), after);
             self.recorder.mark_replayed(number);
             runs.current.nodes.push(number);
             runs.last.insert(number);
         }
     }
 
-    /// All runs have ended. Gives their launches.
-    pub(super) fn end(&self) -> Vec<LaunchNumber> {
+    /// All runs have ended. Gives their launches, and what their fills were: see [`Values::take`].
+    pub(super) fn end(&self) -> (Vec<LaunchNumber>, [Vec<FillNumbers>; 2]) {
         let runs = std::mem::take(&mut *self.runs.lock());
         self.recorder.stand_still(self.task, runs.last.into_iter().collect());
-        runs.launched
+        (runs.launched, runs.values.take())
     }
 }
 

@@ -20,7 +20,7 @@ use super::profiled::Profiled;
 use super::recorded::Recorded;
 use super::staged::Staged;
 use super::template::Template;
-use crate::context::ContextState;
+use crate::context::{ContextState, FillNumbers};
 use crate::error::Error;
 use crate::launch::{TaskLaunch, TaskLauncher};
 use crate::results::completion::{Completion, ReplayedStage};
@@ -248,6 +248,21 @@ impl Replay {
         }
     }
 
+    /// A fill of the template is passed.
+    pub(super) fn fill(&self, number: usize, recorded: Option<LaunchNumber>) {
+        self.context.core.store.counters.launches.add(1);
+        if let Some(on_record) = &self.recorded {
+            on_record.fill(&self.template, number, recorded, self.context.core.realm());
+        }
+    }
+
+    /// All of a run has been issued.
+    pub(super) fn issued_run(&self) {
+        if let Some(recorded) = &self.recorded {
+            recorded.end_of_run(&self.template);
+        }
+    }
+
     /// Whether a record is kept of it.
     pub(super) fn is_recorded(&self) -> bool {
         self.recorded.is_some()
@@ -345,8 +360,8 @@ impl Replay {
         self.run_is_over();
     }
 
-    /// All runs have ended: so it is on record, if one is kept, and these are their launches.
-    pub(super) fn record_end(&self) -> Option<Vec<LaunchNumber>> {
+    /// All runs have ended: so it is on record, if one is kept, and these are their launches, and what their last fills were.
+    pub(super) fn record_end(&self) -> Option<(Vec<LaunchNumber>, [Vec<FillNumbers>; 2])> {
         self.recorded.as_ref().map(Recorded::end)
     }
 

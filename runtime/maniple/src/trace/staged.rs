@@ -5,7 +5,8 @@ use std::sync::Arc;
 use maniple_realm::UserEvent;
 use maniple_record::LaunchNumber;
 
-use crate::launch::TaskLaunch;
+use crate::context::Promised;
+use crate::launch::{FillSite, TaskLaunch};
 use crate::results::Results;
 
 /// A launch that was found to be allowed and has its results, and is to be analysed or replayed.
@@ -15,4 +16,10 @@ pub(crate) struct Staged {
     pub(crate) completion: UserEvent,
     /// Its number, while a record is kept.
     pub(crate) recorded: Option<LaunchNumber>,
+}
+
+/// A fill that was found to be allowed, and is to be analysed or replayed.
+pub(crate) struct StagedFill {
+    pub(crate) site: Arc<FillSite>,
+    pub(crate) promised: Promised,
 }

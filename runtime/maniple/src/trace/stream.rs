@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::{self, ThreadId};
 
+use maniple_analysis::repeats::CandidateId;
 use maniple_realm::Event;
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_region::LogicalRegion;
@@ -23,10 +25,12 @@ use crate::results::Results;
 pub(crate) struct Tracing {
     pub(super) book: TraceBook,
     session: Option<(TraceId, Arc<Mutex<Session>>)>,
-    automatic: Automatic,
+    pub(super) automatic: Automatic,
     /// The session under way has taken the first part of the latest whole.
     whole_is_traced: bool,
     pub(crate) strict: StrictTraces,
+    /// The thread that is within a trace which it has named, where several launch.
+    within: Option<ThreadId>,
 }
 
 /// The operation that stands for a session in the stream.
@@ -79,8 +83,9 @@ impl Context {
     /// ```
     ///
     /// Results are those of the program without the call, whatever is launched. Launches of the same tasks on the same data are replayed with the
-    /// mapper's answers of the recorded run; arguments and futures may differ. Launches that differ from those recorded are analysed as usual, which
-    /// [`Statistics::replays_given_up`](crate::Statistics::replays_given_up) counts. What is not replayed: tasks that launch tasks; fills, inline
+    /// mapper's answers of the recorded run; arguments and futures may differ. So are [fills](Self::fill) with the same value, if that is zero or a number,
+    /// and [invalidations](Self::invalidate). Launches and fills that differ from those recorded are analysed as usual, which
+    /// [`Statistics::replays_given_up`](crate::Statistics::replays_given_up) counts. What is not replayed: tasks that launch tasks; other fills, inline
     /// mappings and fences, which end a replay; and whatever is launched where a task holds data mapped. A `trace` within another belongs to the
     /// outer one. [`strict_trace`](Self::strict_trace) makes an error of launches that differ.
     ///
@@ -112,6 +117,7 @@ impl ContextState {
         if tracing.book.depth > 1 {
             return;
         }
+        tracing.within = self.is_shared.then(|| thread::current().id());
         let id = TraceId::Named(name);
         match &tracing.session {
             Some((current, session)) if *current == id && session.lock().is_between_runs() => {}
@@ -147,7 +153,7 @@ impl ContextState {
     /// Takes a launch into a session, if it belongs there.
     pub(crate) fn trace_launch(self: &Arc<Self>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         if !self.core.is_tracing() {
-            if let Some(mut tracing) = self.known_tracing() {
+            if let Some(mut tracing) = self.known_tracing().filter(|tracing| !tracing.is_elsewhere()) {
                 tracing.strict.launched(self, launching);
             }
             return None;
@@ -155,6 +161,10 @@ impl ContextState {
         // After a breakdown the stream says why.
         self.throttle().ok()?;
         let mut tracing = self.tracing();
+        if tracing.is_elsewhere() {
+            tracing.interrupt(self);
+            return None;
+        }
         tracing.strict.launched(self, launching);
         // Counted before it may end.
         self.operation_begins();
@@ -182,15 +192,20 @@ impl ContextState {
 impl Part for Mutex<Tracing> {
     fn destroyed(&self, context: &ContextState, region: &LogicalRegion) {
         let (mut tracing, tree) = (self.lock(), region.tree().id());
-        tracing.strict.interrupt("the destruction of a region");
+        tracing.strict.destroyed(tree);
         tracing.strict.forget_tree(tree);
-        tracing.interrupt(context);
+        // To a trace that does not use it, it makes no difference.
+        if tracing.session().is_some_and(|(_, session)| session.lock().uses(tree)) {
+            tracing.interrupt(context);
+        }
         tracing.book.forget_tree(tree);
     }
 
     fn interrupt(&self, context: &ContextState, what: &str) {
         let mut tracing = self.lock();
-        tracing.strict.interrupt(what);
+        if !tracing.is_elsewhere() {
+            tracing.strict.interrupt(what);
+        }
         tracing.interrupt(context);
     }
 
@@ -289,10 +304,7 @@ impl Tracing {
         self.forget_candidates();
         let mut results = None;
         if let Some((id, length)) = begun {
-            if !matches!(&self.session, Some((TraceId::Found(current), _)) if *current == id) {
-                self.close();
-                self.start(context, TraceId::Found(id), Some(length));
-            }
+            self.go_to(context, id, length);
             results = self.session.as_ref().and_then(|(_, session)| session.lock().take(launching, check));
             if results.is_none() {
                 self.automatic.abandon();
@@ -303,6 +315,24 @@ impl Tracing {
         }
         self.automatic.push(token, realm);
         results
+    }
+
+    /// The session under way becomes that of a trace that was found, if it can.
+    pub(super) fn go_to(&mut self, context: &Arc<ContextState>, id: CandidateId, length: usize) {
+        if !matches!(&self.session, Some((TraceId::Found(current), _)) if *current == id) {
+            self.close();
+            self.start(context, TraceId::Found(id), Some(length));
+        }
+    }
+
+    /// Whether another thread is within a trace that it has named: what this one launches is no part of that.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.book.depth > 0 && self.within.is_some_and(|thread| thread != thread::current().id())
+    }
+
+    /// The session under way, if there is one.
+    pub(super) fn session(&self) -> Option<(TraceId, Arc<Mutex<Session>>)> {
+        self.session.clone()
     }
 
     /// Begins a session, unless there is something that it could not go with.
@@ -326,13 +356,13 @@ impl Tracing {
     }
 
     /// Ends the session under way, if there is one.
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         if let Some((_, session)) = self.session.take() {
             session.lock().close();
         }
     }
 
-    fn interrupt(&mut self, context: &ContextState) {
+    pub(super) fn interrupt(&mut self, context: &ContextState) {
         self.close();
         if may_be_found(context) {
             self.automatic.interrupt(context.core.realm());
@@ -340,7 +370,7 @@ impl Tracing {
         }
     }
 
-    fn forget_candidates(&mut self) {
+    pub(super) fn forget_candidates(&mut self) {
         for id in self.automatic.take_forgotten() {
             self.book.forget(TraceId::Found(id));
         }
@@ -348,6 +378,6 @@ impl Tracing {
 }
 
 /// Whether repeats are looked for. Where several threads launch, one's fill or mapping may come between what another is about to repeat.
-fn may_be_found(context: &ContextState) -> bool {
+pub(super) fn may_be_found(context: &ContextState) -> bool {
     context.core.is_tracing_automatically() && !context.is_shared
 }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
-use crate::launch::{Findings, LaunchSite, Launching};
+use crate::launch::{FillSite, Filling, Findings, LaunchSite, Launching};
 use crate::operation::MapperNumber;
 use crate::task::TaskDefinition;
 
@@ -47,9 +47,15 @@ struct StrictRun {
     findings: Arc<Mutex<Findings>>,
 }
 
+/// All of a launch but its arguments, or a fill.
+pub(super) enum Described {
+    Launch(Launched),
+    Fill(Filling),
+}
+
 /// All of a launch but its arguments.
 #[derive(PartialEq, Eq)]
-pub(super) struct Described {
+pub(super) struct Launched {
     definition: SameTask,
     requirements: Vec<Requirement>,
     domain: AnyRect,
@@ -201,6 +207,11 @@ impl StrictTraces {
         }
     }
 
+    /// A fill has come.
+    pub(super) fn filled(&mut self, context: &ContextState, filling: &Filling) {
+        self.runs.iter_mut().for_each(|run| run.filled(context, filling));
+    }
+
     /// Something that mapping has found wrong with a trace of which the program has heard nothing. All has been mapped.
     pub(crate) fn untold(&self) -> Option<Error> {
         let untold = |findings: &Arc<Mutex<Findings>>| {
@@ -215,10 +226,19 @@ impl StrictTraces {
         self.runs.iter_mut().for_each(|run| run.cannot_replay(what));
     }
 
+    /// A region is destroyed, which ends every replay that uses it.
+    pub(super) fn destroyed(&mut self, tree: TreeId) {
+        for run in &mut self.runs {
+            let steps = run.expected.as_deref().unwrap_or(&run.found);
+            if steps.iter().any(|step| step.uses(tree)) {
+                run.cannot_replay("the destruction of a region");
+            }
+        }
+    }
+
     /// A region was destroyed: traces that used it may come to use another one.
     pub(super) fn forget_tree(&mut self, tree: TreeId) {
-        let uses = |launch: &Described| launch.requirements.iter().any(|one| one.target.tree().id() == tree);
-        self.sequences.retain(|_, launches| !launches.iter().any(uses));
+        self.sequences.retain(|_, steps| !steps.iter().any(|step| step.uses(tree)));
     }
 }
 
@@ -230,7 +250,7 @@ impl StrictRun {
                 self.found.push(Described::of(launching));
             }
             Some(expected) => match expected.get(self.launches) {
-                Some(expected) if expected.is(launching) => {}
+                Some(Described::Launch(expected)) if expected.is(launching) => {}
                 _ if self.problem.is_some() => {}
                 Some(expected) => {
                     let (expected, found) = differences(expected, &Described::of(launching));
@@ -245,11 +265,35 @@ impl StrictRun {
         self.launches += 1;
     }
 
+    fn filled(&mut self, context: &ContextState, filling: &Filling) {
+        if !filling.is_comparable() {
+            self.cannot_replay(&format!("a {}, with a value that is neither zero nor a number", filling.shown()));
+        } else if self.expected.is_none() && context.borrows(&filling.requirement) {
+            let launcher = context.name();
+            self.cannot_replay(&format!("a {}, of which `{launcher}` has no instance of its own", filling.shown()));
+        }
+        match &self.expected {
+            None => self.found.push(Described::Fill(filling.clone())),
+            Some(expected) => match expected.get(self.launches) {
+                Some(Described::Fill(expected)) if expected.is_same(filling) => {}
+                _ if self.problem.is_some() => {}
+                Some(expected) => {
+                    let (expected, found) = differences(expected, &Described::Fill(filling.clone()));
+                    self.differs(expected, found);
+                }
+                None => {
+                    self.differs(format!("the end of the run after {} launch(es)", self.launches), filling.shown());
+                }
+            },
+        }
+        self.launches += 1;
+    }
+
     /// What has come must be all.
     fn end(&mut self) {
         let missing = self.expected.as_ref().and_then(|expected| expected.get(self.launches));
         if let (Some(missing), None) = (missing, &self.problem) {
-            let expected = format!("task `{}`", missing.name());
+            let expected = missing.shown();
             self.differs(expected, format!("the end of the run after {} launch(es)", self.launches));
         }
     }
@@ -283,6 +327,36 @@ impl StrictRun {
 
 impl Described {
     fn of(launching: &Launching<'_>) -> Self {
+        Self::Launch(Launched::of(launching))
+    }
+
+    pub(super) fn of_site(site: &LaunchSite) -> Self {
+        Self::Launch(Launched::of_site(site))
+    }
+
+    pub(super) fn of_fill(site: &FillSite) -> Self {
+        Self::Fill(site.filling())
+    }
+
+    fn uses(&self, tree: TreeId) -> bool {
+        let requirements = match self {
+            Self::Launch(launch) => &launch.requirements[..],
+            Self::Fill(filling) => std::slice::from_ref(&filling.requirement),
+        };
+        requirements.iter().any(|one| one.target.tree().id() == tree)
+    }
+
+    /// What it is, for messages.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Launch(launch) => format!("task `{}`", launch.name()),
+            Self::Fill(filling) => filling.shown(),
+        }
+    }
+}
+
+impl Launched {
+    fn of(launching: &Launching<'_>) -> Self {
         let Launching { launcher, domain, index_launch, .. } = launching;
         Self {
             definition: SameTask(Arc::clone(launcher.definition())),
@@ -294,7 +368,7 @@ impl Described {
         }
     }
 
-    pub(super) fn of_site(site: &LaunchSite) -> Self {
+    fn of_site(site: &LaunchSite) -> Self {
         Self {
             definition: SameTask(Arc::clone(&site.definition)),
             requirements: site.bounds.iter().map(|bound| bound.requirement.clone()).collect(),
@@ -334,13 +408,23 @@ impl Described {
 
 /// What was expected and what was found, told by the first thing in which two launches differ.
 pub(super) fn differences(expected: &Described, found: &Described) -> (String, String) {
-    let tell = |tell: &dyn Fn(&Described) -> String| (tell(expected), tell(found));
+    match (expected, found) {
+        (Described::Launch(expected), Described::Launch(found)) => differences_of_launches(expected, found),
+        (Described::Fill(one), Described::Fill(other)) if one.shown() == other.shown() => {
+            (one.shown(), format!("{}, but with another value", other.shown()))
+        }
+        _ => (expected.shown(), found.shown()),
+    }
+}
+
+fn differences_of_launches(expected: &Launched, found: &Launched) -> (String, String) {
+    let tell = |tell: &dyn Fn(&Launched) -> String| (tell(expected), tell(found));
     let at_odds = |number: &usize| expected.requirements.get(*number) != found.requirements.get(*number);
     let requirements = expected.requirements.len().max(found.requirements.len());
     let (was, is) = if expected.definition != found.definition {
         tell(&|launch| format!("task `{}`", launch.name()))
     } else if expected.index_launch != found.index_launch {
-        let kind = |launch: &Described| if launch.index_launch { "an index launch" } else { "a single launch" };
+        let kind = |launch: &Launched| if launch.index_launch { "an index launch" } else { "a single launch" };
         tell(&|launch| format!("{} of task `{}`", kind(launch), launch.name()))
     } else if expected.domain != found.domain {
         tell(&|launch| format!("task `{}` over {}", launch.name(), launch.domain))

@@ -5,31 +5,38 @@ use std::sync::Arc;
 use maniple_mapper::InstanceId;
 use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
 use maniple_realm::{Event, EventStatus, Realm};
+use maniple_record::Value;
+use maniple_region::TreeId;
 use rustc_hash::FxHashMap;
 
 use super::node_record::{self, NodeRecord};
 use super::nodes::{Node, Stage, TaskNode};
+use super::values::{self, Giver};
 use super::whole::Mark;
 use crate::core::RuntimeCore;
 use crate::instances::instance::PhysicalInstance;
 use crate::instances::state::{RegionData, RegionState};
+use crate::launch::FillSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::placement::PhysicalRegion;
 use crate::recording::Problem;
-use crate::recording::content::{Entry, Fit};
-use crate::recording::recording::{NodeTape, Slot, Tape};
+use crate::recording::content::{Content, Entry, Fit};
+use crate::recording::recording::{FillTape, NodeTape, Slot, Step, Tape};
 use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.
 pub(super) struct Template {
+    /// What is launched, in program order: never empty.
+    pub(super) steps: Vec<Step>,
+    pub(super) fills: Vec<FillTape>,
     pub(super) stages: Vec<Stage>,
     pub(super) nodes: Vec<Node>,
     pub(super) graph: Arc<Graph>,
     /// For nodes that need values which no run writes anew, and which some nodes only change: these. Whatever run they fail in, the values are
     /// invalidated from then on.
     pub(super) changers: FxHashMap<u32, Vec<u32>>,
-    /// What the nodes are on record, while one is kept.
-    pub(super) on_record: Option<Vec<NodeRecord>>,
+    /// What it is on record, while one is kept.
+    pub(super) on_record: Option<OnRecord>,
     /// What the recorded launches found: each set that they looked at.
     before: Vec<Entry>,
     states: Vec<Arc<RegionState>>,
@@ -39,12 +46,22 @@ pub(super) struct Template {
     pub(super) is_idempotent: bool,
 }
 
+/// What a template is on record.
+pub(super) struct OnRecord {
+    pub(super) nodes: Vec<NodeRecord>,
+    /// For each set that the recorded launches looked at, where the value comes from that it is filled with after a run.
+    pub(super) after_a_run: Vec<Option<Giver>>,
+}
+
 impl Template {
     /// Compiles what was recorded, when all of it has ended.
     pub(super) fn compile(tape: Tape, core: &RuntimeCore) -> Result<Self, Problem> {
         let realm = core.realm();
         if let Some(problem) = tape.problem {
             return Err(problem);
+        }
+        if tape.stages.is_empty() {
+            return Err(Problem::NothingLaunched);
         }
         if tape.outside.iter().any(|&event| matches!(realm.status(event), EventStatus::Poisoned(_))) {
             return Err(Problem::Invalidated);
@@ -71,7 +88,8 @@ impl Template {
         let nodes: Vec<NodeSpec> = nodes.collect();
         let spec = GraphSpec { stages: tape.stages.len() as u32, nodes };
         let graph = Arc::new(Graph::new(&spec, realm.processors()));
-        let movements = core.store.recorder.as_ref().map(|recorder| node_record::movements(&tape, recorder));
+        let recorder = core.store.recorder.as_ref();
+        let movements = recorder.map(|recorder| (node_record::movements(&tape, recorder), values::after_a_run(&tape)));
         let attached = attached_memory(&tape);
         let stages = tape.stages.into_iter();
         let stages: Vec<Stage> =
@@ -94,14 +112,15 @@ impl Template {
             })
         });
         let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
-        let on_record = movements.map(|movements| {
+        let on_record = movements.map(|(movements, after_a_run)| {
             let records =
                 nodes.iter().zip(movements).map(|(node, movement)| node_record::of_node(&stages, node, movement));
-            records.collect::<Option<Vec<_>>>().ok_or(Problem::RecordTaken)
+            let nodes = records.collect::<Option<Vec<_>>>().ok_or(Problem::RecordTaken)?;
+            Ok(OnRecord { nodes, after_a_run })
         });
-        let (before, states) = (tape.entries, tape.states);
+        let (steps, fills, before, states) = (tape.steps, tape.fills, tape.entries, tape.states);
         let on_record = on_record.transpose()?;
-        Ok(Self { stages, nodes, graph, changers, on_record, before, states, attached, is_idempotent })
+        Ok(Self { steps, fills, stages, nodes, graph, changers, on_record, before, states, attached, is_idempotent })
     }
 
     /// Whether everything is as the recorded launches found it.
@@ -138,6 +157,29 @@ impl Template {
             entry.find(&state).into_iter().for_each(|set| makers.extend(set.makers()));
         }
         makers
+    }
+
+    /// What the sets are filled with that the recorded launches find, for the record.
+    pub(super) fn filled_with(&self) -> Vec<Value> {
+        let filled = self.before.iter().map(|entry| {
+            let state = self.states[entry.state].lock();
+            let set = entry.find(&state);
+            set.and_then(|set| Content::of(set).filled_with()).unwrap_or(Value::Initial)
+        });
+        filled.collect()
+    }
+
+    /// The site of a step that is a fill, and its number among fills.
+    pub(super) fn fill_at(&self, at: usize) -> Option<(usize, &FillSite)> {
+        match *self.steps.get(at)? {
+            Step::Fill(number) => Some((number, &self.fills[number].site)),
+            Step::Launch(_) => None,
+        }
+    }
+
+    /// Whether it is about a region tree.
+    pub(super) fn uses(&self, tree: TreeId) -> bool {
+        self.stages.iter().any(|stage| stage.site.uses(tree)) || self.fills.iter().any(|fill| fill.site.uses(tree))
     }
 
     /// Says whether replays count on what is known of the data.

@@ -77,7 +77,7 @@ fn record(mapper: DefaultMapper, sees_all: bool, change: impl FnOnce(&mut Templa
 
 /// Takes an edge out of a template's graph, if it has so many: first come those within a run, then those from one to the next.
 fn drop_edge(template: &mut Template, mut edge: usize) -> bool {
-    let records = template.on_record.iter().flatten();
+    let records = template.on_record.iter().flat_map(|on_record| &on_record.nodes);
     let nodes = template.graph.predecessors().into_iter().zip(records).map(|(predecessors, record)| NodeSpec {
         stage: record.stage,
         home: ProcessorId(0),

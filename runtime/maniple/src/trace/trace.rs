@@ -9,11 +9,12 @@ use maniple_realm::{Event, Realm};
 use maniple_region::TreeId;
 use rustc_hash::FxHashMap;
 
-use super::staged::Staged;
 use super::template::Template;
 use crate::instances::store::{Cache, Discard};
+use crate::launch::{FillSite, LaunchSite};
 use crate::recording::Problem;
 use crate::recording::content::Fit;
+use crate::recording::recording::Step;
 
 /// Names a trace within its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +45,23 @@ pub(crate) struct Trace {
     rest: u32,
 }
 
+/// What comes first in a run.
+#[derive(Clone, Copy)]
+pub(super) enum First<'a> {
+    Launch(&'a LaunchSite),
+    Fill(&'a FillSite),
+}
+
+impl First<'_> {
+    fn begins(self, template: &Template) -> bool {
+        match (self, template.steps.first()) {
+            (First::Launch(site), Some(&Step::Launch(stage))) => template.stages[stage].site.is_like(site),
+            (First::Fill(site), Some(&Step::Fill(fill))) => template.fills[fill].site.is_like(site),
+            _ => false,
+        }
+    }
+}
+
 /// So many templates are kept of a trace.
 const MOST_TEMPLATES: usize = 16;
 
@@ -55,14 +73,14 @@ impl Trace {
         Self { id, templates: Vec::new(), failures: 0, rest: 0 }
     }
 
-    /// The template that begins with a launch and whose launches would find everything as it is, if there is one.
+    /// The template that begins with a launch or fill and whose launches would find everything as it is, if there is one.
     ///
     /// # Errors
     /// An event after which that is known.
-    pub(super) fn find(&mut self, first: &Staged, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
+    pub(super) fn find(&mut self, first: First<'_>, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
         for place in (0..self.templates.len()).rev() {
             let template = &self.templates[place];
-            if !template.stages.first().is_some_and(|stage| stage.site.is_like(&first.launch.site)) {
+            if !first.begins(template) {
                 continue;
             }
             match template.fits(realm) {
@@ -121,8 +139,12 @@ impl Trace {
     }
 
     fn forget_tree(&mut self, tree: TreeId) {
-        let uses = |template: &Arc<Template>| template.stages.iter().any(|stage| stage.site.uses(tree));
-        self.templates.retain(|template| !uses(template));
+        self.templates.retain(|template| !template.uses(tree));
+    }
+
+    /// Whether a template uses a region tree.
+    pub(super) fn uses(&self, tree: TreeId) -> bool {
+        self.templates.iter().any(|template| template.uses(tree))
     }
 }
 

@@ -48,6 +48,36 @@ fn gate() -> (Sender<i64>, TaskLauncher) {
 }
 
 #[test]
+fn what_another_thread_does_is_no_part_of_a_strict_trace() {
+    let runtime = runtime();
+    let session = runtime.begin().unwrap();
+    let (cells, other) = (session.region::<Cell>(100).unwrap(), session.region::<Cell>(100).unwrap());
+    let pieces = cells.partition(4).equal().unwrap();
+    session.fill(&cells, Cell::value, 0).unwrap();
+    for step in 0..40 {
+        let run = session.strict_trace("step", |cx| {
+            cx.index_launch(4, add(&pieces, 1));
+            if step % 10 == 5 {
+                // In the middle of a run, and surely before it ends.
+                std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        session.fill(&other, Cell::value, step).unwrap();
+                        session.launch(add(&other, 1));
+                    });
+                });
+            }
+            cx.index_launch(4, add(&pieces, 2));
+        });
+        run.unwrap();
+    }
+    let (total, last) = (session.launch(sum(&cells)), session.launch(sum(&other)));
+    assert_eq!(session.wait(total).unwrap(), 100 * 40 * 3);
+    assert_eq!(session.wait(last).unwrap(), 100 * 36);
+    session.finish().unwrap();
+    assert!(runtime.statistics().replays >= 20, "{:?}", runtime.statistics());
+}
+
+#[test]
 fn calls_one_by_one_do_what_a_function_does() {
     let runtime = runtime();
     let session = runtime.begin().unwrap();

@@ -13,6 +13,7 @@ use maniple::{Machine, ProcessorId};
 struct Cell {
     value: i64,
     other: i64,
+    pair: [u8; 2],
 }
 
 #[task(leaf)]
@@ -246,13 +247,37 @@ fn the_first_of_several_differences_is_told() {
 }
 
 #[test]
-fn a_fill_in_a_run_is_told() {
-    let found = obstacle(|cx, cells| {
-        cx.index_launch(2, add(&cells.halves, 1));
-        cx.fill(&cells.all, Cell::other, 3).expect("the field is there");
-        cx.index_launch(2, double(&cells.halves));
+fn a_fill_in_a_run_is_part_of_it() {
+    let outcome = runtime().run(async |cx| {
+        let cells = Cells::new(cx)?;
+        let run = |value: i64| {
+            cx.strict_trace("step", |cx| {
+                cx.index_launch(2, add(&cells.halves, 1));
+                cx.fill(&cells.all, Cell::other, value).expect("the field is there");
+                cx.index_launch(2, double(&cells.halves));
+            })
+        };
+        (0..10).try_for_each(|_| run(3))?;
+        let other = run(4).expect_err("it is another value");
+        let left_out = cx.strict_trace("step", |cx| {
+            cx.index_launch(2, add(&cells.halves, 1));
+            cx.index_launch(2, double(&cells.halves));
+        });
+        Ok([other.to_string(), left_out.expect_err("there is no fill").to_string()])
     });
-    assert_eq!(found, (1, "a fill".to_owned()));
+    let [other, left_out] = outcome.expect("nothing fails but the check");
+    assert!(other.contains("fill of field(s) other") && other.contains("but with another value"), "{other}");
+    assert!(left_out.contains("fill of field(s) other") && left_out.contains("found task `double`"), "{left_out}");
+}
+
+#[test]
+fn a_fill_with_a_value_that_cannot_be_compared_is_told() {
+    let (launches, found) = obstacle(|cx, cells| {
+        cx.index_launch(2, add(&cells.halves, 1));
+        cx.fill(&cells.all, Cell::pair, [3, 4]).expect("the field is there");
+    });
+    assert_eq!(launches, 1);
+    assert!(found.contains("neither zero nor a number"), "{found}");
 }
 
 #[test]
@@ -277,12 +302,36 @@ fn an_inline_mapping_in_a_run_is_told() {
 
 #[test]
 fn the_destruction_of_a_region_in_a_run_is_told() {
-    let found = obstacle(|cx, cells| {
-        let region = cx.region::<Cell>(3).expect("it is small");
-        step(cx, cells);
-        cx.destroy_region(&region).expect("it was made here");
+    let outcome = runtime().run(async |cx| {
+        let region = cx.region::<Cell>(3)?;
+        let told = cx.strict_trace("step", |cx| {
+            cx.launch(add(&region, 1));
+            cx.destroy_region(&region).expect("it was made here");
+        });
+        match told.expect_err("the region is used") {
+            Error::NotReplayable { launches, found, .. } => Ok((launches, found)),
+            other => Err(other),
+        }
     });
-    assert_eq!(found, (2, "the destruction of a region".to_owned()));
+    assert_eq!(outcome.expect("nothing fails but the check"), (1, "the destruction of a region".to_owned()));
+}
+
+#[test]
+fn the_destruction_of_a_region_that_a_run_does_not_use_is_none_of_its() {
+    let runtime = runtime();
+    let outcome = runtime.run(async |cx| {
+        let cells = Cells::new(cx)?;
+        for _ in 0..30 {
+            cx.strict_trace("step", |cx| {
+                let region = cx.region::<Cell>(3)?;
+                step(cx, &cells);
+                cx.destroy_region(&region)
+            })??;
+        }
+        Ok(())
+    });
+    outcome.expect("nothing differs");
+    assert!(runtime.statistics().replays > 20, "{:?}", runtime.statistics());
 }
 
 #[test]
@@ -424,7 +473,7 @@ fn the_verdict_is_the_same_where_traces_are_switched_off() {
             cx.strict_trace("step", |cx| step(cx, &cells))?;
             cx.strict_trace("step", |cx| step(cx, &cells))?;
             let other = cx.strict_trace("step", |cx| cx.index_launch(2, double(&cells.halves)));
-            let filled = cx.strict_trace("fill", |cx| cx.fill(&cells.all, Cell::value, 0));
+            let filled = cx.strict_trace("fill", |cx| cx.fill(&cells.all, Cell::pair, [0, 1]));
             Ok([other.map(drop), filled.map(drop)].map(|said| said.expect_err("not the step").to_string()))
         });
         let [other, filled] = said.expect("nothing fails but the check");

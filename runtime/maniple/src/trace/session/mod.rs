@@ -7,32 +7,32 @@
 //!
 //! Launches that arrive while nothing is decided yet wait in line. The launching task never waits.
 
+mod concluding;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Class, Event, Spawn};
-use maniple_record::LaunchNumber;
-use rustc_hash::FxHashMap;
+use maniple_record::{Launch, LaunchNumber};
+use maniple_region::TreeId;
 use smallvec::SmallVec;
 
 use super::replay::{Replay, Wake};
 use super::replaying::Replaying;
 use super::session_record::SessionRecord;
-use super::staged::Staged;
-use super::strict::{Described, differences};
-use super::template::Template;
-use super::trace::{Trace, TraceId};
+use super::staged::{Staged, StagedFill};
+use super::trace::{First, Trace};
+use super::traced_fill::TracedFill;
 use super::whole::Whole;
 use super::why::Why;
 use crate::context::{ContextState, Promised, Stream, Zeroing};
 use crate::core::Abandon;
 use crate::execution::TaskState;
-use crate::launch::{Launching, Part, TaskLaunch};
+use crate::launch::{FillSite, Filling, Launching, Part, TaskLaunch};
 use crate::operation::Operation;
-use crate::recording::Problem;
-use crate::recording::Recording;
-use crate::results::{Origin, Results};
+use crate::recording::{Problem, Recording};
+use crate::results::{Origin, Producers, Results};
 
 /// A session in progress.
 pub(crate) struct Session {
@@ -61,6 +61,7 @@ pub(crate) struct Session {
 /// What arrives.
 enum Arrival {
     Launch(Box<Staged>),
+    Fill(Box<StagedFill>),
     /// Fields that took the ids of freed ones start as zero.
     Zero(Box<Zeroing>),
     EndOfRun,
@@ -179,6 +180,51 @@ impl Session {
         Some(results)
     }
 
+    /// The token of a fill, if it is what a replay expects, which goes on with it at once.
+    pub(crate) fn expected_fill(&self, filling: &Filling) -> Option<u64> {
+        let Phase::Replaying(replaying) = &self.phase else { return None };
+        let goes_on = !self.is_closed && self.line.is_empty() && !replaying.has_to_end();
+        goes_on.then(|| replaying.expects_fill(filling, &self.context)).flatten()
+    }
+
+    /// Takes in a fill, which was found to be [expected](Self::expected_fill).
+    pub(crate) fn take_expected_fill(&mut self) {
+        if let Phase::Replaying(replaying) = &mut self.phase {
+            replaying.issue_fill(None);
+        }
+        self.filled();
+    }
+
+    /// Takes in the fill that comes next in program order, if it is the one to come next. It was found to be allowed.
+    pub(crate) fn take_fill(&mut self, site: &Arc<FillSite>, check: Check) -> bool {
+        if self.is_closed || matches!(check, Check::Token(token) if token != site.token) {
+            return false;
+        }
+        let (context, requirement) = (&self.context, &site.bound.requirement);
+        context.operation_begins();
+        let completion = context.core.realm().user_event();
+        let launch = |parent| Launch {
+            parent,
+            name: site.name.to_owned(),
+            points: 1,
+            requirements: vec![requirement.clone()],
+            after: Vec::new(),
+        };
+        let recorded = context.core.store.record_launch(context.recorded, completion.event(), launch);
+        let promised = Promised { completion, recorded };
+        self.arrive(Arrival::Fill(Box::new(StagedFill { site: Arc::clone(site), promised })));
+        self.filled();
+        true
+    }
+
+    /// A fill has arrived.
+    fn filled(&mut self) {
+        self.arrived += 1;
+        if self.run_length == Some(self.arrived) {
+            self.end_run();
+        }
+    }
+
     /// Whether a replay expects a launch of the program and all that comes with it, and all of it may go straight into that.
     pub(crate) fn expects_whole(&self, whole: &Whole<'_>) -> bool {
         let Phase::Replaying(replaying) = &self.phase else { return false };
@@ -246,6 +292,25 @@ impl Session {
     pub(crate) fn end_run(&mut self) {
         self.arrived = 0;
         self.arrive(Arrival::EndOfRun);
+    }
+
+    /// Whether something of a region tree stands in line, or is recorded or replayed.
+    pub(crate) fn uses(&self, tree: TreeId) -> bool {
+        let in_line = self.line.iter().any(|arrival| match arrival {
+            Arrival::Launch(staged) => staged.launch.site.uses(tree),
+            Arrival::Fill(staged) => staged.site.uses(tree),
+            Arrival::Zero(_) | Arrival::EndOfRun => false,
+        });
+        let is_under_way = match &self.phase {
+            Phase::Recording(recording, _) | Phase::Waiting(Some(Ended::Analysed(_, Some(recording)))) => {
+                recording.uses(tree)
+            }
+            Phase::Replaying(replaying) | Phase::Waiting(Some(Ended::Replaying(replaying))) => {
+                replaying.replay.template.uses(tree)
+            }
+            Phase::Waiting(_) | Phase::Idle | Phase::Passing => false,
+        };
+        in_line || is_under_way || self.trace.lock().uses(tree)
     }
 
     /// Whether the next launch is the first one of a run.
@@ -317,6 +382,12 @@ impl Session {
                         return;
                     }
                 }
+                Arrival::Fill(staged) => {
+                    if let Some(later) = self.fill(staged) {
+                        self.line.push_front(Arrival::Fill(later));
+                        return;
+                    }
+                }
                 Arrival::Zero(zeroing) => {
                     if let Some(later) = self.zero(zeroing) {
                         self.line.push_front(Arrival::Zero(later));
@@ -334,7 +405,7 @@ impl Session {
     /// Takes the launch that is first in line. Gives it back if it has to wait.
     fn launch(&mut self, staged: Box<Staged>) -> Option<Box<Staged>> {
         if let Phase::Idle = self.phase {
-            self.decide(&staged);
+            self.decide(First::Launch(&staged.launch.site));
         }
         match &mut self.phase {
             // The decision waits.
@@ -357,13 +428,39 @@ impl Session {
         }
     }
 
+    /// Takes the fill that is first in line. Gives it back if it has to wait.
+    fn fill(&mut self, staged: Box<StagedFill>) -> Option<Box<StagedFill>> {
+        if let Phase::Idle = self.phase {
+            self.decide(First::Fill(&staged.site));
+        }
+        match &mut self.phase {
+            // The decision waits.
+            Phase::Waiting(_) | Phase::Idle => Some(staged),
+            Phase::Recording(..) | Phase::Passing => {
+                self.analyse_fill(*staged);
+                None
+            }
+            Phase::Replaying(replaying) => {
+                if !replaying.expects_staged_fill(&staged) || replaying.has_to_end() {
+                    self.settle(&Why::OtherFill(&staged.site));
+                    return Some(staged);
+                }
+                let Promised { completion, recorded } = staged.promised;
+                replaying.issue_fill(recorded);
+                self.context.keep(completion, None);
+                self.context.operations_retired(1);
+                None
+            }
+        }
+    }
+
     /// The run that was looked at is complete.
     fn run_ended(&mut self) {
         match &self.phase {
-            Phase::Replaying(Replaying { stage: 0, replay, .. }) if replay.template.is_idempotent => {
+            Phase::Replaying(Replaying { at: 0, replay, .. }) if replay.template.is_idempotent => {
                 self.context.core.store.counters.replays.add(1);
             }
-            Phase::Replaying(Replaying { stage: 0, .. }) => {
+            Phase::Replaying(Replaying { at: 0, .. }) => {
                 self.context.core.store.counters.replays.add(1);
                 self.settle(&Why::EndOfRun);
             }
@@ -372,8 +469,8 @@ impl Session {
         }
     }
 
-    /// Nothing is in flight: chooses what is done with the next run, or the rest of one, which begins with this launch.
-    fn decide(&mut self, first: &Staged) {
+    /// Nothing is in flight: chooses what is done with the next run, or the rest of one, which begins with this.
+    fn decide(&mut self, first: First<'_>) {
         let realm = self.context.core.realm();
         let mut trace = self.trace.lock();
         let found = match trace.find(first, realm) {
@@ -391,7 +488,7 @@ impl Session {
             let fence = self.record.as_ref().map(SessionRecord::fence);
             let (replay, runs) = Replay::start(&self.context, &template, (fence, Box::new(self.waker())));
             self.context.set_window(replay.window());
-            self.phase = Phase::Replaying(Replaying { replay, runs, run: 0, stage: 0 });
+            self.phase = Phase::Replaying(Replaying { replay, runs, run: 0, at: 0, stage: 0 });
         } else if trace.wants_recording() {
             drop(trace);
             self.context.core.store.recordings.begin();
@@ -399,64 +496,6 @@ impl Session {
         } else {
             drop(trace);
             self.phase = Phase::Passing;
-        }
-    }
-
-    /// A run that was replayed so far is analysed from here on.
-    fn give_up(&self, Replaying { replay, stage, .. }: &Replaying, why: &Why<'_>) {
-        let stages = &replay.template.stages;
-        let (expected, found) = match why {
-            Why::Other(found) => differences(&Described::of_site(&stages[*stage].site), &Described::of_site(found)),
-            other => (format!("task `{}`", stages[*stage].site.name()), other.to_string()),
-        };
-        let (id, launches) = (self.trace.lock().id, stages.len());
-        match id {
-            TraceId::Named(_) => tracing::info!(
-                trace = %id,
-                launch = stage,
-                launches,
-                expected,
-                found,
-                "a run is replayed no further than to the launch that differs (counted from 0): launch the same in each run, or give what \
-                 differs a trace of its own"
-            ),
-            TraceId::Found(_) => tracing::debug!(
-                trace = %id,
-                launch = stage,
-                launches,
-                expected,
-                found,
-                "a run is replayed no further than to the launch that differs (counted from 0): the repetition that was found has ended"
-            ),
-        }
-        self.context.core.store.counters.replays_given_up.add(1);
-    }
-
-    /// Nothing more is issued in this phase: waits for its end.
-    fn settle(&mut self, why: &Why<'_>) {
-        let realm = self.context.core.realm().clone();
-        let wake = self.waker();
-        match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Replaying(replaying) => {
-                if replaying.stage > 0 {
-                    self.give_up(&replaying, why);
-                }
-                let Replaying { replay, runs, run, stage } = &replaying;
-                let (replay, runs, run, stage) = (Arc::clone(replay), Arc::clone(runs), *run, *stage);
-                self.phase = Phase::Waiting(Some(Ended::Replaying(replaying)));
-                replay.settle(&runs, run, stage);
-            }
-            analysed => {
-                let recording = match analysed {
-                    Phase::Recording(recording, _) => Some(recording),
-                    _ => None,
-                };
-                let inner = std::mem::take(&mut self.inner);
-                let ends: SmallVec<[_; 8]> =
-                    inner.recent().iter().map(|operation| operation.completion.event()).collect();
-                self.phase = Phase::Waiting(Some(Ended::Analysed(ends.clone(), recording)));
-                realm.when(After::follows(&ends), move |_| wake.wake());
-            }
         }
     }
 
@@ -483,8 +522,34 @@ impl Session {
         });
         results.produced_by(&operation);
         context.watch(&results);
+        self.release(&operation);
+    }
+
+    /// Sends a fill through the analysis.
+    fn analyse_fill(&mut self, StagedFill { site, promised }: StagedFill) {
+        let context = Arc::clone(&self.context);
+        self.record_analysed(promised.recorded);
+        let recording = match &self.phase {
+            Phase::Recording(recording, _) => {
+                if context.is_borrowed(&site.bound) {
+                    recording.fail(Problem::Borrowed);
+                }
+                Some((Arc::clone(recording), recording.add_fill(&site)))
+            }
+            _ => None,
+        };
+        self.next_sequence += 1;
+        self.inner.set_sequence(self.next_sequence);
+        let (bounds, inputs) = (std::slice::from_ref(&site.bound), (&Producers::default(), promised));
+        let operation =
+            context.submit_to(&mut self.inner, bounds, inputs, |_, _| Arc::new(TracedFill::new(&site, recording)));
+        self.release(&operation);
+    }
+
+    /// An operation of the inner stream may be mapped.
+    fn release(&mut self, operation: &Arc<Operation>) {
         if let Phase::Recording(_, previous) = &mut self.phase
-            && let Some(previous) = previous.replace(Arc::clone(&operation))
+            && let Some(previous) = previous.replace(Arc::clone(operation))
         {
             // Launches are mapped one after the other, so that the recording is in program order.
             operation.map_after(&previous);
@@ -517,49 +582,6 @@ impl Session {
         let operation = self.context.zero_in(&mut self.inner, *zeroing);
         operation.release();
         None
-    }
-
-    /// Makes a template of what was recorded.
-    fn conclude_recording(&mut self, recording: &Recording) {
-        let core = &self.context.core;
-        let compiled = Template::compile(recording.take(), core);
-        core.store.recordings.end();
-        match compiled {
-            Ok(template) => {
-                core.store.counters.recordings.add(1);
-                self.trace.lock().add(template);
-            }
-            Err(problem) => self.trace.lock().failed(problem),
-        }
-    }
-
-    /// What was replayed becomes known of the data.
-    fn conclude_replay(&mut self, replaying: &Replaying) {
-        let Replaying { replay, runs, run, stage } = replaying;
-        let template = &replay.template;
-        template.guard(false);
-        if let (Some(record), Some(launched)) = (&mut self.record, replay.record_end()) {
-            record.replay_ended(launched);
-        }
-        self.context.set_window(usize::MAX);
-        let sequence = self.next_sequence;
-        self.next_sequence += template.stages.len() as u64;
-        if !replay.has_failed() {
-            if !template.is_idempotent && *stage == 0 && *run > 0 {
-                template.catch_up(&self.context, 0, template.stages.len(), sequence, &FxHashMap::default());
-            }
-            if *stage > 0 {
-                template.catch_up(&self.context, *run, *stage, sequence, &FxHashMap::default());
-            }
-            return;
-        }
-        let faults = runs.faults().into_iter().collect();
-        let last = if *stage > 0 { *run + 1 } else { *run };
-        let first = super::catch_up::first_run(&faults).min(last);
-        for at in first..last {
-            let stages = if at == *run { *stage } else { template.stages.len() };
-            template.catch_up(&self.context, at, stages, sequence, &faults);
-        }
     }
 
     /// The machine has broken down, and nothing wakes the session any more: gives what it holds, to be dropped. The operation among it knows the session.

@@ -1,0 +1,146 @@
+//! Fills and invalidations: values that fields get without being stored.
+
+use std::slice;
+use std::sync::Arc;
+
+use maniple_region::{Field, FieldId, FieldMask, FieldValue, LogicalRegion, Privilege, Requirement};
+
+use crate::bulk::one;
+use crate::context::{Context, FillOperation};
+use crate::error::Result;
+use crate::fill::FillValue;
+use crate::launch::Filling;
+use crate::regions::Region;
+use crate::replication::Replica;
+use crate::task::number::Number;
+
+impl Context {
+    /// Gives a field one value at all points of a region. Nothing is moved until a task looks: the value is stored nowhere, and the instances that held the
+    /// old values are free for others when memory is short.
+    ///
+    /// In a [trace](Self::trace), or a stretch of launches that repeats, a fill is replayed if its value is zero or a number, and the same as in the
+    /// recorded run.
+    ///
+    /// # Errors
+    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), [`Error::MappedByParent`](crate::Error::MappedByParent),
+    /// [`Error::Launch`](crate::Error::Launch) if the field holds another type, or [`Error::Region`](crate::Error::Region) if the region was destroyed.
+    pub fn fill<F, T: FieldValue, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: Field<F, T>,
+        value: T,
+    ) -> Result<()> {
+        let requirement = one(region, field, Privilege::Discard)?;
+        self.give(Filling::new("fill", requirement, FillValue::of(value)), Number::of(&value))
+    }
+
+    /// Gives a field known only at run time one value at all points of a region.
+    ///
+    /// # Errors
+    /// As [`Context::fill`].
+    pub fn fill_field<F, T: FieldValue, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: FieldId,
+        value: T,
+    ) -> Result<()> {
+        self.fill(region, Field::new(field), value)
+    }
+
+    /// Gives up the values of a field at all points of a region: from here on it reads as zero, as if it had never been written. Nothing is moved, and nothing
+    /// waited for: operations launched before use the values undisturbed.
+    ///
+    /// The instances that hold the values stay for those who use the same field next, and go when their memory is needed for others. So a program that has
+    /// many temporary values and reuses their fields says here which of them are dead, or the last copy of each would be kept for good.
+    ///
+    /// Replayed in traces, as [fills](Self::fill) are.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    ///
+    /// #[derive(Fields)]
+    /// struct Cell {
+    ///     value: f64,
+    ///     scratch: f64,
+    /// }
+    ///
+    /// #[task(leaf)]
+    /// fn double(#[discards(scratch)] to: Piece<Cell>, #[reads(value)] from: Piece<Cell>) {
+    ///     to.points().for_each(|point| to.scratch[point] = 2.0 * from.value[point]);
+    /// }
+    ///
+    /// #[task(leaf)]
+    /// fn add(#[writes(value)] to: Piece<Cell>, #[reads(scratch)] from: Piece<Cell>) {
+    ///     to.points().for_each(|point| to.value[point] += from.scratch[point]);
+    /// }
+    ///
+    /// let runtime = Runtime::builder().workers(2).build()?;
+    /// let seen = runtime.run(async |cx: &Context| {
+    ///     let cells = cx.region::<Cell>(4)?;
+    ///     cx.fill(&cells, Cell::value, 1.0)?;
+    ///     for _ in 0..10 {
+    ///         cx.launch(double(&cells, &cells));
+    ///         cx.launch(add(&cells, &cells));
+    ///         // Of no use any more.
+    ///         cx.invalidate(&cells, Cell::scratch)?;
+    ///     }
+    ///     let value = cx.map_read(&cells, Cell::value).await?.to_vec()[0];
+    ///     let scratch = cx.map_read(&cells, Cell::scratch).await?.to_vec()[0];
+    ///     Ok((value, scratch))
+    /// })?;
+    /// assert_eq!(seen, (3_f64.powi(10), 0.0));
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld) unless the task may write the field, [`Error::MappedByParent`](crate::Error::MappedByParent)
+    /// if it holds some of the values mapped, or [`Error::Region`](crate::Error::Region) if the region or the field was destroyed.
+    pub fn invalidate<F, T: FieldValue, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: Field<F, T>,
+    ) -> Result<()> {
+        let requirement = one(region, field, Privilege::Discard)?;
+        self.give(Filling::new(INVALIDATION, requirement, FillValue::default()), None)
+    }
+
+    /// Gives up the values of several fields, of any types: see [`Context::invalidate`].
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// # #[derive(Fields)]
+    /// # struct Cell { value: f64, count: u32 }
+    /// # Runtime::builder().workers(1).build()?.run(async |cx| {
+    /// let cells = cx.region::<Cell>(4)?;
+    /// cx.fill(&cells, Cell::count, 7)?;
+    /// cx.invalidate_fields(&cells, &cells.logical().fields().fields())?;
+    /// assert_eq!(cx.map_read(&cells, Cell::count).await?.to_vec(), [0; 4]);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Context::invalidate`].
+    pub fn invalidate_fields(&self, region: impl AsRef<LogicalRegion>, fields: &FieldMask) -> Result<()> {
+        let requirement = Requirement::new(region.as_ref().clone(), fields.clone(), Privilege::Discard);
+        self.give(Filling::new(INVALIDATION, requirement, FillValue::default()), None)
+    }
+
+    fn give(&self, filling: Filling, number: Option<Number>) -> Result<()> {
+        let state = &self.state;
+        let bound = state.trace_fill(&filling)?;
+        let Filling { name, requirement, value } = filling;
+        if let Some(replica) = Replica::of(state) {
+            let what = if name == INVALIDATION { "invalidates" } else { "fills" };
+            replica.replace(what, &requirement.target.bound(), &requirement.fields, number);
+        }
+        if let Some(bound) = bound {
+            let operation = FillOperation { name, bound: bound.clone(), value };
+            state.submit_here(slice::from_ref(&bound), |_, _| Arc::new(operation))?;
+        }
+        Ok(())
+    }
+}
+
+const INVALIDATION: &str = "invalidation";

@@ -1,0 +1,236 @@
+//! Scratch regions: temporary data whose names and instances are used again, so that loops with it are replayed.
+
+use maniple::machine::{Affinity, MemoryKind, ProcessorKind};
+use maniple::prelude::*;
+use maniple::record::check;
+use maniple::{AnySpace, Error, FieldType, Machine, Rect, Scratch, TreeId};
+
+#[derive(Fields)]
+struct Cell {
+    value: i64,
+}
+
+#[derive(Fields)]
+struct Other {
+    value: i64,
+}
+
+#[task(leaf)]
+fn double(#[discards(value)] to: Piece<Cell>, #[reads(value)] from: Piece<Cell>) {
+    to.points().for_each(|point| to.value[point] = 2 * from.value[point]);
+}
+
+#[task(leaf)]
+fn add(#[writes(value)] to: Piece<Cell>, #[reads(value)] from: Piece<Cell>) {
+    to.points().for_each(|point| to.value[point] = (to.value[point] + from.value[point]) % 1009);
+}
+
+#[task(leaf)]
+fn total(#[reads(value)] cells: Piece<Cell>) -> i64 {
+    cells.points().map(|point| cells.value[point]).sum()
+}
+
+fn runtime() -> Runtime {
+    Runtime::builder().workers(2).build().unwrap()
+}
+
+fn tree<F, const D: usize>(scratch: &Scratch<F, D>) -> TreeId {
+    scratch.logical().tree().id()
+}
+
+const STEPS: usize = 60;
+
+/// Each step makes two regions, which it drops in one order or the other.
+async fn steps(cx: &Context, marked: bool) -> Result<Vec<i64>> {
+    let cells = cx.region::<Cell>(24)?;
+    let tiles = cells.blocks([8])?;
+    cx.fill(&cells, Cell::value, 3)?;
+    let mut seen = Vec::new();
+    for step in 0..STEPS {
+        let body = |cx: &Context| -> Result<_> {
+            let (one, other) = (cx.scratch_like::<Cell, _, _>(&cells)?, cx.scratch_like::<Cell, _, _>(&cells)?);
+            let (ones, others) = (one.split_like(&tiles)?, other.split_like(&tiles)?);
+            // What an earlier step has left there is gone.
+            let zero = cx.launch(total(&other));
+            cx.index_launch(tiles.colors(), double(&ones, &tiles));
+            cx.index_launch(tiles.colors(), double(&others, &ones));
+            cx.index_launch(tiles.colors(), add(&tiles, &others));
+            if step % 2 == 0 {
+                drop(one);
+                drop(other);
+            }
+            Ok(zero)
+        };
+        seen.push(if marked { cx.trace("step", body)? } else { body(cx)? });
+    }
+    let mut all = Vec::new();
+    for zero in seen {
+        all.push(zero.await?);
+    }
+    assert_eq!(all, [0; STEPS]);
+    Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
+}
+
+#[test]
+fn a_loop_with_temporary_regions_is_replayed() {
+    let expected: i64 = (0..STEPS).fold(3, |value, _| (value + 4 * value) % 1009);
+    for (marked, traced, recorded) in
+        [(true, true, false), (false, true, false), (true, true, true), (false, true, true), (true, false, false)]
+    {
+        let runtime = Runtime::builder().workers(2).tracing(traced).record_operations(recorded).build().unwrap();
+        let outcome = runtime.run(async |cx| steps(cx, marked).await).unwrap();
+        assert_eq!(outcome, [expected; 24]);
+        let statistics = runtime.statistics();
+        assert!(!traced || statistics.replays >= 20, "marked {marked}: {statistics:?}");
+        if recorded {
+            check(&runtime.take_record()).unwrap_or_else(|violation| panic!("{violation}"));
+        }
+    }
+}
+
+#[test]
+fn a_scratch_region_takes_over_the_name_of_one_that_was_dropped_with_the_same_rows_and_fields() {
+    let outcome = runtime().run(async |cx| {
+        let cells = cx.region::<Cell>(8)?;
+        let first = cx.scratch_like::<Cell, _, _>(&cells)?;
+        let name = tree(&first);
+        let meanwhile = cx.scratch_like::<Cell, _, _>(&cells)?;
+        assert_ne!(tree(&meanwhile), name);
+        drop(first);
+        assert_ne!(tree(&cx.scratch_like::<Other, _, _>(&cells)?), name);
+        assert_ne!(tree(&cx.scratch::<Cell>(8)?), name);
+        assert_eq!(tree(&cx.scratch_like::<Cell, _, _>(&cells)?), name);
+        // Their own rows, if these have the same points.
+        let name = tree(&cx.scratch_over::<Cell, 2>(Rect::new([0, 0], [3, 4]))?);
+        assert_eq!(tree(&cx.scratch_over::<Cell, 2>(Rect::new([0, 0], [3, 4]))?), name);
+        assert_ne!(tree(&cx.scratch_over::<Cell, 2>(Rect::new([0, 0], [4, 3]))?), name);
+        assert_ne!(tree(&cx.scratch::<Cell>(0)?), name);
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn fields_known_only_at_run_time_may_be_freed_in_between() {
+    let outcome = runtime().run(async |cx| {
+        let rows = cx.index_space(&AnySpace::from(maniple::IndexSpace::from(Rect::<1>::from(0..4))));
+        let fields = cx.field_space(4);
+        let (_, second) =
+            (fields.allocate("a", FieldType::of::<i64>())?, fields.allocate("b", FieldType::of::<i64>())?);
+        let name = tree(&cx.scratch_region::<1>(&rows, &fields)?);
+        assert_eq!(tree(&cx.scratch_region::<1>(&rows, &fields)?), name);
+        cx.free_field(&fields, second)?;
+        assert_ne!(tree(&cx.scratch_region::<1>(&rows, &fields)?), name);
+        assert!(matches!(cx.scratch_region::<2>(&rows, &fields), Err(Error::Launch { .. })));
+        cx.destroy_index_space(&rows)?;
+        assert!(matches!(cx.scratch_region::<1>(&rows, &fields), Err(Error::Region(_))));
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn tasks_launched_before_a_scratch_region_is_dropped_are_not_disturbed() {
+    let outcome = runtime().run(async |cx| {
+        let cells = cx.region::<Cell>(8)?;
+        cx.fill(&cells, Cell::value, 5)?;
+        let mut seen = Vec::new();
+        for _ in 0..100 {
+            let scratch = cx.scratch_like::<Cell, _, _>(&cells)?;
+            cx.launch(double(&scratch, &cells));
+            seen.push(cx.launch(total_of_child(&scratch)));
+        }
+        for total in seen {
+            assert_eq!(total.await?, 80);
+        }
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+/// Launches on what it was given, later than its launcher goes on.
+#[task]
+async fn total_of_child(cx: &Context, #[reads(value)] cells: Region<Cell>) -> Result<i64> {
+    cx.execution_fence().await?;
+    cx.launch(total(&cells)).await
+}
+
+/// Gives away what should end with it.
+#[task]
+async fn leak(cx: &Context) -> Result<Region<Cell>> {
+    let scratch = cx.scratch::<Cell>(8)?;
+    cx.fill(&scratch, Cell::value, 1)?;
+    let region = Region::clone(&scratch);
+    std::mem::forget(scratch);
+    Ok(region)
+}
+
+#[test]
+fn a_scratch_region_ends_with_its_task_whoever_has_it() {
+    let outcome = runtime().run(async |cx| {
+        let leaked = cx.launch(leak()).await?;
+        let refused = cx.launch(total(&leaked)).await;
+        assert!(matches!(refused, Err(Error::PrivilegeNotHeld { .. })), "{refused:?}");
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_scratch_region_that_is_destroyed_or_mapped_when_it_is_dropped_is_not_used_again() {
+    let outcome = runtime().run(async |cx| {
+        let destroyed = cx.scratch::<Cell>(8)?;
+        let name = tree(&destroyed);
+        cx.destroy_region(&destroyed)?;
+        drop(destroyed);
+        assert_ne!(tree(&cx.scratch::<Cell>(8)?), name);
+        let held = cx.scratch::<Cell>(8)?;
+        let name = tree(&held);
+        let mapping = cx.map_write(&held, Cell::value).await?;
+        drop(held);
+        assert_ne!(tree(&cx.scratch::<Cell>(8)?), name);
+        assert_eq!(mapping.space().volume(), 8);
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_scratch_region_that_outlives_its_program_is_dropped_in_peace() {
+    let mut left = None;
+    let runtime = runtime();
+    runtime
+        .run(async |cx| {
+            left = Some(cx.scratch::<Cell>(8)?);
+            Ok(())
+        })
+        .unwrap();
+    drop(runtime);
+    drop(left);
+}
+
+/// One processor, and memory for two fields of a thousand cells.
+fn small() -> Machine {
+    let mut machine = Machine::builder();
+    let processor = machine.processor(ProcessorKind::Cpu);
+    let memory = machine.memory(MemoryKind::System, 2 * 8 * 1000 + 512);
+    machine.sees(processor, memory, Affinity { bandwidth_mb_s: 1000, latency_ns: 100 });
+    machine.build().unwrap()
+}
+
+#[test]
+fn memory_of_scratch_regions_that_were_dropped_goes_to_others() {
+    let outcome = Runtime::builder().machine(small()).build().unwrap().run(async |cx| {
+        let cells = cx.region::<Cell>(1000)?;
+        cx.fill(&cells, Cell::value, 1)?;
+        for step in 0..20 {
+            // Of other rows each time.
+            let scratch = cx.scratch_over::<Cell, 1>(Rect::from(0..1000 - step))?;
+            let part = cells.part(Rect::from(0..1000 - step))?;
+            cx.launch(double(&scratch, &part));
+            assert_eq!(cx.launch(total(&scratch)).await?, 2 * (1000 - step));
+        }
+        Ok(())
+    });
+    outcome.unwrap();
+}
