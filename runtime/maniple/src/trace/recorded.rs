@@ -11,6 +11,7 @@ use maniple_realm::Event;
 use maniple_realm::graph::{Edge, Predecessors};
 use maniple_realm::locks::Mutex;
 use maniple_record::{Because, LaunchNumber, OperationNumber};
+use maniple_region::Provenance;
 
 use super::node_record::NodeRecord;
 use super::template::Template;
@@ -56,8 +57,13 @@ impl Recorded {
     }
 
     /// A launch is about to be replayed.
-    pub(super) fn launch(&self, template: &Template, stage: usize, completion: Event) -> LaunchNumber {
-        self.recorder.launch(template.stages[stage].site.recorded(self.task), completion)
+    pub(super) fn launch(
+        &self,
+        (template, stage): (&Template, usize),
+        launched: Option<&Provenance>,
+        completion: Event,
+    ) -> LaunchNumber {
+        self.recorder.launch(template.stages[stage].site.recorded(self.task, launched), completion)
     }
 
     /// A stage of the current run is about to be opened, when these results are there; the next run's first stage, after the last.
