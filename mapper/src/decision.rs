@@ -23,6 +23,8 @@ pub struct TaskMapping {
     /// Tasks of higher priority run first, among those that could begin on this node. Copies that bring their data come before all tasks. Priority 0 is the cheapest.
     /// It goes to another node with the task.
     pub priority: i32,
+    /// The same for the copies that bring its data, among the copies of all tasks: those of higher priority go first when there are more than workers. Copies that are replayed have none.
+    pub copy_priority: i32,
     /// The most operations that the task may have in flight, if it launches others; the runtime's limit is one in any case. 0 means 1. Not for tasks without regions that are forked.
     pub window: Option<usize>,
     /// Whether the mapper wants to hear when and where the task ran ([`crate::Mapper::task_profiled`]).
@@ -40,7 +42,7 @@ pub enum Validity {
     /// with the same data and tag. The runtime may keep the instances that it chose, and the slices of the launch, and asks again when it
     /// pleases. Of a task without regions that is launched by itself, the decision holds for all launches without a tag whose parents run on one processor: if
     /// it is that processor, not pinned, with the first variant and nothing else, they are *forked* there, without another question, and whoever
-    /// is idle takes them. A choice that is never to be an instance that exists ([`Reuse::Never`]) does not hold.
+    /// is idle takes them. A choice that is never to be an instance that exists ([`Reuse::Never`]), or not to be kept ([`Keep::WhileUsed`]), does not hold.
     #[default]
     WhileUnchanged,
 }
@@ -77,6 +79,8 @@ pub struct InstanceChoice {
     pub layout: LayoutConstraint,
     /// For requirements that reduce: where contributions go.
     pub reduction: ReductionPlace,
+    /// How long what it holds is kept once no task uses it, if other instances hold the same. The latest task that uses an instance decides.
+    pub keep: Keep,
 }
 
 impl InstanceChoice {
@@ -91,6 +95,7 @@ impl InstanceChoice {
             columns: Columns::Requirement,
             layout: LayoutConstraint::default(),
             reduction: ReductionPlace::Buffer,
+            keep: Keep::default(),
         }
     }
 
@@ -111,6 +116,9 @@ impl fmt::Display for TaskMapping {
         }
         if self.priority != 0 {
             write!(f, ", priority {}", self.priority)?;
+        }
+        if self.copy_priority != 0 {
+            write!(f, ", copies at priority {}", self.copy_priority)?;
         }
         if let Some(window) = self.window {
             write!(f, ", at most {window} in flight")?;
@@ -166,6 +174,9 @@ impl InstanceChoice {
         if self.reduction == ReductionPlace::InPlace {
             f.write_str(", in place")?;
         }
+        if self.keep != Keep::default() {
+            write!(f, ", kept {}", self.keep)?;
+        }
         Ok(())
     }
 }
@@ -211,6 +222,32 @@ pub enum Reuse {
     Only(InstanceId),
     /// None.
     Never,
+}
+
+/// How long an instance keeps a copy of values that others hold too. Values that no other instance holds are kept in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Until there is no room for others in the memory: then copies with lower numbers go first, whichever region they are of.
+    Rank(i32),
+    /// Until no task uses it: data that is used once, such as a piece of an operand that another piece takes the place of. An answer with it [holds](Validity) for one task, so the mapper is asked
+    /// again for the next. What a trace replays keeps its copies.
+    WhileUsed,
+}
+
+impl Default for Keep {
+    /// `Rank(0)`.
+    fn default() -> Self {
+        Self::Rank(0)
+    }
+}
+
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rank(rank) => write!(f, "at rank {rank}"),
+            Self::WhileUsed => f.write_str("while it is used"),
+        }
+    }
 }
 
 /// The part of the region tree that a new instance can hold. An instance of a region that is no rectangle stores several. If the requirement's

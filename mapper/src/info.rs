@@ -7,6 +7,8 @@ use maniple_realm::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
 use maniple_region::{FieldMask, LogicalRegion, Privilege};
 use maniple_space::{AnyPoint, AnyRect};
 
+use crate::Mail;
+
 /// A task that is to be placed: a single one, or one point of an index launch.
 #[derive(Clone, Debug)]
 pub struct TaskInfo<'a> {
@@ -40,6 +42,27 @@ impl TaskInfo<'_> {
     /// The implementations for one kind of processor, as indices into [`TaskInfo::variants`].
     pub fn variants_for(&self, kind: ProcessorKind) -> impl Iterator<Item = usize> {
         (0..self.variants.len()).filter(move |&index| self.variants[index].processor == kind)
+    }
+}
+
+/// A number that a program leaves to its mapper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunable<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it depends on, as the program says: how many rows there are, for instance.
+    pub arguments: &'a [i64],
+    /// The name of the task that asks.
+    pub task: &'a str,
+    /// How many nodes the job has.
+    pub nodes: usize,
+}
+
+impl<'a> Tunable<'a> {
+    /// One of this name that depends on nothing, asked for by the top-level task of a program on one node.
+    #[must_use]
+    pub fn named(name: &'a str) -> Self {
+        Self { name, arguments: &[], task: "top level", nodes: 1 }
     }
 }
 
@@ -138,6 +161,9 @@ pub trait MappingContext {
 
     /// Bytes in use in a memory at this moment.
     fn bytes_used(&self, memory: MemoryId) -> u64;
+
+    /// Messages to the mappers of other processors and nodes.
+    fn mail(&self) -> &dyn Mail;
 }
 
 /// Why a mapping did not work.
@@ -225,8 +251,12 @@ impl fmt::Display for Bytes {
 pub struct TaskProfile {
     /// The processor.
     pub processor: ProcessorId,
+    /// The point of the launch; of a single launch, the origin of a one-point domain.
+    pub point: AnyPoint,
     /// The body began.
     pub started: u64,
     /// The body ended.
     pub ended: u64,
+    /// All that it launched has ended too, and its data is where the mapper wanted it; of a task that launches nothing, the same as [`ended`](Self::ended).
+    pub finished: u64,
 }

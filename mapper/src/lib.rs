@@ -4,6 +4,7 @@
 //!
 //! - [`Mapper`]: the questions, each with a sound default;
 //! - [`TaskInfo`], [`RequirementInfo`], [`InstanceInfo`], [`MappingContext`]: what a mapper is told and may look up;
+//! - [`Mail`]: messages to the mappers of other processors and nodes;
 //! - [`TaskMapping`], [`InstanceChoice`], [`Slice`], [`NodeSlice`], [`Sharding`]: what it answers;
 //! - [`DefaultMapper`], [`ShardingMapper`] (another one, with shardings of one's own), [`RandomMapper`] (an adversary for tests), [`LoggingMapper`] (tells
 //!   what another decides), [`RuleMapper`] (obeys a file, [`MappingRules`]).
@@ -29,6 +30,7 @@ mod decision;
 mod default_mapper;
 mod info;
 mod logging_mapper;
+mod mail;
 #[allow(clippy::module_inception, reason = "the trait's file is named after it, and the crate after the trait")]
 mod mapper;
 mod random_mapper;
@@ -37,13 +39,16 @@ mod sharding;
 mod sharding_mapper;
 
 pub use decision::{
-    Columns, Extent, InstanceChoice, NodeSlice, ReductionPlace, RequirementMapping, Reuse, Slice, TaskMapping, Validity,
+    Columns, Extent, InstanceChoice, Keep, NodeSlice, ReductionPlace, RequirementMapping, Reuse, Slice, TaskMapping,
+    Validity,
 };
 pub use default_mapper::DefaultMapper;
 pub use info::{
-    InstanceId, InstanceInfo, MappingContext, MappingFailure, RequirementInfo, TaskInfo, TaskProfile, VariantInfo,
+    InstanceId, InstanceInfo, MappingContext, MappingFailure, RequirementInfo, TaskInfo, TaskProfile, Tunable,
+    VariantInfo,
 };
 pub use logging_mapper::LoggingMapper;
+pub use mail::{LONGEST_MESSAGE, MOST_ANSWERS, Mail, MailError, MapperAddress};
 pub use mapper::{Mapper, ReadyOperation};
 pub use random_mapper::RandomMapper;
 pub use rules::{

@@ -3,8 +3,8 @@
 use maniple_realm::machine::{Machine, NodeId, ProcessorId};
 
 use crate::{
-    InstanceInfo, Mapper, MappingContext, MappingFailure, NodeSlice, ReadyOperation, RequirementInfo,
-    RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile,
+    InstanceInfo, Mail, Mapper, MapperAddress, MappingContext, MappingFailure, NodeSlice, ReadyOperation,
+    RequirementInfo, RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
 };
 
 /// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
@@ -134,9 +134,10 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         chosen
     }
 
-    fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
-        let value = self.inner.tunable(name, machine);
-        self.log(&format!("tunable {name}: {value:?}"));
+    fn tunable(&mut self, tunable: &Tunable<'_>, machine: &Machine) -> Option<i64> {
+        let value = self.inner.tunable(tunable, machine);
+        let arguments = if tunable.arguments.is_empty() { String::new() } else { format!("{:?}", tunable.arguments) };
+        self.log(&format!("tunable {}{arguments}: {value:?}", tunable.name));
         value
     }
 
@@ -155,6 +156,11 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
         self.log(&format!("mapping {}{} failed: {failure}", task.name, task.point));
         self.inner.mapping_failed(task, failure);
+    }
+
+    fn hear(&mut self, from: MapperAddress, message: &[u8], mail: &dyn Mail) {
+        self.log(&format!("hear {} bytes from {from}", message.len()));
+        self.inner.hear(from, message, mail);
     }
 
     fn task_profiled(&mut self, task: &str, profile: &TaskProfile) {

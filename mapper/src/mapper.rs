@@ -4,8 +4,8 @@ use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId, ProcessorKi
 use maniple_region::Privilege;
 
 use crate::{
-    InstanceChoice, InstanceInfo, MappingContext, MappingFailure, NodeSlice, ReductionPlace, RequirementInfo,
-    RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
+    InstanceChoice, InstanceInfo, Mail, MapperAddress, MappingContext, MappingFailure, NodeSlice, ReductionPlace,
+    RequirementInfo, RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable, Validity,
 };
 
 /// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every answer.
@@ -175,6 +175,7 @@ pub trait Mapper: Send {
             variant,
             requirements,
             priority,
+            copy_priority: 0,
             window: None,
             profile: false,
             validity,
@@ -273,13 +274,13 @@ pub trait Mapper: Send {
     /// A number that the application leaves to the mapper, such as how many pieces to make; `None` if this mapper does not know the name.
     ///
     /// By default `"pieces"` and `"processors"` are the number of CPU processors.
-    fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
+    fn tunable(&mut self, tunable: &Tunable<'_>, machine: &Machine) -> Option<i64> {
         if let Some(inner) = self.inner() {
-            return inner.tunable(name, machine);
+            return inner.tunable(tunable, machine);
         }
 
         let processors = machine.processors_of(ProcessorKind::Cpu).count();
-        matches!(name, "pieces" | "processors").then_some(processors as i64)
+        matches!(tunable.name, "pieces" | "processors").then_some(processors as i64)
     }
 
     /// Whether a node that has nothing to do may take a task without regions that waits here to be run, with all that it will launch; or an equal part of an index launch of
@@ -313,6 +314,14 @@ pub trait Mapper: Send {
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
         if let Some(inner) = self.inner() {
             inner.mapping_failed(task, failure);
+        }
+    }
+
+    /// Hears a message of another mapper of the same name, that of another processor or node, or its own: see [`Mail`]. If this panics, the message counts as heard, and the first time the runtime
+    /// logs that.
+    fn hear(&mut self, from: MapperAddress, message: &[u8], mail: &dyn Mail) {
+        if let Some(inner) = self.inner() {
+            inner.hear(from, message, mail);
         }
     }
 

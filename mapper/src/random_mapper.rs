@@ -8,8 +8,8 @@ use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_space::AnyRect;
 
 use crate::{
-    Columns, Extent, InstanceChoice, InstanceInfo, Mapper, MappingContext, NodeSlice, ReadyOperation, ReductionPlace,
-    RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, Validity,
+    Columns, Extent, InstanceChoice, InstanceInfo, Keep, Mail, Mapper, MapperAddress, MappingContext, NodeSlice,
+    ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, Validity,
 };
 
 /// An adversary: every decision is drawn at random from all that are allowed. Whatever it does, programs must give the same results.
@@ -66,6 +66,17 @@ impl RandomMapper {
         }
     }
 
+    /// Now and then sends a message to any mapper.
+    fn chat(&mut self, mail: &dyn Mail) {
+        if self.order.usize(..16) == 0 {
+            let node = NodeId(self.order.usize(..mail.nodes()) as u16);
+            // That of a node may not be there.
+            let to = MapperAddress { node, processor: ProcessorId(self.order.u32(..4)) };
+            let message: Vec<u8> = (0..self.order.usize(..4)).map(|_| self.order.u8(..)).collect();
+            let _ = mail.send(to, &message);
+        }
+    }
+
     fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.random.usize(..choices.len())]
     }
@@ -93,10 +104,19 @@ impl RandomMapper {
                 columns: self.one_of(&[Columns::Requirement, Columns::Separate, Columns::All]),
                 layout: self.layout(variant, requirement.region.space().space().dim()),
                 reduction: self.one_of(&[ReductionPlace::Buffer, ReductionPlace::InPlace]),
+                keep: self.keep(),
             };
             choices.extend([wild, InstanceChoice::in_memory(memory)]);
         }
         RequirementMapping::Instance(choices)
+    }
+
+    /// Seldom while it is used alone: that does not hold for later tasks.
+    fn keep(&mut self) -> Keep {
+        match self.random.usize(..16) {
+            0 => Keep::WhileUsed,
+            _ => Keep::Rank(self.random.i32(-1..=1)),
+        }
     }
 
     /// Any layout that the variant accepts; or none, and the runtime sees to what the variant wants.
@@ -175,6 +195,7 @@ impl Mapper for RandomMapper {
         let variants: Vec<usize> = task.variants_for(machine.processor(processor).kind).collect();
         let variant = if variants.is_empty() { 0 } else { self.one_of(&variants) };
         let chosen = task.variants.get(variant);
+        self.chat(context.mail());
         let is_virtual = !chosen.is_none_or(|variant| variant.is_leaf) && self.random.bool();
         let requirements = (task.requirements.iter().enumerate())
             .map(|requirement| match is_virtual {
@@ -191,6 +212,7 @@ impl Mapper for RandomMapper {
             variant,
             requirements,
             priority: self.random.i32(-2..=2),
+            copy_priority: self.random.i32(-2..=2),
             window: (self.random.usize(..4) == 0).then(|| self.random.usize(..3)),
             profile: self.random.usize(..8) == 0,
             validity: self.validity(task),
@@ -220,6 +242,18 @@ impl Mapper for RandomMapper {
         self.random.shuffle(&mut order);
         order.truncate(self.random.usize(..=sources.len()));
         order
+    }
+
+    fn hear(&mut self, from: MapperAddress, message: &[u8], mail: &dyn Mail) {
+        // What it hears changes what it draws, unless it is to be steady.
+        for _ in 0..message.first().copied().unwrap_or_default() % 4 {
+            self.order.bool();
+            self.random.bool();
+        }
+        if self.order.usize(..4) > 0 {
+            // One answer too many is refused.
+            let _ = mail.send(from, &[self.order.u8(..)]);
+        }
     }
 
     fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {

@@ -97,6 +97,9 @@ impl Census {
                 self.one(if *flush { "memory detached" } else { "memory detached without its values" });
             }
             Action::Copy(..) => self.one("copy"),
+            Action::CopyFields(_, _, _, pairs) if pairs.len() > 1 => self.one("copy of several fields"),
+            Action::CopyFields(..) => self.one("copy of fields, one or none"),
+            Action::Contribute(_, operator, ..) => self.one(format!("copy with operator {operator:?}")),
             Action::Gather(..) => self.one("gather"),
             Action::Scatter(..) => self.one("scatter"),
             Action::Inline(inline) => self.inline(world, inline, depth),

@@ -218,6 +218,10 @@ pub enum Action {
     Detach(FutureName, FutureName, bool),
     /// Copies from the first to the second.
     Copy(FutureName, Column, Column),
+    /// Copies several fields from the first to the second.
+    CopyFields(FutureName, Place, Place, Vec<(FieldNumber, FieldNumber)>),
+    /// Contributes the first to the second.
+    Contribute(FutureName, Operator, Column, Column),
     /// Copies `from[pointer[p]]` to `to[p]`.
     Gather(FutureName, Indirect),
     /// Copies `from[p]` to `to[pointer[p]]`.
@@ -408,6 +412,8 @@ pub enum Pick {
     Identity,
     /// The color whose number is the point's.
     Linearized,
+    /// The color `factor * point + offset` in each coordinate, around the colors or not: plain data.
+    Linear(i64, i64, bool),
     /// The color with the number `factor * number + offset`, modulo the number of colors.
     Affine(usize, usize),
     /// The nodes below the partition listed by the point's number.

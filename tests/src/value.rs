@@ -210,6 +210,7 @@ pub enum Operator {
 }
 
 /// Contributions smaller than the value: flips bits of both halves of a long integer.
+#[derive(Default)]
 pub struct Stamp;
 
 impl ReductionOperator<i64> for Stamp {
@@ -229,6 +230,7 @@ impl ReductionOperator<i64> for Stamp {
 }
 
 /// Contributions of another type than the value: adds to both members of a pair.
+#[derive(Default)]
 pub struct Tally;
 
 impl ReductionOperator<Pair> for Tally {
@@ -287,6 +289,16 @@ impl Operator {
                 | (Self::Stamp, Kind::Long)
                 | (Self::Tally, Kind::Pair)
         )
+    }
+
+    /// What fields hold contributions to one of a kind.
+    #[must_use]
+    pub fn contributions(self, kind: Kind) -> Kind {
+        match self {
+            Self::Sum | Self::Max | Self::Min | Self::Xor => kind,
+            Self::Stamp => Kind::Short,
+            Self::Tally => Kind::Number(Width::U64),
+        }
     }
 
     /// The privilege to reduce with the operator.

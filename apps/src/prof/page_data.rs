@@ -38,6 +38,7 @@ struct LabelData<'a> {
     kind: usize,
     name: &'a str,
     domain: Option<&'a Domain>,
+    launched: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -114,7 +115,12 @@ impl<'a> PageData<'a> {
 fn labels(profile: &Profile) -> Vec<LabelData<'_>> {
     let labels = profile.labels.iter();
     labels
-        .map(|label| LabelData { kind: label.kind as usize, name: &label.name, domain: label.domain.as_ref() })
+        .map(|label| LabelData {
+            kind: label.kind as usize,
+            name: &label.name,
+            domain: label.domain.as_ref(),
+            launched: label.launched.as_deref(),
+        })
         .collect()
 }
 

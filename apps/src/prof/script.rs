@@ -56,7 +56,7 @@ impl Script {
     /// The label of an index launch of so many points.
     pub(super) fn launch(&mut self, name: &str, points: i64) -> LabelId {
         let domain = Some(Domain { lo: vec![0], hi: vec![points - 1] });
-        self.labelled(Label { kind: Kind::Task, name: name.to_owned(), domain })
+        self.labelled(Label { domain, ..Label::new(Kind::Task, name) })
     }
 
     fn labelled(&mut self, label: Label) -> LabelId {

@@ -4,7 +4,7 @@ use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
 
 use super::data::{DataRule, Memory, Order, ReuseKind};
-use crate::{Columns, Extent, InstanceChoice, ReductionPlace, Reuse};
+use crate::{Columns, Extent, InstanceChoice, Keep, ReductionPlace, Reuse};
 use maniple_realm::layout::Arrangement;
 
 /// What the rules that some data meets decide together.
@@ -16,7 +16,9 @@ pub(super) struct Decided<'r> {
     columns: Option<Columns>,
     arrangement: Option<Arrangement>,
     order: Option<Order>,
+    align: Option<u32>,
     reduction: Option<ReductionPlace>,
+    keep: Option<Keep>,
 }
 
 impl<'r> Decided<'r> {
@@ -30,7 +32,9 @@ impl<'r> Decided<'r> {
         self.columns = rule.columns.or(self.columns);
         self.arrangement = rule.arrangement.or(self.arrangement);
         self.order = rule.order.or(self.order);
+        self.align = rule.align.or(self.align);
         self.reduction = rule.reduction.or(self.reduction);
+        self.keep = rule.keep.or(self.keep);
     }
 
     /// The choices as decided, in these memories first; then the other mapper's own, for the case that there is no room.
@@ -58,6 +62,7 @@ impl<'r> Decided<'r> {
         choice.extent = self.extent.unwrap_or(choice.extent);
         choice.columns = self.columns.unwrap_or(choice.columns);
         choice.reduction = self.reduction.unwrap_or(choice.reduction);
+        choice.keep = self.keep.unwrap_or(choice.keep);
         if let Some(reuse) = self.reuse {
             choice.reuse = match reuse {
                 ReuseKind::Any => Reuse::Any,
@@ -72,6 +77,8 @@ impl<'r> Decided<'r> {
         if variant.order.is_none() {
             choice.layout.order = self.order.and_then(|order| order.of(dimensions)).or(choice.layout.order);
         }
+        // More than the variant asks for is enough for it.
+        choice.layout.align = self.align.or(choice.layout.align);
         choice
     }
 }

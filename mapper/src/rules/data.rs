@@ -6,7 +6,7 @@ use maniple_realm::layout::{Arrangement, DimensionOrder};
 use maniple_realm::machine::{MemoryId, MemoryKind, NodeId, ProcessorId, ProcessorKind};
 
 use super::pattern::Names;
-use crate::{Columns, Extent, ReductionPlace, Validity};
+use crate::{Columns, Extent, Keep, ReductionPlace, Validity};
 
 /// Rules about where tasks run and where data lives. Made from a mapping file by [`MappingRules::parse`]; obeyed by a [`RuleMapper`](crate::RuleMapper).
 ///
@@ -64,6 +64,8 @@ pub struct TaskRule {
     pub pinned: Option<bool>,
     /// `priority`.
     pub priority: Option<i32>,
+    /// `copy_priority`: that of the copies that bring their data.
+    pub copy_priority: Option<i32>,
     /// `window`: how many operations a task that launches others may have in flight.
     pub window: Option<u64>,
     /// `validity`: how long the decision holds.
@@ -117,8 +119,12 @@ pub struct DataRule {
     pub arrangement: Option<Arrangement>,
     /// `order`: how the dimensions lie.
     pub order: Option<Order>,
+    /// `align`: the bytes of which the address of the first value of each field is a multiple, a power of two.
+    pub align: Option<u32>,
     /// `reduction`: where contributions go.
     pub reduction: Option<ReductionPlace>,
+    /// `keep`: how long copies are kept.
+    pub keep: Option<Keep>,
 }
 
 /// Which processors run a task.

@@ -5,7 +5,7 @@ use std::fmt;
 use super::data::{
     DataRule, Deal, MappingRules, Memory, Order, PrivilegeKind, Processors, ReuseKind, Share, Steal, TaskRule,
 };
-use crate::{Columns, Extent, ReductionPlace, Validity};
+use crate::{Columns, Extent, Keep, ReductionPlace, Validity};
 
 /// One rule in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +127,7 @@ impl TaskRule {
             false => "idle processors may take them".to_owned(),
         }));
         words.extend(self.priority.map(|priority| format!("priority {priority}")));
+        words.extend(self.copy_priority.map(|priority| format!("copies for them at priority {priority}")));
         words.extend(self.window.map(|window| format!("at most {window} operations of one in flight")));
         words.extend(self.validity.map(|validity| match validity {
             Validity::Once => "the mapper is asked each time".to_owned(),
@@ -213,9 +214,14 @@ impl DataRule {
             Order::ColumnMajor => "the first dimension fastest".to_owned(),
             Order::Dimensions(order) => format!("dimensions in the order {order:?}, the slowest first"),
         }));
+        words.extend(self.align.map(|align| format!("the first value of each field at a multiple of {align} bytes")));
         words.extend(self.reduction.map(|reduction| match reduction {
             ReductionPlace::Buffer => "contributions in buffers".to_owned(),
             ReductionPlace::InPlace => "contributions in place".to_owned(),
+        }));
+        words.extend(self.keep.map(|keep| match keep {
+            Keep::Rank(rank) => format!("copies go after those below rank {rank} when a memory is full"),
+            Keep::WhileUsed => "copies go when they are not used any more".to_owned(),
         }));
         words
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use maniple_realm::layout::{Arrangement, DimensionOrder};
+use maniple_realm::layout::{Arrangement, DimensionOrder, MAX_ALIGN};
 use maniple_realm::machine::{MemoryId, NodeId, ProcessorId};
 use toml::de::DeTable;
 
@@ -12,7 +12,7 @@ use super::data::{DataRule, MappingRules, Memory, Order, Processors, Share, Stea
 use super::error::{MappingFileError, Mistake};
 use super::pattern::Names;
 use super::reader::{Table, Value};
-use crate::Extent;
+use crate::{Extent, Keep};
 
 type Result<T, E = MappingFileError> = std::result::Result<T, E>;
 
@@ -23,6 +23,7 @@ pub(super) const TASK_DECISIONS: &[&str] = &[
     "variant",
     "pinned",
     "priority",
+    "copy_priority",
     "window",
     "validity",
     "virtual",
@@ -35,7 +36,7 @@ pub(super) const TASK_DECISIONS: &[&str] = &[
 
 /// The keys with which a `[[data]]` decides something.
 pub(super) const DATA_DECISIONS: &[&str] =
-    &["memory", "extent", "reuse", "columns", "arrangement", "order", "reduction"];
+    &["memory", "extent", "reuse", "columns", "arrangement", "order", "align", "reduction", "keep"];
 
 impl MappingRules {
     /// Reads the text of a mapping file.
@@ -105,6 +106,8 @@ fn task(mut table: Table<'_>) -> Result<TaskRule> {
     let variant = table.take("variant").map(Value::string).transpose()?;
     let pinned = table.take("pinned").map(Value::bool).transpose()?;
     let priority = table.take("priority").map(|priority| priority.integer("a whole number of 32 bits")).transpose()?;
+    let copy_priority =
+        table.take("copy_priority").map(|priority| priority.integer("a whole number of 32 bits")).transpose()?;
     let window = table.take("window").map(at_least_one).transpose()?;
     let validity = table.take("validity").map(Value::word).transpose()?;
     let is_virtual = table.take("virtual").map(Value::bool).transpose()?;
@@ -136,6 +139,7 @@ fn task(mut table: Table<'_>) -> Result<TaskRule> {
         variant,
         pinned,
         priority,
+        copy_priority,
         window,
         validity,
         is_virtual,
@@ -173,7 +177,9 @@ fn data(mut table: Table<'_>) -> Result<DataRule> {
         columns: table.take("columns").map(Value::word).transpose()?,
         arrangement: table.take("arrangement").map(arrangement).transpose()?,
         order: table.take("order").map(order).transpose()?,
+        align: table.take("align").map(align).transpose()?,
         reduction: table.take("reduction").map(Value::word).transpose()?,
+        keep: table.take("keep").map(keep).transpose()?,
     };
     table.check_all_taken()?;
     match rule.decides_nothing() {
@@ -289,6 +295,24 @@ fn order(value: Value<'_>) -> Result<Order> {
     }
 }
 
+fn keep(value: Value<'_>) -> Result<Keep> {
+    match (value.as_str(), value.as_integer()) {
+        (Some("while-used"), _) => Ok(Keep::WhileUsed),
+        (_, Some(_)) => value.integer("a whole number of 32 bits").map(Keep::Rank),
+        _ => Err(value.wrong(
+            "\"while-used\", or the rank of copies, a whole number: those of lower rank go first when a memory is full",
+        )),
+    }
+}
+
+fn align(value: Value<'_>) -> Result<u32> {
+    let expected = || format!("a power of two of bytes up to {MAX_ALIGN}");
+    match value.integer::<u32>(&expected())? {
+        align if align.is_power_of_two() && align as usize <= MAX_ALIGN => Ok(align),
+        _ => Err(value.wrong(expected())),
+    }
+}
+
 impl TaskRule {
     /// Whether the rule has conditions only.
     pub(super) fn decides_nothing(&self) -> bool {
@@ -299,8 +323,8 @@ impl TaskRule {
 impl DataRule {
     /// Whether the rule has conditions only.
     pub(super) fn decides_nothing(&self) -> bool {
-        let Self { memories, extent, reuse, columns, arrangement, order, reduction, .. } = self;
+        let Self { memories, extent, reuse, columns, arrangement, order, align, reduction, keep, .. } = self;
         let places = memories.is_empty() && extent.is_none() && reuse.is_none() && columns.is_none();
-        places && arrangement.is_none() && order.is_none() && reduction.is_none()
+        places && arrangement.is_none() && order.is_none() && align.is_none() && reduction.is_none() && keep.is_none()
     }
 }

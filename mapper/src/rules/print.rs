@@ -7,7 +7,7 @@ use maniple_realm::layout::Arrangement;
 use super::data::{DataRule, MappingRules, Memory, Order, Processors, Share, Steal, TaskRule};
 use super::pattern::Names;
 use super::words::Words;
-use crate::Extent;
+use crate::{Extent, Keep};
 
 /// A key with its value, as it stands in a file.
 pub(super) type Entry = (&'static str, String);
@@ -60,6 +60,7 @@ impl TaskRule {
         entries.add("variant", self.variant.as_deref().map(quoted));
         entries.add("pinned", self.pinned.map(|pinned| pinned.to_string()));
         entries.add("priority", self.priority.map(|priority| priority.to_string()));
+        entries.add("copy_priority", self.copy_priority.map(|priority| priority.to_string()));
         entries.add("window", self.window.map(|window| window.to_string()));
         entries.add("validity", self.validity.map(word));
         entries.add("virtual", self.is_virtual.map(|is_virtual| is_virtual.to_string()));
@@ -125,7 +126,15 @@ impl DataRule {
                 Order::Dimensions(order) => format!("{order:?}"),
             }),
         );
+        entries.add("align", self.align.map(|align| align.to_string()));
         entries.add("reduction", self.reduction.map(word));
+        entries.add(
+            "keep",
+            self.keep.map(|keep| match keep {
+                Keep::Rank(rank) => rank.to_string(),
+                Keep::WhileUsed => quoted("while-used"),
+            }),
+        );
         entries.0
     }
 }

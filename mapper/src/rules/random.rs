@@ -7,7 +7,7 @@ use maniple_realm::machine::{MemoryId, NodeId, ProcessorId};
 use super::data::{DataRule, MappingRules, Memory, Order, Processors, Share, Steal, TaskRule};
 use super::pattern::Names;
 use super::words::Words;
-use crate::Extent;
+use crate::{Extent, Keep};
 
 /// The names that random rules are about, besides some that nothing has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -118,6 +118,7 @@ impl Draw {
                 variant: self.sometimes(|draw| draw.name(vocabulary.variants)),
                 pinned: self.sometimes(|draw| draw.0.bool()),
                 priority: self.sometimes(|draw| draw.0.i32(-2..=2)),
+                copy_priority: self.sometimes(|draw| draw.0.i32(-2..=2)),
                 window: self.sometimes(|draw| draw.0.u64(1..=4)),
                 validity: self.sometimes(Self::word),
                 is_virtual: self.sometimes(|draw| draw.0.bool()),
@@ -174,7 +175,12 @@ impl Draw {
                         Order::Dimensions(drawn.unwrap_or_else(|_| DimensionOrder::row_major(1)))
                     }
                 }),
+                align: self.sometimes(|draw| 1 << draw.0.u32(..10)),
                 reduction: self.sometimes(Self::word),
+                keep: self.sometimes(|draw| match draw.0.bool() {
+                    true => Keep::Rank(draw.0.i32(-2..=2)),
+                    false => Keep::WhileUsed,
+                }),
             };
             if !rule.decides_nothing() {
                 return rule;

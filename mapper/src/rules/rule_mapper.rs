@@ -12,7 +12,7 @@ use super::matching::{OfData, OfTask};
 use super::usage::{RulesInUse, Seen};
 use crate::{
     InstanceInfo, Mapper, MappingContext, NodeSlice, ReadyOperation, RequirementInfo, RequirementMapping, Sharding,
-    Slice, TaskInfo, TaskMapping,
+    Slice, TaskInfo, TaskMapping, Tunable,
 };
 
 /// What rules, and [`Mapper::mapping_failed`], call an inline mapping.
@@ -245,6 +245,8 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
         }
         mapping.pinned = self.rules.decided(of, |rule| rule.pinned).unwrap_or(mapping.pinned);
         mapping.priority = self.rules.decided(of, |rule| rule.priority).unwrap_or(mapping.priority);
+        let copies = self.rules.decided(of, |rule| rule.copy_priority);
+        mapping.copy_priority = copies.unwrap_or(mapping.copy_priority);
         let window = self.rules.decided(of, |rule| rule.window);
         mapping.window = window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)).or(mapping.window);
         mapping.validity = self.rules.decided(of, |rule| rule.validity).unwrap_or(mapping.validity);
@@ -290,9 +292,9 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
         chosen
     }
 
-    fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
-        let given = self.rules.rules.tunables.get(name).copied();
-        given.or_else(|| self.inner.tunable(name, machine))
+    fn tunable(&mut self, tunable: &Tunable<'_>, machine: &Machine) -> Option<i64> {
+        let given = self.rules.rules.tunables.get(tunable.name).copied();
+        given.or_else(|| self.inner.tunable(tunable, machine))
     }
 
     fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {

@@ -5,14 +5,16 @@ use std::fmt::Write;
 
 use fastrand::Rng;
 use maniple_mapper::{
-    DataRule, DefaultMapper, Extent, InstanceChoice, InstanceInfo, Mapper, MappingContext, MappingRules, Mistake,
+    DataRule, DefaultMapper, Extent, InstanceChoice, InstanceInfo, Mail, Mapper, MappingContext, MappingRules, Mistake,
     PrivilegeKind, ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, RuleMapper, RulesInUse,
-    Sharding, TaskInfo, TaskMapping, Validity, VariantInfo, Vocabulary,
+    Sharding, TaskInfo, TaskMapping, Tunable, Validity, VariantInfo, Vocabulary,
 };
 use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 use maniple_realm::machine::{Affinity, Machine, MemoryId, MemoryKind, NodeId, ProcessorId, ProcessorKind};
 use maniple_region::{FieldMask, FieldType, Forest, Privilege};
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Rect};
+
+use super::mail::NoMail;
 
 const NAMES: Vocabulary<'_> = Vocabulary {
     tasks: &["update", "sum", "naïve \"task\"\n\\"],
@@ -87,6 +89,10 @@ fn random_rules_say_every_word_of_mapping_files() {
         "order = \"row-major\"",
         "order = \"column-major\"",
         "order = [1, 0]",
+        "copy_priority = 1",
+        "keep = \"while-used\"",
+        "keep = -1",
+        "align = 64",
         "reduction = \"buffer\"",
         "reduction = \"in-place\"",
         "processor = \"cpu\"",
@@ -120,6 +126,7 @@ fn every_decision_has_words() {
                 "variant",
                 "pinned",
                 "priority",
+                "copy_priority",
                 "window",
                 "validity",
                 "virtual",
@@ -134,7 +141,9 @@ fn every_decision_has_words() {
                 "columns",
                 "arrangement",
                 "order",
+                "align",
                 "reduction",
+                "keep",
             ];
             let keys = table.lines().filter(|line| decisions.iter().any(|key| line.starts_with(&format!("{key} = "))));
             if words.rule.starts_with("[[") {
@@ -186,6 +195,17 @@ fn mistakes_are_told_with_their_place_and_what_to_write() {
     is_refused("[[task]]\nslice = 0", "line 2, column 9: `slice` is a whole number of at least 1; found 0");
     is_refused("[[data]]\narrangement = 3", "line 2, column 15: `arrangement` is \"struct-of-arrays\"");
     is_refused("[[data]]\norder = [0, 0]", "line 2, column 9: `order` is \"row-major\", \"column-major\", or");
+    for wrong in ["48", "0", "4194304", "-8", "'64'"] {
+        is_refused(
+            &format!("[[data]]\nalign = {wrong}"),
+            "line 2, column 9: `align` is a power of two of bytes up to 2097152; found",
+        );
+    }
+    is_refused("[[data]]\nkeep = 'forever'", "line 2, column 8: `keep` is \"while-used\", or the rank of copies");
+    is_refused(
+        "[[data]]\nkeep = 3000000000",
+        "line 2, column 8: `keep` is a whole number of 32 bits; found 3000000000",
+    );
     is_refused("[[data]]\nmin_bytes = '4 kB'\nextent = 'root'", "line 2, column 13: `min_bytes` is a number of bytes");
     is_refused("[[task]]\nname = []\npinned = true", "line 2, column 8: `name` is a name or a list of names");
     is_refused("[[task]]\nname = 'a'", "line 1, column 1: this rule decides nothing: give it one of `processors`,");
@@ -262,6 +282,10 @@ impl MappingContext for Context {
 
     fn bytes_used(&self, _: MemoryId) -> u64 {
         0
+    }
+
+    fn mail(&self) -> &dyn Mail {
+        &NoMail
     }
 }
 
@@ -466,7 +490,7 @@ fn rules_about_data_ask_for_names_numbers_privileges_and_sizes() {
 fn data_is_put_where_it_is_wanted_first_and_where_it_would_be_else_if_there_is_no_room() {
     let plain = Asked::with("").choices(0);
     let mut asked = Asked::with(
-        "[[data]]\nmemory = ['framebuffer', 'zero-copy']\nextent = 'region'\narrangement = 'array-of-structs'\norder = 'column-major'\nreduction = 'in-place'",
+        "[[data]]\nmemory = ['framebuffer', 'zero-copy']\nextent = 'region'\narrangement = 'array-of-structs'\norder = 'column-major'\nalign = 64\nreduction = 'in-place'",
     );
     let choices = asked.choices(0);
     let first = &choices[0];
@@ -474,7 +498,7 @@ fn data_is_put_where_it_is_wanted_first_and_where_it_would_be_else_if_there_is_n
     let layout = LayoutConstraint {
         arrangement: Some(Arrangement::ArrayOfStructs),
         order: Some(DimensionOrder::column_major(1)),
-        align: None,
+        align: Some(64),
     };
     assert_eq!((first.layout, first.reduction), (layout, ReductionPlace::InPlace));
     assert!(choices.ends_with(&plain), "{choices:#?}");
@@ -564,7 +588,8 @@ fn what_is_said_of_thieves_copies_and_tunables_is_obeyed() {
         mapper.permit_steal_with_data("small", NodeId(1), 1024)
             && !mapper.permit_steal_with_data("small", NodeId(1), 1025)
     );
-    assert_eq!((mapper.tunable("pieces", &machine()), mapper.tunable("processors", &machine())), (Some(17), Some(2)));
+    let mut tunable = |name| mapper.tunable(&Tunable::named(name), &machine());
+    assert_eq!((tunable("pieces"), tunable("processors")), (Some(17), Some(2)));
     let ready: Vec<_> = (0..4).map(|sequence| ReadyOperation { name: "a", sequence, points: 1 }).collect();
     assert_eq!(mapper.select_operations_to_map(&ready), [0, 1]);
     let region = requirements().remove(0).region;

@@ -5,14 +5,16 @@
 use std::collections::BTreeSet;
 
 use maniple_mapper::{
-    Columns, Extent, InstanceChoice, InstanceId, InstanceInfo, Mapper, MappingContext, NodeSlice, RandomMapper,
-    ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, Validity,
-    VariantInfo,
+    Columns, Extent, InstanceChoice, InstanceId, InstanceInfo, Keep, Mail, Mapper, MappingContext, NodeSlice,
+    RandomMapper, ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo,
+    TaskMapping, Validity, VariantInfo,
 };
 use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 use maniple_realm::machine::{Affinity, Machine, MemoryId, MemoryKind, NodeId, ProcessorId, ProcessorKind};
 use maniple_region::{FieldMask, FieldType, Forest, Privilege};
 use maniple_space::{AnyRect, AnySpace, IndexSpace, Rect};
+
+use super::mail::NoMail;
 
 /// Two instances of a region of two dimensions, on a machine with two processors and two memories.
 struct Context {
@@ -62,6 +64,10 @@ impl MappingContext for Context {
     fn bytes_used(&self, _: MemoryId) -> u64 {
         0
     }
+
+    fn mail(&self) -> &dyn Mail {
+        &NoMail
+    }
 }
 
 /// What was drawn: the field's name and its value.
@@ -74,11 +80,22 @@ impl Drawn {
     }
 
     fn task(&mut self, mapping: &TaskMapping) {
-        let TaskMapping { processor, pinned, variant, requirements, priority, window, profile, validity } = mapping;
+        let TaskMapping {
+            processor,
+            pinned,
+            variant,
+            requirements,
+            priority,
+            copy_priority,
+            window,
+            profile,
+            validity,
+        } = mapping;
         self.add("processor", processor);
         self.add("pinned", pinned);
         self.add("variant", variant);
         self.add("priority", priority);
+        self.add("copy priority", copy_priority);
         self.add("window", window);
         self.add("profile", profile);
         self.add("validity", validity);
@@ -96,12 +113,13 @@ impl Drawn {
     }
 
     fn choice(&mut self, choice: &InstanceChoice) {
-        let InstanceChoice { memory, reuse, extent, columns, layout, reduction } = choice;
+        let InstanceChoice { memory, reuse, extent, columns, layout, reduction, keep } = choice;
         self.add("memory", memory);
         self.add("reuse", reuse);
         self.add("extent", extent);
         self.add("columns", columns);
         self.add("reduction", reduction);
+        self.add("keep", keep);
         let LayoutConstraint { arrangement, order, align } = layout;
         self.add("arrangement", arrangement);
         self.add("order", order);
@@ -151,6 +169,15 @@ impl Drawn {
             for one in all {
                 match one {
                     ReductionPlace::Buffer | ReductionPlace::InPlace => {}
+                }
+            }
+            all
+        });
+        self.has("keep", &{
+            let all = [Keep::Rank(-1), Keep::Rank(0), Keep::Rank(1), Keep::WhileUsed];
+            for one in all {
+                match one {
+                    Keep::Rank(_) | Keep::WhileUsed => {}
                 }
             }
             all
@@ -211,6 +238,7 @@ fn every_value_of_what_is_said_of_a_task_is_drawn() {
         drawn.has("pinned", &[false, true]);
         drawn.has("variant", &[0, 1]);
         drawn.has("priority", &[-2, -1, 0, 1, 2]);
+        drawn.has("copy priority", &[-2, -1, 0, 1, 2]);
         drawn.has("window", &[None, Some(0), Some(1), Some(2)]);
         drawn.has("profile", &[false, true]);
         drawn.has(

@@ -3,15 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use maniple_mapper::{
-    Columns, DefaultMapper, Extent, InstanceChoice, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
-    ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper, TaskInfo,
-    TaskMapping, Validity, VariantInfo,
+    Columns, DefaultMapper, Extent, InstanceChoice, InstanceInfo, LoggingMapper, Mail, Mapper, MappingContext,
+    RandomMapper, ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper,
+    TaskInfo, TaskMapping, Validity, VariantInfo,
 };
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{Affinity, Machine, MemoryId, MemoryKind, NodeId, ProcessorId, ProcessorKind};
 use maniple_region::operators::Sum;
 use maniple_region::{FieldMask, FieldType, Forest, LogicalRegion, OperatorId, Privilege};
 use maniple_space::{AnyRect, AnySpace, IndexSpace, Rect};
+
+use super::mail::NoMail;
 
 struct Context {
     machine: Machine,
@@ -28,6 +30,10 @@ impl MappingContext for Context {
 
     fn bytes_used(&self, _: MemoryId) -> u64 {
         0
+    }
+
+    fn mail(&self) -> &dyn Mail {
+        &NoMail
     }
 }
 
@@ -236,6 +242,7 @@ fn a_mapping_is_a_short_line() {
         variant: 0,
         requirements: vec![RequirementMapping::Instance(choices), RequirementMapping::Virtual],
         priority: 2,
+        copy_priority: 0,
         profile: false,
         window: Some(3),
         validity: Validity::Once,

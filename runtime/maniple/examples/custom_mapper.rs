@@ -2,7 +2,7 @@
 //!
 //! Run it with `cargo run -p maniple --example custom_mapper`.
 
-use maniple::mapper::{Mapper, TaskInfo};
+use maniple::mapper::{Mapper, TaskInfo, Tunable};
 use maniple::prelude::*;
 use maniple::{Machine, ProcessorId};
 
@@ -22,8 +22,8 @@ impl Mapper for InTurn {
         if task.tag == URGENT { 1 } else { 0 }
     }
 
-    fn tunable(&mut self, name: &str, _machine: &Machine) -> Option<i64> {
-        (name == "pieces").then_some(6)
+    fn tunable(&mut self, tunable: &Tunable<'_>, _machine: &Machine) -> Option<i64> {
+        (tunable.name == "pieces").then_some(6)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Bulk operations: fills, copies, and gathers and scatters through a field of pointers.
+//! Bulk operations: fills, copies of one field, of several or with an operator, and gathers and scatters through a field of pointers.
 //!
 //! Run it with `cargo run -p maniple --example fills_and_copies`.
 
@@ -38,6 +38,16 @@ fn main() -> Result<()> {
         println!("neighbours {neighbours:?}, then seated {moved:?}");
         assert_eq!((neighbours, moved), (vec![101, 102, 103, 100], vec![103, 100, 101, 102]));
         assert_eq!(cx.map_read(&later, Seat::neighbour).await?[2], 102);
+
+        // Two fields at once, and then the first of them with an operator: the greater of both.
+        cx.copy_fields(
+            &later,
+            &seats,
+            &[(Seat::guest.into(), Seat::neighbour.into()), (Seat::next.into(), Seat::next.into())],
+        );
+        cx.contribute(Max, (&later, Seat::neighbour), (&seats, Seat::neighbour));
+        let greater = cx.map_read(&seats, Seat::neighbour).await?.to_vec();
+        assert_eq!(greater, [103, 101, 102, 103]);
         assert_eq!(cx.map_read(&seats, Seat::guest).await?[2], -1);
         Ok(())
     })

@@ -2,6 +2,7 @@
 //!
 //! Run it with `cargo run -p maniple --example projections`.
 
+use maniple::Affine;
 use maniple::prelude::*;
 
 #[derive(Fields)]
@@ -28,8 +29,11 @@ fn main() -> Result<()> {
         let cells = cx.region::<Cell>(8)?;
         let pieces = cells.partition(4).equal()?;
         let opposite = pieces.project(|point| (3 - point[0]).into());
+        // The same as plain data: known again where a function made anew is another one.
+        let same = pieces.affine(Affine::new([[-1]], [3]));
         cx.index_launch(4, number(&pieces));
         cx.index_launch(4, take(&opposite, &pieces));
+        cx.index_launch(4, take(&same, &pieces));
 
         let mirrored = cx.map_read(&cells, Cell::mirrored).await?.to_vec();
         println!("{mirrored:?}");

@@ -79,7 +79,7 @@ pub(crate) fn block_on<T>(
             // Wakers wake first, and then go.
             fence(Ordering::Acquire);
             if !poller.is_woken.load(Ordering::Relaxed) {
-                return Err(Error::Stranded { task: name.to_owned(), point: None });
+                return Err(Error::Stranded { task: name.to_owned(), point: None, launched: None });
             }
             continue;
         }

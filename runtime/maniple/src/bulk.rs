@@ -5,7 +5,10 @@ use std::sync::{Arc, LazyLock};
 use maniple_realm::transfer::{Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
 use maniple_record::Kind;
-use maniple_region::{Field, FieldMask, FieldType, FieldValue, Privilege, Ptr, Requirement};
+use maniple_region::{
+    Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, Ptr, ReductionOperator,
+    Requirement, register_reduction,
+};
 use maniple_space::{AnyRect, Rect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -86,6 +89,7 @@ impl Context {
     /// Copies a field from one region to another, or to another field: at every point of `to`, which `from` must have too.
     ///
     /// The future fails as that of a launch does; [`Error::Launch`] if `from` lacks points of `to` or the fields have different types.
+    #[track_caller]
     pub fn copy<F, G, T: FieldValue, const D: usize>(
         &self,
         (from, source): (&Region<F, D>, Field<F, T>),
@@ -96,9 +100,94 @@ impl Context {
         self.launch(built_in_launch(&COPY, requirements, complaint))
     }
 
+    /// Copies several fields from one region to another, or to other fields: each of the first to the second of its pair. One operation, however many they are; of none, nothing happens.
+    ///
+    /// The future fails as that of [`copy`](Self::copy) does; [`Error::Launch`] also if a field is to be copied to twice.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    ///
+    /// #[derive(Fields)]
+    /// struct Cell {
+    ///     mass: f64,
+    ///     charge: i32,
+    /// }
+    ///
+    /// # Runtime::builder().workers(1).build()?.run(async |cx| {
+    /// let (cells, saved) = (cx.region::<Cell>(10)?, cx.region::<Cell>(10)?);
+    /// cx.fill(&cells, Cell::charge, 3)?;
+    /// cx.copy_fields(&cells, &saved, &[(Cell::mass.into(), Cell::mass.into()), (Cell::charge.into(), Cell::charge.into())]).await?;
+    /// assert_eq!(cx.map_read(&saved, Cell::charge).await?.to_vec(), [3; 10]);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn copy_fields<F, G, const D: usize>(
+        &self,
+        from: &Region<F, D>,
+        to: &Region<G, D>,
+        fields: &[(FieldId, FieldId)],
+    ) -> Future<()> {
+        if fields.is_empty() {
+            return Future::new(Results::ready(self.state.core.realm(), "copy", ()), 0);
+        }
+        let complaint = wrong_pairs(from.logical(), to.logical(), fields);
+        let complaint = complaint.or_else(|| lacking(from, "source", to, "destination"));
+        let all = |region: &LogicalRegion, privilege, field: fn(&(FieldId, FieldId)) -> FieldId| {
+            Ok(Requirement::new(region.clone(), fields.iter().map(field).collect(), privilege))
+        };
+        let requirements =
+            [all(from.logical(), Privilege::Read, |pair| pair.0), all(to.logical(), Privilege::Discard, |pair| pair.1)];
+        self.launch(built_in_launcher(&COPY_FIELDS, requirements, complaint).arguments(fields.to_vec()).typed())
+    }
+
+    /// Contributes a field's values to another: at every point of `to`, which `from` must have too, the operator puts that of `from` into that of `to`. Takes its place in the program
+    /// as a task that reduces does, so several run side by side.
+    ///
+    /// The future fails as that of [`copy`](Self::copy) does.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    ///
+    /// #[derive(Fields)]
+    /// struct Cell {
+    ///     mass: f64,
+    ///     total: f64,
+    /// }
+    ///
+    /// # Runtime::builder().workers(1).build()?.run(async |cx| {
+    /// let cells = cx.region::<Cell>(10)?;
+    /// cx.fill(&cells, Cell::mass, 1.5)?;
+    /// cx.contribute(Sum, (&cells, Cell::mass), (&cells, Cell::total));
+    /// cx.contribute(Sum, (&cells, Cell::mass), (&cells, Cell::total));
+    /// assert_eq!(cx.map_read(&cells, Cell::total).await?.to_vec(), [3.0; 10]);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn contribute<Op, F, G, T, const D: usize>(
+        &self,
+        _operator: Op,
+        (from, source): (&Region<F, D>, Field<F, Op::Rhs>),
+        (to, destination): (&Region<G, D>, Field<G, T>),
+    ) -> Future<()>
+    where
+        Op: ReductionOperator<T>,
+        T: FieldValue,
+    {
+        register_reduction::<Op, T>();
+        let reduces = Privilege::Reduce(OperatorId::of::<Op>());
+        let requirements = [one(from, source, Privilege::Read), one(to, destination, reduces)];
+        let complaint = lacking(from, "source", to, "destination");
+        self.launch(built_in_launch(&CONTRIBUTE, requirements, complaint))
+    }
+
     /// Copies a field through pointers: `to[p] = from[pointer[p]]` at every point of `to`, which the region of the pointers must have too.
     ///
     /// The future fails as that of a launch does, and if a pointer points outside of `from`.
+    #[track_caller]
     pub fn gather<F: 'static, G, P, T: FieldValue, const D: usize, const E: usize>(
         &self,
         (from, source): (&Region<F, E>, Field<F, T>),
@@ -118,6 +207,7 @@ impl Context {
     /// Of several points that point to one, the last in row-major order wins.
     ///
     /// The future fails as that of a launch does, and if a pointer points outside of `to`.
+    #[track_caller]
     pub fn scatter<F, G: 'static, P, T: FieldValue, const D: usize, const E: usize>(
         &self,
         (from, source): (&Region<F, D>, Field<F, T>),
@@ -208,12 +298,39 @@ pub(crate) fn one<F, T: FieldValue, const D: usize>(
     Ok(Requirement::new(region.logical().clone(), FieldMask::of(field.id()), privilege))
 }
 
+/// What is wrong if fields of two regions can't be copied in pairs.
+fn wrong_pairs(from: &LogicalRegion, to: &LogicalRegion, fields: &[(FieldId, FieldId)]) -> Option<String> {
+    let known = |region: &LogicalRegion, field| region.fields().type_of(field).map_err(|error| error.to_string());
+    fields.iter().enumerate().find_map(|(number, &(source, destination))| {
+        let (one, other) = match known(from, source).and_then(|one| Ok((one, known(to, destination)?))) {
+            Ok(types) => types,
+            Err(problem) => return Some(problem),
+        };
+        let (source_name, name) = (from.fields().name_of(source), to.fields().name_of(destination));
+        if one != other {
+            return Some(format!(
+                "field `{source_name}` holds {one:?}, and field `{name}` {other:?}; copy it to a field of its type"
+            ));
+        }
+        let is_twice = fields[..number].iter().any(|pair| pair.1 == destination);
+        is_twice.then(|| format!("field `{name}` is to be copied to twice; name it once"))
+    })
+}
+
 /// A launch of a built-in task, refused if there is a complaint.
 fn built_in_launch<const N: usize>(
     task: &Arc<TaskDefinition>,
     requirements: [Result<Requirement>; N],
     complaint: Option<String>,
 ) -> Launch<()> {
+    built_in_launcher(task, requirements, complaint).typed()
+}
+
+fn built_in_launcher<const N: usize>(
+    task: &Arc<TaskDefinition>,
+    requirements: [Result<Requirement>; N],
+    complaint: Option<String>,
+) -> TaskLauncher {
     let mut launcher = TaskLauncher::new(task);
     for requirement in requirements {
         launcher = match requirement {
@@ -224,21 +341,22 @@ fn built_in_launch<const N: usize>(
     if let Some(problem) = complaint {
         launcher = launcher.fail(Error::launch(task.name(), problem));
     }
-    launcher.typed()
+    launcher
 }
 
 /// A built-in leaf task of transfers. Pointers, if there are some, lead into the data of the requirement `targets`.
-fn built_in(
+fn built_in<T: IntoIterator<Item = Transfer>>(
     name: &'static str,
     targets: usize,
-    body: impl Fn(&LeafCall<'_>) -> Result<Transfer> + Send + Sync + 'static,
+    body: impl Fn(&LeafCall<'_>) -> Result<T> + Send + Sync + 'static,
 ) -> Arc<TaskDefinition> {
     let options = TaskOptions::default();
     let run = move |call: &LeafCall<'_>| -> Result<Value> {
-        let transfer = body(call)?;
-        // SAFETY: the task holds what the transfer reads and writes, with these privileges, while this body runs; requirements of one
-        // task do not interfere.
-        unsafe { transfer.execute() }.map_err(|error| explain(error, name, targets, call))?;
+        for transfer in body(call)? {
+            // SAFETY: the task holds what the transfer reads and writes, with these privileges, while this body runs; requirements of one
+            // task do not interfere.
+            unsafe { transfer.execute() }.map_err(|error| explain(error, name, targets, call))?;
+        }
         Ok(Value::new(()))
     };
     Arc::new(TaskDefinition::new(name).leaf(options, run))
@@ -255,6 +373,7 @@ fn explain(error: TransferError, name: &str, targets: usize, call: &LeafCall<'_>
                 point,
                 pointer,
                 region: targets.to_string(),
+                launched: None,
             }
         }
         _ => Error::application(error),
@@ -264,7 +383,31 @@ fn explain(error: TransferError, name: &str, targets: usize, call: &LeafCall<'_>
 static COPY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
     built_in("copy", 0, |call| {
         let space = call.region(1)?.space().space().clone();
-        Transfer::copy(space, call.storage(0)?, call.storage(1)?).map_err(Error::application)
+        Transfer::copy(space, call.storage(0)?, call.storage(1)?).map(Some).map_err(Error::application)
+    })
+});
+
+static COPY_FIELDS: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
+    built_in("copy", 0, |call| {
+        let (pairs, space) = (call.arguments::<Vec<(FieldId, FieldId)>>()?, call.region(1)?.space().space());
+        let copy = |&(source, destination): &(FieldId, FieldId)| {
+            let (from, to) = (call.storage_of(0, source)?, call.storage_of(1, destination)?);
+            Transfer::copy(space.clone(), from, to).map_err(Error::application)
+        };
+        pairs.iter().map(copy).collect::<Result<Vec<_>>>()
+    })
+});
+
+static CONTRIBUTE: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
+    built_in("contribution", 0, |call| {
+        let (operator, mode) = call.reduction(1)?;
+        let space = call.region(1)?.space().space().clone();
+        if space.is_empty() {
+            // A field may be contributed to itself at no points.
+            return Ok(None);
+        }
+        let transfer = Transfer::reduce(space, call.storage(0)?, call.storage(1)?, operator, mode);
+        transfer.map(Some).map_err(Error::application)
     })
 });
 
@@ -272,7 +415,7 @@ static GATHER: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
     built_in("gather", 0, |call| {
         let (targets, space) = (call.region(0)?.space().space().clone(), call.region(2)?.space().space().clone());
         let (from, pointers, to) = (call.storage(0)?, call.storage(1)?, call.storage(2)?);
-        Transfer::gather(space, pointers, from, to, targets, Dangling::Fail).map_err(Error::application)
+        Transfer::gather(space, pointers, from, to, targets, Dangling::Fail).map(Some).map_err(Error::application)
     })
 });
 
@@ -280,6 +423,6 @@ static SCATTER: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
     built_in("scatter", 2, |call| {
         let (space, targets) = (call.region(0)?.space().space().clone(), call.region(2)?.space().space().clone());
         let (from, pointers, to) = (call.storage(0)?, call.storage(1)?, call.storage(2)?);
-        Transfer::scatter(space, pointers, from, to, targets, Dangling::Fail).map_err(Error::application)
+        Transfer::scatter(space, pointers, from, to, targets, Dangling::Fail).map(Some).map_err(Error::application)
     })
 });

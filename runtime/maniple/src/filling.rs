@@ -24,6 +24,7 @@ impl Context {
     /// # Errors
     /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), [`Error::MappedByParent`](crate::Error::MappedByParent),
     /// [`Error::Launch`](crate::Error::Launch) if the field holds another type, or [`Error::Region`](crate::Error::Region) if the region was destroyed.
+    #[track_caller]
     pub fn fill<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -38,6 +39,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::fill`].
+    #[track_caller]
     pub fn fill_field<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -95,6 +97,7 @@ impl Context {
     /// # Errors
     /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld) unless the task may write the field, [`Error::MappedByParent`](crate::Error::MappedByParent)
     /// if it holds some of the values mapped, or [`Error::Region`](crate::Error::Region) if the region or the field was destroyed.
+    #[track_caller]
     pub fn invalidate<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -122,12 +125,19 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::invalidate`].
+    #[track_caller]
     pub fn invalidate_fields(&self, region: impl AsRef<LogicalRegion>, fields: &FieldMask) -> Result<()> {
         let requirement = Requirement::new(region.as_ref().clone(), fields.clone(), Privilege::Discard);
         self.give(Filling::new(INVALIDATION, requirement, FillValue::default()), None)
     }
 
+    #[track_caller]
     fn give(&self, filling: Filling, number: Option<Number>) -> Result<()> {
+        let here = self.here();
+        self.give_at(filling, number).map_err(|error| error.launched_at(Some(&here)))
+    }
+
+    fn give_at(&self, filling: Filling, number: Option<Number>) -> Result<()> {
         let state = &self.state;
         let bound = state.trace_fill(&filling)?;
         let Filling { name, requirement, value } = filling;

@@ -99,6 +99,7 @@ impl InlineOperation {
             may_wait: self.context.depth == 0,
             reduces_twice: &[false],
             issuing: Issuing::Live,
+            copy_priority: 0,
         };
         let (chosen, mut before) = self.choose(&placed, &mut states)?;
         let mut places = Places::new();
@@ -169,7 +170,8 @@ impl InlineOperation {
         let states = std::cell::RefCell::new(states);
         let bounds = std::slice::from_ref(&self.bound);
         let regions = Regions::Asked(slice::from_ref(&self.info));
-        let lookup = Lookup { store: &core.store, bounds, regions, states: &states };
+        let mail = core.mail_of(self.whom());
+        let lookup = Lookup { store: &core.store, bounds, regions, states: &states, mail: &mail };
         let seat = core.seat(self.whom());
         let mapping =
             seat.call(&core.store, "map_inline", |mapper| mapper.map_inline(&self.info, processor, &lookup))?;

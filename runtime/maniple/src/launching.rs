@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use maniple_region::Provenance;
 use maniple_space::{AnyRect, Rect};
 
 use crate::context::Context;
+use crate::error::Error;
 use crate::fork::Fork;
 use crate::future::{Future, FutureMap};
 use crate::launch::{Described, Launch, TaskLauncher};
@@ -19,41 +21,67 @@ impl Context {
     ///
     /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was destroyed, a partition where only
     /// one of its pieces can be meant) gives a future that fails.
+    #[track_caller]
     pub fn launch<T>(&self, task: Launch<T>) -> Future<T> {
+        self.launch_from(task, self.here())
+    }
+
+    /// The same, at a place of the program.
+    #[inline]
+    pub(crate) fn launch_from<T>(&self, task: Launch<T>, launched: Provenance) -> Future<T> {
         let launcher = match task.described {
-            Described::Free(mut fork) => match self.may_fork(&fork) && self.state.fork(&mut fork) {
-                true => return Future::of_fork(fork),
-                false => fork.into(),
-            },
+            Described::Free(mut fork) => {
+                match self.may_fork(&fork) && self.state.fork(&mut fork, launched.location()) {
+                    true => return Future::of_fork(fork),
+                    false => fork.into(),
+                }
+            }
             Described::Launcher(launcher) => launcher,
         };
-        Future::new(self.submit_task(launcher, AnyRect::from(Rect::<1>::from(0..1)), false), 0)
+        Future::new(self.submit_task(launcher, launched, (AnyRect::from(Rect::<1>::from(0..1)), false)), 0)
     }
 
     /// Launches a task once for each point of a domain. Returns at once; the points run side by side, at this place in program order.
     ///
     /// Analysed once, whatever the number of points. A launch that is refused (as for [`Context::launch`], or points that interfere with one
     /// another, or a projection that leaves its bound) gives futures that fail.
+    #[track_caller]
     pub fn index_launch<T>(&self, domain: impl Into<Domain>, task: Launch<T>) -> FutureMap<T> {
-        FutureMap::new(self.submit_task(task.into_launcher(), domain.into().rect(), true))
+        FutureMap::new(self.submit_task(task.into_launcher(), self.here(), (domain.into().rect(), true)))
     }
 
-    /// Whether a task without regions needs no launch of its own: forks are for the usual mapper.
+    /// Where the caller launches.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn here(&self) -> Provenance {
+        Provenance::here(self.said.clone())
+    }
+
+    /// Whether a task without regions needs no launch of its own: forks are for the usual mapper, and know no more of their launch than its place in the source.
     #[inline]
     fn may_fork(&self, fork: &Fork) -> bool {
         !self.state.is_replicated()
+            && self.said.is_none()
             && self.mapper == MapperNumber::USUAL
             && fork.head().definition().mapper_name().is_none()
     }
 
-    fn submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
+    fn submit_task(
+        &self,
+        mut launcher: TaskLauncher,
+        launched: Provenance,
+        (domain, index_launch): (AnyRect, bool),
+    ) -> Arc<Results> {
+        launcher.note_provenance(launched);
         self.state.fetch_pieces(launcher.requirements(), &[domain]);
         let Some(replica) = Replica::of(&self.state) else {
             return self.submit_local(launcher, (domain, None, index_launch));
         };
         let definition = Arc::clone(launcher.definition());
+        let provenance = launcher.provenance().cloned();
         let refused = refused(&mut launcher, &domain, self);
         let launched = refused.and_then(|()| replica.launch(self, launcher, (domain, index_launch)));
-        launched.unwrap_or_else(|error| self.failed(&definition, domain, &error))
+        let place = |error: Error| error.launched_at(provenance.as_ref());
+        launched.unwrap_or_else(|error| self.failed(&definition, domain, &place(error)))
     }
 }

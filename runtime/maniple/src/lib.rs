@@ -107,7 +107,7 @@ pub mod task;
 pub use attach::{Attached, AttachedFile, AttachedPieces, Detached, DetachedPieces, File};
 pub use context::Context;
 pub use dependent::{Color, Relation};
-pub use error::{AttachmentError, Error, FileError, Result};
+pub use error::{AttachmentError, Error, FileError, Launched, Result};
 pub use future::{Argument, Awaited, Future, FutureMap};
 pub use generated::IntoArgument;
 pub use launch::{Launch, TaskLauncher};
@@ -117,7 +117,7 @@ pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region}
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use scratch::Scratch;
 pub use session::{Interrupt, Session};
-pub use statistics::{PeerStatistics, Statistics};
+pub use statistics::{MemoryStatistics, PeerStatistics, Statistics};
 
 /// What makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.
 ///
@@ -136,10 +136,10 @@ pub use maniple_realm::threads;
 pub use maniple_realm::topology::{self, Topology};
 pub use maniple_record as record;
 pub use maniple_region::{
-    Coherence, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask, FieldNamed, FieldSpace, FieldType,
-    FieldValue, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion, NamedFields, OperatorId, Partitioning,
-    Privilege, Projection, Ptr, ReductionOperator, RegionError, Requirement, Target, TreeId, UpperBound, operators,
-    register_reduction,
+    Affine, Coherence, Complex, Complex32, Complex64, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask,
+    FieldNamed, FieldSpace, FieldType, FieldValue, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion,
+    NamedFields, OperatorId, Partitioning, Privilege, Projection, Provenance, Ptr, ReductionOperator, RegionError,
+    Requirement, Target, TreeId, UpperBound, operators, register_reduction,
 };
 pub use maniple_space as space;
 pub use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};

@@ -13,6 +13,7 @@ use maniple_analysis::order;
 use maniple_realm::UserEvent;
 use maniple_realm::locks::Mutex;
 use maniple_record::{Launch, LaunchNumber, OperationNumber, Place};
+use maniple_region::Provenance;
 use smallvec::SmallVec;
 
 use crate::instances::bound::Bound;
@@ -30,6 +31,11 @@ pub(crate) trait Mappable: Send + Sync {
     /// The mapper that it is for.
     fn mapper(&self) -> MapperNumber {
         MapperNumber::USUAL
+    }
+
+    /// Where the program has launched it, if that is known.
+    fn launched(&self) -> Option<&Provenance> {
+        None
     }
 
     /// How many points it has.
@@ -72,6 +78,7 @@ pub(crate) fn recorded(parent: OperationNumber, body: &dyn Mappable, requirement
     Launch {
         parent,
         name: body.name().to_owned(),
+        launched: body.launched().cloned(),
         points: body.points(),
         requirements: requirements.iter().map(|bound| bound.requirement.clone()).collect(),
         after: Vec::new(),

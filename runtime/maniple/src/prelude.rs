@@ -2,7 +2,7 @@
 //!
 //! [`Future`](crate::Future) is not among it, since it would hide the trait of that name.
 
-pub use crate::operators::{And, Max, Min, Or, Product, Sum, Xor};
+pub use crate::operators::{And, ArgMax, ArgMin, Located, Max, Min, Or, Product, Sum, Xor};
 pub use crate::{
     AnyPoint, Context, Domain, Error, Field, Fields, FutureMap, IndexSpace, IntoTarget, Launch, Output, Partition,
     Point, Ptr, Rect, ReductionOperator, Region, Result, Runtime, TaskLauncher, task,

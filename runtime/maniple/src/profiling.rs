@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use maniple_realm::machine::NodeId;
 use maniple_realm::profile::{Kind, LabelId, Profiler, Tag, common};
+use maniple_region::Provenance;
 use maniple_space::AnyRect;
 
 /// What a profile says of the runtime's operations that map.
@@ -21,8 +22,14 @@ pub(crate) struct LaunchLabels {
 
 impl LaunchLabels {
     /// The labels of a launch of this task; a launch of a single task has no domain.
-    pub(crate) fn new(profiler: &Profiler, task: &str, domain: Option<&AnyRect>) -> Self {
-        let label = |kind| profiler.label(kind, task, domain);
+    pub(crate) fn new(
+        profiler: &Profiler,
+        task: &str,
+        domain: Option<&AnyRect>,
+        launched: Option<&Provenance>,
+    ) -> Self {
+        let launched = launched.map(ToString::to_string);
+        let label = |kind| profiler.label_of_launch(kind, task, domain, launched.as_deref());
         Self { task: label(Kind::Task), mapping: label(Kind::Mapping) }
     }
 

@@ -78,7 +78,8 @@ impl Recorder {
         let after = after.into_iter().map(|on| Dependence { on, because: Because::Fence }).collect();
         let record = &mut self.0.lock().record;
         let number = record.next_launch();
-        record.launches.push(Launch { parent, name: name.to_owned(), points: 1, requirements: Vec::new(), after });
+        let (name, launched, requirements) = (name.to_owned(), None, Vec::new());
+        record.launches.push(Launch { parent, name, launched, points: 1, requirements, after });
         number
     }
 

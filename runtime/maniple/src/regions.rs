@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use maniple_realm::pressure;
-use maniple_region::{LogicalPartition, LogicalRegion, Partitioning, Projection, RegionError, Target};
+use maniple_region::{Affine, LogicalPartition, LogicalRegion, Partitioning, Projection, RegionError, Target};
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Rect, partition};
 
 use crate::error::{Error, Result};
@@ -387,6 +387,28 @@ impl<F, const D: usize> Partition<F, D> {
     /// The partition with a projection: point `p` of an index launch gets the piece of color `color(p)`. The function must be pure.
     pub fn project(&self, color: impl Fn(AnyPoint) -> AnyPoint + Send + Sync + 'static) -> Projected<F, D> {
         self.project_by(Projection::Color(Arc::new(color)))
+    }
+
+    /// The partition with a projection that is plain data: point `p` of an index launch gets the piece of color `matrix * p + offset`, around the colors or not.
+    ///
+    /// ```
+    /// # use maniple::Affine;
+    /// # use maniple::prelude::*;
+    /// # #[derive(Fields)]
+    /// # struct Cell { value: i64 }
+    /// # #[task(leaf)]
+    /// # fn first(#[reads(value)] cells: Piece<Cell>) -> i64 { cells.points().map(|cell| cell[0]).min().unwrap_or(-1) }
+    /// # Runtime::builder().workers(1).build()?.run(async |cx| {
+    /// let pieces = cx.region::<Cell>(8)?.partition(4).equal()?;
+    /// let next = pieces.affine(Affine::shift([1]).around()); // the neighbour on a ring
+    /// let firsts = cx.index_launch(4, first(&next));
+    /// # assert_eq!((firsts.get(0)?.await?, firsts.get(3)?.await?), (2, 0));
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    pub fn affine(&self, affine: Affine) -> Projected<F, D> {
+        self.project_by(Projection::Affine(affine))
     }
 
     /// The partition with any projection.

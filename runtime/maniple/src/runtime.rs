@@ -1,5 +1,6 @@
 //! The runtime, as users start and hold it.
 
+use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use maniple_realm::net::Transport;
 use maniple_realm::net::environment::Place;
 use maniple_realm::profile::Profiler;
 use maniple_record::Record;
+use maniple_region::Provenance;
 
 use crate::context::{Context, forget_spare};
 use crate::core::{Limits, RuntimeCore};
@@ -22,7 +24,7 @@ use crate::mapping::MapperSeat;
 use crate::profiling::{TellProblems, of_node, wanted_by_environment};
 use crate::replication::Node;
 use crate::session::Session;
-use crate::statistics::{PeerStatistics, Statistics};
+use crate::statistics::{MemoryStatistics, PeerStatistics, Statistics};
 use crate::task::declared;
 use crate::top_level::TopLevel;
 
@@ -436,8 +438,10 @@ impl Runtime {
     ///
     /// # Errors
     /// What the task returns, or else the first failure among the operations that it launched and whose result was not looked at.
+    #[track_caller]
     pub fn run_task<T: Clone + Send + Sync + 'static>(&self, task: Launch<T>) -> Result<T> {
-        self.run(async |cx| cx.launch(task).await)
+        let launched = Provenance::at(Location::caller());
+        self.run(async |cx| cx.launch_from(task, launched).await)
     }
 
     /// Why the runtime runs nothing more, if it has [broken down](Error::BrokenDown), or a node of its job [is lost](Error::NodeLost) or
@@ -462,6 +466,17 @@ impl Runtime {
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatistics> {
         self.started.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
+    }
+
+    /// How much of each memory of this node is used by instances, and was at most, by number. Memory of the program's that is attached to regions is not counted.
+    #[must_use]
+    pub fn memories(&self) -> Vec<MemoryStatistics> {
+        self.started.core.store.memories()
+    }
+
+    /// Forgets how much of each memory was used: the [peaks](MemoryStatistics::peak) of a part of a program are those after this call.
+    pub fn reset_peaks(&self) {
+        self.started.core.store.reset_peaks();
     }
 
     /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or

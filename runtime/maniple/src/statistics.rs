@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use maniple_realm::machine::MemoryId;
+
 /// What a runtime has done since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -84,6 +86,20 @@ pub struct PeerStatistics {
     pub parcels_received: u64,
     /// Bytes of elements in those.
     pub parcel_bytes_received: u64,
+}
+
+/// How much of a memory is used: see [`Runtime::memories`](crate::Runtime::memories).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryStatistics {
+    /// The memory.
+    pub memory: MemoryId,
+    /// Bytes of instances in it now.
+    pub used: u64,
+    /// The most bytes of instances that were in it at a time, since the runtime started or [`Runtime::reset_peaks`](crate::Runtime::reset_peaks) was last called.
+    pub peak: u64,
+    /// Bytes that it can hold.
+    pub capacity: u64,
 }
 
 /// A number that many threads add to. Adding is relaxed: it orders nothing.

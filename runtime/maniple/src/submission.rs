@@ -45,6 +45,7 @@ impl Context {
             }
         });
         let results = submitted.unwrap_or_else(|error| {
+            let error = error.launched_at(launching.launcher.provenance());
             let definition = Arc::clone(launching.launcher.definition());
             self.failed(&definition, share.unwrap_or(domain), &error)
         });

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use maniple_mapper::Tunable;
 use maniple_realm::fault::Unavailable;
 use maniple_record::Kind;
 
@@ -13,7 +14,7 @@ use crate::context::{Context, ContextState, Owned, Slot};
 use crate::core::RuntimeCore;
 use crate::deletions::Inherited;
 use crate::drop_caught::drop_caught;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::instances::validity::Preconditions;
 use crate::replication::{Node, Replica};
 use crate::results::Origin;
@@ -30,13 +31,53 @@ impl Context {
     /// # Errors
     /// [`Error::Mapper`](crate::Error::Mapper) if the mapper panics; [`Error::Forked`](crate::Error::Forked) in a copy of the process.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
-        let core = &self.state.core;
-        core.check_process()?;
-        let answer = core.seat((self.state.processor, self.mapper)).tunable(&core.store, name)?.unwrap_or(default);
+        self.tunable_with(name, &[], default)
+    }
+
+    /// The same for a number that depends on others, which the mapper is told: how many pieces for so many rows, for instance.
+    ///
+    /// # Errors
+    /// As of [`tunable`](Self::tunable).
+    pub fn tunable_with(&self, name: &str, arguments: &[i64], default: i64) -> Result<i64> {
+        let answer = self.ask_tunable(name, arguments)?.unwrap_or(default);
         if let Some(replica) = Replica::of(&self.state) {
             replica.note_tunable(name, answer);
         }
         Ok(answer)
+    }
+
+    /// The same, alike on all nodes: the answer of the mapper of node 0, for which the others wait. Each node has to ask, with the same default.
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// # Runtime::builder().workers(2).build()?.run(async |cx| {
+    /// let pieces = cx.shared_tunable("pieces", &[1_000_000], 8).await?; // those of node 0, whatever the others' machines are
+    /// # assert_eq!(pieces, 2);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`tunable`](Self::tunable), on all nodes; or why the job is over.
+    pub async fn shared_tunable(&self, name: &str, arguments: &[i64], default: i64) -> Result<i64> {
+        let Some(replica) = Replica::of(&self.state) else { return self.tunable_with(name, arguments, default) };
+        let answer = match replica.rank() {
+            0 => self.ask_tunable(name, arguments).map_err(|error| error.to_string()),
+            _ => Ok(None),
+        };
+        // Also if it panicked: the others wait for what comes of it.
+        match self.per_node(answer).get(0)?.await? {
+            Ok(answer) => Ok(answer.unwrap_or(default)),
+            Err(problem) => Err(Error::mapper("tunable", format!("of node 0 failed: {problem}"))),
+        }
+    }
+
+    fn ask_tunable(&self, name: &str, arguments: &[i64]) -> Result<Option<i64>> {
+        let core = &self.state.core;
+        core.check_process()?;
+        let tunable = Tunable { name, arguments, task: self.task(), nodes: self.nodes() };
+        core.seat((self.state.processor, self.mapper)).tunable(&core.store, &tunable)
     }
 
     /// Runs a function as the top-level task of a runtime, on this thread.

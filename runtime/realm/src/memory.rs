@@ -156,10 +156,22 @@ impl MemoryPool {
         self.state.lock().ledger.used()
     }
 
-    /// The most bytes ever in use at once.
+    /// The most bytes in use at once, since [`reset_peak`](Self::reset_peak) if that was called.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.state.lock().ledger.peak()
+    }
+
+    /// The bytes in use, the most that were, and those that there are, all of one moment.
+    #[must_use]
+    pub fn usage(&self) -> (u64, u64, u64) {
+        let state = self.state.lock();
+        (state.ledger.used(), state.ledger.peak(), state.ledger.capacity())
+    }
+
+    /// From now on [`peak`](Self::peak) is the most bytes in use since this call.
+    pub fn reset_peak(&self) {
+        self.state.lock().ledger.reset_peak();
     }
 
     /// The bytes that are promised to deferred reservations.

@@ -32,10 +32,16 @@ impl Record {
         self.instances.get(&instance).map_or_else(String::new, |known| known.region.fields().names_of(&fields))
     }
 
+    /// Where a task was launched: ` (launched at src/main.rs:12:5)`, or nothing.
+    fn launched_at(&self, task: &Task) -> String {
+        let launched = self.launch(task.place.launch).and_then(|launch| launch.launched.as_ref());
+        launched.map_or_else(String::new, |launched| format!(" (launched at {launched})"))
+    }
+
     pub(crate) fn describe(&self, kind: &Kind) -> String {
         match kind {
             Kind::TopLevel => "the top-level task".to_owned(),
-            Kind::Task(task) => format!("task `{task}`"),
+            Kind::Task(task) => format!("task `{task}`{}", self.launched_at(task)),
             Kind::Mapping { usage, .. } => format!("an inline mapping of {}", usage.region),
             Kind::FillRegion { region, fields, .. } => {
                 format!("the fill of {} of {region}", region.fields().names_of(fields))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maniple_mapper::InstanceId;
-use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, Requirement};
+use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, Provenance, Requirement};
 use maniple_space::{AnyPoint, AnySpace};
 
 /// The number of an operation of a record. Operations are numbered as they are issued, across all records of a runtime.
@@ -44,6 +44,8 @@ pub struct Launch {
     pub parent: OperationNumber,
     /// The name of the task, or what it is.
     pub name: String,
+    /// Where in the program it was launched, if that is known.
+    pub launched: Option<Provenance>,
     /// How many points it has.
     pub points: u64,
     /// What it does with which data.

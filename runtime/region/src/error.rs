@@ -100,6 +100,21 @@ pub enum RegionError {
         /// The color asked for.
         color: AnyPoint,
     },
+    /// A projection is for points or colors of other dimensions, or leads to a color whose coordinates have no place in 64 bits.
+    #[error(
+        "a linear projection of points of {dimensions} dimension(s) gives no color of {partition}, which has the colors {colors}, for point {point}; use one from \
+         the points of the launch to these colors"
+    )]
+    ProjectionDoesNotFit {
+        /// The partition.
+        partition: String,
+        /// Its colors.
+        colors: AnyRect,
+        /// The point of the launch.
+        point: AnyPoint,
+        /// How many dimensions the points have that it is for.
+        dimensions: usize,
+    },
     /// A partition of another space was used on a region.
     #[error("{partition} splits {parent}, not {space}; partition the region's own index space")]
     OtherParent {

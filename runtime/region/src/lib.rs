@@ -10,6 +10,8 @@
 //! - [`region`]: logical regions and logical partitions;
 //! - [`privilege`], [`operators`]: what may be done with data, and in which order; ways of reducing;
 //! - [`requirement`]: data, fields, privilege, and for index launches the projection from points to data;
+//! - [`affine`]: projections that are plain data;
+//! - [`provenance`]: where in a program something was launched;
 //! - [`mod@pointer`]: fields and points that carry Rust types.
 //!
 //! ```
@@ -34,6 +36,7 @@
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+pub mod affine;
 pub mod deletion;
 pub mod endings;
 pub mod error;
@@ -43,20 +46,24 @@ pub mod mask;
 pub mod operators;
 pub mod pointer;
 pub mod privilege;
+pub mod provenance;
 pub mod region;
 pub mod requirement;
 pub mod shape;
 pub mod tree;
 
+pub use affine::Affine;
 pub use deletion::{Deletions, Tombstone};
 pub use endings::endings;
 pub use error::RegionError;
 pub use field::{DEFAULT_MAX_FIELDS, FieldDescriptor, FieldId, FieldSpace, FieldType, FieldValue};
 pub use forest::Forest;
 pub use mask::FieldMask;
+pub use num_complex::{Complex, Complex32, Complex64};
 pub use operators::{OperatorId, ReductionOperator, register_reduction};
 pub use pointer::{Checked, Field, FieldNamed, Fields, NamedFields, Ptr};
 pub use privilege::{Coherence, Privilege};
+pub use provenance::Provenance;
 pub use region::{LogicalPartition, LogicalRegion, RegionTree, TreeId};
 pub use requirement::{CustomProjection, Projection, Requirement, Target, UpperBound};
 pub use shape::{Shape, ShapeTable};

@@ -15,6 +15,8 @@
 //! assert_eq!(value, 15);
 //! ```
 
+mod located;
+
 use std::any::TypeId;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -22,8 +24,10 @@ use std::sync::{LazyLock, OnceLock};
 
 use maniple_realm::locks::RwLock;
 use maniple_realm::reduction::{RawReduction, Reduction};
+use num_complex::{Complex, Complex32, Complex64};
 use rustc_hash::FxHashMap;
 
+pub use self::located::{ArgMax, ArgMin, Located, Place, Ranked};
 use crate::{FieldType, FieldValue};
 
 /// A way of combining contributions with values of type `T`, in any order.
@@ -188,6 +192,7 @@ operator! {
     Sum {
         [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] 0, |a, b| a.wrapping_add(b);
         [f32, f64] 0.0, |a, b| a + b;
+        [Complex32, Complex64] Complex { re: 0.0, im: 0.0 }, |a, b| a + b;
     }
 }
 
@@ -196,6 +201,7 @@ operator! {
     Product {
         [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] 1, |a, b| a.wrapping_mul(b);
         [f32, f64] 1.0, |a, b| a * b;
+        [Complex32, Complex64] Complex { re: 1.0, im: 0.0 }, |a, b| a * b;
     }
 }
 
@@ -269,6 +275,8 @@ fn register_built_in() {
     And::register();
     Or::register();
     Xor::register();
+    ArgMin::register();
+    ArgMax::register();
 }
 
 #[cfg(test)]
@@ -317,6 +325,21 @@ mod tests {
                 assert_eq!((least, greatest), expected, "{parts:?}");
             }
         }
+    }
+
+    #[test]
+    fn complex_numbers_have_sums_and_products() {
+        let parts = [Complex64::new(1.0, 2.0), Complex64::new(-3.0, 0.5), Complex64::new(0.0, -1.0)];
+        let (mut sum, mut product) =
+            (<Sum as ReductionOperator<Complex64>>::identity(), <Product as ReductionOperator<Complex64>>::identity());
+        for part in parts {
+            <Sum as ReductionOperator<Complex64>>::fold(&mut sum, part);
+            <Product as ReductionOperator<Complex64>>::fold(&mut product, part);
+        }
+        // (1 + 2i)(-3 + i/2) = -4 - 11i/2, and that times -i.
+        assert_eq!((sum, product), (Complex64::new(-2.0, 1.5), Complex64::new(-5.5, 4.0)));
+        assert!(OperatorId::of::<Sum>().reduction_on(FieldType::of::<Complex32>()).is_some());
+        assert!(OperatorId::of::<Min>().reduction_on(FieldType::of::<Complex32>()).is_none());
     }
 
     #[test]

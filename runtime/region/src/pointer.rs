@@ -1,5 +1,6 @@
 //! Fields named by type: how a struct's members become fields, and points that know what they point at.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -151,6 +152,19 @@ impl<F, const D: usize> PartialEq for Ptr<F, D> {
 }
 
 impl<F, const D: usize> Eq for Ptr<F, D> {}
+
+impl<F, const D: usize> PartialOrd for Ptr<F, D> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<F, const D: usize> Ord for Ptr<F, D> {
+    /// In row-major order.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.point.cmp(&other.point)
+    }
+}
 
 impl<F, const D: usize> Hash for Ptr<F, D> {
     fn hash<H: Hasher>(&self, state: &mut H) {

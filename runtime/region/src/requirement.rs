@@ -8,7 +8,7 @@ use maniple_realm::fault;
 use maniple_space::{AnyPoint, AnyRect};
 
 use crate::deletion::Deletions;
-use crate::{Coherence, FieldMask, LogicalPartition, LogicalRegion, Privilege, RegionError, RegionTree};
+use crate::{Affine, Coherence, FieldMask, LogicalPartition, LogicalRegion, Privilege, RegionError, RegionTree};
 
 /// What one operation wants of one region: fields, privilege, coherence (Bauer 2014, section 4.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -145,6 +145,8 @@ pub enum Projection {
     Identity,
     /// Point `p` gets the piece whose color has the number (row-major) of `p` in the launch domain, modulo the number of pieces.
     Linearized,
+    /// Point `p` gets the piece of the color that a linear function gives, which is plain data.
+    Affine(Affine),
     /// Point `p` gets the piece of the color that a function gives; pure, and the same on every call.
     Color(Arc<dyn Fn(AnyPoint) -> AnyPoint + Send + Sync>),
     /// Any pure function from upper bound, point and launch domain to a region below the bound.
@@ -172,6 +174,15 @@ impl Projection {
             }
         };
         match self {
+            Self::Affine(affine) => {
+                let colors = partition.partitioning().colors();
+                partition.piece(affine.color(point, &colors).ok_or_else(|| RegionError::ProjectionDoesNotFit {
+                    partition: partition.to_string(),
+                    colors,
+                    point,
+                    dimensions: affine.dim(),
+                })?)
+            }
             Self::Color(color) => partition.piece(asked(bound, point, || color(point))?),
             Self::Linearized => {
                 let colors = partition.partitioning().colors();
@@ -188,7 +199,11 @@ impl Projection {
     /// Whether different points surely get different pieces.
     #[must_use]
     pub fn is_injective(&self) -> bool {
-        matches!(self, Self::Identity)
+        match self {
+            Self::Identity => true,
+            Self::Affine(affine) => affine.is_injective(),
+            Self::Linearized | Self::Color(_) | Self::Custom(_) => false,
+        }
     }
 }
 
@@ -209,6 +224,7 @@ impl PartialEq for Projection {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Identity, Self::Identity) | (Self::Linearized, Self::Linearized) => true,
+            (Self::Affine(mine), Self::Affine(theirs)) => mine == theirs,
             (Self::Color(mine), Self::Color(theirs)) => Arc::ptr_eq(mine, theirs),
             (Self::Custom(mine), Self::Custom(theirs)) => Arc::ptr_eq(mine, theirs),
             _ => false,
@@ -223,6 +239,7 @@ impl Hash for Projection {
         match self {
             Self::Identity => 0_usize.hash(state),
             Self::Linearized => 1_usize.hash(state),
+            Self::Affine(affine) => affine.hash(state),
             Self::Color(function) => Arc::as_ptr(function).cast::<()>().hash(state),
             Self::Custom(function) => Arc::as_ptr(function).cast::<()>().hash(state),
         }
@@ -232,6 +249,7 @@ impl Hash for Projection {
 impl fmt::Debug for Projection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Affine(affine) => return affine.fmt(f),
             Self::Identity => "identity",
             Self::Linearized => "linearized",
             Self::Color(_) => "by color",

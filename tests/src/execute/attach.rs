@@ -19,7 +19,7 @@ pub(super) struct Memory(Arc<Mutex<Coming>>);
 enum Coming {
     /// What is awaited for it.
     Pending(Pin<Box<dyn Future<Output = Result<Word>> + Send>>),
-    Here(Result<Word>),
+    Here(Box<Result<Word>>),
     /// It is awaited.
     Awaited,
 }
@@ -45,10 +45,10 @@ impl Memory {
         let coming = std::mem::replace(&mut *locked(&self.0), Coming::Awaited);
         let digest = match coming {
             Coming::Pending(pending) => pending.await,
-            Coming::Here(digest) => digest,
+            Coming::Here(digest) => *digest,
             Coming::Awaited => Err(Error::application("two wait for memory")),
         };
-        *locked(&self.0) = Coming::Here(digest.clone());
+        *locked(&self.0) = Coming::Here(Box::new(digest.clone()));
         digest
     }
 }

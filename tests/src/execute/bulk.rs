@@ -1,11 +1,11 @@
 //! Copies, gathers and scatters.
 
-use maniple::{Context, Error, Field, Future, Ptr};
+use maniple::{Context, Error, Field, Future, Ptr, ReductionOperator};
 
 use super::{Run, Stop, with_dimension};
-use crate::program::{Action, Column, Indirect};
+use crate::program::{Action, Column, FieldNumber, Indirect};
 use crate::value::{Cells, Stored};
-use crate::with_kind;
+use crate::{with_kind, with_operator};
 
 impl Run {
     /// Launches a copy.
@@ -17,6 +17,25 @@ impl Run {
                     let (from, to) = (self.column::<T, D>(*from)?, self.column::<T, D>(*to)?);
                     Ok(context.copy((&from.0, from.1), (&to.0, to.1)))
                 }))
+            }
+            Action::CopyFields(_, from, to, pairs) => {
+                let dim = self.dimension(to.node)?;
+                let pair = |&(source, destination): &(FieldNumber, FieldNumber)| {
+                    Ok((self.field(from.region, source)?, self.field(to.region, destination)?))
+                };
+                let pairs = pairs.iter().map(pair).collect::<Result<Vec<_>, Stop>>()?;
+                with_dimension!(dim, D => {
+                    let (from, to) = (self.region::<D>(*from)?, self.region::<D>(*to)?);
+                    Ok(context.copy_fields(&from, &to, &pairs))
+                })
+            }
+            Action::Contribute(_, operator, from, to) => {
+                let dim = self.dimension(to.place.node)?;
+                with_operator!(*operator, self.kind(*to)?, Op, T => with_dimension!(dim, D => {
+                    let from = self.column::<<Op as ReductionOperator<T>>::Rhs, D>(*from)?;
+                    let to = self.column::<T, D>(*to)?;
+                    Ok(context.contribute(Op::default(), (&from.0, from.1), (&to.0, to.1)))
+                }), else Err(Stop(Error::application("an operator that is not known on the field"))))
             }
             Action::Gather(_, Indirect { from, pointers, to }) => {
                 let dim = self.dimension(to.place.node)?;

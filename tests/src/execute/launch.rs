@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maniple::Argument;
 use maniple::task::{Codec, ContextCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
-    AnyPoint, AnyRect, Arrangement, Context, CustomProjection, Error, FieldMask, Launch as TypedLaunch,
+    Affine, AnyPoint, AnyRect, Arrangement, Context, CustomProjection, Error, FieldMask, Launch as TypedLaunch,
     LayoutConstraint, LogicalRegion, Privilege, Projection, RegionError, Requirement, Target as DataTarget,
     TaskLauncher, UpperBound,
 };
@@ -108,6 +108,11 @@ impl Run {
                 let projection = match pick {
                     Pick::Identity => Projection::Identity,
                     Pick::Linearized => Projection::Linearized,
+                    Pick::Linear(factor, offset, around) => {
+                        let affine = linear(partitioning.colors().dim(), *factor, *offset);
+                        // Made anew each time, and the same all the same.
+                        Projection::Affine(if *around { affine.around() } else { affine })
+                    }
                     Pick::Affine(factor, offset) => {
                         let (factor, offset, colors) = (*factor as u64, *offset as u64, partitioning.colors());
                         let color = move |point: AnyPoint| {
@@ -198,4 +203,19 @@ async fn with_blocks(call: ContextCall) -> Result<Value, Error> {
     let digest = super::statement::run_block(&given.run, &context, block, digest).await?;
     given.end(number)?;
     Ok(Value::new(mix(digest, 4)))
+}
+
+/// `factor * point + offset` in each of some dimensions.
+fn linear(dim: usize, factor: i64, offset: i64) -> Affine {
+    fn of<const D: usize>(factor: i64, offset: i64) -> Affine {
+        let mut matrix = [[0; D]; D];
+        (0..D).for_each(|d| matrix[d][d] = factor);
+        Affine::new(matrix, [offset; D])
+    }
+    match dim {
+        1 => of::<1>(factor, offset),
+        2 => of::<2>(factor, offset),
+        3 => of::<3>(factor, offset),
+        _ => of::<4>(factor, offset),
+    }
 }

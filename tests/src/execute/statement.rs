@@ -123,7 +123,11 @@ impl Frame<'_> {
             Action::Invalidate(place, fields) => self.invalidate(*place, fields)?,
             Action::Attach(name, column, seed, read_only) => self.attach(*name, *column, (*seed, *read_only))?,
             Action::Detach(name, handle, flush) => self.detach(*name, (*handle, *flush))?,
-            Action::Copy(name, ..) | Action::Gather(name, _) | Action::Scatter(name, _) => {
+            Action::Copy(name, ..)
+            | Action::CopyFields(name, ..)
+            | Action::Contribute(name, ..)
+            | Action::Gather(name, _)
+            | Action::Scatter(name, _) => {
                 let handle = Handle::Unit(run.bulk(context, &statement.action)?);
                 names.futures.insert(*name, handle.clone());
                 self.refusal(statement.id, &handle).await

@@ -2,7 +2,7 @@
 
 use super::{Generator, Scope};
 use crate::program::{Action, Block, Column, FieldNumber, FutureName, Indirect, Inline, Place, Statement, StatementId};
-use crate::value::Kind;
+use crate::value::{Kind, Operator};
 
 impl Generator {
     pub(super) fn some_column(&mut self, scope: &Scope, suits: impl Fn(Kind) -> bool) -> Option<Column> {
@@ -28,9 +28,14 @@ impl Generator {
 
     /// A copy. Few of those proposed have a meaning: several are.
     pub(super) fn add_copy(&mut self, scope: &mut Scope, block: &mut Block) {
-        let (is_direct, before) = (self.random.bool(), block.0.len());
+        let (kind, before) = (self.random.usize(..10), block.0.len());
         for _ in 0..12 {
-            let proposed = if is_direct { self.copy(scope) } else { self.copy_through_pointers(scope) };
+            let proposed = match kind {
+                0..=3 => self.copy(scope),
+                4 => self.copy_fields(scope),
+                5 => self.contribute(scope),
+                _ => self.copy_through_pointers(scope),
+            };
             let Some(action) = proposed else { continue };
             if self.attempt(scope, block, action) || block.0.len() > before {
                 return;
@@ -43,6 +48,32 @@ impl Generator {
         let kind = self.world.kind(to.place.region, to.field).ok()?;
         let from = self.some_column(scope, |other| other == kind)?;
         Some(Action::Copy(FutureName(self.number()), from, to))
+    }
+
+    /// Some fields of one place to others of their kinds at another place, seldom one twice.
+    fn copy_fields(&mut self, scope: &Scope) -> Option<Action> {
+        let (to, from) = (self.some_column(scope, |_| true)?, self.some_column(scope, |_| true)?);
+        let mut pairs = Vec::new();
+        let most = if self.once_in(8) { self.random.usize(0..=1) } else { self.random.usize(2..=6) };
+        for _ in 0..most {
+            let destination = self.field(to.place.region, |_| true)?;
+            let kind = self.world.kind(to.place.region, destination).ok()?;
+            let Some(source) = self.field(from.place.region, |other| other == kind) else { continue };
+            if self.once_in(6) || pairs.iter().all(|&(_, known)| known != destination) {
+                pairs.push((source, destination));
+            }
+        }
+        Some(Action::CopyFields(FutureName(self.number()), from.place, to.place, pairs))
+    }
+
+    fn contribute(&mut self, scope: &Scope) -> Option<Action> {
+        // Of the last two few fields hold contributions.
+        let few = if self.random.bool() { 4 } else { Operator::ALL.len() };
+        let operator = self.one_of(&Operator::ALL[..few])?;
+        let to = self.some_column(scope, |kind| operator.is_on(kind))?;
+        let kind = operator.contributions(self.world.kind(to.place.region, to.field).ok()?);
+        let from = self.some_column(scope, |other| other == kind)?;
+        Some(Action::Contribute(FutureName(self.number()), operator, from, to))
     }
 
     fn copy_through_pointers(&mut self, scope: &Scope) -> Option<Action> {

@@ -299,7 +299,12 @@ impl Scope {
                 self.partitions.push(*name);
                 self.own.push(*name);
             }
-            Action::Copy(name, ..) | Action::Gather(name, _) | Action::Scatter(name, _) | Action::Detach(name, ..) => {
+            Action::Copy(name, ..)
+            | Action::CopyFields(name, ..)
+            | Action::Contribute(name, ..)
+            | Action::Gather(name, _)
+            | Action::Scatter(name, _)
+            | Action::Detach(name, ..) => {
                 self.futures.push(*name);
                 self.copies.push(*name);
             }

@@ -207,6 +207,7 @@ impl Generator {
                 if listed.is_empty() { Pick::Linearized } else { Pick::Listed(listed) }
             }
             8 if self.once_in(4) => Pick::Identity,
+            8 => Pick::Linear(self.random.i64(-1..=2), self.random.i64(-2..=2), !self.once_in(4)),
             _ => Pick::Linearized,
         }
     }

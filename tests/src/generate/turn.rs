@@ -112,6 +112,14 @@ impl Turn<'_> {
                 let (from, to) = (self.column(*from), self.column(*to));
                 Action::Copy(self.new_future(*name), from, to)
             }
+            Action::CopyFields(name, from, to, pairs) => {
+                let (from, to) = (self.place(*from), self.place(*to));
+                Action::CopyFields(self.new_future(*name), from, to, pairs.clone())
+            }
+            Action::Contribute(name, operator, from, to) => {
+                let (from, to) = (self.column(*from), self.column(*to));
+                Action::Contribute(self.new_future(*name), *operator, from, to)
+            }
             Action::Gather(name, indirect) => {
                 let indirect = self.indirect(*indirect);
                 Action::Gather(self.new_future(*name), indirect)

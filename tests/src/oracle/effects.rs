@@ -12,7 +12,7 @@ use super::{Cell, Context, Health, Held, Results, Trouble, World, known};
 use crate::program::{
     Column, Fault, FieldNumber, FutureName, Indirect, Launch, Node, Passed, Place, RegionName, Right, StatementId, Use,
 };
-use crate::value::{Kind, Word, hash_point, mix};
+use crate::value::{Kind, Operator, Word, hash_point, mix};
 
 /// What a task with the privilege to read and write puts in place of a value; none to leave it.
 #[must_use]
@@ -251,6 +251,71 @@ impl World {
         let source: std::collections::BTreeMap<_, _> = self.words(from)?.into_iter().collect();
         let health = self.health(from)?.max(context.start);
         self.store(to, |point| Ok(Cell { word: source[&point].word, health }))?;
+        self.moved(context, name, health);
+        Ok(())
+    }
+
+    pub(super) fn copy_fields(
+        &mut self,
+        context: &mut Context,
+        name: FutureName,
+        (from, to): (Place, Place),
+        pairs: &[(FieldNumber, FieldNumber)],
+    ) -> Result<(), Trouble> {
+        let columns = pairs.iter().map(|&(source, destination)| {
+            (Column { place: from, field: source }, Column { place: to, field: destination })
+        });
+        let columns: Vec<(Column, Column)> = columns.collect();
+        let dim = self.dimension(to.node)?;
+        if self.dimension(from.node)? != dim {
+            return Err(Trouble::Meaningless("a copy between different dimensions".into()));
+        }
+        let destinations: BTreeSet<FieldNumber> = pairs.iter().map(|pair| pair.1).collect();
+        if destinations.len() < pairs.len() {
+            return Err(Trouble::Refused("a field is to be copied to twice".into()));
+        }
+        for &(from, to) in &columns {
+            self.same_kind(from, to)?;
+            self.check_columns(&[(from, dim)])?;
+        }
+        let mut health = context.start;
+        if !columns.is_empty() {
+            self.check_covers(from, to)?;
+            let sources = columns.iter().map(|&(from, _)| (from, Right::Read));
+            let uses: Vec<_> = sources.chain(columns.iter().map(|&(_, to)| (to, Right::Discard))).collect();
+            self.check_single(context, &uses)?;
+        }
+        for &(from, _) in &columns {
+            health = health.max(self.health(from)?);
+        }
+        for (from, to) in columns {
+            let source: std::collections::BTreeMap<_, _> = self.words(from)?.into_iter().collect();
+            self.store(to, |point| Ok(Cell { word: source[&point].word, health }))?;
+        }
+        self.moved(context, name, health);
+        Ok(())
+    }
+
+    pub(super) fn contribute(
+        &mut self,
+        context: &mut Context,
+        name: FutureName,
+        operator: Operator,
+        (from, to): (Column, Column),
+    ) -> Result<(), Trouble> {
+        let kind = self.kind(to.place.region, to.field)?;
+        self.check_columns(&[(from, self.dimension(to.place.node)?)])?;
+        self.check_covers(from.place, to.place)?;
+        self.check_single(context, &[(from, Right::Read), (to, Right::Reduce(operator))])?;
+        let source: std::collections::BTreeMap<_, _> = self.words(from)?.into_iter().collect();
+        let before: std::collections::BTreeMap<_, _> = self.words(to)?.into_iter().collect();
+        let health = self.health(from)?.max(context.start);
+        self.store(to, |point| {
+            let (value, contribution) = (&before[&point], &source[&point]);
+            let word = value.word.zip(contribution.word);
+            let word = word.map(|(value, contribution)| operator.apply(kind, value, contribution));
+            Ok(Cell { word, health: value.health.max(health) })
+        })?;
         self.moved(context, name, health);
         Ok(())
     }

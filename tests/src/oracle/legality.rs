@@ -245,6 +245,23 @@ impl World {
             Pick::Identity if point.dim() == pieces.colors.dim() && pieces.colors.contains(point) => {
                 Ok(Node::Piece(partition, pieces.colors.linear(point) as usize))
             }
+            Pick::Linear(factor, offset, around) => {
+                let colors = pieces.colors;
+                if point.dim() != colors.dim() {
+                    return refuse("a projection for other dimensions");
+                }
+                let color = |d: usize| {
+                    let (lo, hi) = (colors.lo().coords()[d], colors.hi().coords()[d]);
+                    let at = factor * point.coords()[d] + offset;
+                    if *around && lo <= hi { lo + (at - lo).rem_euclid(hi - lo + 1) } else { at }
+                };
+                let coordinates: Vec<i64> = (0..point.dim()).map(color).collect();
+                let color = colors.points().find(|known| known.coords() == &coordinates[..]);
+                color.map_or_else(
+                    || refuse("no such color"),
+                    |color| Ok(Node::Piece(partition, colors.linear(color) as usize)),
+                )
+            }
             Pick::Linearized | Pick::Affine(..) if count == 0 => refuse("no pieces"),
             Pick::Identity => refuse("no such color"),
             Pick::Linearized => Ok(Node::Piece(partition, number % count)),

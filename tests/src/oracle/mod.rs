@@ -269,6 +269,10 @@ impl World {
             }
             Action::Detach(name, handle, flush) => self.detach(context, *name, (*handle, *flush))?,
             Action::Copy(name, from, to) => self.copy(context, *name, *from, *to)?,
+            Action::CopyFields(name, from, to, pairs) => self.copy_fields(context, *name, (*from, *to), pairs)?,
+            Action::Contribute(name, operator, from, to) => {
+                self.contribute(context, *name, *operator, (*from, *to))?;
+            }
             Action::Gather(name, indirect) => self.gather(context, *name, indirect)?,
             Action::Scatter(name, indirect) => self.scatter(context, *name, indirect)?,
             Action::Inline(inline) => self.inline(context, statement.id, inline)?,

@@ -15,6 +15,7 @@ mod distributed_pieces_in_programs;
 mod golden_circuit;
 mod golden_sources;
 mod layers;
+mod mapper_messages;
 mod migrated_tasks;
 #[cfg(unix)]
 mod migrated_tasks_over_tcp;

@@ -122,6 +122,8 @@ function facts(span) {
     ["from", time(spans.start[span])],
     ["took", `<b>${time(spans.duration[span])}</b>`],
   ];
+  const place = data.labels[spans.label[span]].launched;
+  if (place) found.push(["launched at", escape(place)]);
   if (operation < 0) return found;
   const bodies = Array.from(spansOf.of(operation)).filter((other) => spans.label[other] === spans.label[span] && spans.depth[other] === spans.depth[span]);
   if (bodies.length > 1) found.push(["in all", `${time(bodies.reduce((sum, body) => sum + spans.duration[body], 0))} in ${bodies.length} parts`]);

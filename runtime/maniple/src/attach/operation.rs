@@ -73,6 +73,7 @@ impl AttachedUse {
             may_wait: false,
             reduces_twice: &[false],
             issuing: Issuing::Live,
+            copy_priority: 0,
         };
         let selection = Selection::of_instance((0, 0), &self.bound.requirement.fields, &self.instance);
         let chosen = Chosen::Instances(vec![selection]);

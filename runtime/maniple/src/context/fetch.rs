@@ -28,7 +28,10 @@ impl ContextState {
         }
         match target {
             Target::Region(_, None) => {}
-            Target::Partition(partition, Projection::Identity | Projection::Linearized | Projection::Color(_)) => {
+            Target::Partition(
+                partition,
+                Projection::Identity | Projection::Linearized | Projection::Affine(_) | Projection::Color(_),
+            ) => {
                 let _ = partition.partitioning().pieces();
             }
             // What it names may be anything. If it can't be named, the launch will be refused.

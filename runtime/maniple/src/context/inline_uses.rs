@@ -65,6 +65,7 @@ impl ContextState {
                     region: requirement.target.to_string(),
                     fields: requirement.field_names(),
                     wanted: requirement.privilege.to_string(),
+                    launched: None,
                 });
             }
         }

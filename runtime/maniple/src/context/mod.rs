@@ -51,6 +51,8 @@ pub struct Context {
     pub(crate) state: Arc<ContextState>,
     /// Whom launches are for that name no mapper.
     pub(crate) mapper: MapperNumber,
+    /// What the program says of where it launches.
+    pub(crate) said: Option<Arc<Box<str>>>,
 }
 
 pub(crate) struct ContextState {
@@ -112,12 +114,33 @@ impl Context {
     /// [`Error::NoSuchMapper`] if there is none.
     pub fn with_mapper(&self, name: &str) -> Result<Self> {
         let mapper = self.state.core.mapper_named(name, self.task())?;
-        Ok(Self { state: Arc::clone(&self.state), mapper })
+        Ok(Self { mapper, ..self.clone() })
+    }
+
+    /// The same context, of whose launches errors, profiles and records say that they were launched here: at a line of a script, in a step with a name. Without it they name the line of the source
+    /// in which [`launch`](Self::launch) or another function of the context is called, which for what a library or a program that was generated launches is not what its user knows.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    ///
+    /// #[task(leaf)]
+    /// fn fail(number: i64) -> Result<i64> {
+    ///     Err(Error::application(format!("{number} is too small")))
+    /// }
+    ///
+    /// let runtime = Runtime::builder().workers(1).build()?;
+    /// let outcome = runtime.run(async |cx: &Context| cx.at("solver.py:42").launch(fail(3)).await);
+    /// assert_eq!(outcome.unwrap_err().to_string(), "task `fail` failed: 3 is too small (launched at solver.py:42)");
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    #[must_use]
+    pub fn at(&self, place: &str) -> Self {
+        Self { said: Some(Arc::new(place.into())), ..self.clone() }
     }
 
     /// A context of a task, whose launches go to the usual mapper.
     pub(crate) fn of(state: Arc<ContextState>) -> Self {
-        Self { state, mapper: MapperNumber::USUAL }
+        Self { state, mapper: MapperNumber::USUAL, said: None }
     }
 
     /// The processor that the task was mapped to.

@@ -319,6 +319,7 @@ impl ContextState {
                 || "holds no privilege on them".to_owned(),
                 |held| format!("only {} them", held.privilege),
             ),
+            launched: None,
         }
     }
 }

@@ -2,7 +2,9 @@
 
 mod fork_counts;
 mod fork_decisions;
+mod mail;
 mod ready;
+mod release;
 mod top_levels;
 
 use std::collections::VecDeque;
@@ -32,7 +34,9 @@ use crate::profiling::MAPPING;
 
 pub(crate) use self::fork_counts::ForkCounts;
 pub(crate) use self::fork_decisions::ForkDecisions;
+use self::mail::Inbox;
 use self::ready::ReadyQueue;
+pub(crate) use self::release::is_used_once;
 use self::top_levels::{TopLevelRuns, TopLevels};
 
 /// How far a program may run ahead, and whether it is traced.
@@ -54,11 +58,12 @@ struct PerProcessor {
 struct Desk {
     seat: MapperSeat,
     ready: ReadyQueue,
+    inbox: Inbox,
 }
 
 impl PerProcessor {
     fn new(seats: Vec<MapperSeat>) -> Self {
-        let desk = |seat| Desk { seat, ready: ReadyQueue::default() };
+        let desk = |seat| Desk { seat, ready: ReadyQueue::default(), inbox: Inbox::default() };
         Self { desks: seats.into_iter().map(desk).collect(), forks: ForkDecisions::default() }
     }
 }
@@ -242,6 +247,7 @@ impl RuntimeCore {
             operation: operation.to_owned(),
             name: name.to_owned(),
             known: self.mappers.iter().map(|known| known.to_string()).collect(),
+            launched: None,
         })
     }
 

@@ -9,14 +9,14 @@ use maniple_realm::fault::{Fault, Panic};
 use maniple_realm::instance::PromiseBroken;
 use maniple_realm::operation::task::Stranded;
 use maniple_realm::transfer::TransferError;
-use maniple_region::{FieldId, LogicalRegion, OperatorId, Requirement};
+use maniple_region::{FieldId, LogicalRegion, OperatorId, Provenance, Requirement};
 use maniple_space::AnyPoint;
 
 use super::Error;
 
 impl Error {
     pub(crate) fn mapper(call: &'static str, problem: impl Into<String>) -> Self {
-        Self::Mapper { call, problem: problem.into() }
+        Self::Mapper { call, problem: problem.into(), launched: None }
     }
 
     pub(crate) fn internal(error: impl StdError + Send + Sync + 'static) -> Self {
@@ -24,7 +24,7 @@ impl Error {
     }
 
     pub(crate) fn launch(operation: &str, problem: impl Into<String>) -> Self {
-        Self::Launch { operation: operation.to_owned(), problem: problem.into() }
+        Self::Launch { operation: operation.to_owned(), problem: problem.into(), launched: None }
     }
 
     /// There is no room for a requirement at a point; `region` is the point's, unless the projection does not tell.
@@ -34,7 +34,7 @@ impl Error {
         failure: MappingFailure,
     ) -> Self {
         if let MappingFailure::SystemRefused { memory, bytes, .. } = failure {
-            return Self::SystemRefused { operation: operation.to_owned(), point, memory, bytes };
+            return Self::SystemRefused { operation: operation.to_owned(), point, memory, bytes, launched: None };
         }
         Self::OutOfMemory {
             operation: operation.to_owned(),
@@ -42,6 +42,7 @@ impl Error {
             fields: requirement.field_names(),
             region: region.map_or_else(|| requirement.target.to_string(), ToString::to_string),
             failure,
+            launched: None,
         }
     }
 
@@ -54,11 +55,26 @@ impl Error {
     }
 
     /// What a task's own failure looks like from outside.
-    pub(crate) fn of_task(self, task: &str, point: Option<AnyPoint>) -> Self {
+    pub(crate) fn of_task(self, (task, point): (&str, Option<AnyPoint>), launched: Option<&Provenance>) -> Self {
         match self {
-            Self::Application(source) => Self::TaskFailed { task: task.to_owned(), point, source },
+            Self::Application(source) => {
+                let launched = launched.cloned().map(Box::new);
+                Self::TaskFailed { task: task.to_owned(), point, source, launched }
+            }
+            // Of one of the runtime's own tasks.
+            dangling @ Self::DanglingPointer { .. } => dangling.launched_at(launched),
             other => other,
         }
+    }
+
+    /// As [`of_fault`](Self::of_fault), of a task that was launched there. What came from another operation stays as it is.
+    pub(crate) fn of_fault_in(
+        fault: &Fault,
+        (task, point): (&str, Option<AnyPoint>),
+        launched: Option<&Provenance>,
+    ) -> Self {
+        let error = Self::of_fault(fault, task, point);
+        if fault.downcast_ref::<Self>().is_some() { error } else { error.launched_at(launched) }
     }
 
     /// Why values were not moved.
@@ -80,14 +96,14 @@ impl Error {
             return error.clone().into();
         }
         if fault.downcast_ref::<Stranded>().is_some() {
-            return Self::Stranded { task: task.to_owned(), point };
+            return Self::Stranded { task: task.to_owned(), point, launched: None };
         }
         if let Some(error) = fault.downcast_ref::<TransferError>() {
             return Self::of_transfer(error);
         }
         if let Some(PromiseBroken { memory, refused }) = fault.downcast_ref() {
             let bytes = refused.bytes as u64;
-            return Self::SystemRefused { operation: task.to_owned(), point, memory: *memory, bytes };
+            return Self::SystemRefused { operation: task.to_owned(), point, memory: *memory, bytes, launched: None };
         }
         if let Some(Breakdown { during, panic }) = fault.downcast_ref() {
             return Self::BrokenDown {
@@ -104,6 +120,7 @@ impl Error {
                 message: message.as_str().into(),
                 location: location.clone(),
                 backtrace: backtrace.as_deref().map(Arc::from),
+                launched: None,
             },
             None => Self::Internal(Arc::from(Box::<dyn StdError + Send + Sync>::from(fault.error().to_string()))),
         }
@@ -142,6 +159,7 @@ mod tests {
             message: "no cells".into(),
             location: None,
             backtrace: Some("0: smooth".into()),
+            launched: None,
         };
         assert_eq!(format!("{panicked:?}"), "task `smooth` panicked: no cells\n0: smooth");
     }

@@ -4,6 +4,7 @@ mod attachment;
 mod cause;
 mod constructors;
 mod file;
+mod launched;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -18,6 +19,8 @@ use maniple_space::AnyPoint;
 pub use self::attachment::AttachmentError;
 pub(crate) use self::cause::Cause;
 pub use self::file::FileError;
+pub use self::launched::Launched;
+use self::launched::shown;
 
 /// The result of an operation of the runtime.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -25,7 +28,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why an operation did not do what it was asked to.
 ///
 /// Errors travel: a task that fails, panics or cannot be mapped makes every operation that needs its results fail with the same error, and
-/// whoever awaits one of their futures gets it. Cheap to clone.
+/// whoever awaits one of their futures gets it. Cheap to clone. It says where what failed was launched, if that is known ([`provenance`](Self::provenance)).
 ///
 /// A failure that a task was told of, by a future, an inline mapping or a partition that it awaited, is the task's to handle: it is *seen*, wherever else it spreads. One that nothing has
 /// seen when the task ends becomes the task's own.
@@ -36,7 +39,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A task's body panicked.
-    #[error("task `{task}`{} panicked{}: {message}", at(.point), located(.location))]
+    #[error("task `{task}`{} panicked{}: {message}{}", at(.point), located(.location), shown(.launched))]
     Panicked {
         /// The task.
         task: String,
@@ -48,20 +51,25 @@ pub enum Error {
         location: Option<String>,
         /// The stack, if `RUST_BACKTRACE` asked for it.
         backtrace: Option<Arc<str>>,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// A task's body waits for something, but its waker has been dropped: it would wait for ever, so it was ended.
     #[error(
-        "`{task}`{} waits for something, but its waker has been dropped: whatever it awaits has to keep its waker until it is ready",
-        at(.point)
+        "`{task}`{} waits for something, but its waker has been dropped: whatever it awaits has to keep its waker until it is ready{}",
+        at(.point),
+        shown(.launched)
     )]
     Stranded {
         /// The task.
         task: String,
         /// The point of an index launch.
         point: Option<AnyPoint>,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// A task's body returned an error.
-    #[error("task `{task}`{} failed: {source}", at(.point))]
+    #[error("task `{task}`{} failed: {source}{}", at(.point), shown(.launched))]
     TaskFailed {
         /// The task.
         task: String,
@@ -69,6 +77,8 @@ pub enum Error {
         point: Option<AnyPoint>,
         /// What it returned.
         source: Arc<dyn StdError + Send + Sync>,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// An error of the application's own, on its way out of a task.
     #[error("{0}")]
@@ -88,7 +98,8 @@ pub enum Error {
     /// An operation asked for more than its parent holds.
     #[error(
         "`{operation}` {wanted} field(s) {fields} of {region}, but its parent `{parent}` {held}; declare it on the parent, or \
-         create the region there"
+         create the region there{}",
+        shown(.launched)
     )]
     PrivilegeNotHeld {
         /// The operation that was launched.
@@ -103,6 +114,8 @@ pub enum Error {
         wanted: String,
         /// What the parent holds of it.
         held: String,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// A task was to destroy a region that it did not make.
     #[error(
@@ -117,7 +130,8 @@ pub enum Error {
     /// Two requirements of one operation get in each other's way.
     #[error(
         "`{operation}` {first} and also {second} field(s) {fields} of {region} at points that both have; an operation needs \
-         its data apart, or with one privilege"
+         its data apart, or with one privilege{}",
+        shown(.launched)
     )]
     RequirementsInterfere {
         /// The operation.
@@ -130,22 +144,28 @@ pub enum Error {
         fields: String,
         /// The data.
         region: String,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// A task that is launched once was given a partition, and not one of its pieces.
     #[error(
         "`{operation}` is launched once but was given {partition}, which has a piece for each point of an index launch; use \
-         `index_launch`, or name one piece with `.piece(color)`"
+         `index_launch`, or name one piece with `.piece(color)`{}",
+        shown(.launched)
     )]
     NoPieceNamed {
         /// The task.
         operation: String,
         /// The partition.
         partition: String,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// Points of an index launch get in each other's way.
     #[error(
         "points {first} and {second} of the index launch of `{operation}` interfere: one {privilege} field(s) {fields} of {region}, \
-         where the other uses them too; use a disjoint partition, or launch one after the other"
+         where the other uses them too; use a disjoint partition, or launch one after the other{}",
+        shown(.launched)
     )]
     PointsInterfere {
         /// The task.
@@ -160,11 +180,14 @@ pub enum Error {
         fields: String,
         /// The data.
         region: String,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// An operation needs data that its parent itself has mapped.
     #[error(
         "`{operation}` {wanted} field(s) {fields} of {region}, which `{parent}` has mapped itself; drop the mapping before \
-         the launch"
+         the launch{}",
+        shown(.launched)
     )]
     MappedByParent {
         /// The operation.
@@ -177,6 +200,8 @@ pub enum Error {
         fields: String,
         /// The privilege asked for.
         wanted: String,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// Something was launched from the context of a task that has ended.
     #[error("cannot launch from the context of `{task}`, which has ended; launch before its body returns")]
@@ -207,9 +232,10 @@ pub enum Error {
     /// No memory has room for the data of a task.
     #[error(
         "cannot place `{operation}`{}: no room for field(s) {fields} of {region}: {}; use smaller pieces, or give the memory more \
-         capacity",
+         capacity{}",
         at(.point),
-        .failure.shortage()
+        .failure.shortage(),
+        shown(.launched)
     )]
     OutOfMemory {
         /// The operation.
@@ -222,13 +248,16 @@ pub enum Error {
         region: String,
         /// What was asked for, and where.
         failure: MappingFailure,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// The system gave no memory for the data of a task, although a memory has room by the model of the machine.
     #[error(
         "cannot place `{operation}`{}: the system refused {bytes} bytes for {memory}, which has room for them by the model of the machine; use \
          smaller pieces or more nodes, raise the limit of the process if it has one (`ulimit -v`), or give the memory no more capacity than \
-         the system gives",
-        at(.point)
+         the system gives{}",
+        at(.point),
+        shown(.launched)
     )]
     SystemRefused {
         /// The operation.
@@ -239,6 +268,8 @@ pub enum Error {
         memory: MemoryId,
         /// The bytes asked for.
         bytes: u64,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// The process has nearly all of the memory that the system lets it use.
     #[error("cannot map `{operation}`: {source}")]
@@ -249,17 +280,20 @@ pub enum Error {
         source: Exhausted,
     },
     /// A mapper gave an answer that makes no sense, or panicked.
-    #[error("mapper call `{call}` {problem}")]
+    #[error("mapper call `{call}` {problem}{}", shown(.launched))]
     Mapper {
         /// The call.
         call: &'static str,
         /// What is wrong with the answer.
         problem: String,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// A mapper was named that the runtime does not have.
     #[error(
-        "`{operation}` is to be mapped by `{name}`, but {}; name one of these, or give the runtime another one with `RuntimeBuilder::mapper_named`",
-        with_names(.known)
+        "`{operation}` is to be mapped by `{name}`, but {}; name one of these, or give the runtime another one with `RuntimeBuilder::mapper_named`{}",
+        with_names(.known),
+        shown(.launched)
     )]
     NoSuchMapper {
         /// What was launched.
@@ -268,14 +302,18 @@ pub enum Error {
         name: String,
         /// Those that there are.
         known: Vec<String>,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// An index launch was given arguments or a domain that do not fit.
-    #[error("cannot launch `{operation}`: {problem}")]
+    #[error("cannot launch `{operation}`: {problem}{}", shown(.launched))]
     Launch {
         /// The operation.
         operation: String,
         /// What is wrong, and what to do.
         problem: String,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// A reduction operator is not defined on a field's type.
     #[error(
@@ -303,7 +341,8 @@ pub enum Error {
     /// A pointer of a gather or scatter leads to no row.
     #[error(
         "`{operation}`: field `{field}` of {pointers} points from {point} to {pointer}, which is no row of {region}; write pointers \
-         that lead into it, or use a region that has the row"
+         that lead into it, or use a region that has the row{}",
+        shown(.launched)
     )]
     DanglingPointer {
         /// The operation.
@@ -318,6 +357,8 @@ pub enum Error {
         pointer: AnyPoint,
         /// The data that it should point into.
         region: String,
+        /// Where it was launched.
+        launched: Launched,
     },
     /// A run of a [strict trace](crate::Context::strict_trace) launched something else than the first one. What it launched is carried out.
     #[error(

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use maniple_analysis::validity::Places;
 use maniple_mapper::{MappingFailure, NodeSlice, RequirementInfo, TaskInfo, TaskMapping};
-use maniple_realm::{Class, Spawn, Target, fault, pressure};
+use maniple_realm::{Class, Event, Spawn, Target, fault, pressure};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
 use maniple_region::{Partitioning, Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 use smallvec::SmallVec;
 
-use crate::core::Chance;
+use crate::core::{Chance, is_used_once};
 use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::issuing::Issuing;
@@ -210,10 +210,16 @@ impl TaskState {
                         .map(|(number, (asked, bound))| PhysicalRegion::of(asked, (bound, number), &chosen));
                     let physical = physical.collect();
                     let batch = batch.cloned();
+                    let (copy_priority, is_brief) =
+                        (mapping.copy_priority, mapping.requirements.iter().any(is_used_once));
                     let mapped = MappedPoint { point, index, mapping, node, batch, chosen, physical, places: None };
                     let mapped = if mapped.batch.is_some() { Arc::new(mapped) } else { self.decided(mapped) };
                     let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
-                    self.issue(operation, states, &mapped, (&placed, before, recorder.as_ref()));
+                    let placed = PointMapping { copy_priority, ..placed };
+                    let ended = self.issue(operation, states, &mapped, (&placed, before, recorder.as_ref()));
+                    if is_brief {
+                        self.context.core.release_after(ended, &self.site.bounds);
+                    }
                     return Ok(());
                 }
                 Err(PointError::Full(failure)) => {
@@ -242,6 +248,7 @@ impl TaskState {
         let index = self.index(point);
         let Some(earlier) = self.site.decisions.take(index) else { return false };
         let placed = self.placed(operation, index, (Regions::Mapped(&earlier.physical), Issuing::Live));
+        let placed = PointMapping { copy_priority: earlier.mapping.copy_priority, ..placed };
         let mut before = self.nothing_prepared(earlier.mapping.variant, &placed);
         let Some(again) = placed.choose_again(states, &earlier, &mut before) else { return false };
         let other = match again {
@@ -276,6 +283,7 @@ impl TaskState {
             may_wait: self.context.depth == 0,
             reduces_twice: &self.site.sharing.reduces_twice,
             issuing,
+            copy_priority: 0,
         }
     }
 
@@ -308,7 +316,8 @@ impl TaskState {
         let core = &self.context.core;
         let states = RefCell::new(states);
         let regions = Regions::Asked(info.requirements);
-        let lookup = Lookup { store: &core.store, bounds: &self.site.bounds, regions, states: &states };
+        let mail = core.mail_of(self.whom());
+        let lookup = Lookup { store: &core.store, bounds: &self.site.bounds, regions, states: &states, mail: &mail };
         let seat = core.seat(self.whom());
         let mapping = seat.call(&core.store, "map_task", |mapper| mapper.map_task(info, &lookup))?;
         checked(mapping, info, core.machine())
@@ -325,14 +334,14 @@ impl TaskState {
         }
     }
 
-    /// Hands a point that has its instances to the machine, after what was prepared and what comes with that.
+    /// Hands a point that has its instances to the machine, after what was prepared and what comes with that. Gives its end.
     pub(super) fn issue(
         self: &Arc<Self>,
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
         mapped: &Arc<MappedPoint>,
         (placed, mut before, recorder): (&PointMapping<'_>, Preparation, Option<&PointRecorder<'_>>),
-    ) {
+    ) -> Event {
         let MappedPoint { mapping, chosen, places, .. } = &**mapped;
         let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());
         let found = known.as_deref_mut().unwrap_or(&mut found);
@@ -385,6 +394,7 @@ impl TaskState {
         if !chosen.is_virtual() {
             self.point_mapped(operation);
         }
+        event
     }
 
     /// Records a point that is about to be issued. An inner task begins without its data.

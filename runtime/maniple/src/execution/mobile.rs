@@ -198,7 +198,8 @@ impl Remote for RemoteLeaf {
         };
         if mapped.mapping.profile {
             let (processor, ended) = (mapped.mapping.processor, core.now_ns());
-            state.report(&TaskProfile { processor, started: self.sent, ended });
+            let point = mapped.point;
+            state.report(&TaskProfile { processor, point, started: self.sent, ended, finished: ended });
         }
         state.ran_elsewhere();
         let value = value.map_err(|error| state.blame(error, mapped.point));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use maniple_mapper::{Slice, TaskInfo};
 use maniple_realm::Target;
+use maniple_region::Provenance;
 use maniple_space::AnyRect;
 
 use super::division::{AwaySlices, Division};
@@ -23,6 +24,10 @@ impl Mappable for TaskState {
 
     fn mapper(&self) -> MapperNumber {
         self.site.mapper
+    }
+
+    fn launched(&self) -> Option<&Provenance> {
+        self.launched.as_ref()
     }
 
     fn points(&self) -> u64 {

@@ -137,7 +137,8 @@ impl LeafTask {
         let started = self.0.mapped.mapping.profile.then(|| core.now_ns());
         let value = self.call(worker.processor());
         if let Some(started) = started {
-            let profile = TaskProfile { processor: worker.processor(), started, ended: core.now_ns() };
+            let (processor, point, ended) = (worker.processor(), self.0.mapped.point, core.now_ns());
+            let profile = TaskProfile { processor, point, started, ended, finished: ended };
             self.0.state.report(&profile);
         }
         value
@@ -278,18 +279,23 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
         regions,
         arguments: task.state.arguments.clone(),
     };
+    let reported = task.mapped.mapping.profile.then(|| (core.processor_here(), core.now_ns()));
     // A panic in the body must not skip what comes after it.
     let value = match fault::catch(|| body(call)) {
         Ok(running) => CatchUnwind(running).await,
         Err(fault) => Err(fault),
     };
     let value = value.map_err(|fault| task.state.blame_fault(&fault, point)).flatten();
+    let ended = reported.map(|_| core.now_ns());
     let value = context.close(value.map_err(|error| task.state.blame(error, point)));
     let _ = core.realm().event_future(context.drained()).await;
     let value = context.conclude(value);
     // Even of a task that failed: what it did launch and change is brought home.
     let home = bring_home(&context, task.state.site.mapper, task.operation.recorded);
     let moved = core.realm().event_future(home).await;
+    if let (Some((processor, started)), Some(ended)) = (reported, ended) {
+        task.state.report(&TaskProfile { processor, point, started, ended, finished: core.now_ns() });
+    }
     context.hand_up_deletions(&parent);
     let created = context.take_created();
     if !created.is_empty() {
@@ -336,7 +342,8 @@ fn bring_home(context: &ContextState, mapper: MapperNumber, launch: Option<Launc
     let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });
     let seat = core.seat((context.processor, mapper));
     let mut rank = |sources: &[_], destination: &_| seat.rank(&core.store, sources, destination);
-    let mut machine = Machine { store: &core.store, rank: &mut rank, issuing: Issuing::Live, issuer };
+    let (store, issuing, priority) = (&core.store, Issuing::Live, 0);
+    let mut machine = Machine { store, rank: &mut rank, issuing, issuer, priority };
     let (mut before, shapes) = (Preparation::together(), core.store.forest.shapes());
     for held in context.held() {
         let Some(instances) = &held.home else { continue };

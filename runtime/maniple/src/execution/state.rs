@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use maniple_mapper::{RequirementInfo, TaskInfo};
 use maniple_realm::Event;
+use maniple_region::Provenance;
 use maniple_space::AnyPoint;
 
 use crate::context::{ContextState, Submission};
@@ -47,6 +48,8 @@ pub(crate) struct TaskState {
     pub(super) recorded: Option<(Arc<Recording>, u32)>,
     /// What strict traces want to hear of the launch.
     pub(super) strict: StrictLaunch,
+    /// Where the program has launched it.
+    pub(crate) launched: Option<Provenance>,
     /// There if the launch is recorded in a profile.
     pub(crate) labels: Option<LaunchLabels>,
 }
@@ -59,7 +62,7 @@ impl TaskState {
         (submission, results): (&Submission, &Arc<Results>),
         recorded: Option<(Arc<Recording>, u32)>,
     ) -> Arc<Self> {
-        let TaskLaunch { site, arguments, sources, strict, number } = launch;
+        let TaskLaunch { site, arguments, sources, strict, launched, number } = launch;
         let points = site.points.volume() as usize;
         let results = Arc::clone(results);
         let has_others = context.core.migration().is_some_and(|migration| migration.nodes() > 1);
@@ -67,7 +70,7 @@ impl TaskState {
         let labels = context
             .core
             .profiler()
-            .map(|profiler| LaunchLabels::new(profiler, site.name(), site.shown_domain().as_ref()));
+            .map(|profiler| LaunchLabels::new(profiler, site.name(), site.shown_domain().as_ref(), launched.as_ref()));
         Arc::new(Self {
             site,
             arguments,
@@ -85,6 +88,7 @@ impl TaskState {
             share: Share::default(),
             recorded,
             strict,
+            launched,
             labels,
         })
     }
@@ -180,7 +184,7 @@ impl TaskState {
     pub(crate) fn fail_points(&self, operation: &Arc<Operation>, failed: Vec<(AnyPoint, Error)>) {
         for (point, error) in failed {
             self.point_mapped(operation);
-            self.point_ended(operation, self.index(point), Err(error));
+            self.point_ended(operation, self.index(point), Err(error.launched_at(self.launched.as_ref())));
         }
     }
 
@@ -231,11 +235,11 @@ impl TaskState {
 
     /// An error with this task's name and point.
     pub(crate) fn blame(&self, error: Error, point: AnyPoint) -> Error {
-        error.of_task(self.name(), self.shown_point(point))
+        error.of_task((self.name(), self.shown_point(point)), self.launched.as_ref())
     }
 
     /// The error behind a fault, with this task's name and point.
     pub(crate) fn blame_fault(&self, fault: &maniple_realm::Fault, point: AnyPoint) -> Error {
-        Error::of_fault(fault, self.name(), self.shown_point(point))
+        Error::of_fault_in(fault, (self.name(), self.shown_point(point)), self.launched.as_ref())
     }
 }

@@ -18,7 +18,7 @@ use crate::task::TaskDefinition;
 /// by the implementation that was launched, and would say so again. A task on this processor is about to launch the task at this depth.
 #[inline]
 pub(super) fn lets_fork(
-    core: &RuntimeCore,
+    core: &Arc<RuntimeCore>,
     task: &'static Arc<TaskDefinition>,
     (origin, depth): (ProcessorId, usize),
 ) -> bool {
@@ -26,7 +26,7 @@ pub(super) fn lets_fork(
 }
 
 #[cold]
-fn ask(core: &RuntimeCore, task: &TaskDefinition, (origin, depth): (ProcessorId, usize)) -> bool {
+fn ask(core: &Arc<RuntimeCore>, task: &TaskDefinition, (origin, depth): (ProcessorId, usize)) -> bool {
     let domain = AnyRect::from(Rect::<1>::from(0..1));
     let info = TaskInfo {
         name: task.name(),
@@ -41,7 +41,8 @@ fn ask(core: &RuntimeCore, task: &TaskDefinition, (origin, depth): (ProcessorId,
     };
     let mut no_states = LockedStates::lock(&[]);
     let states = RefCell::new(&mut no_states);
-    let lookup = Lookup { store: &core.store, bounds: &[], regions: Regions::Asked(&[]), states: &states };
+    let (regions, mail) = (Regions::Asked(&[]), core.mail_of(origin));
+    let lookup = Lookup { store: &core.store, bounds: &[], regions, states: &states, mail: &mail };
     let mapping = core.seat(origin).call(&core.store, "map_task", |mapper| mapper.map_task(&info, &lookup));
     // An answer that is none is for the launch to tell of.
     mapping.and_then(|mapping| checked(mapping, &info, core.machine())).is_ok_and(|mapping| {

@@ -9,6 +9,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -16,6 +17,7 @@ use std::task::{Poll, Waker};
 use maniple_realm::locks::Mutex;
 use maniple_realm::profile::{OperationId, Record, Tag};
 use maniple_realm::{Job, JobHead, fault};
+use maniple_region::Provenance;
 
 use super::body::{Body, ForkCall, Free, FreeResult, Typed};
 use super::parent::Parent;
@@ -55,6 +57,8 @@ pub(crate) struct Head {
     /// There from the launch on.
     core: Option<Arc<RuntimeCore>>,
     recorded: (OperationId, Tag),
+    /// Where it was launched, from the launch on.
+    launched: Option<&'static Location<'static>>,
     /// Most tasks are awaited by a body that runs them itself, and have none.
     watchers: Mutex<Option<Box<Watchers>>>,
     pub(super) schedule: Schedule,
@@ -123,6 +127,7 @@ impl Fork {
             (&raw mut (*head).definition).write(definition);
             (&raw mut (*head).core).write(core);
             (&raw mut (*head).recorded).write((OperationId::NONE, Tag::NONE));
+            (&raw mut (*head).launched).write(None);
             (&raw mut (*head).watchers).write(Mutex::new(None));
             (&raw mut (*head).schedule).write(Schedule::queued());
             (&raw mut (*head).own).write(own);
@@ -172,6 +177,7 @@ impl Fork {
         parent: (Parent, u64),
         core: &Arc<RuntimeCore>,
         recorded: (OperationId, Tag),
+        launched: &'static Location<'static>,
     ) -> Job {
         let (head, _) = self.described();
         // The memory may have been used by another runtime's task.
@@ -179,6 +185,7 @@ impl Fork {
             head.core = Some(Arc::clone(core));
         }
         head.recorded = recorded;
+        head.launched = Some(launched);
         head.progress.get_mut().parent = Some(parent);
         head.word.add_first();
         // SAFETY: the reference just added is the job's.
@@ -327,6 +334,11 @@ impl Head {
 
     pub(super) fn recorded(&self) -> (OperationId, Tag) {
         self.recorded
+    }
+
+    /// Where the task was launched.
+    pub(super) fn launched(&self) -> Option<Provenance> {
+        self.launched.map(Provenance::at)
     }
 
     /// How the task ended, if it has.

@@ -1,5 +1,6 @@
 //! When a launch may be a fork, and how it becomes one.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -35,7 +36,7 @@ where
 impl ContextState {
     /// Forks a task, if it may be; the launch is to go on in the ordinary way otherwise.
     #[inline]
-    pub(crate) fn fork(self: &Arc<Self>, fork: &mut Fork) -> bool {
+    pub(crate) fn fork(self: &Arc<Self>, fork: &mut Fork, launched: &'static Location<'static>) -> bool {
         if !self.may_fork(fork) {
             return false;
         }
@@ -50,7 +51,7 @@ impl ContextState {
         let realm = self.core.realm();
         let recorded = self.record_fork(fork);
         let parent = (Parent::of_counted(self), self.number_launch());
-        let job = fork.launch(parent, &self.core, recorded);
+        let job = fork.launch(parent, &self.core, recorded, launched);
         match realm.current_worker() {
             Some(worker) => self.core.forks.launched(worker),
             None => self.core.store.counters.launches.add(1),

@@ -76,8 +76,10 @@ fn advance(
         Phase::Draining(_) => return drain(progress, waker),
     };
     let result = match polled {
-        Ok(polled) => ready!(polled).map_err(|error| Box::new(error.of_task(head.name(), None))),
-        Err(fault) => Err(Box::new(Error::of_fault(&fault, head.name(), None))),
+        Ok(polled) => {
+            ready!(polled).map_err(|error| Box::new(error.of_task((head.name(), None), head.launched().as_ref())))
+        }
+        Err(fault) => Err(Box::new(Error::of_fault_in(&fault, (head.name(), None), head.launched().as_ref()))),
     };
     if result.is_err() {
         clear(body);
@@ -188,7 +190,8 @@ pub(super) fn abandon(fork: Fork) {
     // SAFETY: the caller passes on the right to run the task.
     let (head, progress, body) = unsafe { fork.inside() };
     clear(body);
-    let error = Box::new(Error::Stranded { task: head.name().to_owned(), point: None });
+    let (task, launched) = (head.name().to_owned(), head.launched().map(Box::new));
+    let error = Box::new(Error::Stranded { task, point: None, launched });
     match (&progress.phase, &progress.context) {
         (Phase::Draining(_), _) => {}
         (_, Some(context)) => progress.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),

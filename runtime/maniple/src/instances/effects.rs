@@ -7,7 +7,7 @@ use maniple_mapper::InstanceId;
 use maniple_realm::Event;
 use maniple_realm::instance::InstanceKind;
 use maniple_realm::layout::FieldLayout;
-use maniple_realm::profile::{LabelId, Profiler, Tag, common};
+use maniple_realm::profile::{Kind, LabelId, Profiler, Tag, common};
 use maniple_realm::transfer::{ReductionMode, Transfer, TransferError};
 use maniple_record::Place;
 use maniple_region::FieldMask;
@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use super::instance::PhysicalInstance;
 use super::issuing::Issuing;
+use super::manner::Manner;
 use super::store::Store;
 use super::validity::{Application, Beginning, Effect, Fill, Movement, Preconditions};
 use crate::error::{Error, Result};
@@ -36,6 +37,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) issuing: Issuing<'a>,
     /// On whose behalf, for the record.
     pub(crate) issuer: Option<Place>,
+    /// Of the transfers, among all.
+    pub(crate) priority: i32,
 }
 
 impl Effects<PhysicalInstance> for Machine<'_> {
@@ -60,12 +63,14 @@ impl Effects<PhysicalInstance> for Machine<'_> {
 
     fn carry_out(&mut self, effect: Effect<'_>, after: &Preconditions) -> Event {
         let (store, issuer) = (self.store, self.issuer);
+        let manner =
+            Manner { priority: self.priority, tag: store.realm.profiler().map_or(Tag::NONE, |to| tag(&effect, to)) };
         match effect {
             Effect::Move(movements) => {
                 let transfers = || movements.iter().flat_map(|movement| moves(movement));
                 let instances = || instances_of(movements[0]);
                 let note = |event| store.note_copies(event, movements, (after, issuer));
-                self.issuing.transfer(store, transfers, instances, after, note)
+                self.issuing.transfer(store, transfers, instances, (after, manner), note)
             }
             Effect::Apply(applications) => {
                 let transfers = || applications.iter().flat_map(reduces);
@@ -73,7 +78,7 @@ impl Effects<PhysicalInstance> for Machine<'_> {
                 let buffers = applications.iter().map(|application| &application.from);
                 let instances = || buffers.chain(into).map(|instance| instance.id()).collect();
                 let note = |event| store.note_reductions(event, applications, (after, issuer));
-                self.issuing.transfer(store, transfers, instances, after, note)
+                self.issuing.transfer(store, transfers, instances, (after, manner), note)
             }
         }
     }
@@ -81,6 +86,24 @@ impl Effects<PhysicalInstance> for Machine<'_> {
     fn leave_to_operation(&mut self, contributions: usize) {
         self.store.counters.reductions.add(contributions as u64);
     }
+}
+
+/// What a profile says of an effect: what it moves of which region.
+#[cold]
+fn tag(effect: &Effect<'_>, profiler: &Profiler) -> Tag {
+    let (kind, verb, fields, instance) = match effect {
+        Effect::Move(movements) => {
+            let (kind, verb) = match movements[0].source {
+                Source::Instance(_) => (Kind::Copy, "copy"),
+                Source::Fill(_) => (Kind::Fill, "fill"),
+            };
+            (kind, verb, &movements[0].fields, &movements[0].destination)
+        }
+        Effect::Apply(applications) => (Kind::Reduction, "reduction", &applications[0].fields, &applications[0].into),
+    };
+    let region = instance.region().root_region();
+    let name = format!("{verb} of {} of {region}", region.fields().names_of(fields));
+    Tag::of(profiler.label(kind, &name, None))
 }
 
 /// The instances that a movement reads and writes.

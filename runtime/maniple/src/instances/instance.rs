@@ -1,10 +1,10 @@
 //! Physical instances: memory that holds a region's data.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maniple_analysis::validity;
-use maniple_mapper::{InstanceId, InstanceInfo};
+use maniple_mapper::{InstanceId, InstanceInfo, Keep};
 use maniple_realm::instance::{Instance, InstanceKind};
 use maniple_realm::layout::{Arrangement, LayoutConstraint};
 use maniple_realm::locks::Mutex;
@@ -39,6 +39,8 @@ pub(crate) struct PhysicalInstance {
     ready: Event,
     /// That was long ago: nobody need wait for it.
     was_ready: AtomicBool,
+    /// Copies in instances of lower rank go first when a memory is full.
+    rank: AtomicI64,
     /// How many views and pending reductions refer to it: at zero, nothing in it will be needed again.
     holders: AtomicUsize,
     leftovers: Mutex<Leftovers>,
@@ -48,6 +50,9 @@ pub(crate) struct PhysicalInstance {
     /// What empties it, if it is a buffer: every contribution becomes the identity.
     emptying: OnceLock<Transfer>,
 }
+
+/// The rank of what is kept [while it is used](Keep::WhileUsed) alone: below that of all others.
+pub(crate) const USED_ONCE: i64 = i64::MIN;
 
 /// Whose the memory of an instance is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +94,7 @@ impl PhysicalInstance {
             detached: AtomicBool::new(false),
             ready,
             was_ready: AtomicBool::new(false),
+            rank: AtomicI64::new(0),
             holders,
             leftovers,
             recordings,
@@ -112,6 +118,7 @@ impl PhysicalInstance {
             detached: AtomicBool::new(false),
             ready: self.ready,
             was_ready: AtomicBool::new(false),
+            rank: AtomicI64::new(self.rank()),
             holders: AtomicUsize::new(0),
             leftovers: Mutex::default(),
             recordings: self.recordings.clone(),
@@ -212,6 +219,23 @@ impl PhysicalInstance {
             Arrangement::StructOfArrays => offsets.into_iter().all(|offset| (base + offset).is_multiple_of(align)),
             _ => offsets.min().is_none_or(|offset| (base + offset).is_multiple_of(align)),
         }
+    }
+
+    /// How long copies in it are kept: see [`USED_ONCE`].
+    pub(crate) fn rank(&self) -> i64 {
+        self.rank.load(Ordering::Relaxed)
+    }
+
+    /// A mapper says how long copies in it are kept. Whether that is not what all others say.
+    pub(crate) fn keep(&self, keep: Keep) -> bool {
+        let rank = match keep {
+            Keep::Rank(rank) => i64::from(rank),
+            Keep::WhileUsed => USED_ONCE,
+        };
+        if self.rank() != rank {
+            self.rank.store(rank, Ordering::Relaxed);
+        }
+        rank != 0
     }
 
     pub(crate) fn bytes(&self) -> u64 {

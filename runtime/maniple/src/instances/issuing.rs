@@ -9,6 +9,7 @@ use maniple_record::{Kind, Part, Place};
 use smallvec::SmallVec;
 
 use super::instance::PhysicalInstance;
+use super::manner::Manner;
 use super::store::Store;
 use super::validity::Preconditions;
 
@@ -64,7 +65,7 @@ impl Issuing<'_> {
         store: &Store,
         transfers: impl FnOnce() -> T,
         instances: impl FnOnce() -> SmallVec<[InstanceId; 4]>,
-        after: &Preconditions,
+        (after, manner): (&Preconditions, Manner),
         note: impl FnOnce(Event),
     ) -> Event
     where
@@ -77,7 +78,7 @@ impl Issuing<'_> {
             let lost = || after.needs.iter().copied().find(|&need| has_failed(need));
             return if has_failed(event) { event } else { lost().unwrap_or(event) };
         }
-        let event = self.carry_out(store, transfers, instances, after, true);
+        let event = self.carry_out(store, transfers, instances, (after, manner), true);
         note(event);
         event
     }
@@ -94,7 +95,7 @@ impl Issuing<'_> {
         let event = match buffer.emptying() {
             Ok(emptying) => {
                 let buffers = || SmallVec::from_iter([buffer.id()]);
-                self.carry_out(store, || [Ok(emptying.clone())], buffers, after, false)
+                self.carry_out(store, || [Ok(emptying.clone())], buffers, (after, Manner::default()), false)
             }
             // It stands for the preconditions all the same.
             Err(error) => store.merged(After { needs: &[store.poisoned(error)], follows: &after.follows }),
@@ -112,16 +113,16 @@ impl Issuing<'_> {
         store: &Store,
         transfers: impl FnOnce() -> T,
         instances: impl FnOnce() -> SmallVec<[InstanceId; 4]>,
-        after: &Preconditions,
+        (after, manner): (&Preconditions, Manner),
         of_analysis: bool,
     ) -> Event
     where
         T: IntoIterator<Item = Result<Transfer, TransferError>>,
     {
-        let Self::Logged(log) = self else { return store.transfer(transfers(), after) };
+        let Self::Logged(log) = self else { return store.transfer(transfers(), after, manner) };
         let transfers: Vec<_> = transfers().into_iter().collect();
         let known = transfers.iter().filter_map(|transfer| transfer.as_ref().ok()).cloned().collect();
-        let event = store.transfer(transfers, after);
+        let event = store.transfer(transfers, after, manner);
         log.add_transfers((known, instances()), after, event, of_analysis);
         event
     }

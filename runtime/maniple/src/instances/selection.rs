@@ -1,5 +1,6 @@
 //! Turning a mapper's choices into instances: those that exist, else new ones.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use maniple_analysis::validity::{Instance as _, Mode, Order};
@@ -168,9 +169,11 @@ impl RegionData {
             request.privilege == Privilege::Read && validity.valid_fields(region, &held, instance) == held
         };
         let mut instances = self.table.find(region, &mut missing, choice.memory, wanted, may_read_only);
+        store.keep(&instances, choice.keep);
         if missing.is_empty() {
             return Ok(instances);
         }
+        let found = instances.len();
         let wide = self.extent(request.region, choice.extent);
         for columns in columns(&missing, &self.validity.available_fields(), choice.columns) {
             let part = request.region.space().space();
@@ -186,6 +189,7 @@ impl RegionData {
             created.push(Arc::clone(&instance));
             instances.push((columns.intersection(&missing), instance));
         }
+        store.keep(&instances[found..], choice.keep);
         Ok(instances)
     }
 
@@ -304,15 +308,12 @@ impl RegionData {
             other => other,
         };
         let mut result = create();
-        while is_full(&result) && self.make_room(memory, store) {
-            result = create();
-        }
-        while is_full(&result) && store.make_room(memory) {
+        while is_full(&result) && self.make_room_anywhere(memory, store) {
             result = create();
         }
         // Templates of traces that are not being replayed hold on to instances, and so do decisions about launches to come.
         while is_full(&result) && store.discard_caches() {
-            while is_full(&result) && (self.make_room(memory, store) || store.make_room(memory)) {
+            while is_full(&result) && self.make_room_anywhere(memory, store) {
                 result = create();
             }
         }
@@ -320,6 +321,18 @@ impl RegionData {
         let instance = store.new_instance(storage, region.clone(), fields.clone(), operator);
         self.table.insert(&instance, fields);
         Ok(instance)
+    }
+}
+
+impl RegionData {
+    /// Makes room in a memory: here first, and then in other states; but copies of lower rank go first, wherever they are.
+    fn make_room_anywhere(&mut self, memory: MemoryId, store: &Store) -> bool {
+        let mut ranks = BTreeSet::from([i64::MAX]);
+        if store.has_ranks() {
+            // This state is locked, so the store passes it over.
+            ranks.extend(self.ranks(memory).chain(store.ranks(memory)));
+        }
+        ranks.into_iter().any(|rank| self.make_room((memory, rank), store) || store.make_room((memory, rank)))
     }
 }
 

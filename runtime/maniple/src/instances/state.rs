@@ -1,7 +1,7 @@
 //! What is known of the data of one region tree in one context, and the instances that hold it.
 
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use maniple_analysis::validity::Events;
 use maniple_realm::Event;
@@ -9,6 +9,7 @@ use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::machine::MemoryId;
 use maniple_region::LogicalRegion;
 
+use super::instance::{PhysicalInstance, USED_ONCE};
 use super::table::InstanceTable;
 use super::validity::{Instances, State};
 
@@ -16,6 +17,8 @@ use super::validity::{Instances, State};
 /// its children. Siblings' states are separate; a virtually mapped task shares its parent's.
 pub(crate) struct RegionState {
     data: Mutex<RegionData>,
+    /// A worker will [let go](Self::release) of copies.
+    release_is_due: AtomicBool,
 }
 
 /// The part of a [`RegionState`] that changes.
@@ -45,7 +48,25 @@ impl RegionState {
     }
 
     fn of(validity: State, table: InstanceTable) -> Arc<Self> {
-        Arc::new(Self { data: Mutex::new(RegionData { validity, table, in_replay: false }) })
+        let data = Mutex::new(RegionData { validity, table, in_replay: false });
+        Arc::new(Self { data, release_is_due: AtomicBool::new(false) })
+    }
+
+    /// Notes that copies may be let go of. Whether the caller has to see to that, as no other does.
+    pub(crate) fn release_is_due(&self) -> bool {
+        !self.release_is_due.swap(true, Ordering::AcqRel)
+    }
+
+    /// Lets go of copies that are kept while they are used alone, and are not, unless they have to stay for now.
+    pub(crate) fn release(&self, events: &impl Events<Event>, may: impl FnOnce() -> bool) {
+        // What ends from here on is seen to by another.
+        self.release_is_due.store(false, Ordering::Release);
+        let mut data = self.lock();
+        if !data.in_replay && may() {
+            let is_used_once = |instance: &PhysicalInstance| instance.rank() == USED_ONCE && !instance.is_attached();
+            data.validity.forget_copies(is_used_once, events);
+            data.table.collect(None);
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, RegionData> {
@@ -79,16 +100,23 @@ impl RegionData {
     }
 
     /// Makes room in a memory as far as that loses no value that anybody can name: by forgetting instances that hold nothing, and if there are none, copies of what
-    /// other instances hold too. Returns whether there was anything.
-    pub(crate) fn make_room(&mut self, memory: MemoryId, events: &impl Events<Event>) -> bool {
+    /// other instances hold too, in instances of up to this rank. Returns whether there was anything.
+    pub(crate) fn make_room(&mut self, (memory, rank): (MemoryId, i64), events: &impl Events<Event>) -> bool {
         if self.in_replay {
             return false;
         }
         if self.validity.sink().is_none() && self.is_nameless() {
             return self.forget_data();
         }
+        let may_go = |instance: &PhysicalInstance| {
+            instance.memory() == memory && !instance.is_attached() && instance.rank() <= rank
+        };
         self.table.collect(Some(memory))
-            || self.validity.forget_copies(|instance| instance.memory() == memory && !instance.is_attached(), events)
-                && self.table.collect(Some(memory))
+            || self.validity.forget_copies(may_go, events) && self.table.collect(Some(memory))
+    }
+
+    /// The ranks of instances in a memory.
+    pub(crate) fn ranks(&self, memory: MemoryId) -> impl Iterator<Item = i64> {
+        self.table.instances().filter(move |instance| instance.memory() == memory).map(|instance| instance.rank())
     }
 }

@@ -1,10 +1,10 @@
 //! What all region states of a runtime share.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use maniple_analysis::validity::Events;
-use maniple_mapper::InstanceId;
+use maniple_mapper::{InstanceId, Keep};
 use maniple_realm::instance::{Instance, InstanceError};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::{Machine, MemoryId};
@@ -15,12 +15,13 @@ use maniple_record as record;
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId};
 
 use super::instance::{Backing, PhysicalInstance};
+use super::manner::Manner;
 use super::recordings::Recordings;
 use super::state::RegionState;
 use super::validity::{self, Preconditions};
 use crate::error::Error;
 use crate::recorder::Recorder;
-use crate::statistics::Counters;
+use crate::statistics::{Counters, MemoryStatistics};
 
 /// The machine with the instances in its memories, and what is counted and recorded of their use.
 pub(crate) struct Store {
@@ -34,6 +35,7 @@ pub(crate) struct Store {
     pub(crate) counters: Counters,
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) recordings: Recordings,
+    has_ranks: AtomicBool,
 }
 
 /// Something that remembers instances, or the regions that they are of, and can find them out anew.
@@ -79,11 +81,26 @@ impl Store {
             counters: Counters::default(),
             recorder,
             recordings: Recordings::default(),
+            has_ranks: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn machine(&self) -> &Machine {
         self.realm.machine()
+    }
+
+    /// How much of each memory is used.
+    pub(crate) fn memories(&self) -> Vec<MemoryStatistics> {
+        let of = |memory: MemoryId| {
+            let (used, peak, capacity) = self.realm.memory_pool(memory).usage();
+            MemoryStatistics { memory, used, peak, capacity }
+        };
+        self.machine().memories().iter().map(|memory| of(memory.id)).collect()
+    }
+
+    /// Counts peaks from now on.
+    pub(crate) fn reset_peaks(&self) {
+        self.machine().memories().iter().for_each(|memory| self.realm.memory_pool(memory.id).reset_peak());
     }
 
     /// Whether ended uses are forgotten: not while a record is kept, or a trace recorded, which want to see them.
@@ -118,14 +135,35 @@ impl Store {
     }
 
     /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.
-    pub(crate) fn make_room(&self, memory: MemoryId) -> bool {
+    pub(crate) fn make_room(&self, (memory, rank): (MemoryId, i64)) -> bool {
         let mut any = false;
         for state in alive(&self.states) {
             if let Some(mut data) = state.try_lock() {
-                any |= data.make_room(memory, self);
+                any |= data.make_room((memory, rank), self);
             }
         }
         any
+    }
+
+    /// A mapper says how long copies in some instances are kept.
+    pub(crate) fn keep(&self, instances: &[(FieldMask, Arc<PhysicalInstance>)], keep: Keep) {
+        let are_ranked = instances.iter().filter(|(_, instance)| instance.keep(keep)).count() > 0;
+        if are_ranked && !self.has_ranks() {
+            self.has_ranks.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a mapper has ever said that copies are kept longer, or less long, than others.
+    pub(crate) fn has_ranks(&self) -> bool {
+        self.has_ranks.load(Ordering::Relaxed)
+    }
+
+    /// The ranks of instances in a memory, but for those of states that are being worked on.
+    pub(crate) fn ranks(&self, memory: MemoryId) -> impl Iterator<Item = i64> {
+        let of = move |state: Arc<RegionState>| {
+            state.try_lock().map(|data| data.ranks(memory).collect::<Vec<_>>()).unwrap_or_default()
+        };
+        alive(&self.states).into_iter().flat_map(of)
     }
 
     pub(crate) fn new_instance(
@@ -182,11 +220,12 @@ impl Store {
         &self,
         transfers: impl IntoIterator<Item = Result<Transfer, TransferError>>,
         after: &Preconditions,
+        Manner { priority, tag }: Manner,
     ) -> Event {
         match transfers.into_iter().collect::<Result<Vec<_>, _>>() {
             Ok(transfers) if transfers.is_empty() => self.own_handle(self.realm.merge(validity::after(after))),
             Ok(transfers) => {
-                let spawn = Spawn { class: Class::Runtime, ..Spawn::after(validity::after(after)) };
+                let spawn = Spawn { class: Class::Runtime, priority, tag, ..Spawn::after(validity::after(after)) };
                 // SAFETY: the physical analysis orders every use of the fields and points concerned before or after this one by the
                 // preconditions and by the event returned; fields have the types that the field space says, in all instances.
                 unsafe { self.realm.transfer(transfers, spawn) }

@@ -126,7 +126,8 @@ fn check_single(operation: &str, requirement: &Requirement) -> Result<()> {
     match &requirement.target {
         Target::Region(..) => Ok(()),
         Target::Partition(partition, _) => {
-            Err(Error::NoPieceNamed { operation: operation.to_owned(), partition: partition.to_string() })
+            let (operation, partition) = (operation.to_owned(), partition.to_string());
+            Err(Error::NoPieceNamed { operation, partition, launched: None })
         }
     }
 }
@@ -251,6 +252,7 @@ fn requirements_interfere(operation: &str, a: &Requirement, b: &Requirement) -> 
         second: b.privilege.to_string(),
         fields: a.target.tree().fields().names_of(&a.fields.intersection(&b.fields)),
         region: a.target.bound().root_region().to_string(),
+        launched: None,
     }
 }
 
@@ -262,6 +264,7 @@ fn points_interfere(operation: &str, requirement: &Requirement, first: AnyPoint,
         privilege: requirement.privilege.to_string(),
         fields: requirement.field_names(),
         region: requirement.target.to_string(),
+        launched: None,
     }
 }
 

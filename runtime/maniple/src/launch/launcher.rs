@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use maniple_cluster::ParcelFuture;
 use maniple_realm::Realm;
-use maniple_region::Requirement;
+use maniple_region::{Provenance, Requirement};
 use maniple_space::{AnyRect, Rect};
 
 use super::requirements::Requirements;
@@ -34,6 +34,8 @@ pub struct TaskLauncher {
     parcels: Option<Arc<ParcelFuture>>,
     tag: u64,
     mapper: MapperChoice,
+    /// Where the program launches it.
+    launched: Option<Provenance>,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
     /// What strict traces want to hear of this launch.
@@ -60,6 +62,7 @@ impl Clone for TaskLauncher {
             parcels: self.parcels.clone(),
             tag: self.tag,
             mapper: self.mapper.clone(),
+            launched: self.launched.clone(),
             error: self.error.clone(),
             strict: StrictLaunch::default(),
         }
@@ -78,6 +81,7 @@ impl TaskLauncher {
             parcels: None,
             tag: 0,
             mapper: MapperChoice::Unsaid,
+            launched: None,
             error: None,
             strict: StrictLaunch::default(),
         }
@@ -174,6 +178,16 @@ impl TaskLauncher {
 
     pub(crate) fn sources(&self) -> &[Input] {
         &self.sources
+    }
+
+    /// Notes where the program launches it.
+    pub(crate) fn note_provenance(&mut self, launched: Provenance) {
+        self.launched = Some(launched);
+    }
+
+    /// Where the program launches it, if it does.
+    pub(crate) fn provenance(&self) -> Option<&Provenance> {
+        self.launched.as_ref()
     }
 
     pub(crate) fn tag_number(&self) -> u64 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_record::{Launch, OperationNumber};
-use maniple_region::{Requirement, Target, TreeId, endings};
+use maniple_region::{Provenance, Requirement, Target, TreeId, endings};
 use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHasher;
 
@@ -50,6 +50,8 @@ pub(crate) struct LaunchSite {
     pub(crate) index_launch: bool,
     pub(crate) tag: u64,
     pub(crate) mapper: MapperNumber,
+    /// Where the program has launched the first of them.
+    pub(crate) launched: Option<Provenance>,
     /// See [`Launching::token`].
     pub(crate) token: u64,
     /// The list that the first of them came with. Those that come with copies of it want the same.
@@ -70,6 +72,8 @@ pub(crate) struct TaskLaunch {
     pub(crate) arguments: Arguments,
     pub(crate) sources: Sources,
     pub(crate) strict: StrictLaunch,
+    /// Where the program has launched it.
+    pub(crate) launched: Option<Provenance>,
     /// Its place among the launches of its context.
     pub(crate) number: u64,
 }
@@ -79,7 +83,8 @@ impl TaskLaunch {
     pub(crate) fn new(launching: &mut Launching<'_>, site: Arc<LaunchSite>, number: u64) -> Self {
         launching.on_failure = launching.launcher.on_failure();
         let (arguments, sources, strict) = launching.launcher.take_inputs();
-        Self { site, arguments, sources, strict, number }
+        let launched = launching.launcher.provenance().cloned();
+        Self { site, arguments, sources, strict, launched, number }
     }
 }
 
@@ -130,6 +135,7 @@ impl LaunchSite {
             index_launch: launching.index_launch,
             tag: launching.launcher.tag_number(),
             mapper: launching.launcher.mapper_number(),
+            launched: launching.launcher.provenance().cloned(),
             token: launching.token(),
             decisions: Decisions::default(),
         }
@@ -146,8 +152,9 @@ impl LaunchSite {
     }
 
     /// What such a launch is on record.
-    pub(crate) fn recorded(&self, parent: OperationNumber) -> Launch {
+    pub(crate) fn recorded(&self, parent: OperationNumber, launched: Option<&Provenance>) -> Launch {
         Launch {
+            launched: launched.cloned(),
             parent,
             name: self.name().to_owned(),
             points: self.points.volume(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::atomic::AtomicCell;
-use maniple_mapper::{RequirementMapping, Reuse, Slice, TaskMapping, Validity};
+use maniple_mapper::{Keep, RequirementMapping, Reuse, Slice, TaskMapping, Validity};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
@@ -116,7 +116,9 @@ impl MappedPoint {
     fn holds(&self) -> bool {
         let finds = |requirement: &RequirementMapping| match requirement {
             RequirementMapping::Virtual => false,
-            RequirementMapping::Instance(choices) => choices.iter().all(|choice| choice.reuse != Reuse::Never),
+            RequirementMapping::Instance(choices) => {
+                choices.iter().all(|choice| choice.reuse != Reuse::Never && choice.keep != Keep::WhileUsed)
+            }
         };
         self.mapping.validity == Validity::WhileUnchanged
             && self.mapping.requirements.iter().all(finds)

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use maniple_mapper::{InstanceInfo, MappingContext};
+use maniple_mapper::{InstanceInfo, Mail, MappingContext};
 use maniple_realm::machine::{Machine, MemoryId};
 
 use super::point::LockedStates;
@@ -16,6 +16,7 @@ pub(crate) struct Lookup<'a, 'l> {
     pub(crate) bounds: &'a [Bound],
     pub(crate) regions: Regions<'a>,
     pub(crate) states: &'a RefCell<&'a mut LockedStates<'l>>,
+    pub(crate) mail: &'a dyn Mail,
 }
 
 impl MappingContext for Lookup<'_, '_> {
@@ -45,5 +46,9 @@ impl MappingContext for Lookup<'_, '_> {
     fn bytes_used(&self, memory: MemoryId) -> u64 {
         let known = (memory.0 as usize) < self.machine().memories().len();
         if known { self.store.realm.memory_pool(memory).used() } else { 0 }
+    }
+
+    fn mail(&self) -> &dyn Mail {
+        self.mail
     }
 }

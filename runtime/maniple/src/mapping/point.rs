@@ -73,6 +73,8 @@ pub(crate) struct PointMapping<'a> {
     /// For each requirement, whether another of the same launch may reduce to the same data.
     pub(crate) reduces_twice: &'a [bool],
     pub(crate) issuing: Issuing<'a>,
+    /// The priority of the copies that bring its data.
+    pub(crate) copy_priority: i32,
 }
 
 /// What came of choosing again.
@@ -264,7 +266,8 @@ impl PointMapping<'_> {
             self.seat.rank(self.store, sources, destination)
         };
         let (store, shapes) = (self.store, self.store.forest.shapes());
-        let mut machine = Machine { store, rank: &mut rank, issuing: self.issuing, issuer: self.place };
+        let (issuing, issuer, priority) = (self.issuing, self.place, self.copy_priority);
+        let mut machine = Machine { store, rank: &mut rank, issuing, issuer, priority };
         let mut first = 0;
         for selection in chosen {
             let (number, part) = selection.place;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maniple_mapper::{Mapper, MappingFailure, TaskInfo, TaskProfile};
+use maniple_mapper::{Mapper, MappingFailure, TaskInfo, TaskProfile, Tunable};
 use maniple_realm::fault;
 use maniple_realm::locks::Mutex;
 use maniple_realm::profile::{Kind, Tag};
@@ -100,8 +100,8 @@ impl MapperSeat {
         self.try_call(store, "task_profiled", |mapper| mapper.task_profiled(task, profile));
     }
 
-    pub(crate) fn tunable(&self, store: &Store, name: &str) -> Result<Option<i64>> {
-        self.call(store, "tunable", |mapper| mapper.tunable(name, store.realm.machine()))
+    pub(crate) fn tunable(&self, store: &Store, tunable: &Tunable<'_>) -> Result<Option<i64>> {
+        self.call(store, "tunable", |mapper| mapper.tunable(tunable, store.realm.machine()))
     }
 
     /// Ranks instances that data may come from. A mapper that panics or answers nonsense leaves them as they are.

@@ -18,7 +18,7 @@ use maniple_realm::{Class, Realm, Spawn, WorkerContext};
 use super::encoding::{Header, Steal, decode, decode_results, encode, encode_results};
 use super::in_flight::{InFlight, Sent};
 use super::packet::{Reason, TaskPacket};
-use super::remote::{Done, Executor, Message, Network, Remote};
+use super::remote::{Done, Executor, Letter, Message, Network, Remote};
 use super::result::TaskResult;
 use super::steal::{Search, Thieves};
 use crate::error::Error;
@@ -143,6 +143,11 @@ impl Migration {
         }
     }
 
+    /// Sends a message between mappers.
+    pub(crate) fn send_letter(&self, to: NodeId, letter: &Letter, text: Vec<u8>) {
+        self.network.send(to, Message::Letter, &encode(letter), text);
+    }
+
     /// Sends values and what is said of them, which comes last, as the values may be many.
     fn send_message(&self, to: NodeId, message: Message, number: u64, (said, mut payload): (&[u8], Vec<u8>)) {
         payload.extend_from_slice(said);
@@ -156,8 +161,18 @@ impl Migration {
         message: Message,
         (header, payload): (&[u8], Bytes),
     ) -> Option<()> {
-        if message == Message::Steal {
-            return self.receive_steal(from, &decode(&payload)?);
+        match message {
+            Message::Steal => return self.receive_steal(from, &decode(&payload)?),
+            Message::Letter => {
+                let letter = decode::<Letter>(header)?;
+                self.when_open(move |executor| {
+                    if let Some(executor) = executor {
+                        executor.deliver(from, letter, payload);
+                    }
+                });
+                return Some(());
+            }
+            Message::Packet | Message::Results => {}
         }
         let (Header { number, encoded }, mut values) = (decode(header)?, payload);
         let said = values.split_off(values.len().checked_sub(encoded)?);

@@ -24,6 +24,6 @@ pub(crate) use batch::{Batch, Member};
 pub(crate) use forward::{Gathered, Part, split};
 pub(crate) use messages::Migration;
 pub(crate) use packet::{LeafPoint, Points, Reason, TaskPacket};
-pub(crate) use remote::{Done, Executor, Message, Network, Remote};
+pub(crate) use remote::{Done, Executor, Letter, Message, Network, Remote};
 pub(crate) use result::TaskResult;
 pub(crate) use share::{Route, Share};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use maniple_realm::Realm;
 use maniple_realm::machine::NodeId;
+use serde::{Deserialize, Serialize};
 
 use super::packet::TaskPacket;
 use super::result::TaskResult;
@@ -32,6 +33,9 @@ pub(crate) trait Executor: Send + Sync {
     /// Tries to map again what found no memory: tasks that were away have ended.
     fn memory_may_be_free(&self);
 
+    /// Has a mapper hear a message of another node's. Does not block.
+    fn deliver(self: Arc<Self>, from: NodeId, letter: Letter, text: Bytes);
+
     /// The counters of statistics.
     fn counters(&self) -> &Counters;
 }
@@ -45,6 +49,21 @@ pub(crate) enum Message {
     Packet,
     /// The results of a packet.
     Results,
+    /// A message between mappers.
+    Letter,
+}
+
+/// What is said of a message between mappers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Letter {
+    /// The number of the mapper, of several.
+    pub(crate) mapper: u16,
+    /// The processor of the mapper that sends it.
+    pub(crate) from: u32,
+    /// That of the mapper for which it is.
+    pub(crate) to: u32,
+    /// How many messages it is an answer to, one after the other.
+    pub(crate) answers: u8,
 }
 
 /// What migration needs of its node: to send messages, and to encode errors.

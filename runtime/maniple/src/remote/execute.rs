@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::execution::ask;
 use crate::fork;
 use crate::launch::TaskLauncher;
-use crate::migration::{Done, Executor, Gathered, Part, Remote, TaskPacket, TaskResult, split};
+use crate::migration::{Done, Executor, Gathered, Letter, Part, Remote, TaskPacket, TaskResult, split};
 use crate::operation::MapperNumber;
 use crate::profiling::MAPPING;
 use crate::results::{Origin, Results, Sources};
@@ -54,6 +54,10 @@ impl Executor for RuntimeCore {
 
     fn memory_may_be_free(&self) {
         self.task_ended();
+    }
+
+    fn deliver(self: Arc<Self>, from: NodeId, letter: Letter, text: Bytes) {
+        self.deliver_letter(from, letter, text);
     }
 
     fn counters(&self) -> &Counters {

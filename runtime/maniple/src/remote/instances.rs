@@ -38,7 +38,7 @@ pub(super) fn execute(
 ) {
     let Some(task) = MigratedTask::of(packet, leaf, values) else { return done(TaskResult::Failed(unknown(packet))) };
     let shown = task.is_index_launch.then_some(&task.domain);
-    let labels = core.profiler().map(|profiler| LaunchLabels::new(profiler, task.definition.name(), shown));
+    let labels = core.profiler().map(|profiler| LaunchLabels::new(profiler, task.definition.name(), shown, None));
     let tag = labels.map_or(Tag::NONE, |labels| labels.task(task.domain.linear(task.point) as usize));
     let work = Execution { core: Arc::clone(core), task, done };
     core.realm().spawn(Spawn { tag, priority: leaf.priority, ..Spawn::ANYWHERE }, work);
@@ -125,7 +125,7 @@ impl MigratedTask {
         };
         let shown = self.is_index_launch.then_some(self.point);
         let outcome = fault::catch(|| (self.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown));
-        let value = outcome.flatten().map_err(|error| error.of_task(name, shown))?;
+        let value = outcome.flatten().map_err(|error| error.of_task((name, shown), None))?;
         let codec = self.definition.result_codec();
         let value = codec.and_then(|codec| codec.encode(value.as_any()));
         let value = value.ok_or_else(|| Error::NotSendable { task: name.to_owned() })?;
@@ -197,7 +197,7 @@ fn create(
             Ok(storage) => return Ok(storage),
             Err(error) => error,
         };
-        if !core.store.make_room(memory) && !core.store.discard_caches() {
+        if !core.store.make_room((memory, i64::MAX)) && !core.store.discard_caches() {
             return Err(error);
         }
     }

@@ -17,6 +17,7 @@ fn kind(message: Message) -> Kind {
         Message::Steal => 0,
         Message::Packet => 1,
         Message::Results => 2,
+        Message::Letter => 3,
     })
 }
 
@@ -93,7 +94,8 @@ pub(super) fn join(
         .layer(Arc::new(layer))
         .on(kind(Message::Steal), "steal request", receive(Message::Steal))
         .on(kind(Message::Packet), "migrated tasks", receive(Message::Packet))
-        .on(kind(Message::Results), "results of migrated tasks", receive(Message::Results));
+        .on(kind(Message::Results), "results of migrated tasks", receive(Message::Results))
+        .on(kind(Message::Letter), "a message between mappers", receive(Message::Letter));
     let job = register(builder).join();
     let _ = messenger.set(job.messenger());
     (job, migration)

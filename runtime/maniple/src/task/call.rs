@@ -5,7 +5,8 @@ use std::sync::Arc;
 use maniple_realm::Realm;
 use maniple_realm::instance::Instance;
 use maniple_realm::machine::ProcessorId;
-use maniple_realm::transfer::{FewValues, InstanceField};
+use maniple_realm::reduction::RawReduction;
+use maniple_realm::transfer::{FewValues, InstanceField, ReductionMode};
 use maniple_region::{
     FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
 };
@@ -310,6 +311,18 @@ impl<'a> LeafCall<'a> {
     pub(crate) fn storage(&self, requirement: usize) -> Result<InstanceField> {
         let none = || Error::launch(self.task, format!("requirement {requirement} has no field"));
         self.storage_of(requirement, self.fields(requirement)?.iter().next().ok_or_else(none)?)
+    }
+
+    /// How contributions to the field of a requirement that reduces are put where it is stored.
+    pub(crate) fn reduction(&self, requirement: usize) -> Result<(RawReduction, ReductionMode)> {
+        let physical = self.requirement(requirement)?;
+        let none = || Error::launch(self.task, format!("requirement {requirement} does not reduce to a field"));
+        let field = physical.fields.iter().next().ok_or_else(none)?;
+        let Privilege::Reduce(operator) = physical.privilege else { return Err(none()) };
+        let reduction = operator.reduction_on(physical.region.fields().type_of(field)?);
+        let raw = *reduction.ok_or_else(|| Error::no_reduction(operator, &physical.region, field))?;
+        let is_buffer = physical.instance(field).is_some_and(|instance| instance.reduction().is_some());
+        Ok((raw, if is_buffer { ReductionMode::Fold } else { ReductionMode::Apply }))
     }
 
     #[inline]

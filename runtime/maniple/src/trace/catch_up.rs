@@ -77,6 +77,7 @@ impl Stage {
                 may_wait: false,
                 reduces_twice: &self.site.sharing.reduces_twice,
                 issuing: Issuing::Again(&ends),
+                copy_priority: 0,
             };
             let MappedPoint { chosen, places, .. } = &*point.mapped;
             let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());

@@ -53,7 +53,9 @@ impl Profiled {
         let tag = |node: &Node| match node {
             Node::Task(task) => {
                 let site = &template.stages[task.stage as usize].site;
-                let label = profiler.label(Kind::Task, site.definition.name(), site.shown_domain().as_ref());
+                let (domain, launched) = (site.shown_domain(), site.launched.as_ref().map(ToString::to_string));
+                let name = site.definition.name();
+                let label = profiler.label_of_launch(Kind::Task, name, domain.as_ref(), launched.as_deref());
                 Tag { label, index: task.index as u32 }
             }
             Node::Transfers(transfers) => transfers.first().map_or(Tag::NONE, |first| Tag::of(first.label())),

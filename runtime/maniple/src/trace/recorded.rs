@@ -11,6 +11,7 @@ use maniple_realm::graph::{Edge, Predecessors};
 use maniple_realm::locks::Mutex;
 use maniple_realm::{Event, Realm};
 use maniple_record::{Because, Kind, Launch, LaunchNumber, OperationNumber, Place};
+use maniple_region::Provenance;
 
 use super::node_record::NodeRecord;
 use super::template::{OnRecord, Template};
@@ -68,7 +69,7 @@ impl Recorded {
             let (name, requirements) = (site.name.to_owned(), vec![requirement.clone()]);
             let filled = realm.user_event();
             realm.trigger(filled);
-            let fill = Launch { parent: self.task, name, points: 1, requirements, after: Vec::new() };
+            let fill = Launch { parent: self.task, name, launched: None, points: 1, requirements, after: Vec::new() };
             self.recorder.launch(fill, filled.event())
         });
         self.fence.iter().for_each(|&fence| self.recorder.depends(launch, fence, Because::Fence));
@@ -91,8 +92,13 @@ impl Recorded {
     }
 
     /// A launch is about to be replayed.
-    pub(super) fn launch(&self, template: &Template, stage: usize, completion: Event) -> LaunchNumber {
-        self.recorder.launch(template.stages[stage].site.recorded(self.task), completion)
+    pub(super) fn launch(
+        &self,
+        (template, stage): (&Template, usize),
+        launched: Option<&Provenance>,
+        completion: Event,
+    ) -> LaunchNumber {
+        self.recorder.launch(template.stages[stage].site.recorded(self.task, launched), completion)
     }
 
     /// A stage of the current run is about to be opened, when these results are there; the next run's first stage, after the last.

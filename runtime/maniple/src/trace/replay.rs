@@ -12,6 +12,7 @@ use maniple_realm::{
     After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_reading, prefetch_for_writing,
 };
 use maniple_record::LaunchNumber;
+use maniple_region::Provenance;
 use smallvec::SmallVec;
 
 use super::invalidated::Invalidated;
@@ -79,6 +80,8 @@ struct Launched {
     promised: Option<UserEvent>,
     /// Each point takes a result of its own, which may be a failure.
     takes_per_point: bool,
+    /// Where the program has launched it.
+    launched: Option<Provenance>,
 }
 
 // SAFETY: a slot is written by whoever issues the launch, before the stage's gate is opened and after the slot's last run has ended; in between
@@ -170,6 +173,7 @@ impl Replay {
                     None => old.results = new(),
                 }
                 (old.promised, old.takes_per_point) = (None, takes_per_point);
+                old.launched = launcher.provenance().cloned();
                 // What was there goes with the launcher, or to the next one.
                 std::mem::swap(&mut old.arguments, launcher.arguments_mut());
                 Arc::clone(&old.results)
@@ -177,8 +181,8 @@ impl Replay {
             None => {
                 let results = new();
                 let arguments = std::mem::replace(launcher.arguments_mut(), Arguments::none());
-                let (shared, promised) = (Arc::clone(&results), None);
-                *launched = Some(Launched { arguments, results: shared, promised, takes_per_point });
+                let (shared, promised, at) = (Arc::clone(&results), None, launcher.provenance().cloned());
+                *launched = Some(Launched { arguments, results: shared, promised, takes_per_point, launched: at });
                 results
             }
         };
@@ -187,7 +191,7 @@ impl Replay {
         }
         let number = self.recorded.as_ref().map(|recorded| {
             results.recorded_by(self.context.core.store.recorder.as_ref());
-            recorded.launch(&self.template, stage, results.completion())
+            recorded.launch((&self.template, stage), launcher.provenance(), results.completion())
         });
         self.prepare_stage((run, stage), (launcher.sources(), number));
         let gate = Gate::new(runs, (run, stage as u32), is_watched);
@@ -235,7 +239,7 @@ impl Replay {
             }
             None => {
                 let (arguments, results) = (Arguments::none(), new());
-                launched.insert(Launched { arguments, results, promised: None, takes_per_point: false })
+                launched.insert(Launched { arguments, results, promised: None, takes_per_point: false, launched: None })
             }
         };
         let parcels = complete(&mut launched.arguments);
@@ -276,10 +280,10 @@ impl Replay {
 
     /// As [`launch`](Self::launch), for a launch that has its results already.
     pub(super) fn launch_staged(&self, runs: &Arc<GraphRuns>, run: u64, stage: usize, staged: Staged) {
-        let TaskLaunch { arguments, sources, .. } = staged.launch;
+        let TaskLaunch { arguments, sources, launched, .. } = staged.launch;
         let (results, takes_per_point) = (staged.results, takes_per_point(&sources));
         let promised = Some(staged.completion);
-        let launched = Launched { arguments, results: Arc::clone(&results), promised, takes_per_point };
+        let launched = Launched { arguments, results: Arc::clone(&results), promised, takes_per_point, launched };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
         self.prepare_stage((run, stage), (&sources, staged.recorded));
@@ -444,7 +448,8 @@ impl Replay {
             Err(error) => failure = Some(error),
         });
         if let Some(started) = started {
-            let profile = TaskProfile { processor: context.processor(), started, ended: core.now_ns() };
+            let (processor, point, ended) = (context.processor(), task.point, core.now_ns());
+            let profile = TaskProfile { processor, point, started, ended, finished: ended };
             let mapper = self.template.stages[task.stage as usize].site.mapper;
             self.context.report((mapper, name), &profile);
         }
@@ -456,9 +461,9 @@ impl Replay {
                 return Ok(());
             }
             (Ok(()), Some(error)) => error,
-            (Err(fault), _) => Error::of_fault(&fault, name, shown()),
+            (Err(fault), _) => Error::of_fault_in(&fault, (name, shown()), launched.launched.as_ref()),
         };
-        let error = error.of_task(name, shown());
+        let error = error.of_task((name, shown()), launched.launched.as_ref());
         self.fail(run, task, error.clone());
         Err(error.into())
     }

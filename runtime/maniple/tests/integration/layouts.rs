@@ -201,7 +201,7 @@ fn a_choice_that_clashes_with_what_one_requirement_wants_is_an_error_that_names_
         });
         cx.launch(launcher.typed::<Vec<Vec<isize>>>()).await
     });
-    let Err(Error::Mapper { call: "map_task", problem }) = outcome else { panic!("{outcome:?}") };
+    let Err(Error::Mapper { call: "map_task", problem, .. }) = outcome else { panic!("{outcome:?}") };
     assert!(problem.contains("requirement 1") && problem.contains("order [0, 1]"), "{problem}");
 }
 
@@ -294,7 +294,7 @@ fn an_alignment_that_no_address_has_is_an_error() {
             let cells = cx.region::<Cell>(8)?;
             launch(cx, &measure, &cells, Privilege::ReadWrite).await
         });
-        let Err(Error::Mapper { call: "map_task", problem }) = outcome else { panic!("{outcome:?}") };
+        let Err(Error::Mapper { call: "map_task", problem, .. }) = outcome else { panic!("{outcome:?}") };
         assert!(problem.contains(&format!("aligned to {align} bytes")), "{problem}");
     }
 }
@@ -374,14 +374,14 @@ fn an_order_of_another_number_of_dimensions_is_an_error() {
             let cells = cx.region::<Cell>(8)?;
             launch(cx, &measure, &cells, Privilege::ReadWrite).await
         });
-        let Err(Error::Mapper { call: found, problem }) = outcome else { panic!("{outcome:?}") };
+        let Err(Error::Mapper { call: found, problem, .. }) = outcome else { panic!("{outcome:?}") };
         assert!(found == call && problem.contains("2 dimensions") && problem.contains("has 1"), "{problem}");
     }
     let outcome = runtime(Chooses(order)).run(async |cx| {
         let cells = cx.region::<Cell>(8)?;
         cx.map_read(&cells, Cell::left).await.map(|_| ())
     });
-    let Err(Error::Mapper { call: "map_inline", problem }) = outcome else { panic!("{outcome:?}") };
+    let Err(Error::Mapper { call: "map_inline", problem, .. }) = outcome else { panic!("{outcome:?}") };
     assert!(problem.contains("2 dimensions"), "{problem}");
 }
 
@@ -392,7 +392,7 @@ fn blocks_that_are_no_power_of_two_are_an_error_even_where_one_field_makes_no_bl
         let cells = cx.region::<Cell>(8)?;
         launch(cx, &measure, &cells, Privilege::ReadWrite).await
     });
-    let Err(Error::Mapper { call: "map_task", problem }) = outcome else { panic!("{outcome:?}") };
+    let Err(Error::Mapper { call: "map_task", problem, .. }) = outcome else { panic!("{outcome:?}") };
     assert!(problem.contains("blocks of 3") && problem.contains("power of two"), "{problem}");
 }
 

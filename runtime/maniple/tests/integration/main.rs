@@ -4,6 +4,7 @@
 
 mod attached_files;
 mod attached_memory;
+mod copies;
 mod deletions;
 mod dense_pieces;
 mod end_of_tasks;
@@ -15,6 +16,7 @@ mod forks;
 mod forks_cut_short;
 mod futures;
 mod inline_mappings;
+mod keeping;
 mod launches;
 mod layouts;
 mod lifetimes;
@@ -26,6 +28,7 @@ mod names_and_types;
 mod nothing;
 mod outputs;
 mod panics;
+mod provenance;
 mod records;
 mod records_of_traces;
 mod reductions;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use maniple::machine::{Affinity, MemoryKind};
 use maniple::mapper::{
     DefaultMapper, Extent, InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo,
-    RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, TaskProfile,
+    RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
 };
 use maniple::prelude::*;
 use maniple::task::{TaskDefinition, TaskOptions, Value};
@@ -107,8 +107,8 @@ impl Mapper for Witness {
         (0..ready.len()).collect()
     }
 
-    fn tunable(&mut self, name: &str, _: &Machine) -> Option<i64> {
-        self.note("tunable", name);
+    fn tunable(&mut self, tunable: &Tunable<'_>, _: &Machine) -> Option<i64> {
+        self.note("tunable", tunable.name);
         Some(if self.name == "usual" { 1 } else { 2 })
     }
 

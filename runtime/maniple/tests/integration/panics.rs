@@ -6,7 +6,8 @@ use std::task::{Context as TaskContext, Wake, Waker};
 
 use maniple::mapper::{
     DefaultMapper, InstanceChoice, InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation,
-    ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
+    ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
+    Validity,
 };
 use maniple::prelude::*;
 use maniple::record::{Violation, check};
@@ -200,9 +201,9 @@ impl Mapper for Panics {
         self.inner.select_operations_to_map(ready)
     }
 
-    fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
+    fn tunable(&mut self, tunable: &Tunable<'_>, machine: &Machine) -> Option<i64> {
         self.called("tunable");
-        self.inner.tunable(name, machine)
+        self.inner.tunable(tunable, machine)
     }
 
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {

@@ -71,9 +71,14 @@ impl Ledger {
         self.used
     }
 
-    /// The most bytes ever used at once.
+    /// The most bytes used at once, since the peak was last reset.
     pub fn peak(&self) -> u64 {
         self.peak
+    }
+
+    /// Forgets what was used before.
+    pub fn reset_peak(&mut self) {
+        self.peak = self.used;
     }
 
     /// The bytes of announced releases that have not happened.
@@ -228,6 +233,8 @@ mod tests {
         assert_eq!((ledger.used(), ledger.peak()), (10, 10));
         assert_eq!(ledger.release(7), []);
         assert_eq!((ledger.used(), ledger.peak()), (3, 10));
+        ledger.reset_peak();
+        assert_eq!(ledger.peak(), 3);
     }
 
     #[test]

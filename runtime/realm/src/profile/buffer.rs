@@ -9,7 +9,7 @@ use maniple_space::AnyRect;
 
 use super::Shared;
 use super::header::Thread;
-use super::label::{Domain, Kind, Label, LabelId, Tag};
+use super::label::{Kind, Label, LabelId, Tag};
 use super::names::common;
 use super::record::{OperationId, Record};
 
@@ -113,14 +113,14 @@ impl Buffer {
     }
 
     /// The number of a label.
-    pub(super) fn label(&mut self, kind: Kind, name: &str, domain: Option<&AnyRect>) -> LabelId {
+    pub(super) fn label(&mut self, kind: Kind, name: &str, of: (Option<&AnyRect>, Option<&str>)) -> LabelId {
         let mut hasher = DefaultHasher::new();
-        (kind, name, domain).hash(&mut hasher);
+        (kind, name, of).hash(&mut hasher);
         let alike = self.labels.entry(hasher.finish()).or_default();
-        if let Some((_, id)) = alike.iter().find(|(label, _)| label.is(kind, name, domain)) {
+        if let Some((_, id)) = alike.iter().find(|(label, _)| label.is(kind, name, of)) {
             return *id;
         }
-        let label = Label { kind, name: name.to_owned(), domain: domain.map(Domain::from) };
+        let label = Label::of(kind, name, of);
         let id = self.shared.names.label(label.clone());
         alike.push((label, id));
         id

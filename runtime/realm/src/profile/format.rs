@@ -17,7 +17,7 @@ use super::record::{Graph, Record};
 pub(super) const MAGIC: &[u8; 8] = b"MANIPROF";
 
 /// Changes whenever old readers would misread.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// No chunk is larger; a length beyond is damage.
 pub(super) const LARGEST_CHUNK: u32 = 1 << 28;

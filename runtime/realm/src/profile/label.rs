@@ -41,21 +41,30 @@ pub struct Label {
     pub name: String,
     /// The domain of an index launch.
     pub domain: Option<Domain>,
+    /// Where in the program it was launched, if that is known.
+    pub launched: Option<String>,
 }
 
 impl Label {
     /// A label without a domain.
     #[must_use]
     pub fn new(kind: Kind, name: impl Into<String>) -> Self {
-        Self { kind, name: name.into(), domain: None }
+        Self { kind, name: name.into(), domain: None, launched: None }
     }
 
-    /// Whether it is the label of this kind, name and domain.
-    pub(super) fn is(&self, kind: Kind, name: &str, domain: Option<&AnyRect>) -> bool {
+    /// The label of what was launched over a domain, or not, at a place or at an unknown one.
+    pub(super) fn of(kind: Kind, name: &str, (domain, launched): (Option<&AnyRect>, Option<&str>)) -> Self {
+        let (name, domain, launched) = (name.to_owned(), domain.map(Domain::from), launched.map(str::to_owned));
+        Self { kind, name, domain, launched }
+    }
+
+    /// Whether it is [this label](Self::of).
+    pub(super) fn is(&self, kind: Kind, name: &str, (domain, launched): (Option<&AnyRect>, Option<&str>)) -> bool {
         let is_same =
             |(own, other): (&Domain, &AnyRect)| own.lo == other.lo().coords() && own.hi == other.hi().coords();
         let has_domain = self.domain.is_some() == domain.is_some();
-        self.kind == kind && self.name == name && has_domain && self.domain.as_ref().zip(domain).is_none_or(is_same)
+        let is_named = self.kind == kind && self.name == name && self.launched.as_deref() == launched;
+        is_named && has_domain && self.domain.as_ref().zip(domain).is_none_or(is_same)
     }
 }
 

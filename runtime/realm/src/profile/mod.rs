@@ -135,8 +135,15 @@ impl Profiler {
     /// thirty nanoseconds.
     #[must_use]
     pub fn label(&self, kind: Kind, name: &str, domain: Option<&AnyRect>) -> LabelId {
-        let label = || Label { kind, name: name.to_owned(), domain: domain.map(Domain::from) };
-        buffer::with(&self.0, |buffer| buffer.label(kind, name, domain)).unwrap_or_else(|| self.0.names.label(label()))
+        self.label_of_launch(kind, name, domain, None)
+    }
+
+    /// The same of what was launched at a place of the program.
+    #[must_use]
+    pub fn label_of_launch(&self, kind: Kind, name: &str, domain: Option<&AnyRect>, launched: Option<&str>) -> LabelId {
+        let label = || Label::of(kind, name, (domain, launched));
+        let known = buffer::with(&self.0, |buffer| buffer.label(kind, name, (domain, launched)));
+        known.unwrap_or_else(|| self.0.names.label(label()))
     }
 
     /// Makes a graph known that will be [replayed](Self::replay).

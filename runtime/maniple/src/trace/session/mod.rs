@@ -206,6 +206,7 @@ impl Session {
         let launch = |parent| Launch {
             parent,
             name: site.name.to_owned(),
+            launched: None,
             points: 1,
             requirements: vec![requirement.clone()],
             after: Vec::new(),
@@ -265,7 +266,7 @@ impl Session {
                 let (completion, sources) = (realm.user_event(), launch.sources.clone());
                 let results = Results::new(realm, origin, domain, completion.event(), sources);
                 results.recorded_by(context.core.store.recorder.as_ref());
-                let record = |parent| launch.site.recorded(parent);
+                let record = |parent| launch.site.recorded(parent, launch.launched.as_ref());
                 let recorded = context.core.store.record_launch(context.recorded, completion.event(), record);
                 let staged = Staged { launch, results: Arc::clone(&results), completion, recorded };
                 self.arrive(Arrival::Launch(Box::new(staged)));
@@ -273,6 +274,7 @@ impl Session {
             }
             Err(error) => {
                 // It has not taken any results: who sees it fail has not seen how they ended.
+                let error = error.launched_at(launching.launcher.provenance());
                 let results = Results::failed(realm, origin, domain, &error);
                 context.watch(&results);
                 context.operations_retired(1);

@@ -152,6 +152,7 @@ impl Story {
         self.record.launches.push(Launch {
             parent: self.parent,
             name: name.to_owned(),
+            launched: None,
             points,
             requirements: usages.into_iter().map(requirement).collect(),
             after: after.iter().map(|&(on, because)| Dependence { on: LaunchNumber(on), because }).collect(),

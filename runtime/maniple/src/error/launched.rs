@@ -1,0 +1,68 @@
+//! Where what failed was launched.
+
+use maniple_region::Provenance;
+
+use super::Error;
+
+/// Where an operation was launched that has failed; `None` if that is not known, as of one that another node has launched.
+pub type Launched = Option<Box<Provenance>>;
+
+/// As messages end: ` (launched at src/main.rs:12:5)`.
+pub(super) fn shown(launched: &Launched) -> String {
+    launched.as_ref().map_or_else(String::new, |launched| format!(" (launched at {launched})"))
+}
+
+impl Error {
+    /// Where the operation was launched that has failed, if the error is one of an operation, and that is known: of an operation that has failed since another had, the other.
+    #[must_use]
+    pub fn provenance(&self) -> Option<&Provenance> {
+        // Only looked at.
+        self.place().and_then(|place| place.as_deref())
+    }
+
+    /// The same error of an operation that was launched there.
+    pub(crate) fn launched_at(mut self, provenance: Option<&Provenance>) -> Self {
+        if let (Some(place @ None), Some(provenance)) = (self.place_mut(), provenance) {
+            *place = Some(Box::new(provenance.clone()));
+        }
+        self
+    }
+}
+
+/// Declares how errors tell where their operation was launched: those of these kinds.
+macro_rules! places {
+    ($($kind:ident),*) => {
+        impl Error {
+            fn place(&self) -> Option<&Launched> {
+                match self {
+                    $(Self::$kind { launched, .. })|* => Some(launched),
+                    _ => None,
+                }
+            }
+
+            fn place_mut(&mut self) -> Option<&mut Launched> {
+                match self {
+                    $(Self::$kind { launched, .. })|* => Some(launched),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+places!(
+    Panicked,
+    Stranded,
+    TaskFailed,
+    PrivilegeNotHeld,
+    RequirementsInterfere,
+    NoPieceNamed,
+    PointsInterfere,
+    MappedByParent,
+    OutOfMemory,
+    SystemRefused,
+    NoSuchMapper,
+    Mapper,
+    Launch,
+    DanglingPointer
+);
