@@ -151,7 +151,8 @@ pub struct Options {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub map: Vec<String>,
 
-    /// Where a tensor's parts lie at the beginning, such as `B=xy -> xy`; once for each tensor [default: where they are used]
+    /// Where a tensor's parts lie at the beginning, such as `B=xy -> xy`, or `B=xy -> f : ~f` for parts with as many stored elements each; once for each tensor [default: where
+    /// they are used]
     #[arg(long, value_name = "NAME=PLACEMENT", value_parser = place)]
     pub place: Vec<(String, Placement)>,
 

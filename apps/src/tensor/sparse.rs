@@ -120,6 +120,10 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         let problem = "--grid distributes the outermost loops, and --schedule those that it names";
         return Err(Error::Usage(format!("{problem}: leave one of the two out")));
     }
+    let inputs: Vec<String> = program.inputs().iter().map(|tensor| tensor.name().to_owned()).collect();
+    if let Some((name, _)) = options.place.iter().find(|(name, _)| !inputs.contains(name)) {
+        return Err(Error::Usage(format!("--place {name}: the tensors that are given are {}", inputs.join(", "))));
+    }
     let grid = match &options.grid {
         Some(grid) => grid.extents().iter().map(|&extent| extent as i64).collect(),
         None if place().nodes > 1 && schedules.is_empty() => vec![place().nodes as i64],
@@ -128,6 +132,10 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let threads = options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count();
     let mut loops = Loops::new(&program, &schedules, &grid, options)?;
     let tasks = loops.tasks()?;
+    if tasks.is_none() && !options.place.is_empty() {
+        let problem = "--place says where parts lie for tasks, and no loop is distributed";
+        return Err(Error::Usage(format!("{problem}: say --grid 4, or distribute a loop in a --schedule")));
+    }
     if tasks.is_none() && place().nodes > 1 {
         let advice = match blocks::are_asked_for(options) {
             true => "--split a variable of the result, or name one of those that are split with --map or --extend",
@@ -285,13 +293,9 @@ fn drawn<T: Element>(
     written.map_err(|source| Error::Write { path: file.to_owned(), source })
 }
 
-/// Sparse statements know no algorithms and no placements yet.
+/// Sparse statements know no algorithms.
 fn refuse_others(options: &Options) -> Result<()> {
-    let others = [
-        ("--algorithm", options.algorithm.is_some()),
-        ("--chunk", options.chunk.is_some()),
-        ("--place", !options.place.is_empty()),
-    ];
+    let others = [("--algorithm", options.algorithm.is_some()), ("--chunk", options.chunk.is_some())];
     if let Some((option, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Error::Usage(format!(
             "{option} is for dense tensors: leave it out, or give all tensors dense formats"

@@ -14,6 +14,7 @@ use maniple_tensor::concrete::Statement;
 use maniple_tensor::distributed::{Computation, DistributedError, TcsFile, Tensor, TensorMapper, Writers, assemble};
 use maniple_tensor::element::Element;
 use maniple_tensor::lower::Output;
+use maniple_tensor::machine::{Grid, Machine};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::storage::SparseTensor;
@@ -201,6 +202,7 @@ impl Tasks {
                 None => all.add(cx, variable)?,
             }
         }
+        all.place(cx, options).await?;
         // What is assembled is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor is made when it is its turn.
         let names: Vec<&str> = self.plans.iter().map(|plan| plan.statement.result().name()).collect();
         let is_made = |(number, plan): (usize, &Arc<Plan>)| {
@@ -279,6 +281,21 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
             }
             _ if variable.format().is_dense() => self.all.push(Tensor::new(cx, variable)?),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Brings tensors to where they are placed: on the grid of processors, or a line of all nodes.
+    async fn place(&self, cx: &Context, options: &Options) -> Result<(), DistributedError> {
+        let grid = options.grid.clone().map_or_else(|| Grid::new([cx.nodes()]), Ok);
+        let machine = Machine::from(grid.map_err(maniple::Error::from_task)?);
+        for (name, placement) in &options.place {
+            let found = self.all.iter().find(|tensor| tensor.variable().name() == name);
+            match found.map(|tensor| (tensor, tensor.variable().format().is_dense())) {
+                Some((tensor, true)) => tensor.place(cx, placement, &machine)?.await?,
+                Some((tensor, false)) => tensor.place_levels(cx, placement, &machine).await?.await?,
+                None => {}
+            }
         }
         Ok(())
     }

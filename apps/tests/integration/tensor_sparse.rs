@@ -85,6 +85,12 @@ fn what_sparse_tensors_cannot_do_yet_is_refused_with_what_helps() {
     };
     let error = refused(&["--format", "A=csr", "--chunk", "2"]);
     assert_eq!(error, "error: --chunk is for dense tensors: leave it out, or give all tensors dense formats\n");
+    let error = refused(&["--format", "A=csr", "--place", "A=xy -> x"]);
+    assert!(error.contains("no loop is distributed: say --grid 4"), "{error}");
+    let error = refused(&["--format", "A=csr", "--grid", "2", "--place", "B=xy -> x"]);
+    assert!(error.contains("--place B: the tensors that are given are A, x"), "{error}");
+    let error = refused(&["--format", "A=csr", "--place", "A=xy -> ~"]);
+    assert!(error.contains("expected a dimension of the tensor after `~`"), "{error}");
     let error = refused(&["--format", "A=csf:3"]);
     assert_eq!(error, "error: --format A={C,C,C}(0,1,2) is for 3 dimensions, and A has 2\n");
     let error = refused(&["--generate", "A=poisson:3", "--size", "i=4"]);
@@ -196,6 +202,13 @@ fn distributed_loops_run_on_several_nodes() {
     // Without a word, each node gets a block.
     let (code, out, error) = launch(&matrix);
     assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
+    // The matrix lies in equal parts before, and the vector everywhere.
+    let equal = "fuse(i, j, f); pos(f, p, A); divide(p, po, pi, 2); distribute({po})";
+    let placed = ["--schedule", equal, "--place", "A=xy -> f : ~f", "--place", "x=x -> *"];
+    let (code, out, error) = launch(&[&matrix[..], &placed].concat());
+    assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
+    let (code, _, error) = launch(&[&matrix[..], &["--place", "A=xy -> y"]].concat());
+    assert!(code == Some(1) && error.contains("A is stored as {D,C}(0,1) and cannot be cut"), "{code:?} {error}");
     // Each node reads its own file, and a value in it differs.
     let file = |value: &str| format!("%%MatrixMarket matrix coordinate real general\n9 9 2\n1 1 2\n5 3 {value}\n");
     for node in ["0", "1"] {
