@@ -29,6 +29,7 @@ mod sizes;
 mod sparse;
 mod sparse_choices;
 mod sparse_levels;
+mod sparse_merges;
 mod storage;
 mod storage_parallel;
 mod stored;

@@ -8,13 +8,14 @@
 //! Launches that arrive while nothing is decided yet wait in line. The launching task never waits.
 
 mod concluding;
+mod filling;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Class, Event, Spawn};
-use maniple_record::{Launch, LaunchNumber};
+use maniple_record::LaunchNumber;
 use maniple_region::TreeId;
 use smallvec::SmallVec;
 
@@ -23,16 +24,15 @@ use super::replaying::Replaying;
 use super::session_record::SessionRecord;
 use super::staged::{Staged, StagedFill};
 use super::trace::{First, Trace};
-use super::traced_fill::TracedFill;
 use super::whole::Whole;
 use super::why::Why;
 use crate::context::{ContextState, Promised, Stream, Zeroing};
 use crate::core::Abandon;
 use crate::execution::TaskState;
-use crate::launch::{FillSite, Filling, Launching, Part, TaskLaunch};
+use crate::launch::{Launching, Part, TaskLaunch};
 use crate::operation::Operation;
 use crate::recording::{Problem, Recording};
-use crate::results::{Origin, Producers, Results};
+use crate::results::{Origin, Results};
 
 /// A session in progress.
 pub(crate) struct Session {
@@ -178,52 +178,6 @@ impl Session {
             self.end_run();
         }
         Some(results)
-    }
-
-    /// The token of a fill, if it is what a replay expects, which goes on with it at once.
-    pub(crate) fn expected_fill(&self, filling: &Filling) -> Option<u64> {
-        let Phase::Replaying(replaying) = &self.phase else { return None };
-        let goes_on = !self.is_closed && self.line.is_empty() && !replaying.has_to_end();
-        goes_on.then(|| replaying.expects_fill(filling, &self.context)).flatten()
-    }
-
-    /// Takes in a fill, which was found to be [expected](Self::expected_fill).
-    pub(crate) fn take_expected_fill(&mut self) {
-        if let Phase::Replaying(replaying) = &mut self.phase {
-            replaying.issue_fill(None);
-        }
-        self.filled();
-    }
-
-    /// Takes in the fill that comes next in program order, if it is the one to come next. It was found to be allowed.
-    pub(crate) fn take_fill(&mut self, site: &Arc<FillSite>, check: Check) -> bool {
-        if self.is_closed || matches!(check, Check::Token(token) if token != site.token) {
-            return false;
-        }
-        let (context, requirement) = (&self.context, &site.bound.requirement);
-        context.operation_begins();
-        let completion = context.core.realm().user_event();
-        let launch = |parent| Launch {
-            parent,
-            name: site.name.to_owned(),
-            launched: None,
-            points: 1,
-            requirements: vec![requirement.clone()],
-            after: Vec::new(),
-        };
-        let recorded = context.core.store.record_launch(context.recorded, completion.event(), launch);
-        let promised = Promised { completion, recorded };
-        self.arrive(Arrival::Fill(Box::new(StagedFill { site: Arc::clone(site), promised })));
-        self.filled();
-        true
-    }
-
-    /// A fill has arrived.
-    fn filled(&mut self) {
-        self.arrived += 1;
-        if self.run_length == Some(self.arrived) {
-            self.end_run();
-        }
     }
 
     /// Whether a replay expects a launch of the program and all that comes with it, and all of it may go straight into that.
@@ -430,32 +384,6 @@ impl Session {
         }
     }
 
-    /// Takes the fill that is first in line. Gives it back if it has to wait.
-    fn fill(&mut self, staged: Box<StagedFill>) -> Option<Box<StagedFill>> {
-        if let Phase::Idle = self.phase {
-            self.decide(First::Fill(&staged.site));
-        }
-        match &mut self.phase {
-            // The decision waits.
-            Phase::Waiting(_) | Phase::Idle => Some(staged),
-            Phase::Recording(..) | Phase::Passing => {
-                self.analyse_fill(*staged);
-                None
-            }
-            Phase::Replaying(replaying) => {
-                if !replaying.expects_staged_fill(&staged) || replaying.has_to_end() {
-                    self.settle(&Why::OtherFill(&staged.site));
-                    return Some(staged);
-                }
-                let Promised { completion, recorded } = staged.promised;
-                replaying.issue_fill(recorded);
-                self.context.keep(completion, None);
-                self.context.operations_retired(1);
-                None
-            }
-        }
-    }
-
     /// The run that was looked at is complete.
     fn run_ended(&mut self) {
         match &self.phase {
@@ -524,27 +452,6 @@ impl Session {
         });
         results.produced_by(&operation);
         context.watch(&results);
-        self.release(&operation);
-    }
-
-    /// Sends a fill through the analysis.
-    fn analyse_fill(&mut self, StagedFill { site, promised }: StagedFill) {
-        let context = Arc::clone(&self.context);
-        self.record_analysed(promised.recorded);
-        let recording = match &self.phase {
-            Phase::Recording(recording, _) => {
-                if context.is_borrowed(&site.bound) {
-                    recording.fail(Problem::Borrowed);
-                }
-                Some((Arc::clone(recording), recording.add_fill(&site)))
-            }
-            _ => None,
-        };
-        self.next_sequence += 1;
-        self.inner.set_sequence(self.next_sequence);
-        let (bounds, inputs) = (std::slice::from_ref(&site.bound), (&Producers::default(), promised));
-        let operation =
-            context.submit_to(&mut self.inner, bounds, inputs, |_, _| Arc::new(TracedFill::new(&site, recording)));
         self.release(&operation);
     }
 
