@@ -176,8 +176,8 @@ fn other_files_and_other_versions_are_refused_in_words() {
     let message = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
     assert!(message(b"").contains("`test` is no profile"));
     assert!(message(b"%%MatrixMarket matrix").contains("`test` is no profile"));
-    assert!(message(b"MANIPROF\x09\0\0\0").contains("version 9, and this program reads version 2"));
-    assert!(message(b"MANIPROF\x02\0\0\0").contains("damaged at its very beginning"));
+    assert!(message(b"MANIPROF\x09\0\0\0").contains("version 9, and this program reads version 3"));
+    assert!(message(b"MANIPROF\x03\0\0\0").contains("damaged at its very beginning"));
     let directory = Recording::read(&std::env::temp_dir()).unwrap_err().to_string();
     assert!(directory.contains("is a directory"), "{directory}");
     let missing = Recording::read(Path::new("/no/such/file.mprof")).unwrap_err().to_string();
