@@ -121,8 +121,13 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         return Err(Error::Usage(format!("{problem}: leave one of the two out")));
     }
     let inputs: Vec<String> = program.inputs().iter().map(|tensor| tensor.name().to_owned()).collect();
-    if let Some((name, _)) = options.place.iter().find(|(name, _)| !inputs.contains(name)) {
-        return Err(Error::Usage(format!("--place {name}: the tensors that are given are {}", inputs.join(", "))));
+    for (number, (name, _)) in options.place.iter().enumerate() {
+        if !inputs.contains(name) {
+            return Err(Error::Usage(format!("--place {name}: the tensors that are given are {}", inputs.join(", "))));
+        }
+        if options.place[..number].iter().any(|(other, _)| other == name) {
+            return Err(Error::Usage(format!("--place says twice where {name} lies")));
+        }
     }
     let grid = match &options.grid {
         Some(grid) => grid.extents().iter().map(|&extent| extent as i64).collect(),
@@ -132,17 +137,16 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let threads = options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count();
     let mut loops = Loops::new(&program, &schedules, &grid, options)?;
     let tasks = loops.tasks()?;
-    if tasks.is_none() && !options.place.is_empty() {
-        let problem = "--place says where parts lie for tasks, and no loop is distributed";
-        return Err(Error::Usage(format!("{problem}: say --grid 4, or distribute a loop in a --schedule")));
-    }
-    if tasks.is_none() && place().nodes > 1 {
+    if tasks.is_none() && (place().nodes > 1 || !options.place.is_empty()) {
         let advice = match blocks::are_asked_for(options) {
             true => "--split a variable of the result, or name one of those that are split with --map or --extend",
             false => "distribute a loop in each --schedule, as by 'distribute({i}, {io}, {ii}, {4})', or say --grid 4",
         };
-        let nodes = place().nodes;
-        return Err(Error::Usage(format!("this job has {nodes} nodes, and one alone would compute: {advice}")));
+        let problem = match place().nodes {
+            1 => "--place says where parts lie for tasks, and no loop is distributed".to_owned(),
+            nodes => format!("this job has {nodes} nodes, and one alone would compute"),
+        };
+        return Err(Error::Usage(format!("{problem}: {advice}")));
     }
     let needs_all = options.verify || options.draw.is_some();
     let (mut tensors, mut files, mut made) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
@@ -240,7 +244,13 @@ fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, SparseFi
         let name = found.ok_or_else(|| Error::Usage(format!("--output: the results are {}", names.join(", "))))?;
         Ok(((*name).to_owned(), SparseFile::of(file.path())?))
     };
-    options.output.iter().map(file).collect()
+    let files: Vec<(String, SparseFile)> = options.output.iter().map(file).collect::<Result<_>>()?;
+    for (number, (name, _)) in files.iter().enumerate() {
+        if files[..number].iter().any(|(other, _)| other == name) {
+            return Err(Error::Usage(format!("--output says twice where {name} goes")));
+        }
+    }
+    Ok(files)
 }
 
 /// How a tensor is read by tasks, in words.

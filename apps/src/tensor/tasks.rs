@@ -160,6 +160,11 @@ impl Tasks {
                     }
                     match self.run_on(cx, options, (&given, around)).await {
                         Ok(outcome) => Ok(Ok(outcome)),
+                        Err(
+                            error @ (DistributedError::Placement(_)
+                            | DistributedError::Pieces { .. }
+                            | DistributedError::Dense { .. }),
+                        ) => Ok(Err(AppError::Usage(format!("a --place does not fit: {error}")))),
                         Err(DistributedError::File { name, reason, is_input: true }) => {
                             Ok(Err(InputError::Unsuitable { name, reason }.into()))
                         }
@@ -179,6 +184,8 @@ impl Tasks {
         options: &Options,
         (given, around): (&BTreeMap<String, Arc<SparseTensor<T>>>, Around<'_, T>),
     ) -> Result<Outcome<T>, DistributedError> {
+        // Errors name the statement, and not lines of this program.
+        let cx = &cx.at(&options.statement);
         let mut variables: Vec<TensorVariable> = Vec::new();
         for variable in self.plans.iter().flat_map(|plan| plan.statement.tensors()) {
             if !variables.iter().any(|known| known.name() == variable.name()) {

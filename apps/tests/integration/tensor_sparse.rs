@@ -86,7 +86,11 @@ fn what_sparse_tensors_cannot_do_yet_is_refused_with_what_helps() {
     let error = refused(&["--format", "A=csr", "--chunk", "2"]);
     assert_eq!(error, "error: --chunk is for dense tensors: leave it out, or give all tensors dense formats\n");
     let error = refused(&["--format", "A=csr", "--place", "A=xy -> x"]);
-    assert!(error.contains("no loop is distributed: say --grid 4"), "{error}");
+    assert!(error.contains("no loop is distributed: distribute a loop in each --schedule"), "{error}");
+    let error = refused(&["--format", "A=csr", "--output", "y=a.tns", "--output", "a.npz"]);
+    assert!(error.contains("--output says twice where y goes"), "{error}");
+    let error = refused(&["--format", "A=csr", "--grid", "2", "--place", "A=xy -> x", "--place", "A=xy -> ~y"]);
+    assert!(error.contains("--place says twice where A lies"), "{error}");
     let error = refused(&["--format", "A=csr", "--grid", "2", "--place", "B=xy -> x"]);
     assert!(error.contains("--place B: the tensors that are given are A, x"), "{error}");
     let error = refused(&["--format", "A=csr", "--place", "A=xy -> ~"]);
@@ -208,7 +212,7 @@ fn distributed_loops_run_on_several_nodes() {
     let (code, out, error) = launch(&[&matrix[..], &placed].concat());
     assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
     let (code, _, error) = launch(&[&matrix[..], &["--place", "A=xy -> y"]].concat());
-    assert!(code == Some(1) && error.contains("A is stored as {D,C}(0,1) and cannot be cut"), "{code:?} {error}");
+    assert!(code == Some(2) && error.contains("A is stored as {D,C}(0,1), and `xy -> y` cuts it"), "{code:?} {error}");
     // Each node reads its own file, and a value in it differs.
     let file = |value: &str| format!("%%MatrixMarket matrix coordinate real general\n9 9 2\n1 1 2\n5 3 {value}\n");
     for node in ["0", "1"] {

@@ -62,7 +62,7 @@ pub enum DistributedError {
     },
     /// A tensor in levels is not cut in this way.
     #[error(
-        "{tensor} is stored as {format} and cannot be cut by `{placement}`: along one dimension of the grid, into blocks of the dimension that is stored outermost, or with `~` into parts with as many positions each of a level"
+        "{tensor} is stored as {format}, and `{placement}` cuts it in a way that levels are not cut: cut it along one dimension of the grid alone, by the name of the dimension that is stored outermost for blocks of it, or by `~` before a name for parts with as many positions each"
     )]
     Pieces {
         /// Its name.

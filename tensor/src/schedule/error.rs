@@ -114,6 +114,10 @@ pub enum Reason {
         "{accesses} have other elements in each iteration of the loop around {variable}; a workspace is made where one of them stays as it is for several of these"
     )]
     NothingKept { variable: IndexVariable, accesses: String },
+    #[error("there is no loop around {variable}: a workspace is made where several iterations of one use it")]
+    NothingAround { variable: IndexVariable },
+    #[error("none of {accesses} has {variable} itself; say this before the variable that they have is changed")]
+    NotNamed { variable: IndexVariable, accesses: String },
     // Parallel loops.
     #[error(
         "iterations of {variable} would write the same elements of {tensor} at the same time, \

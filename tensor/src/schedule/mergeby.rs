@@ -17,9 +17,16 @@ pub(super) fn apply(statement: &Statement, variable: &IndexVariable, merge: Merg
                 Ok(select::with_loop(statement, variable, |changed| changed.merge = merge))
             }
             Merge::Bitmap | Merge::Hash => {
-                let kept = kept(statement, variable, point);
-                let kept =
-                    kept.ok_or_else(|| Reason::NothingKept { variable: variable.clone(), accesses: listed(point) })?;
+                let kept = kept(statement, variable, point).ok_or_else(|| {
+                    let is_alone = around(statement.body(), variable).is_none_or(|around| around.is_empty());
+                    let names_it = point.iter().any(|access| access.variables.contains(variable));
+                    let (variable, accesses) = (variable.clone(), listed(point));
+                    match (is_alone, names_it) {
+                        (true, _) => Reason::NothingAround { variable },
+                        (false, false) => Reason::NotNamed { variable, accesses },
+                        (false, true) => Reason::NothingKept { variable, accesses },
+                    }
+                })?;
                 looked_up(statement, variable, kept, merge)
             }
         },

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::compute::Computation;
 use crate::concrete::Node;
+use crate::format::Level;
 use crate::lower::{Appending, lattice_points};
 use crate::notation::Access;
 
@@ -26,8 +27,20 @@ impl Computation<'_> {
                 let names: Vec<String> = point.iter().map(ToString::to_string).collect();
                 names.join(" and ")
             };
+            // In lists that are in no order, elements are looked up.
+            let is_looked_up = |access: &Access| {
+                let format = access.tensor.format();
+                let is_list = format.levels() == [Level::Hashed]
+                    || format.levels() == [Level::Compressed] && !format.properties()[0].ordered;
+                is_list && statement.body().workspaces().iter().any(|made| made.name() == access.tensor.name())
+            };
             let visited = match &points[..] {
                 [] => "all values".to_owned(),
+                [point] if point.len() == 2 && point.iter().any(|access| is_looked_up(access)) => {
+                    let (first, second) = (point[0], point[1]);
+                    let (list, other) = if is_looked_up(first) { (first, second) } else { (second, first) };
+                    format!("what {other} stores; {list} looked up there")
+                }
                 [point] if point.len() > 1 => {
                     format!("where {} store something, merged by {}", named(point), outer.merge)
                 }

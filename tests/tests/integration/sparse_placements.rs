@@ -229,10 +229,10 @@ fn other_ways_to_cut_levels_are_refused() {
             (
                 "xy -> y",
                 "2",
-                "A is stored as {D,C}(0,1) and cannot be cut by `xy -> y`: along one dimension of the grid",
+                "A is stored as {D,C}(0,1), and `xy -> y` cuts it in a way that levels are not cut: cut it along one dimension of the grid",
             ),
-            ("xy -> cyclic(x)", "2", "cannot be cut by `xy -> cyclic(x)`"),
-            ("xy -> x~y", "2x2", "cannot be cut by `xy -> x~y`"),
+            ("xy -> cyclic(x)", "2", "`xy -> cyclic(x)` cuts it"),
+            ("xy -> x~y", "2x2", "`xy -> x~y` cuts it"),
             ("xyz -> x", "2", "`xyz -> x` names 3 dimensions, and the tensor has 2"),
         ] {
             let placed = csr.place_levels(cx, &placement.parse().unwrap(), &machine.parse().unwrap()).await;

@@ -128,7 +128,7 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::TraceDiffers`] if the run has other launches than the first one, fewer, or more. [`Error::NotReplayable`] if it has something that
-    /// is never replayed: a fill, a fence, an inline mapping, a task all of whose variants launch tasks; or if the launching task holds data
+    /// is never replayed: a fence, a fill with a value that is neither zero nor a number, an inline mapping, a task all of whose variants launch tasks; or if the launching task holds data
     /// mapped, or launches on data that it has no state of its own for, as an inner task. Or because the mapper has chosen a variant that launches
     /// tasks: as launches are mapped later, that may be told at the end of a later run; and if there is none, the launching task fails with it.
     pub fn strict_trace<R>(&self, name: &'static str, body: impl FnOnce(&Self) -> R) -> Result<R> {

@@ -1,6 +1,8 @@
 //! Tensors written to files by tasks.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,8 +35,8 @@ pub struct Written {
     pub bytes: Vec<u64>,
 }
 
-/// More files beside one are surely left from runs that were killed.
-const MOST_ASIDE: u64 = 1 << 16;
+/// How many numbers are tried for the file beside one: chance does not give one that is taken as often.
+const MOST_ASIDE: u64 = 16;
 
 impl Tensor {
     /// Writes the tensor to a `.tcs` file, in its format: each node writes the pieces that are dealt to it at their places, in a file beside the one that is asked for, in a folder that all nodes see. When
@@ -140,7 +142,7 @@ struct Aside {
 impl Aside {
     fn new(path: &Path, number: u64) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Self { path: path.with_file_name(format!(".{name}.{number}.part")), is_kept: false }
+        Self { path: path.with_file_name(format!(".{name}.{number:016x}.part")), is_kept: false }
     }
 
     fn keep(mut self) {
@@ -162,7 +164,9 @@ fn create(path: &Path, bytes: u64) -> io::Result<u64> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    for number in 0..MOST_ASIDE {
+    for _ in 0..MOST_ASIDE {
+        // By chance, so that no node takes what is left of an earlier job in a folder of its own for it.
+        let number = RandomState::new().build_hasher().finish();
         let mut aside = Aside::new(path, number);
         match OpenOptions::new().write(true).create_new(true).open(&aside.path) {
             Ok(file) => {
@@ -191,6 +195,9 @@ fn finish(aside: &Path, path: &Path, header: &[u8]) -> io::Result<u64> {
     Ok(header.len() as u64)
 }
 
+/// What a node says that does not see the file that another one has made.
+const UNSHARED: &str = "a node does not see the file that another has made in this folder, which all have to share; or have the result written to a file of another kind, which one node writes alone";
+
 /// Writes a piece of all arrays, and waits until it is on the disk.
 fn write_piece(
     call: &LeafCall<'_>,
@@ -199,6 +206,7 @@ fn write_piece(
 ) -> maniple::Result<Outcome> {
     let file = match OpenOptions::new().write(true).open(path) {
         Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err(UNSHARED.to_owned())),
         Err(error) => return Ok(Err(error.to_string())),
     };
     let mut sums = Vec::new();
