@@ -163,3 +163,16 @@ fn what_is_chosen_follows_from_what_is_stored() {
     let choice = choose_sparse(&product, &known(&[("A", &a), ("B", &b)]), &little).unwrap();
     assert!(choice.best().name.ends_with("rows gathered in a hash table"), "{}", choice.explain());
 }
+
+/// Rows of a dense operand are gone through in blocks, which lie as near as whole rows.
+#[test]
+fn rows_that_are_summed_in_blocks_cost_what_whole_rows_do() {
+    let n = 900;
+    let a = matrix("csr", [n, n], "poisson:30");
+    let multiply = assignment(
+        "Y(i,k) = A(i,j) * X(j,k)",
+        &[("Y", "rows", &[n, 16]), ("A", "csr", &[n, n]), ("X", "rows", &[n, 16])],
+    );
+    let choice = choose_sparse(&multiply, &known(&[("A", &a)]), &Processors::default()).unwrap();
+    assert_eq!(choice.best().name, "i, j, k", "{}", choice.explain());
+}

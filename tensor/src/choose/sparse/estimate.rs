@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::operand::Operand;
-use crate::concrete::{Execution, Loop, Merge, Node, Positions, Statement, Unit};
+use crate::concrete::{Execution, Loop, Merge, Node, Positions, Relation, Statement, Unit};
 use crate::format::Level;
 use crate::lower::{Appending, lattice_points};
 use crate::notation::{Access, IndexVariable, TensorVariable};
@@ -311,10 +311,21 @@ impl<'a> Walk<'a> {
         let fixed = self.loops.iter().take_while(|outer| access.variables.contains(outer)).count();
         let fixed = &self.loops[..fixed.min(self.loops.len() - 1)];
         let size = access.variables.iter().filter(|own| !fixed.contains(own)).map(extent).product::<f64>() * element;
-        let is_along = contiguous.as_ref() == Some(innermost);
+        let is_along = contiguous.as_ref().is_some_and(|contiguous| self.is_along(innermost, contiguous));
         // What one matrix of few diagonals names is near to what it named before.
         let is_local = self.operands.values().any(|operand| operand.is_local);
         if is_along && (is_local || !self.is_driven(innermost)) { NEAR } else { latency(size) }
+    }
+
+    /// Whether a loop goes through the values of a variable, or those of a block of it, one after the other.
+    fn is_along(&self, innermost: &IndexVariable, variable: &IndexVariable) -> bool {
+        let is_block = |relation: &Relation| match relation {
+            Relation::Split { parent, inner, .. } | Relation::Divide { parent, inner, .. } => {
+                parent == variable && inner == innermost
+            }
+            _ => false,
+        };
+        innermost == variable || self.statement.relations().iter().any(is_block)
     }
 
     /// Whether a loop visits what is stored, and so not all values.
