@@ -497,13 +497,13 @@ fn merging() {
         refused(&stored(text, &[("A", "csr"), ("B", "csr")]), message, change);
     }
     refused(
-        &stored("s = a(i) * b(i)", &[("a", "{C}"), ("b", "{C}")]),
+        &stored("s = A(i,j) * B(i,j)", &[("A", "dcsr"), ("B", "dcsr")]),
         "mergeby(i, bitmap): there is no loop around i: a workspace is made where several iterations of one use it",
         |s| s.mergeby("i", Merge::Bitmap),
     );
     refused(
-        &stored("y(i) = A(i,j) * B(i,k) * C(j,k)", &[("A", "csr"), ("B", "csr"), ("C", "csr")]),
-        "mergeby(kk, hash): none of B(i,k), C(j,k) has kk itself; say this before the variable that they have is changed",
-        |s| s.bound("k", "kk", 1)?.mergeby("kk", Merge::Hash),
+        &stored("s = A(i,k) * B(j,k) * S(i,j)", &[("A", "csr"), ("B", "csr"), ("S", "csr")]),
+        "mergeby(ki, hash): none of A(i,k), B(j,k) has ki itself; say this before the variable that they have is changed",
+        |s| s.split("k", "ko", "ki", 4)?.mergeby("ki", Merge::Hash),
     );
 }

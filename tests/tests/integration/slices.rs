@@ -299,8 +299,8 @@ fn points_that_fail_elsewhere_fail_as_at_home_and_the_others_do_not() {
         let (kept, sliced) = (kept.0.unwrap(), sliced.0.unwrap());
         for (kept, sliced) in kept.iter().flatten().zip(sliced.iter().flatten()) {
             // But that it happened elsewhere is told, and at home where it was launched.
-            let at_home = kept.split(" (launched at ").next();
-            assert_eq!(at_home, Some(sliced.trim_start_matches("on node 1: ")));
+            let [at_home, there] = [kept, sliced].map(|text| text.split(" (launched at ").next().unwrap_or_default());
+            assert_eq!(at_home, there.trim_start_matches("on node 1: "));
         }
         let [first, second, third] = sliced;
         assert_eq!((&*first[0], &*first[7], &*second[5], &*second[7]), ("0", "7", "()", "()"));
