@@ -1,9 +1,9 @@
 /* A product of matrices by ScaLAPACK's pdgemm, in turns. Arguments: cores, rows and columns of the grid of processes, size, side of a block of the cyclic
  * distribution. */
 #include "common.h"
+#include "turns_mpi.h"
 #include "elements.h"
 #include <mpi.h>
-#include <unistd.h>
 
 extern void Cblacs_get(int, int, int *);
 extern void Cblacs_gridinit(int *, const char *, int, int);
@@ -15,18 +15,6 @@ extern void pdgemm_(const char *, const char *, const int *, const int *, const 
 
 /* Which row or column of the matrix is number `local` of those that process `own` of so many has. */
 static int64_t global(int64_t local, int block, int own, int processes) { return (local / block * processes + own) * block + local % block; }
-
-/* Rank 0 waits for its turn, and the others for rank 0 without taking its core. */
-static int is_our_turn(int rank) {
-    int is_turn = rank == 0 ? is_my_turn() : 0, is_done = 0;
-    MPI_Request request;
-    MPI_Ibcast(&is_turn, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
-    for (;;) {
-        MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
-        if (is_done) return is_turn;
-        usleep(500);
-    }
-}
 
 int main(int count, char **arguments) {
     MPI_Init(&count, &arguments);

@@ -1,9 +1,9 @@
 /* Computations with sparse matrices by PETSc, in turns. Arguments: cores, the kernel, and the folder of the data. Each process has a block of rows, as PETSc
  * divides them. */
 #include "common.h"
+#include "turns_mpi.h"
 #include <petsc.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *folder;
 
@@ -40,18 +40,6 @@ static Mat matrix(const char *name, int rows) {
     check(MatCreateMPIAIJWithArrays(PETSC_COMM_WORLD, own, own, rows, rows, pos, crd, values, &made));
     free(pos), free(crd), free(values);
     return made;
-}
-
-/* Rank 0 waits for its turn, and the others for rank 0 without taking its core. */
-static int is_our_turn(int rank) {
-    int is_turn = rank == 0 ? is_my_turn() : 0, is_done = 0;
-    MPI_Request request;
-    MPI_Ibcast(&is_turn, 1, MPI_INT, 0, PETSC_COMM_WORLD, &request);
-    for (;;) {
-        MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
-        if (is_done) return is_turn;
-        usleep(500);
-    }
 }
 
 int main(int count, char **arguments) {

@@ -109,7 +109,7 @@ impl ContextState {
         self.sweep_regions(regions);
     }
 
-    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless nobody can name them any more, or they are
+    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless no handle names them any more, or they are
     /// scratch regions.
     pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
         let mut created = match self.created.get() {
