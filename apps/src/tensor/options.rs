@@ -47,7 +47,8 @@ Examples:
   maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'   by columns
   maniple tensor 'y(i) = A(i,j) * x(j)' --input A=web.mtx --format A=csr
   maniple tensor 'y(i) = A(i,j) * x(j)' --generate A=rmat:12 --format A=csr
-  maniple launch -n 2 -- maniple tensor 'a(i) = B(i,j) * c(j)' -i B:web.tcs --split i=8 -o a.tcs
+  maniple launch -n 2 -- maniple tensor 'a(i) = B(i,j) * c(j)' -i B:web.tcs
+          --split i=8 -o a.tcs
   maniple tensor info web.mtx                      what is in a file
   maniple tensor convert web.mtx web.npz --format csr";
 
