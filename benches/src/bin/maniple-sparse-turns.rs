@@ -29,6 +29,10 @@ enum Command {
         /// Threads
         #[arg(long)]
         threads: usize,
+
+        /// As many rows for each thread, whatever they cost
+        #[arg(long)]
+        by_rows: bool,
     },
 
     /// The same as tasks, in blocks of rows, one for each node
@@ -50,8 +54,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Options::parse().command {
-        Command::Work { kernel, kind, threads } => {
-            ours::serve(&Work { kernel, kind }, threads).map(|()| ExitCode::SUCCESS)
+        Command::Work { kernel, kind, threads, by_rows } => {
+            ours::serve(&Work { kernel, kind }, threads, by_rows).map(|()| ExitCode::SUCCESS)
         }
         Command::Nodes { kernel, kind, workers } => on_nodes(&Work { kernel, kind }, workers),
         Command::Launch(options) => launch::run(&options).map_err(Into::into),

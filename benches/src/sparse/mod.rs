@@ -25,11 +25,22 @@ pub static CONTESTS: &[Contest] = &[
     contest("spmv-zipf", "SpMV, rows of very different lengths", "million entries/s", |stage| {
         all(stage, "spmv", "zipf:1000000", "zipf:100", 1.0)
     }),
+    contest("spmv-band", "SpMV, 64 entries a row around the diagonal", "million entries/s", |stage| {
+        all(stage, "spmv", "band:400000", "band:200", 1.0)
+    }),
+    contest("spmv-arrow", "SpMV, one long row", "million entries/s", |stage| {
+        let mut contestants = all(stage, "spmv", "arrow:4000000", "arrow:200", 1.0);
+        contestants.push(by_rows(stage, "spmv", ("arrow:4000000", "arrow:200")));
+        contestants
+    }),
     contest("spmm", "SpMM with 16 columns, Poisson's equation", "million entries/s", |stage| {
         all(stage, "spmm16", "poisson:1000", "poisson:20", 1.0)
     }),
     contest("spmm-uniform", "SpMM with 16 columns, 8 entries a row", "million entries/s", |stage| {
         all(stage, "spmm16", "uniform:1000000", "uniform:200", 1.0)
+    }),
+    contest("spmm-zipf", "SpMM with 16 columns, rows of very different lengths", "million entries/s", |stage| {
+        all(stage, "spmm16", "zipf:1000000", "zipf:100", 1.0)
     }),
     contest("spmm64", "SpMM with 64 columns, Poisson's equation", "million entries/s", |stage| {
         all(stage, "spmm64", "poisson:1000", "poisson:20", 1.0)
@@ -81,7 +92,8 @@ fn rivals(kernel: &str) -> Vec<Rival> {
     let is_of_matrices = ["spmv", "spmm", "spadd3", "spgemm"].iter().any(|name| kernel.starts_with(name));
     let is_of_graphs = ["spgemm", "triangles"].contains(&kernel);
     let found = [(Rival::SciPy, is_of_matrices), (Rival::Mkl, is_of_matrices), (Rival::GraphBlas, is_of_graphs)];
-    let found = found.into_iter().chain([(Rival::Taco, is_of_taco)]).filter(|(_, can)| *can);
+    let others = [(Rival::Taco, is_of_taco), (Rival::OpenMp, kernel == "spmv")];
+    let found = found.into_iter().chain(others).filter(|(_, can)| *can);
     found.map(|(rival, _)| rival).collect()
 }
 
@@ -139,19 +151,14 @@ fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<C
         Err(told) => return missing(told, must),
     };
     let cores = stage.toolbox.cores().to_string();
-    let (program, told, threads) = (stage.ours.clone(), work.clone(), cores.clone());
     let folder = work.folder(stage);
-    let ours = Contestant::new("Maniple", does, move || {
-        let mut command = Command::new(&program);
-        command.args(["work", &told.kernel, &told.kind, "--threads", &threads]);
-        Player::start(command)
-    });
-    let mut contestants = vec![ours.must(must)];
+    let mut contestants = vec![ours_on_threads(stage, "Maniple", &work, does, &[]).must(must)];
     for rival in rivals(kernel) {
         let (source, library) = match rival {
             Rival::SciPy => ("sparse.py", Some("scipy")),
             Rival::Mkl => ("sparse.py", Some("mkl")),
             Rival::GraphBlas => ("sparse.py", Some("graphblas")),
+            Rival::OpenMp => ("sparse_openmp.c", None),
             _ => ("sparse_taco.cpp", None),
         };
         let Some(program) = stage.toolbox.program(rival, source) else { continue };
@@ -159,13 +166,45 @@ fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<C
         let common = [cores.clone(), work.kernel.clone(), folder.display().to_string()];
         let arguments: Vec<String> = library.map(str::to_owned).into_iter().chain(common).collect();
         let (name, cores) = (rival.to_string(), cores.clone());
-        contestants.push(Contestant::new(name, does, move || {
+        let start = move |arguments: &[String]| {
             let program = program.clone().map_err(Error::NotBuilt)?;
-            let mut command = program.command(arguments.clone());
+            let mut command = program.command(arguments.to_vec());
             command.env("MKL_NUM_THREADS", &cores).env("OMP_NUM_THREADS", &cores);
             command.env("TACO_CFLAGS", "-O3 -march=native -ffast-math -std=c99");
             Player::start(command)
-        }));
+        };
+        if rival == Rival::OpenMp {
+            let (mut reading, start) = (arguments.clone(), start.clone());
+            reading[1] = "dot".to_owned();
+            let name = "OpenMP, a dot product of as many bytes";
+            contestants.push(Contestant::new(name, (does.0, 0), move || start(&reading)).beside());
+        }
+        contestants.push(Contestant::new(name, does, move || start(&arguments)));
     }
     contestants
+}
+
+/// This project on threads of one process.
+fn ours_on_threads(
+    stage: &Stage,
+    name: &str,
+    work: &Work,
+    does: (f64, u64),
+    options: &'static [&'static str],
+) -> Contestant {
+    let (program, work, threads) = (stage.ours.clone(), work.clone(), stage.toolbox.cores().to_string());
+    Contestant::new(name, does, move || {
+        let mut command = Command::new(&program);
+        command.args(["work", &work.kernel, &work.kind, "--threads", &threads]).args(options);
+        Player::start(command)
+    })
+}
+
+/// This project with the loops of a statement as it stands, rows in equal numbers on threads, for comparison.
+fn by_rows(stage: &Stage, kernel: &str, kinds: (&str, &str)) -> Contestant {
+    let name = "Maniple, as many rows for each thread";
+    match prepared(stage, kernel, kinds) {
+        Ok((work, does)) => ours_on_threads(stage, name, &work, does, &["--by-rows"]).beside(),
+        Err(told) => Contestant::new(name, (0.0, 0), move || Err(Error::NotBuilt(told.clone()))).beside(),
+    }
 }

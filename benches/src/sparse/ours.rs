@@ -69,16 +69,18 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).map_err(|error| Error::file(path, error))
 }
 
-/// Computes over and over, whenever it is its turn.
+/// Computes over and over, whenever it is its turn, by the loops that costs say are fastest, or by those of the statement as it stands with parts of as many rows for each thread.
 ///
 /// # Errors
 /// Those of the computation.
-pub fn serve(work: &Work, threads: usize) -> Result<()> {
+pub fn serve(work: &Work, threads: usize, is_by_rows: bool) -> Result<()> {
     let (assignment, operands) = work.operands()?;
     let known = operands.iter().map(|(name, tensor)| (name.clone(), tensor.statistics().clone())).collect();
     let processors = Processors { threads, ..Processors::default() };
-    let choice = choose_sparse(&assignment, &known, &processors).map_err(Error::tensor)?;
-    let computation = choice.into_best().computation;
+    let computation = match is_by_rows {
+        true => Computation::new(&assignment).map_err(Error::tensor)?,
+        false => choose_sparse(&assignment, &known, &processors).map_err(Error::tensor)?.into_best().computation,
+    };
     let mut result = compute(&computation, &operands, threads)?;
     let given: Vec<(&str, &SparseTensor<f64>)> =
         operands.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();

@@ -97,6 +97,9 @@ impl Work {
             // As many elements for each row as a tenth of that tensor has.
             "films" => (format!("uniform:{}", 208.0 / (extent * 3 / 80 * (extent / 24)) as f64), extent),
             "rmat" => (self.kind.clone(), 1 << extent),
+            "zipf" => (format!("zipf:{}", extent * 10), extent),
+            "band" => (format!("band:{}", 64.min(extent)), extent),
+            "arrow" => ("arrow".to_owned(), extent),
             _ => (self.kind.clone(), extent),
         };
         let generator: Generator = generator.parse().map_err(Error::tensor)?;

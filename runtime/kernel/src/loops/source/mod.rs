@@ -5,6 +5,7 @@ mod c;
 mod contraction;
 mod cuda;
 mod expression;
+mod streams;
 
 pub use c::{ENTRY, Strides, print_c};
 pub use contraction::contracts_in_sums_alone;

@@ -26,6 +26,8 @@ void free(void *);
 #endif
 /* After a short loop over vectors: GCC 12 writes it out first, and then takes the loop around it for one over vectors, which gathers what was contiguous. */
 #define APART __asm__ volatile("")
+/* Fetches what lies 2 KiB after an element, whether or not there is anything. */
+#define AHEAD(element) __builtin_prefetch((const void *)((u64)&(element) + 2048))
 #define FN static inline
 /* A product that is rounded before it is added. GCC 12 and later fuse alternating differences and sums even where they are told not to contract. */
 #if defined(ROUNDED) && defined(__has_builtin)

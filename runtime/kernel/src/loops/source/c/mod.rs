@@ -18,6 +18,7 @@ use super::Dialect;
 use super::analysis::{any_expression, any_statement, can_vectorise, constant_count, outer_reductions};
 use super::contraction::contracts_in_sums_alone;
 use super::expression::{element, expression, type_name, type_of, update};
+use super::streams::streams;
 use crate::element::ElementType;
 use crate::loops::{
     Access, BinaryOperator, Buffer, Checked, Expression, Kernel, LoopKind, Parameter, Reduction, Statement, Type,
@@ -33,6 +34,9 @@ const STACK: i64 = 16 << 10;
 
 /// A loop over vectors with at most so many iterations is one that compilers write out.
 const UNROLLED: i64 = 64;
+
+/// How many iterations of a loop that reads buffers along share a step in which these are fetched in advance: a line of the cache has 8 values of 8 bytes.
+const FETCHED_AT_ONCE: i64 = 8;
 
 /// For which views a kernel is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,6 +245,9 @@ impl<'a> Printer<'a> {
                             self.line("APART;");
                         }
                     }
+                    LoopKind::Serial if *unroll <= 1 && !streams(variable, body).is_empty() => {
+                        self.streaming(number, variable, body);
+                    }
                     _ => {
                         if *unroll > 1 {
                             self.line(&format!("UNROLL({})", (*unroll).min(1024)));
@@ -269,6 +276,25 @@ impl<'a> Printer<'a> {
         self.scope.push(Visible::Variable(variable.clone()));
         let name = &variable.name;
         self.block(&format!("for (i64 v_{name} = {low}; v_{name} < {high}; ++v_{name})"), body);
+        self.scope.truncate(scope);
+    }
+
+    /// A loop that reads buffers along, in blocks, before each of which is fetched what later blocks will read.
+    fn streaming(&mut self, number: usize, variable: &Variable, body: &Statement) {
+        let scope = self.scope.len();
+        self.scope.push(Visible::Variable(variable.clone()));
+        let name = &variable.name;
+        self.line(&format!("for (i64 v_{name} = low_{number}; v_{name} < high_{number};) {{"));
+        self.depth += 1;
+        for buffer in streams(variable, body) {
+            self.line(&format!("AHEAD({});", element(Dialect::C, buffer, &[variable.value()])));
+        }
+        let rest = format!("high_{number} - v_{name} > {FETCHED_AT_ONCE}");
+        let block = format!("{rest} ? v_{name} + {FETCHED_AT_ONCE} : high_{number}");
+        self.line(&format!("const i64 block_{number} = {block};"));
+        self.block(&format!("for (; v_{name} < block_{number}; ++v_{name})"), body);
+        self.depth -= 1;
+        self.line("}");
         self.scope.truncate(scope);
     }
 
