@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use maniple_tensor::algorithms::{self, Algorithm, AlgorithmError, CosmaGrid, cosma_grid, in_any_order};
 use maniple_tensor::choose::{choose as choose_schedule, on_grid, scheduled};
-use maniple_tensor::concrete::Statement;
+use maniple_tensor::concrete::{Statement, Substitution};
 use maniple_tensor::cost::{Estimate, Rates, explain};
 use maniple_tensor::machine::{Grid, Machine};
 use maniple_tensor::notation::{Assignment, TensorVariable};
@@ -67,7 +67,7 @@ impl Choice {
     #[must_use]
     pub fn library(&self) -> Option<(&'static str, &'static str)> {
         let leaf = self.plan.leaf();
-        let multiplies = leaf.product.is_some() || leaf.khatri_rao.is_some();
+        let multiplies = leaf.substituted.as_ref().is_some_and(|by| by.library == Substitution::GEMM);
         let is_integer = leaf.tensors.iter().any(|tensor| tensor.element().is_integer());
         (multiplies && !is_integer).then(|| (library(), library_reason()))
     }

@@ -20,6 +20,6 @@ pub fn cannon(statement: &Statement, grid: [i64; 2]) -> Result<Algorithm, Algori
         .rotate(names.one("ko"), names.names("io jo"), names.one("kos"))?
         .communicate(names.tensors(&[0]), names.one("jo"))?
         .communicate(names.tensors(&[1, 2]), names.one("kos"))?
-        .substitute(names.names("ii ji ki"), Substitution::Gemm)?;
+        .substitute(names.names("ii ji ki"), Substitution::GEMM)?;
     Ok(names.algorithm(scheduled, &grid, &["xy -> xy", "xy -> xy", "xy -> xy"]))
 }

@@ -79,7 +79,7 @@ pub fn cosma(statement: &Statement, CosmaGrid { grid, steps }: CosmaGrid) -> Res
         .reorder(names.names("kio ii ji kii"))?
         .communicate(names.tensors(&[0]), names.one("ko"))?
         .communicate(names.tensors(&[1, 2]), names.one("kio"))?
-        .substitute(names.names("ii ji kii"), Substitution::Gemm)?;
+        .substitute(names.names("ii ji kii"), Substitution::GEMM)?;
     Ok(names.algorithm(scheduled, &grid, &["xy -> xy0", "xz -> x0z", "zy -> 0yz"]))
 }
 

@@ -15,7 +15,7 @@ pub fn johnson(statement: &Statement, grid: [i64; 3]) -> Result<Algorithm, Algor
     let scheduled = statement
         .distribute(names.names("i j k"), names.names("io jo ko"), names.names("ii ji ki"), &grid)?
         .communicate(names.tensors(&[0, 1, 2]), names.one("ko"))?
-        .substitute(names.names("ii ji ki"), Substitution::Gemm)?;
+        .substitute(names.names("ii ji ki"), Substitution::GEMM)?;
     // The second operand is indexed by k and j, so that its first dimension lies along the third of the grid.
     Ok(names.algorithm(scheduled, &grid, &["xy -> xy0", "xz -> x0z", "zy -> 0yz"]))
 }

@@ -28,6 +28,6 @@ pub fn mttkrp(statement: &Statement, grid: [i64; 3]) -> Result<Algorithm, Algori
         .reorder(names.names("i j k l"))?
         .distribute(names.names("i j k"), names.names("io jo ko"), names.names("ii ji ki"), &grid)?
         .communicate(names.tensors(&[0, 1, 2, 3]), names.one("ko"))?
-        .substitute(names.names("ii ji ki l"), Substitution::Gemm)?;
+        .substitute(names.names("ii ji ki l"), Substitution::GEMM)?;
     Ok(names.algorithm(scheduled, &grid, &form.map(placement)))
 }

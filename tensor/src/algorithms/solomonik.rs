@@ -28,7 +28,7 @@ pub fn solomonik(statement: &Statement, processors: i64, copies: i64) -> Result<
         .rotate(names.one("kio"), names.names("io jo"), names.one("kios"))?
         .communicate(names.tensors(&[0]), names.one("jo"))?
         .communicate(names.tensors(&[1, 2]), names.one("kios"))?
-        .substitute(names.names("ii ji kii"), Substitution::Gemm)?;
+        .substitute(names.names("ii ji kii"), Substitution::GEMM)?;
     Ok(names.algorithm(scheduled, &grid, &["xy -> xy0", "xy -> xy0", "xy -> xy0"]))
 }
 

@@ -18,6 +18,6 @@ pub fn summa(statement: &Statement, grid: [i64; 2], chunk: i64) -> Result<Algori
         .reorder(names.names("ko ii ji ki"))?
         .communicate(names.tensors(&[0]), names.one("jo"))?
         .communicate(names.tensors(&[1, 2]), names.one("ko"))?
-        .substitute(names.names("ii ji ki"), Substitution::Gemm)?;
+        .substitute(names.names("ii ji ki"), Substitution::GEMM)?;
     Ok(names.algorithm(scheduled, &grid, &["xy -> xy", "xy -> xy", "xy -> xy"]))
 }

@@ -14,6 +14,6 @@ pub fn ttm(statement: &Statement, processors: i64) -> Result<Algorithm, Algorith
     let scheduled = statement
         .distribute(names.names("i"), names.names("io"), names.names("ii"), &[processors])?
         .communicate(names.tensors(&[0, 1, 2]), names.one("io"))?
-        .substitute(names.names("ii j l k"), Substitution::Gemm)?;
+        .substitute(names.names("ii j l k"), Substitution::GEMM)?;
     Ok(names.algorithm(scheduled, &[processors], &["xyz -> x", "xyz -> x", "xy -> *"]))
 }

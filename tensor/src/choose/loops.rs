@@ -138,7 +138,7 @@ fn in_steps(
 fn leaf(statement: Statement) -> Statement {
     let mut plain: Vec<IndexVariable> =
         statement.spine().iter().filter(|outer| outer.is_plain()).map(|outer| outer.variable.clone()).collect();
-    if let Ok(substituted) = statement.substitute(plain.clone(), Substitution::Gemm) {
+    if let Ok(substituted) = statement.substitute(plain.clone(), Substitution::GEMM) {
         return substituted;
     }
     // Of loops that are equally good, the inner one stays inside.

@@ -1,5 +1,8 @@
 //! Loops, assignments, and workspaces.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use crate::loops::Reduction;
 use crate::notation::{Access, Expression, IndexVariable, TensorVariable};
 
@@ -105,11 +108,29 @@ pub enum Unit {
     Vector,
 }
 
-/// A library's function that computes a nest of loops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Substitution {
+/// The name of a [library](crate::substitute::LeafLibrary) that computes a nest of loops.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Substitution(Cow<'static, str>);
+
+impl Substitution {
     /// Products of matrices, or of tensors regarded as matrices; among them products of a tensor with a Khatri-Rao product.
-    Gemm,
+    pub const GEMM: Self = Self(Cow::Borrowed("Gemm"));
+
+    /// A library that is [registered](crate::substitute::register).
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(Cow::Owned(name.into()))
+    }
+
+    /// The library's name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Substitution {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
 }
 
 impl Loop {

@@ -109,8 +109,8 @@ impl Display for Tags<'_> {
         if self.0.merge != Merge::default() {
             write!(formatter, ", merged by {}", self.0.merge)?;
         }
-        if let Some(substitution) = self.0.substitution {
-            write!(formatter, ", by {substitution:?}")?;
+        if let Some(substitution) = &self.0.substitution {
+            write!(formatter, ", by {substitution}")?;
         }
         Ok(())
     }

@@ -184,7 +184,7 @@ impl Leaves {
         let leaf = plan.leaf();
         let used =
             |tensor: &TensorVariable| (plan.rectangles(tensor.name(), &leaf.fixed), tensor.element().size() as i64);
-        let rate = if leaf.product.is_some() || leaf.khatri_rao.is_some() { rates.products } else { rates.loops };
+        let rate = if leaf.substituted.is_some() { rates.products } else { rates.loops };
         Self {
             order: plan.order(),
             iterations: IterationsOf::new(&plan.statement, &leaf.fixed),

@@ -54,7 +54,7 @@ fn seconds(text: &str, tensors: &[(&str, &[i64])], by_library: bool) -> Option<f
     let mut statement = Statement::new(&parse(text, &variables).ok()?);
     if by_library {
         let loops: Vec<_> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
-        statement = statement.substitute(loops, Substitution::Gemm).ok()?;
+        statement = statement.substitute(loops, Substitution::GEMM).ok()?;
     }
     let plan = Plan::new(&statement).ok()?;
     let mut elements: Vec<Vec<f64>> =
@@ -69,7 +69,7 @@ fn seconds(text: &str, tensors: &[(&str, &[i64])], by_library: bool) -> Option<f
         }
         arguments.extend(plan.leaf().scalars(&[]).map(Argument::from));
         let started = Instant::now();
-        if !by_library || !plan.multiply(&[], &mut arguments, &Serial).ok()? {
+        if !by_library || !plan.substitute(&[], &mut arguments, &Serial).ok()? {
             // SAFETY: the views have all elements of the tensors, of which the first, the result, is in no other.
             unsafe { kernel.call(&mut arguments, &Serial) }.ok()?;
         }

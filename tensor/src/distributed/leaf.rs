@@ -125,7 +125,7 @@ pub(super) fn run_leaf(
             }
         });
     }
-    if !plan.multiply(values, &mut arguments, helpers).map_err(Error::from_task)? {
+    if !plan.substitute(values, &mut arguments, helpers).map_err(Error::from_task)? {
         // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; of tensors in levels it looks only at
         // what is below their elements, which the task has whole, as offsets and coordinates have been checked. Iterations of its parallel loops are independent, or the schedule would
         // have been refused.

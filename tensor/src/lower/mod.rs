@@ -34,7 +34,6 @@
 //! | `sizes` | extents: numbers, or parameters of kernels for any size |
 //! | `jam` | several iterations at once |
 //! | `values` | expressions |
-//! | [`product`], [`khatri_rao`] | loops that libraries compute |
 //! | `storage` | where elements are, and how far into its levels each access has come |
 //! | `support` | of which accesses an element has to be stored for an iteration to have an effect |
 //! | `iterate` | loops over what is stored, which merge and search |
@@ -53,12 +52,10 @@ mod beside;
 mod gathered;
 mod iterate;
 mod jam;
-pub mod khatri_rao;
 mod leaf;
 mod list;
 mod meet;
 mod positions;
-pub mod product;
 mod ranges;
 mod sizes;
 mod storage;

@@ -7,8 +7,9 @@ use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
 use crate::concrete::{Loop, Node, Statement};
 use crate::element::ElementType;
 use crate::format::{Format, Level};
-use crate::lower::{self, Appending, Output, Slot, StoredKernel, khatri_rao, product, stored_leaf};
+use crate::lower::{self, Appending, Output, Slot, StoredKernel, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
+use crate::substitute::{Nest, Substituted};
 
 /// A statement can't run on several processors as it is scheduled.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -204,14 +205,16 @@ impl Builder<'_> {
                 sizes,
                 tensors,
                 fixed,
-                product: None,
-                khatri_rao: None,
+                substituted: None,
             };
         }
         let node = self.statement.inside(&fixed);
-        let substituted = matches!(node, Node::Forall(outer, _) if outer.substitution.is_some());
-        let product = if substituted { product::find(self.statement, node, &fixed).ok() } else { None };
-        let khatri_rao = if substituted { khatri_rao::find(self.statement, node, &fixed) } else { None };
+        let substituted = match node {
+            Node::Forall(outer, _) => outer.substitution.as_ref().and_then(|library| {
+                Substituted::find(library, &Nest { statement: self.statement, node, fixed: &fixed })
+            }),
+            _ => None,
+        };
         let statement = self.statement;
         let (kernel, sizes) = if statement.extents.values().all(|extent| *extent > 0) {
             lower::leaf_of_any_size(statement, &fixed)
@@ -223,17 +226,6 @@ impl Builder<'_> {
         let slots = elements.chain(scalars).collect();
         let sizes = sizes.into_iter().map(|variable| (variable.clone(), statement.extents[&variable])).collect();
         let output = Output::Elements;
-        Leaf {
-            kernel,
-            slots,
-            output,
-            overwrites: false,
-            gathered: BTreeMap::new(),
-            sizes,
-            tensors,
-            fixed,
-            product,
-            khatri_rao,
-        }
+        Leaf { kernel, slots, output, overwrites: false, gathered: BTreeMap::new(), sizes, tensors, fixed, substituted }
     }
 }

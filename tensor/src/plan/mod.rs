@@ -67,7 +67,7 @@
 //! | `build` | statements to plans |
 //! | `privilege` | who may do what with a tensor |
 //! | `order` | when leaves run |
-//! | `multiply` | leaves by a library of matrix products |
+//! | `substitute` | leaves by a library's function |
 //! | `share` | equal parts of what an operand stores |
 //! | `graph` | the plans of a program as one: partitions, and launches over their pieces |
 //! | `print` | plans as text |
@@ -75,7 +75,6 @@
 
 mod build;
 mod graph;
-mod multiply;
 mod order;
 mod piece;
 mod print;
@@ -84,6 +83,7 @@ mod sequential;
 mod share;
 mod space;
 mod step;
+mod substitute;
 
 pub use build::PlanError;
 pub use graph::{Fetch, Graph, Launching, Operation, Partition, Pieces};

@@ -7,11 +7,10 @@ use crate::bounds::{Bounds, Interval, RectangleOf};
 use crate::concrete::Statement;
 use crate::element::{ElementType, Scalar};
 use crate::loops::{Kernel, Reduction};
-use crate::lower::khatri_rao::KhatriRao;
-use crate::lower::product::Product;
 use crate::lower::{Appending, LevelOf, Output, Slot, StoredKernel, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
+use crate::substitute::Substituted;
 
 /// How a statement runs on several processors. See [the module](super) for what to do with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,11 +85,8 @@ pub struct Leaf {
     pub fixed: Vec<IndexVariable>,
     /// The variables whose extents the kernel is given, and these extents: statements that differ in them alone have the same kernel. There are none where a loop is empty.
     pub sizes: Vec<(IndexVariable, i64)>,
-    /// If the schedule says that a library is to compute the leaf, and it is a product: the kernel computes the same, but the library may do it faster. The
-    /// product is over the [intervals](Plan::interval) of its variables.
-    pub product: Option<Product>,
-    /// The same for the product of a tensor with a Khatri-Rao product, in place of [`product`](Self::product).
-    pub khatri_rao: Option<KhatriRao>,
+    /// If the schedule says that a library is to compute the leaf: its function. The kernel computes the same.
+    pub substituted: Option<Substituted>,
 }
 
 /// A tensor that a point or an iteration uses.

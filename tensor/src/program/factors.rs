@@ -149,7 +149,7 @@ impl Product {
         let all: BTreeSet<&IndexVariable> = self.extents.keys().collect();
         let concrete = Statement::new(statement);
         let loops: Vec<IndexVariable> = concrete.spine().iter().map(|outer| outer.variable.clone()).collect();
-        let rate = match concrete.substitute(loops, Substitution::Gemm) {
+        let rate = match concrete.substitute(loops, Substitution::GEMM) {
             Ok(_) => rates.products,
             Err(_) => rates.loops,
         };

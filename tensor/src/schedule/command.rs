@@ -136,7 +136,7 @@ impl Command {
             Self::DistributeLoops { variables } => distribute::apply_to_loops(statement, variables),
             Self::Communicate { tensors, variable } => communicate::apply(statement, tensors, variable),
             Self::Rotate { target, by, result } => rotate::apply(statement, target, by, result),
-            Self::Substitute { variables, substitution } => substitute::apply(statement, variables, *substitution),
+            Self::Substitute { variables, substitution } => substitute::apply(statement, variables, substitution),
         };
         changed
             .and_then(|changed| validate::check(&changed).map(|()| changed))
@@ -228,7 +228,7 @@ impl fmt::Display for Command {
             }
             Self::Rotate { target, by, result } => write!(formatter, "rotate({target}, {}, {result})", Group(by)),
             Self::Substitute { variables, substitution } => {
-                write!(formatter, "substitute({}, {substitution:?})", Group(variables))
+                write!(formatter, "substitute({}, {substitution})", Group(variables))
             }
         }
     }

@@ -153,5 +153,7 @@ pub enum Reason {
     RotatedByInner { by: IndexVariable, target: IndexVariable },
     // Substitution.
     #[error("{substitution} does not compute {found}; it computes {wanted}")]
-    NoMatch { substitution: String, found: String, wanted: &'static str },
+    NoMatch { substitution: String, found: String, wanted: String },
+    #[error("no library named {name} is registered, only {known}")]
+    NoLibrary { name: String, known: String },
 }

@@ -42,7 +42,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("communicate", "communicate({TENSOR, ...}, VARIABLE)"),
     ("rotate", "rotate(TARGET, {BY, ...}, RESULT)"),
-    ("substitute", "substitute({VARIABLE, ...}, Gemm)"),
+    ("substitute", "substitute({VARIABLE, ...}, LIBRARY)"),
 ];
 
 /// A part of the text.
@@ -222,9 +222,10 @@ impl Reader<'_> {
             ("rotate", &[target, by, result]) => {
                 Command::Rotate { target: one(target)?, by: self.variables(by)?, result: one(result)? }
             }
-            ("substitute", &[variables, function]) if function.text == "Gemm" => {
-                Command::Substitute { variables: self.variables(variables)?, substitution: Substitution::Gemm }
-            }
+            ("substitute", &[variables, library]) => Command::Substitute {
+                variables: self.variables(variables)?,
+                substitution: Substitution::new(self.name(library, "a library")?),
+            },
             _ => return self.wrong(part, *form),
         })
     }

@@ -1,6 +1,7 @@
-//! Leaf kernels by a library of matrix products, which beats generated loops by far where it applies.
+//! Leaf kernels by libraries, which beat generated loops by far where they apply.
 //!
-//! [`contract`] multiplies two tensors and sums over the indices that the result lacks: matrix products with any transposes, and products of a tensor
+//! [`LeafLibrary`]: what a library is asked, and [`register`], which adds one. The one that is there from the start multiplies matrices:
+//! //! [`contract`] multiplies two tensors and sums over the indices that the result lacks: matrix products with any transposes, and products of a tensor
 //! with a matrix or vector. [`mttkrp`] is the matricised tensor times Khatri-Rao product, cast to matrix products.
 //!
 //! Operands are views with names for their dimensions. Indices are global: each runs over what all operands that have it have in common,
@@ -11,8 +12,12 @@
 mod blas;
 mod contract;
 mod element;
+mod gemm;
+mod khatri_rao;
 mod matrix;
 mod mttkrp;
+mod product;
+mod registry;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +26,12 @@ use crate::kernel::View;
 
 pub use blas::{BlasError, library, library_reason, use_library};
 pub use contract::contract;
+pub use khatri_rao::KhatriRao;
 pub use mttkrp::{Mttkrp, mttkrp};
+pub use product::Product;
+pub use registry::{
+    LeafFunction, LeafLibrary, LeafOperands, LeafViews, Nest, RegisterError, Substituted, find, names, register,
+};
 
 /// A tensor, with a name for each dimension.
 #[derive(Debug)]
@@ -69,6 +79,15 @@ pub enum SubstituteError {
         /// What it looks like.
         expected: &'static str,
     },
+    /// A tensor that the leaf does not read.
+    #[error("the function asks for {tensor}, which its loops do not read")]
+    Unknown {
+        /// The tensor.
+        tensor: String,
+    },
+    /// Anything else that a registered function says.
+    #[error("{0}")]
+    Other(String),
     /// The team did not run each of its chunks.
     #[error("the team did not run all chunks of a product")]
     Team,

@@ -277,3 +277,29 @@ fn what_is_no_product_is_refused_with_a_reason() {
     let error = mttkrp(&mut view, &["x", "l"], &operands, false, &Serial).expect_err("no MTTKRP");
     assert!(error.to_string().contains("B(x,y,z)"), "{error}");
 }
+
+#[test]
+fn the_variables_of_a_product_are_rows_columns_and_sums() {
+    use super::product::find;
+    use crate::algorithms::{johnson, ttm};
+    use crate::concrete::Statement;
+    use crate::element::ElementType::F64;
+    use crate::notation::{IndexVariable, TensorVariable, parse};
+
+    let found = |text: &str, orders: [usize; 3], scheduled: &dyn Fn(&Statement) -> Statement| {
+        let tensors = ["A", "B", "C"].iter().zip(orders);
+        let tensors: Vec<_> = tensors.map(|(name, order)| TensorVariable::new(*name, F64, vec![4; order])).collect();
+        let statement = scheduled(&Statement::new(&parse(text, &tensors).unwrap()));
+        let mut loops = statement.body.loops().into_iter();
+        let fixed: Vec<_> = loops.by_ref().take_while(|outer| outer.substitution.is_none()).collect();
+        let fixed: Vec<_> = fixed.iter().map(|outer| outer.variable.clone()).collect();
+        let nest = Nest { statement: &statement, node: statement.inside(&fixed), fixed: &fixed };
+        let product = find(&nest).unwrap();
+        [product.rows, product.columns, product.sums]
+            .map(|variables| variables.iter().map(IndexVariable::to_string).collect::<String>())
+    };
+    let product = |statement: &Statement| johnson(statement, [2, 2, 2]).unwrap().statement;
+    assert_eq!(found("A(i,j) = B(i,k) * C(k,j)", [2, 2, 2], &product), ["i", "j", "k"]);
+    let of_tensor = |statement: &Statement| ttm(statement, 2).unwrap().statement;
+    assert_eq!(found("A(i,j,l) = B(i,j,k) * C(k,l)", [3, 3, 2], &of_tensor), ["ij", "l", "k"]);
+}

@@ -39,10 +39,10 @@ fn fetched(assignment: &Assignment, algorithm: &Algorithm) -> BTreeMap<String, i
     let plan = Plan::new(&algorithm.statement).expect("all algorithms have plans");
     let (result, fetches) = plan.run_sequentially(&operands).unwrap_or_else(|error| panic!("{error}\n{plan}"));
     assert_eq!(result, evaluate(assignment, &operands).expect("there is an answer"), "{assignment}\n{plan}");
-    if plan.leaf().product.is_some() || plan.leaf().khatri_rao.is_some() {
+    if plan.leaf().substituted.is_some() {
         // The library computes the same.
         let library = plan.run_with(&operands, &mut |values, arguments| {
-            assert!(plan.multiply(values, arguments, &Serial)?);
+            assert!(plan.substitute(values, arguments, &Serial)?);
             Ok(())
         });
         assert_eq!(library.unwrap_or_else(|error| panic!("{error}\n{plan}")).0, result, "{plan}");
@@ -224,17 +224,6 @@ fn results_are_reduced_where_sums_are_distributed_and_only_there() {
     let copy = Statement::new(&assignment("A(i,j) = B(j,i)", &[4, 4]));
     let copied = copy.distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[2, 2]).unwrap();
     assert_eq!(Plan::new(&copied).unwrap().launches()[0].uses[0].privilege, Privilege::Write);
-}
-
-#[test]
-fn products_are_left_to_a_library() {
-    let algorithm = johnson(&Statement::new(&product([8, 8, 8])), [2, 2, 2]).unwrap();
-    let product = Plan::new(&algorithm.statement).unwrap().leaf().product.clone().unwrap();
-    let names = |variables: &[IndexVariable]| variables.iter().map(IndexVariable::to_string).collect::<String>();
-    assert_eq!([names(&product.rows), names(&product.columns), names(&product.sums)], ["i", "j", "k"]);
-    let statement = Statement::new(&assignment("A(i,j,l) = B(i,j,k) * C(k,l)", &[4, 4, 4, 4]));
-    let product = Plan::new(&ttm(&statement, 2).unwrap().statement).unwrap().leaf().product.clone().unwrap();
-    assert_eq!([names(&product.rows), names(&product.columns), names(&product.sums)], ["ij", "l", "k"]);
 }
 
 #[test]

@@ -307,10 +307,10 @@ fn rotations_and_substitutions() {
         (
             "substitute({i, j}, Gemm): Gemm does not compute loops with a loop over k inside; \
              it computes sums of products of two tensors, A += B * C, or MTTKRP",
-            |s| s.substitute(["i", "j"], Substitution::Gemm),
+            |s| s.substitute(["i", "j"], Substitution::GEMM),
         ),
         ("substitute({i, j, k}, Gemm): k is parallel on vector already; do this before", |s| {
-            s.parallelize("k", Unit::Vector, Races::Reduced)?.substitute(["i", "j", "k"], Substitution::Gemm)
+            s.parallelize("k", Unit::Vector, Races::Reduced)?.substitute(["i", "j", "k"], Substitution::GEMM)
         }),
     ];
     for (message, change) in table {
@@ -320,13 +320,13 @@ fn rotations_and_substitutions() {
         &statement("A(i,j) = B(i,k) + C(k,j)"),
         "substitute({i, j}, Gemm): Gemm does not compute loops with the workspace t inside; \
          it computes sums of products of two tensors, A += B * C, or MTTKRP",
-        |s| s.substitute(["i", "j"], Substitution::Gemm),
+        |s| s.substitute(["i", "j"], Substitution::GEMM),
     );
     refused(
         &statement("A(i,j) = b(i) * c(j)"),
         "substitute({i, j}, Gemm): Gemm does not compute A(i,j) = b(i) * c(j); \
          it computes sums of products of two tensors, A += B * C, or MTTKRP",
-        |s| s.substitute(["i", "j"], Substitution::Gemm),
+        |s| s.substitute(["i", "j"], Substitution::GEMM),
     );
     refused(&statement("s = b(l)"), "rotate(l, i, r): there is no loop over i; there are loops over l", |s| {
         s.rotate("l", ["i"], "r")

@@ -33,4 +33,5 @@ mod sparse_merges;
 mod storage;
 mod storage_parallel;
 mod stored;
+mod substitutions;
 mod traffic;

@@ -96,7 +96,7 @@ fn idle_workers_take_part_in_a_loop_over_threads() {
 #[test]
 fn idle_workers_take_part_in_a_matrix_product() {
     let assignment = assignment("A(i,j) = B(i,k) * C(k,j)", ElementType::I64, &[64, 64, 64]);
-    let statement = Statement::new(&assignment).substitute(["i", "j", "k"], Substitution::Gemm).unwrap();
+    let statement = Statement::new(&assignment).substitute(["i", "j", "k"], Substitution::GEMM).unwrap();
     let job = Job::new(&assignment, &statement);
     assert!((0..20).any(|_| job.helped("product.mprof") > 0));
 }
@@ -106,7 +106,7 @@ fn a_loop_is_not_cut_where_points_give_all_workers_something_to_do() {
     let assignment = assignment("A(i,j) = B(i,k) * C(k,j)", ElementType::I64, &[64, 64, 64]);
     let statement = Statement::new(&assignment)
         .distribute(["i"], ["io"], ["ii"], &[2])
-        .and_then(|statement| statement.substitute(["ii", "j", "k"], Substitution::Gemm))
+        .and_then(|statement| statement.substitute(["ii", "j", "k"], Substitution::GEMM))
         .unwrap();
     assert_eq!(Job::new(&assignment, &statement).helped("points.mprof"), 0);
 }

@@ -176,7 +176,7 @@ fn without_rotation_tiles_come_from_afar() {
         .and_then(|statement| statement.reorder(["ko", "ii", "ji", "ki"]))
         .and_then(|statement| statement.communicate(["A"], "jo"))
         .and_then(|statement| statement.communicate(["B", "C"], "ko"))
-        .and_then(|statement| statement.substitute(["ii", "ji", "ki"], Substitution::Gemm))
+        .and_then(|statement| statement.substitute(["ii", "ji", "ki"], Substitution::GEMM))
         .unwrap();
     let algorithm = Algorithm { statement: scheduled, ..rotated.clone() };
     let (still, rotated) = (moved(&algorithm, &product(n)), moved(&rotated, &product(n)));

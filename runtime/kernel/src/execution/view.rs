@@ -148,6 +148,31 @@ impl<'a> View<'a> {
         (self.address.wrapping_offset(offset), dimensions)
     }
 
+    /// The element at a point. None if there is none, or elements are of another type.
+    pub fn get<T: Element>(&self, point: &[i64]) -> Option<T> {
+        // SAFETY: the view has an element of this type there, which nobody changes while it is borrowed.
+        self.place::<T>(point).map(|place| unsafe { place.read() })
+    }
+
+    /// Changes the element at a point. Says whether it did: not if there is none, elements are of another type, or they may not be changed.
+    pub fn set<T: Element>(&mut self, point: &[i64], value: T) -> bool {
+        let place = self.place::<T>(point).filter(|_| self.writable);
+        // SAFETY: the view has an element of this type there, which it may change, and which nobody else uses while it is borrowed for that.
+        place.map(|place| unsafe { place.write(value) }).is_some()
+    }
+
+    /// Where the element at a point is.
+    fn place<T: Element>(&self, point: &[i64]) -> Option<*mut T> {
+        let has = |(dimension, index): (&Dimension, &i64)| dimension.low <= *index && *index < dimension.high;
+        let is_there = point.len() == self.dimensions.len() && self.dimensions.iter().zip(point).all(has);
+        if !is_there || self.element != T::TYPE {
+            return None;
+        }
+        let offset = |(dimension, index): (&Dimension, &i64)| (index - dimension.low) * dimension.stride;
+        let offset: i64 = self.dimensions.iter().zip(point).map(offset).sum();
+        Some(self.address.cast::<T>().wrapping_offset(offset as isize))
+    }
+
     /// The type of the elements.
     pub fn element(&self) -> ElementType {
         self.element

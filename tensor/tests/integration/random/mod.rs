@@ -300,7 +300,7 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
         }
         12 => match random.bool() {
             true => Command::Unroll { variable, factor: random.u32(1..5) },
-            false => Command::Substitute { variables: row, substitution: Substitution::Gemm },
+            false => Command::Substitute { variables: row, substitution: Substitution::GEMM },
         },
         13 => {
             let tensors = statement.operands();

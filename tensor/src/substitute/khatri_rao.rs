@@ -2,12 +2,11 @@
 //!
 //! `A(i,l) += B(i,j,k) * C(j,l) * D(k,l)` is one, with factors in any order, loops and dimensions too, and whichever index of `B` the result has.
 
-use crate::bounds;
-use crate::concrete::{Node, Statement};
+use super::registry::Nest;
 use crate::loops::Reduction;
 use crate::notation::{Access, BinaryOperator, Expression, IndexVariable};
 
-/// What is multiplied. Each variable runs over its [interval](crate::plan::Plan::interval).
+/// What is multiplied. Each variable runs over a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KhatriRao {
     /// What is added to: `A`.
@@ -20,15 +19,10 @@ pub struct KhatriRao {
     pub second: Access,
 }
 
-/// The product that the loops of `nest`, which begins inside of the loops over `fixed`, compute, if it is one.
-pub fn find(statement: &Statement, nest: &Node, fixed: &[IndexVariable]) -> Option<KhatriRao> {
-    let mut loops = Vec::new();
-    let mut node = nest;
-    while let Node::Forall(inner, body) = node {
-        loops.push(&inner.variable);
-        node = body;
-    }
-    let Node::Assign { target, operator: Some(Reduction::Sum), value } = node else { return None };
+/// The product that loops compute, if it is one.
+pub(super) fn find(nest: &Nest<'_>) -> Option<KhatriRao> {
+    let (loops, _) = nest.loops();
+    let Ok((target, Some(Reduction::Sum), value)) = nest.assignment() else { return None };
     let mut accesses = Vec::new();
     factors(value, &mut accesses)?;
     let of_order = |order| accesses.iter().copied().filter(move |access| access.variables.len() == order);
@@ -52,8 +46,9 @@ pub fn find(statement: &Statement, nest: &Node, fixed: &[IndexVariable]) -> Opti
     let is_one = once == [0, 2, 3] && has(first, common) && has(second, common);
     let used: Vec<&IndexVariable> = tensor.variables.iter().chain([common]).collect();
     let one_type = all.iter().all(|access| access.tensor.element() == target.tensor.element());
-    let is_range = |variable: &&IndexVariable| bounds::is_exact(statement, variable, fixed);
-    let is_used = |inner: &&IndexVariable| used.iter().any(|variable| statement.dependencies(variable).contains(inner));
+    let is_range = |variable: &&IndexVariable| nest.is_range(variable);
+    let is_used =
+        |inner: &&IndexVariable| used.iter().any(|variable| nest.statement.dependencies(variable).contains(inner));
     (is_one && one_type && used.iter().all(is_range) && loops.iter().all(is_used)).then(|| KhatriRao {
         target: target.clone(),
         tensor: (*tensor).clone(),

@@ -3,12 +3,11 @@
 //! `A(i,j) += B(i,k) * C(k,j)` is one, in any order of loops and dimensions, and so is every sum of products of two tensors whose variables
 //! each occur in two or three of the accesses: several rows, columns or sums together are like one.
 
-use crate::bounds;
-use crate::concrete::{Node, Statement};
+use super::registry::Nest;
 use crate::loops::Reduction;
 use crate::notation::{Access, BinaryOperator, Expression, IndexVariable};
 
-/// What the variables of a product are for. For each there is the [interval](crate::plan::Plan::interval) of its values.
+/// What the variables of a product are for. For each there is a range of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Product {
     /// What is added to.
@@ -27,19 +26,10 @@ pub struct Product {
     pub batches: Vec<IndexVariable>,
 }
 
-/// The product that the loops of `nest`, which begins inside of the loops over `fixed`, compute; otherwise what they compute instead.
-pub fn find(statement: &Statement, nest: &Node, fixed: &[IndexVariable]) -> Result<Product, String> {
-    let mut loops = Vec::new();
-    let mut node = nest;
-    while let Node::Forall(inner, body) = node {
-        loops.push(&inner.variable);
-        node = body;
-    }
-    let (target, operator, value) = match node {
-        Node::Assign { target, operator, value } => (target, *operator, value),
-        Node::Where { workspace, .. } => return Err(format!("loops with the workspace {workspace} inside")),
-        Node::Forall(..) => return Err("loops".into()),
-    };
+/// The product that loops compute; otherwise what they compute instead.
+pub(super) fn find(nest: &Nest<'_>) -> Result<Product, String> {
+    let (loops, _) = nest.loops();
+    let (target, operator, value) = nest.assignment()?;
     let Expression::Binary(BinaryOperator::Multiply, left, right) = value else {
         return Err(format!("{target} = {value}"));
     };
@@ -76,12 +66,12 @@ pub fn find(statement: &Statement, nest: &Node, fixed: &[IndexVariable]) -> Resu
             _ => return Err(format!("{target} += {value}, where {variable} occurs once")),
         };
         list.push(variable.clone());
-        if !bounds::is_exact(statement, variable, fixed) {
+        if !nest.is_range(variable) {
             return Err(format!("a part of {variable} that is no range"));
         }
     }
     let unused =
-        loops.iter().find(|inner| !used.iter().any(|variable| statement.dependencies(variable).contains(inner)));
+        loops.iter().find(|inner| !used.iter().any(|variable| nest.statement.dependencies(variable).contains(inner)));
     match unused {
         Some(unused) => Err(format!("{target} += {value} several times over {unused}")),
         None => Ok(product),
