@@ -90,6 +90,7 @@ impl Census {
             Action::Scratch(..) => self.one("scratch region"),
             Action::Drop(..) => self.one("scratch region dropped"),
             Action::Invalidate(..) => self.one("invalidation"),
+            Action::ForgetCopies(..) => self.one("copies forgotten"),
             Action::Attach(_, _, _, read_only) => {
                 self.one(if *read_only { "memory attached to be read only" } else { "memory attached" });
             }

@@ -212,6 +212,8 @@ pub enum Action {
     Fill(Column, Word),
     /// Gives up the values of some fields.
     Invalidate(Place, Vec<FieldNumber>),
+    /// Gives up copies of some fields that other nodes have the values of.
+    ForgetCopies(Place, Vec<FieldNumber>),
     /// Attaches memory that this number says the contents of, to be read only or not, and names it.
     Attach(FutureName, Column, Word, bool),
     /// Detaches memory of this name, with the values that the data has or not: the result is what it holds.

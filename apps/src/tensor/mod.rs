@@ -180,6 +180,8 @@ impl Task<'_> {
         let tensors: Vec<&Tensor> = operands.iter().map(|operand| &operand.tensor).collect();
         let plans: Vec<Arc<Plan>> = self.choices.0.iter().map(|choice| Arc::clone(&choice.plan)).collect();
         let computation = Computation::in_order(cx, &plans, &tensors).await?;
+        let is_short = self.options.runtime.memory.is_some();
+        let computation = if is_short { computation.forgetting() } else { computation };
         let progress = Progress::steps(self.options.repeat + 1, &self.options.runtime);
         let (mut times, mut moved) = (Vec::new(), 0);
         for repeat in 0..=self.options.repeat {

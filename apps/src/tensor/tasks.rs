@@ -192,7 +192,8 @@ impl Tasks {
                 variables.push(variable.clone());
             }
         }
-        let (mut all, mut done) = (Tensors { given, all: Vec::new() }, Done::default());
+        let (mut all, mut done) =
+            (Tensors { given, all: Vec::new(), forgets: options.runtime.memory.is_some() }, Done::default());
         for variable in &variables {
             match around.files.get(variable.name()) {
                 Some(file) => {
@@ -277,6 +278,8 @@ async fn whole<T: Element + FieldValue>(cx: &Context, tensor: &Tensor) -> Result
 struct Tensors<'g, T> {
     given: &'g BTreeMap<String, Arc<SparseTensor<T>>>,
     all: Vec<Tensor>,
+    /// Whether nodes forget what passes by: they have been given so much memory and no more.
+    forgets: bool,
 }
 
 impl<T: Element + FieldValue> Tensors<'_, T> {
@@ -327,7 +330,8 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         for plan in plans {
             self.make(cx, plan)?;
         }
-        Computation::in_order(cx, plans, &self.all.iter().collect::<Vec<_>>()).await
+        let computation = Computation::in_order(cx, plans, &self.all.iter().collect::<Vec<_>>()).await?;
+        Ok(if self.forgets { computation.forgetting() } else { computation })
     }
 
     /// Gives dense tensors the elements that are given.

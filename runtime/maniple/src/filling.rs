@@ -131,6 +131,52 @@ impl Context {
         self.give(Filling::new(INVALIDATION, requirement, FillValue::default()), None)
     }
 
+    /// Forgets copies of values that other nodes have: each node keeps the values that its own tasks have written, and gives up those that it got from others to read them. Values stay
+    /// what they are. Who reads them next gets them again, so this is for data that passes by block after block, and does not fit into the memory of a node together. On one node there is
+    /// nothing to forget, and nothing is done.
+    ///
+    /// Nothing is waited for where all nodes know which of them uses what; after partitions whose pieces follow from data, nodes exchange a message with each other. Points with
+    /// contributions that have not been read yet stay as they are.
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// # #[derive(Fields)]
+    /// # struct Cell { value: f64 }
+    /// # #[task(leaf)]
+    /// # fn sum(#[reads(value)] cells: Piece<Cell>) -> f64 { cells.points().map(|cell| cells.value[cell]).sum() }
+    /// # Runtime::builder().workers(1).build()?.run(async |cx| {
+    /// let cells = cx.region::<Cell>(1_000)?;
+    /// let blocks = cells.partition(10).equal()?;
+    /// cx.fill(&cells, Cell::value, 1.0)?;
+    /// let mut total = 0.0;
+    /// for block in 0..10 {
+    ///     let block = blocks.piece(block)?;
+    ///     total += cx.launch(sum(&block)).await?;
+    ///     // The next ones take its memory.
+    ///     cx.forget_copies(&block, &cells.logical().fields().fields())?;
+    /// }
+    /// assert_eq!(total, 1_000.0);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Context::invalidate`], on several nodes also the job's, if it is over.
+    #[track_caller]
+    pub fn forget_copies(&self, region: impl AsRef<LogicalRegion>, fields: &FieldMask) -> Result<()> {
+        let (here, region) = (self.here(), region.as_ref());
+        let forget = || {
+            let all = Requirement::new(region.clone(), fields.clone(), Privilege::Discard);
+            self.state.bind_fill(&Filling::new(FORGETTING, all, FillValue::default()))?;
+            let Some(replica) = Replica::of(&self.state) else { return Ok(()) };
+            let given_up = replica.forget_copies(region, fields)?;
+            let nothing = |requirement| Filling::new(FORGETTING, requirement, FillValue::default());
+            given_up.into_iter().try_for_each(|requirement| self.give_here(nothing(requirement), |_| {}))
+        };
+        forget().map_err(|error: crate::Error| error.launched_at(Some(&here)))
+    }
+
     #[track_caller]
     fn give(&self, filling: Filling, number: Option<Number>) -> Result<()> {
         let here = self.here();
@@ -138,13 +184,20 @@ impl Context {
     }
 
     fn give_at(&self, filling: Filling, number: Option<Number>) -> Result<()> {
+        self.give_here(filling, |Filling { name, requirement, .. }| {
+            if let Some(replica) = Replica::of(&self.state) {
+                let what = if *name == INVALIDATION { "invalidates" } else { "fills" };
+                replica.replace(what, &requirement.target.bound(), &requirement.fields, number);
+            }
+        })
+    }
+
+    /// Gives fields of this node their values, after it has told others if it is allowed.
+    fn give_here(&self, filling: Filling, tell: impl FnOnce(&Filling)) -> Result<()> {
         let state = &self.state;
         let bound = state.trace_fill(&filling)?;
-        let Filling { name, requirement, value } = filling;
-        if let Some(replica) = Replica::of(state) {
-            let what = if name == INVALIDATION { "invalidates" } else { "fills" };
-            replica.replace(what, &requirement.target.bound(), &requirement.fields, number);
-        }
+        tell(&filling);
+        let Filling { name, value, .. } = filling;
         if let Some(bound) = bound {
             let operation = FillOperation { name, bound: bound.clone(), value };
             state.submit_here(slice::from_ref(&bound), |_, _| Arc::new(operation))?;
@@ -154,3 +207,6 @@ impl Context {
 }
 
 const INVALIDATION: &str = "invalidation";
+
+/// What becomes of copies that are forgotten: a value that nobody looks at.
+const FORGETTING: &str = "forgotten copies";

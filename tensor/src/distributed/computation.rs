@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use maniple::space::{AnyRect, Rect};
 use maniple::task::TaskDefinition;
-use maniple::{Context, FieldMask, LogicalPartition, TaskLauncher};
+use maniple::{Context, FieldMask, LogicalPartition, LogicalRegion, TaskLauncher};
 
 use super::error::DistributedError;
 use super::fetch::{Fetching, Given, below, named, partition};
@@ -29,6 +29,8 @@ use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, S
 #[derive(Clone)]
 pub struct Computation {
     operations: Vec<Prepared>,
+    /// Whether copies of what passes by are forgotten after each step.
+    forgets: bool,
 }
 
 /// What is done, in this order.
@@ -38,6 +40,8 @@ enum Prepared {
     Fill(Tensor, Scalar),
     /// A launch over a domain.
     Launch(AnyRect, TaskLauncher),
+    /// Another step of a loop is given other parts of these.
+    Passed(Vec<(LogicalRegion, FieldMask)>),
 }
 
 impl Computation {
@@ -63,7 +67,14 @@ impl Computation {
         }
         let (graph, mut preparation) = Preparation::new(cx, plans, tensors).await?;
         graph.run(&mut |operation, step| preparation.add(operation, step))?;
-        Ok(Self { operations: preparation.operations })
+        Ok(Self { operations: preparation.operations, forgets: false })
+    }
+
+    /// The same, where nodes [forget](Context::forget_copies) after each step of a loop what they got from others for this step alone. So a node needs no room for all of an operand of which it uses one
+    /// block after the other; and each run of the computation moves the blocks again.
+    #[must_use]
+    pub fn forgetting(self) -> Self {
+        Self { forgets: true, ..self }
     }
 
     /// Launches all that the plans say, and waits for nothing.
@@ -77,6 +88,10 @@ impl Computation {
             match operation {
                 Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
                 Prepared::Launch(domain, launcher) => steps.push(cx.index_launch(*domain, launcher.clone().typed())),
+                Prepared::Passed(passed) if self.forgets => {
+                    passed.iter().try_for_each(|(region, fields)| cx.forget_copies(region, fields))?;
+                }
+                Prepared::Passed(_) => {}
             }
         }
         Ok(Launched { steps })
@@ -159,6 +174,11 @@ impl Preparation<'_> {
                 let launcher = self.launcher(launching, step)?;
                 let domain = AnyRect::from(Rect::<1>::from(0..launching.order.points()));
                 self.operations.push(Prepared::Launch(domain, launcher));
+                let fetches = &self.launches[&launching.number].fetches;
+                let passed: Vec<_> = fetches.iter().filter_map(Fetching::passes).collect();
+                if !passed.is_empty() {
+                    self.operations.push(Prepared::Passed(passed));
+                }
             }
         }
         Ok(())

@@ -55,6 +55,17 @@ impl Fetching {
         Self { pieces, fields, element, order, fetch: fetch.clone(), sequences, requirements: HashMap::new() }
     }
 
+    /// What is read of one part after the other, each at steps of its own.
+    pub(super) fn passes(&self) -> Option<(LogicalRegion, FieldMask)> {
+        let is_read = self.fetch.privilege(&self.order, 0) == Privilege::Read;
+        match &self.pieces {
+            Given::Piece(partition) if is_read && !self.sequences.is_empty() => {
+                Some((partition.parent(), self.fields.clone()))
+            }
+            _ => None,
+        }
+    }
+
     /// What a launch asks for at a step, with a number. Steps with the same ask for the same.
     ///
     /// # Errors

@@ -121,6 +121,7 @@ impl Frame<'_> {
             }
             Action::Fill(column, random) => self.fill(*column, *random)?,
             Action::Invalidate(place, fields) => self.invalidate(*place, fields)?,
+            Action::ForgetCopies(place, fields) => self.forget_copies(*place, fields)?,
             Action::Attach(name, column, seed, read_only) => self.attach(*name, *column, (*seed, *read_only))?,
             Action::Detach(name, handle, flush) => self.detach(*name, (*handle, *flush))?,
             Action::Copy(name, ..)
@@ -256,13 +257,21 @@ impl Frame<'_> {
         }))
     }
 
+    fn fields(&self, place: Place, fields: &[FieldNumber]) -> std::result::Result<FieldMask, Stop> {
+        fields.iter().map(|&field| self.run.field(place.region, field)).collect()
+    }
+
+    fn forget_copies(&self, place: Place, fields: &[FieldNumber]) -> std::result::Result<Result<()>, Stop> {
+        let (run, ids) = (self.run, self.fields(place, fields)?);
+        with_dimension!(run.dimension(place.node)?, D => Ok(self.context.forget_copies(&run.region::<D>(place)?, &ids)))
+    }
+
     fn invalidate(&self, place: Place, fields: &[FieldNumber]) -> std::result::Result<Result<()>, Stop> {
         let run = self.run;
         if run.mistake == Mistake::LostFill {
             return Ok(Ok(()));
         }
-        let ids = fields.iter().map(|&field| run.field(place.region, field));
-        let ids = ids.collect::<std::result::Result<FieldMask, Stop>>()?;
+        let ids = self.fields(place, fields)?;
         with_dimension!(run.dimension(place.node)?, D => {
             Ok(self.context.invalidate_fields(&run.region::<D>(place)?, &ids))
         })

@@ -21,7 +21,10 @@ impl Generator {
             let mut fields: Vec<FieldNumber> = others.map(|(field, _)| field).collect();
             fields.retain(|_| self.once_in(4));
             fields.push(column.field);
-            return Some(Action::Invalidate(column.place, fields));
+            return Some(match self.once_in(2) {
+                true => Action::ForgetCopies(column.place, fields),
+                false => Action::Invalidate(column.place, fields),
+            });
         }
         Some(Action::Fill(column, self.random.u64(..)))
     }

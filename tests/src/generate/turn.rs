@@ -99,6 +99,7 @@ impl Turn<'_> {
             Action::Launch(launch) => Action::Launch(Arc::new(self.launch(launch))),
             Action::Fill(column, word) => Action::Fill(self.column(*column), *word),
             Action::Invalidate(place, fields) => Action::Invalidate(self.place(*place), fields.clone()),
+            Action::ForgetCopies(place, fields) => Action::ForgetCopies(self.place(*place), fields.clone()),
             Action::Attach(name, column, word, read_only) => {
                 let (column, new) = (self.column(*column), FutureName(self.number()));
                 self.names.futures.insert(*name, new);

@@ -237,6 +237,16 @@ impl World {
         columns.into_iter().try_for_each(|column| self.store(column, |_| Ok(zero)))
     }
 
+    /// Values stay what they are.
+    pub(super) fn forget_copies(
+        &mut self,
+        context: &Context,
+        place: Place,
+        fields: &[FieldNumber],
+    ) -> Result<(), Trouble> {
+        fields.iter().try_for_each(|&field| self.check_one(context, Column { place, field }, Right::Discard))
+    }
+
     pub(super) fn copy(
         &mut self,
         context: &mut Context,

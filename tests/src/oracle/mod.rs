@@ -263,6 +263,7 @@ impl World {
             Action::Launch(launch) => self.launch(context, launch)?,
             Action::Fill(column, random) => self.fill(context, *column, *random)?,
             Action::Invalidate(place, fields) => self.invalidate(context, *place, fields)?,
+            Action::ForgetCopies(place, fields) => self.forget_copies(context, *place, fields)?,
             Action::Attach(name, column, seed, read_only) => {
                 let (column, seed, read_only) = (*column, *seed, *read_only);
                 self.attach(context, Attached { name: *name, column, seed, read_only })?;

@@ -12,6 +12,7 @@ mod deletions;
 mod differing_ends;
 mod distributed_pieces;
 mod distributed_pieces_in_programs;
+mod forgotten_copies;
 mod golden_circuit;
 mod golden_sources;
 mod layers;

@@ -158,6 +158,7 @@ enum Kind {
     Settle,
     Identity,
     Fetch,
+    Forget,
 }
 
 /// A node's part of a step for one block.
@@ -171,6 +172,7 @@ pub struct StepPart {
 #[derive(Debug, Serialize, Deserialize)]
 enum What {
     Identity(Points),
+    Forget(Points),
     Exchange(Vec<Sent>),
 }
 
@@ -196,6 +198,7 @@ pub fn split(steps: Vec<NodeStep>, of: u32, operators: &Operators, all: &mut Vec
             Step::Identity { fields, operator, place } => {
                 (Kind::Identity, Some(operator), fields, What::Identity(Points(place.space().clone())))
             }
+            Step::Forget { fields, place } => (Kind::Forget, None, fields, What::Forget(Points(place.space().clone()))),
             Step::Exchange { fields, fold, exchange } => {
                 let sent = |parcel: &Parcel, direction| Sent {
                     with: parcel.with,
@@ -243,7 +246,7 @@ pub fn assemble(
         let (mut places, mut parcels) = (Vec::new(), BTreeMap::<(Direction, Rank, bool), Vec<AnySpace>>::new());
         for what in whats {
             match what {
-                What::Identity(Points(place)) => places.push(place),
+                What::Identity(Points(place)) | What::Forget(Points(place)) => places.push(place),
                 What::Exchange(sent) => {
                     for Sent { with, direction, is_forwarded, points: Points(points) } in sent {
                         parcels.entry((direction, with, is_forwarded)).or_default().push(points);
@@ -255,6 +258,11 @@ pub fn assemble(
             && place.kind == Kind::Identity
         {
             steps.push((place, Step::Identity { fields, operator, place: place_of_all }));
+            continue;
+        }
+        if place.kind == Kind::Forget {
+            let all = union(&places, shapes).map(|place| Step::Forget { fields, place });
+            steps.extend(all.map(|step| (place, step)));
             continue;
         }
         let mut exchange = Exchange::default();

@@ -188,6 +188,38 @@ impl Coherence {
         steps
     }
 
+    /// Forgets where copies of values are at some points, so that memory can be used for others: each node keeps the values of which no other node is the first to have them. Returns what
+    /// nodes give up. Points stay as they are where contributions are pending.
+    pub fn forget_copies(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) -> Vec<NodeStep> {
+        let mut steps = Vec::new();
+        self.each_history(fields, |this, fields, history| {
+            let pending = history.iter().filter(|entry| matches!(entry, Entry::Reduced(..)));
+            let points = pending.fold(points.clone(), |points, entry| shapes.difference(&points, entry.points()));
+            let is_copied = |entry: &Entry| matches!(entry, Entry::Copied(to) if shapes.overlaps(to.union(), &points));
+            if !history.iter().any(is_copied) {
+                return;
+            }
+            for node in this.whose.clone() {
+                let place = shapes.intersection(&given_up(history, node, shapes), &points);
+                if !place.is_empty() {
+                    let step = Step::Forget { fields: fields.clone(), place };
+                    steps.push(NodeStep { node, history: this.current, step });
+                }
+            }
+            for entry in std::mem::take(history) {
+                let left = match entry {
+                    Entry::Copied(to) => {
+                        let areas = to.areas().iter().map(|area| shapes.difference(area, &points));
+                        Entry::Copied(this.layouts.get(areas.collect(), shapes))
+                    }
+                    other => other,
+                };
+                push(history, left, shapes);
+            }
+        });
+        steps
+    }
+
     /// Visits the histories of fields; those of several fields are split as needed.
     fn each_history(&mut self, fields: &FieldMask, mut visit: impl FnMut(&mut Self, &FieldMask, &mut History)) {
         self.catch_up();
@@ -400,6 +432,21 @@ impl Coherence {
         remember(&mut self.homes, key, Arc::clone(&homes));
         homes
     }
+}
+
+/// The points of which a node has copies alone.
+fn given_up(history: &[Entry], node: Rank, shapes: &ShapeTable) -> Shape {
+    let nothing = shapes.difference(history[0].points(), history[0].points());
+    let (copied, own) = history.iter().fold((nothing.clone(), nothing), |(copied, own), entry| match entry {
+        Entry::Everywhere(points) => (copied, shapes.union(&own, points)),
+        Entry::At(layout) => {
+            let own = shapes.difference(&own, layout.union());
+            (copied, shapes.union(&own, layout.area(node)))
+        }
+        Entry::Copied(layout) => (shapes.union(&copied, layout.area(node)), own),
+        Entry::Reduced(..) => (copied, own),
+    });
+    shapes.difference(&copied, &own)
 }
 
 fn remember<K: Eq + std::hash::Hash, V>(memo: &mut FxHashMap<K, V>, key: K, value: V) {

@@ -51,6 +51,13 @@ pub enum Step {
         /// The points that become the identity.
         place: Shape,
     },
+    /// The node gives up copies of values that other nodes have. There are none before a launch: see [`forget_copies`](super::Coherence::forget_copies).
+    Forget {
+        /// The fields whose copies are given up.
+        fields: FieldMask,
+        /// The points of the copies.
+        place: Shape,
+    },
     /// The node exchanges values with others.
     Exchange {
         /// The fields whose values are exchanged.

@@ -15,6 +15,9 @@ use super::{
 const POINTS: i64 = 24;
 const FIELDS: u32 = 2;
 
+/// What nodes have in the place of copies that they gave up.
+const FORGOTTEN: i64 = -77;
+
 /// The operators of the model, both on numbers.
 struct Plus;
 struct Greater;
@@ -23,6 +26,8 @@ struct Greater;
 #[derive(Clone, Debug)]
 enum Launch {
     Fill(u32),
+    /// Copies of these points are given up.
+    Forget(u32),
     Read(Vec<u32>),
     Write(Vec<u32>),
     Discard(Vec<u32>),
@@ -80,6 +85,7 @@ fn all() -> u32 {
 fn launch(nodes: usize) -> impl Strategy<Value = (u8, Launch)> {
     let launch = prop_oneof![
         1 => any::<u32>().prop_map(|bits| Launch::Fill(bits & all())),
+        1 => any::<u32>().prop_map(|bits| Launch::Forget(bits & all())),
         4 => areas(nodes).prop_map(Launch::Read),
         2 => apart(nodes).prop_map(Launch::Write),
         2 => apart(nodes).prop_map(Launch::Discard),
@@ -152,6 +158,15 @@ impl Model {
                         Step::Identity { fields, operator, place } => {
                             for (field, point) in product(fields, place) {
                                 self.nodes[node][field][point] = identity(*operator);
+                            }
+                        }
+                        Step::Forget { fields, place } => {
+                            for (field, point) in product(fields, place) {
+                                let value = std::mem::replace(&mut self.nodes[node][field][point], FORGOTTEN);
+                                let had = std::mem::replace(&mut self.has[node][field][point], false);
+                                // What has been overwritten elsewhere was no copy any more.
+                                let others = || self.nodes.iter().any(|other| other[field][point] == value);
+                                assert!(!had || others(), "node {node} gives up the only value of {field}, {point}");
                             }
                         }
                         Step::Exchange { fields, fold, exchange } => {
@@ -295,6 +310,11 @@ fn steps(
         Launch::Fill(bits) => {
             known.fill(mask, &shapes.intersection(&shape(*bits, shapes), points), shapes);
             return Vec::new();
+        }
+        Launch::Forget(bits) => {
+            let here = shapes.intersection(&shape(*bits, shapes), points);
+            let forgotten = known.forget_copies(mask, &here, shapes);
+            return forgotten.into_iter().map(|step| (0, step)).collect();
         }
         Launch::Together { is_sum, reduced: [one, more], others, writes } => {
             let reduce = Privilege::Reduce(operator(*is_sum));
@@ -460,6 +480,11 @@ proptest! {
                         model.whole[field][point] = time as i64;
                     }
                 }
+                Launch::Forget(bits) => {
+                    // What is left is the only value of a point, or that of points with contributions.
+                    let again = job.launch(number, (&mask, launch), &shapes);
+                    prop_assert!(again.iter().all(Vec::is_empty), "{bits:b} is given up twice");
+                }
                 Launch::Read(areas) => {
                     check(&model, areas);
                     let again = job.launch(number, (&mask, launch), &shapes);
@@ -494,7 +519,7 @@ proptest! {
             }
             states.push(node.state());
         }
-        prop_assert!(states[..39].contains(&states[39]), "it is aldirections in another one: {states:?}");
+        prop_assert!(states[..39].contains(&states[39]), "it is always in another one: {states:?}");
     }
 }
 

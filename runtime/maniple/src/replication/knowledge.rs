@@ -53,8 +53,18 @@ pub(super) struct Use<'a> {
     pub(super) fields: &'a FieldMask,
     pub(super) privilege: Privilege,
     pub(super) layout: &'a Arc<Layout>,
-    /// Only what is in the way of contributions to be made: see [`Coherence::settle_for`].
-    pub(super) only_settles: bool,
+    pub(super) part: PartOfUse,
+}
+
+/// What is found out of a use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartOfUse {
+    /// What is in the way of contributions to be made: see [`Coherence::settle_for`].
+    Settling,
+    /// All that comes before.
+    All,
+    /// It is the last one of copies: see [`Coherence::forget_copies`].
+    Forgetting,
 }
 
 impl Use<'_> {
@@ -63,7 +73,8 @@ impl Use<'_> {
         let Self { fields, layout, .. } = self;
         let shapes = shapes(&self.root);
         match self.privilege {
-            privilege if self.only_settles => coherence.settle_for(fields, privilege, layout, shapes),
+            privilege if self.part == PartOfUse::Settling => coherence.settle_for(fields, privilege, layout, shapes),
+            _ if self.part == PartOfUse::Forgetting => coherence.forget_copies(fields, layout.union(), shapes),
             Privilege::Read => coherence.read(fields, layout, shapes),
             Privilege::ReadWrite => coherence.write(fields, layout, shapes),
             Privilege::Discard => {

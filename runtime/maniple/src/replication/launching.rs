@@ -12,15 +12,15 @@ use maniple_cluster::{CollectiveName, OperationName, Rounds};
 use maniple_mapper::TaskInfo;
 use maniple_realm::Realm;
 use maniple_realm::locks::MutexGuard;
-use maniple_region::{FieldId, FieldMask, LogicalPartition, LogicalRegion, Privilege, Shape, TreeId};
-use maniple_space::{AnyRect, Rect};
+use maniple_region::{FieldId, FieldMask, LogicalPartition, LogicalRegion, Privilege, Requirement, Shape, TreeId};
+use maniple_space::{AnyRect, Point, Rect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::smallvec;
 
 use super::distributed::DistributedPartition;
-use super::knowledge::{Knowledge, Use, shapes};
-use super::operations::{LOOKS, Operation, digest_of_use, other};
+use super::knowledge::{Knowledge, PartOfUse, Use, shapes};
+use super::operations::{FORGETS, LOOKS, Operation, digest_of_use, other};
 use super::plan::{Known, Plan, ROUNDS_OF_A_PLAN};
 use super::planning::SHARD_LAUNCH;
 use super::preparation::Preparation;
@@ -158,7 +158,7 @@ impl Replica {
         let (root, shapes) = (region.root_region(), shapes(region));
         let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
         let layout = self.knowledge(&mut self.program.lock(), &root).layout(&everywhere, shapes);
-        let one = Use { root: root.clone(), fields, privilege: Privilege::Read, layout: &layout, only_settles: false };
+        let one = Use { root: root.clone(), fields, privilege: Privilege::Read, layout: &layout, part: PartOfUse::All };
         let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
         let mut program = self.program.lock();
         Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));
@@ -182,6 +182,30 @@ impl Replica {
         self.knowledge(&mut self.program.lock(), &root).fill(fields, points, shapes(region));
     }
 
+    /// Nodes forget copies of values of a region that other nodes have. Gives what this node gives up.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) fn forget_copies(&self, region: &LogicalRegion, fields: &FieldMask) -> Result<Vec<Requirement>> {
+        let operation = self.node.begin_operation(FORGETS);
+        self.note_use(FORGETS, region, None);
+        let (root, shapes) = (region.root_region(), shapes(region));
+        let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
+        let layout = self.knowledge(&mut self.program.lock(), &root).layout(&everywhere, shapes);
+        let (privilege, part) = (Privilege::Read, PartOfUse::Forgetting);
+        let one = Use { root: root.clone(), fields, privilege, layout: &layout, part };
+        let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
+        let mut program = self.program.lock();
+        let given_up = steps.into_iter().filter_map(|(root, _, step)| match step {
+            Step::Forget { fields, place } => {
+                let piece = program.pieces.of(&root, [&place].into_iter()).piece(Point([0]).into());
+                Some(piece.map(|piece| Requirement::new(piece, fields, Privilege::Discard)))
+            }
+            _ => None,
+        });
+        Ok(given_up.collect::<Result<_, _>>()?)
+    }
+
     /// Every node is about to use its areas of a region itself, which are apart; then, with `is_zeroed`, all areas become zero everywhere.
     ///
     /// # Errors
@@ -199,7 +223,7 @@ impl Replica {
         self.check.compare(&self.node);
         let (root, shapes) = (region.root_region(), shapes(region));
         let layout = self.knowledge(&mut self.program.lock(), &root).layout(areas, shapes);
-        let one = Use { root: root.clone(), fields, privilege, layout: &layout, only_settles: false };
+        let one = Use { root: root.clone(), fields, privilege, layout: &layout, part: PartOfUse::All };
         let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
         let mut program = self.program.lock();
         Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));

@@ -81,6 +81,9 @@ impl Describe for Operation {
 /// What nodes do when they look at pieces of a distributed partition.
 pub(super) const LOOKS: &str = "looks at pieces of a distributed partition";
 
+/// What nodes do when they give up copies of what others have.
+pub(super) const FORGETS: &str = "forgets copies of";
+
 /// An operation without data.
 pub(crate) fn other(what: &'static str) -> Digested {
     (digest_of(what), Operation::Other(what))

@@ -8,7 +8,7 @@ use maniple_region::{LogicalRegion, Privilege, Requirement};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
-use super::knowledge::Use;
+use super::knowledge::{PartOfUse, Use};
 use super::preparation::Preparation;
 use crate::launch::LaunchSite;
 use crate::results::Results;
@@ -49,14 +49,14 @@ pub(super) struct Known {
 impl Plan {
     /// How the launch uses regions, in the order in which that is prepared.
     pub(super) fn uses(&self) -> Vec<Use<'_>> {
-        let one = |number: usize, only_settles| {
+        let one = |number: usize, part| {
             let Requirement { target, fields, .. } = &self.site.bounds[number].requirement;
             let (root, privilege) = (target.bound().root_region(), self.privileges[number]);
-            Use { root, fields, privilege, layout: &self.layouts[number], only_settles }
+            Use { root, fields, privilege, layout: &self.layouts[number], part }
         };
         let contributes = self.privileges.iter().any(|privilege| matches!(privilege, Privilege::Reduce(_)));
         let settle_first = contributes && self.layouts.len() > 1;
-        let settles = self.order.iter().filter(|_| settle_first).map(|&number| one(number, true));
-        settles.chain(self.order.iter().map(|&number| one(number, false))).collect()
+        let settles = self.order.iter().filter(|_| settle_first).map(|&number| one(number, PartOfUse::Settling));
+        settles.chain(self.order.iter().map(|&number| one(number, PartOfUse::All))).collect()
     }
 }

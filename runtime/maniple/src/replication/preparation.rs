@@ -55,6 +55,8 @@ impl Preparation {
                     let launch = OverPieces::new(&IDENTITY, (pieces, &fields, Privilege::Discard), 1);
                     moves.push(Move::Identity(launch, operator));
                 }
+                // They are no part of what comes before a launch.
+                Step::Forget { .. } => {}
                 Step::Exchange { fields, fold, exchange } => {
                     let mut maker = Maker { node, pieces, root: &root, fields: &fields, exchange: number };
                     let Exchange { sends, receives, forwards, .. } = &*exchange;

@@ -44,7 +44,10 @@ impl ContextState {
     }
 
     /// Checks that a fill is allowed, and finds the state of its data. Fields that took the ids of freed ones become zero before it.
-    fn bind_fill(self: &Arc<Self>, filling: &Filling) -> Result<Bound> {
+    ///
+    /// # Errors
+    /// Why it is not allowed.
+    pub(crate) fn bind_fill(self: &Arc<Self>, filling: &Filling) -> Result<Bound> {
         self.fetch_pieces(slice::from_ref(&filling.requirement), &[]);
         let mut renewed = Vec::new();
         let bound = self.bind_and(filling.name, filling.requirement.clone(), &mut |zero| renewed.push(zero));
