@@ -192,8 +192,10 @@ impl Tasks {
                 variables.push(variable.clone());
             }
         }
-        let (mut all, mut done) =
-            (Tensors { given, all: Vec::new(), forgets: options.runtime.memory.is_some() }, Done::default());
+        let (mut all, mut done) = (
+            Tensors { given, all: Vec::new(), is_short: options.runtime.memory.is_some() && cx.nodes() > 1 },
+            Done::default(),
+        );
         for variable in &variables {
             match around.files.get(variable.name()) {
                 Some(file) => {
@@ -229,7 +231,7 @@ impl Tasks {
             cx.execution_fence().await?;
             let started = Instant::now();
             match &prepared {
-                Some(computation) => computation.launch(cx)?.await?,
+                Some(computation) => all.run(cx, computation).await?,
                 None => {
                     for plan in &self.plans {
                         all.compute(cx, plan).await?;
@@ -278,8 +280,8 @@ async fn whole<T: Element + FieldValue>(cx: &Context, tensor: &Tensor) -> Result
 struct Tensors<'g, T> {
     given: &'g BTreeMap<String, Arc<SparseTensor<T>>>,
     all: Vec<Tensor>,
-    /// Whether nodes forget what passes by: they have been given so much memory and no more.
-    forgets: bool,
+    /// Whether nodes forget what passes by, as they are given so much memory and no more.
+    is_short: bool,
 }
 
 impl<T: Element + FieldValue> Tensors<'_, T> {
@@ -330,8 +332,7 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         for plan in plans {
             self.make(cx, plan)?;
         }
-        let computation = Computation::in_order(cx, plans, &self.all.iter().collect::<Vec<_>>()).await?;
-        Ok(if self.forgets { computation.forgetting() } else { computation })
+        Computation::in_order(cx, plans, &self.all.iter().collect::<Vec<_>>()).await
     }
 
     /// Gives dense tensors the elements that are given.
@@ -352,6 +353,13 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
             return Ok(());
         }
         let computation = self.prepared(cx, std::slice::from_ref(plan)).await?;
-        computation.launch(cx)?.await
+        self.run(cx, &computation).await
+    }
+
+    async fn run(&self, cx: &Context, computation: &Computation) -> Result<(), DistributedError> {
+        match self.is_short {
+            true => computation.run_in_steps(cx).await,
+            false => computation.launch(cx)?.await,
+        }
     }
 }

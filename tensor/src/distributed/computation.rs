@@ -29,8 +29,6 @@ use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, S
 #[derive(Clone)]
 pub struct Computation {
     operations: Vec<Prepared>,
-    /// Whether copies of what passes by are forgotten after each step.
-    forgets: bool,
 }
 
 /// What is done, in this order.
@@ -67,14 +65,7 @@ impl Computation {
         }
         let (graph, mut preparation) = Preparation::new(cx, plans, tensors).await?;
         graph.run(&mut |operation, step| preparation.add(operation, step))?;
-        Ok(Self { operations: preparation.operations, forgets: false })
-    }
-
-    /// The same, where nodes [forget](Context::forget_copies) after each step of a loop what they got from others for this step alone. So a node needs no room for all of an operand of which it uses one
-    /// block after the other; and each run of the computation moves the blocks again.
-    #[must_use]
-    pub fn forgetting(self) -> Self {
-        Self { forgets: true, ..self }
+        Ok(Self { operations: preparation.operations })
     }
 
     /// Launches all that the plans say, and waits for nothing.
@@ -88,13 +79,35 @@ impl Computation {
             match operation {
                 Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
                 Prepared::Launch(domain, launcher) => steps.push(cx.index_launch(*domain, launcher.clone().typed())),
-                Prepared::Passed(passed) if self.forgets => {
-                    passed.iter().try_for_each(|(region, fields)| cx.forget_copies(region, fields))?;
-                }
                 Prepared::Passed(_) => {}
             }
         }
         Ok(Launched { steps })
+    }
+
+    /// Runs all that the plans say in little memory, and waits for its end: after each step of a loop nodes [forget](Context::forget_copies) what they got from others for this step alone, and a step
+    /// begins when the one before the last has ended. So a node needs no room for all of an operand of which it uses one block after the other, but for two blocks and a copy of each; and each run moves the blocks
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Runtime`].
+    pub async fn run_in_steps(&self, cx: &Context) -> Result<(), DistributedError> {
+        let (mut before, mut now) = (Launched::default(), Launched::default());
+        for operation in &self.operations {
+            match operation {
+                Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
+                Prepared::Launch(domain, launcher) => {
+                    now.steps.push(cx.index_launch(*domain, launcher.clone().typed()));
+                }
+                Prepared::Passed(passed) => {
+                    passed.iter().try_for_each(|(region, fields)| cx.forget_copies(region, fields))?;
+                    std::mem::replace(&mut before, std::mem::take(&mut now)).await?;
+                }
+            }
+        }
+        before.await?;
+        now.await
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::concrete::{Execution, Loop, Node, Positions, Statement, Unit};
+use crate::element::ElementType;
 use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, Parameter, Reduction};
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
@@ -466,19 +467,16 @@ impl<'a> Lowering<'a> {
             Some(zero) => zero.into(),
             None => self.value(value),
         };
-        if self.is_unset
-            && self.is_result(&target.tensor)
-            && let Some(operator) = operator
-        {
-            // The first value: it is combined with the identity where that changes it.
-            let element = target.tensor.element();
-            let first = match operator.identity(element).filter(|_| !operator.keeps_any()) {
-                Some(identity) => Expression::combined(operator, element, identity.into(), value),
-                None => value,
-            };
-            return self.store(target, self.indices(target), first, None);
+        let is_unset = self.is_unset && self.is_result(&target.tensor);
+        // Of what is appended there are as many elements as values.
+        let is_new = matches!(self.storage.get(target.tensor.name()), Some(Storage::Appended(_) | Storage::Beside(..)));
+        match operator {
+            Some(operator) if is_unset || is_new => {
+                let first = first(operator, target.tensor.element(), value);
+                self.store(target, self.indices(target), first, None)
+            }
+            _ => self.store(target, self.indices(target), value, operator),
         }
-        self.store(target, self.indices(target), value, operator)
     }
 
     fn store(
@@ -574,6 +572,14 @@ impl<'a> Lowering<'a> {
         steps.push(self.node(consumer));
         // Not flattened into what is around: what is made here ends here.
         Step::Sequence(steps)
+    }
+}
+
+/// What an element is after its first value: that is combined with the identity where this changes it, as truth values come of numbers.
+pub(super) fn first(operator: Reduction, element: ElementType, value: Expression) -> Expression {
+    match operator.identity(element).filter(|_| !operator.keeps_any()) {
+        Some(identity) => Expression::combined(operator, element, identity.into(), value),
+        None => value,
     }
 }
 

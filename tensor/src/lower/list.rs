@@ -7,7 +7,7 @@
 
 use super::append::sort;
 use super::iterate::Merged;
-use super::leaf::{Lowering, kind};
+use super::leaf::{Lowering, first, kind};
 use super::storage::{List, ListOrder, Marks, Storage, is_list};
 use crate::concrete::{Loop, Node};
 use crate::element::ElementType::{I32, I64, U8, U32};
@@ -67,19 +67,22 @@ impl List {
         names: &mut Names,
     ) -> Step {
         let (mut steps, is_set, place) = self.find(at, names);
+        let first_value =
+            operator.map_or(value.clone(), |operator| first(operator, self.values.element, value.clone()));
+        let assign = Step::store(&self.values, [place.clone()], first_value);
         let store = Step::store(&self.values, [place.clone()], value);
-        let combine = operator.map_or(store.clone(), |operator| store.clone().reduce(operator));
-        let mut first = vec![match &self.marks {
+        let combine = operator.map_or(store.clone(), |operator| store.reduce(operator));
+        let mut new = vec![match &self.marks {
             Marks::Flags(flags) => Step::store(flags, [place.clone()], flag(1)),
             Marks::Table(keys, _) => Step::store(keys, [place.clone()], at.clone() + 1),
         }];
         if self.order != ListOrder::Scanned {
-            first.push(Step::store(&self.places, [self.length.value()], place.cast(self.places.element)));
-            first.push(Step::set(&self.length, self.length.value() + 1));
+            new.push(Step::store(&self.places, [self.length.value()], place.cast(self.places.element)));
+            new.push(Step::set(&self.length, self.length.value() + 1));
         }
         steps.push(match self.counts {
-            true => Step::choose(is_set, Step::nothing(), Step::Sequence(first)),
-            false => Step::choose(is_set, combine, Step::Sequence(first.into_iter().chain([store]).collect())),
+            true => Step::choose(is_set, Step::nothing(), Step::Sequence(new)),
+            false => Step::choose(is_set, combine, Step::Sequence(new.into_iter().chain([assign]).collect())),
         });
         // Not flattened into what is around: the place ends here.
         Step::Sequence(steps)

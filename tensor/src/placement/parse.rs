@@ -206,11 +206,14 @@ impl fmt::Display for Distribution {
                 }
             })
             .collect();
-        // Longer words need commas, on a side with several words.
+        // Longer words need commas, one alone too.
         let side = |words: &[String]| {
             let short =
                 |word: &String| word.trim_start_matches('~').chars().count() == 1 || word.starts_with("cyclic(");
-            words.join(if words.iter().all(short) { "" } else { "," })
+            match words {
+                [word] if !short(word) => format!("{word},"),
+                _ => words.join(if words.iter().all(short) { "" } else { "," }),
+            }
         };
         write!(formatter, "{} -> ", side(&self.dimensions))?;
         if self.grid.contains(&Along::Entries) {

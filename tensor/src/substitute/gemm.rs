@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::functions::{LeafFunction, LeafLibrary, LeafViews, Nest};
 use super::khatri_rao::{self, KhatriRao};
 use super::product::{self, Product};
-use super::registry::{LeafFunction, LeafLibrary, LeafViews, Nest};
 use super::{Mttkrp, Operand, SubstituteError, contract, mttkrp};
 use crate::kernel::Team;
 use crate::notation::{Access, IndexVariable};

@@ -2,7 +2,7 @@
 //!
 //! `A(i,l) += B(i,j,k) * C(j,l) * D(k,l)` is one, with factors in any order, loops and dimensions too, and whichever index of `B` the result has.
 
-use super::registry::Nest;
+use super::functions::Nest;
 use crate::loops::Reduction;
 use crate::notation::{Access, BinaryOperator, Expression, IndexVariable};
 

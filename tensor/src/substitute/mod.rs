@@ -12,6 +12,7 @@
 mod blas;
 mod contract;
 mod element;
+mod functions;
 mod gemm;
 mod khatri_rao;
 mod matrix;
@@ -26,12 +27,11 @@ use crate::kernel::View;
 
 pub use blas::{BlasError, library, library_reason, use_library};
 pub use contract::contract;
+pub use functions::{LeafFunction, LeafLibrary, LeafOperands, LeafViews, Nest};
 pub use khatri_rao::KhatriRao;
 pub use mttkrp::{Mttkrp, mttkrp};
 pub use product::Product;
-pub use registry::{
-    LeafFunction, LeafLibrary, LeafOperands, LeafViews, Nest, RegisterError, Substituted, find, names, register,
-};
+pub use registry::{RegisterError, Substituted, find, names, register};
 
 /// A tensor, with a name for each dimension.
 #[derive(Debug)]

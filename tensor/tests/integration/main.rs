@@ -17,6 +17,7 @@ mod illegal_schedules;
 mod kernels;
 mod large_grids;
 mod matched_algorithms;
+mod mutated_texts;
 mod notation;
 mod notation_errors;
 mod oracle;

@@ -634,6 +634,50 @@ fn masks_and_logical_reductions_visit_what_is_stored() {
     assert!(!all.contains("for j in 0.."), "{all}");
 }
 
+/// The first value of an element is no exception: of numbers, which are true unless they are zero, come truth values.
+#[test]
+fn logical_reductions_of_numbers_give_truth_values_also_of_single_terms() {
+    let array = |seed: i64| {
+        DenseArray::from_fn(ElementType::I64, &[6, 6], |at| {
+            let value = (at[0] * 7 + at[1] * 5 + seed) % 11;
+            Scalar::I64(if value < 8 { 0 } else { value })
+        })
+    };
+    let (a, b) = (array(0), array(3));
+    for (format, statement) in ["csr", "coo", "dcsr", "{C,D}", "{B,D}", "rows"].into_iter().flat_map(|format| {
+        [
+            "R(i,j) = reduce(or, k, A(i,k) * B(k,j))",
+            "R(i,j) = reduce(and, k, A(i,k) + B(k,j))",
+            "R(i,j) = reduce(or, k, A(i,j) * B(j,k))",
+        ]
+        .map(|statement| (format, statement))
+    }) {
+        let tensor = |name: &str, format: &str| {
+            TensorVariable::new(name, ElementType::I64, [6, 6]).stored(format.parse().unwrap())
+        };
+        let tensors = [tensor("R", format), tensor("A", "csr"), tensor("B", "csr")];
+        let assignment = parse(statement, &tensors).unwrap();
+        let mut arrays: BTreeMap<String, DenseArray> =
+            [("A".to_owned(), a.clone()), ("B".to_owned(), b.clone())].into();
+        if assignment.accumulates() {
+            arrays.insert("R".to_owned(), array(5));
+        }
+        let expected = evaluate(&assignment, &arrays).unwrap();
+        let given: Vec<(&str, SparseTensor<i64>)> = tensors
+            .iter()
+            .filter_map(|tensor| Some((tensor.name(), stored(arrays.get(tensor.name())?, tensor))))
+            .collect();
+        let given: Vec<(&str, &SparseTensor<i64>)> = given.iter().map(|(name, tensor)| (*name, tensor)).collect();
+        for looked_up in ["", "precompute(A(i,k) * B(k,j), {j}, {jw}, w)\nstore(w, {H})"] {
+            let computation = Computation::new(&assignment).unwrap();
+            let schedule = Schedule::parse(looked_up, &tensors).unwrap();
+            let computation = computation.scheduled(&schedule).unwrap_or(computation);
+            let found = computation.run_by(&given, &Kernels::new(None, None), &Serial).unwrap();
+            assert_eq!(dense(&found), expected, "{statement} as {format}\n{}", computation.loops());
+        }
+    }
+}
+
 /// Threads take rows as they come to them, each with a list of its own; whatever the number of threads and of rows.
 #[test]
 fn chunks_of_rows_give_the_result_in_whatever_order_they_are_taken() {
