@@ -196,8 +196,8 @@ fn statistics<T: Element>(
     known.collect()
 }
 
-/// Refuses operands that would have to be copied or converted before: tasks are given them as they are.
-fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -> Result<()> {
+/// Refuses operands that would have to be copied or converted before: tasks are given them as they are, and so are blocks.
+pub(super) fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -> Result<()> {
     let computations: Vec<_> = computations.collect();
     if let Some(name) = computations.iter().flat_map(|computation| computation.kept()).next() {
         return Err(Error::Usage(format!(
@@ -216,7 +216,7 @@ fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -
             false => format!("give --format {name}={format}"),
         };
         return Err(Error::Usage(format!(
-            "{name} is used as {format}, and is not converted where loops are distributed: {advice}"
+            "{name} is used as {format}, and is not converted where loops are distributed or in blocks: {advice}"
         )));
     }
     Ok(())

@@ -211,8 +211,13 @@ fn distributed_loops_run_on_several_nodes() {
     let placed = ["--schedule", equal, "--place", "A=xy -> f : ~f", "--place", "x=x -> *"];
     let (code, out, error) = launch(&[&matrix[..], &placed].concat());
     assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
-    let (code, _, error) = launch(&[&matrix[..], &["--place", "A=xy -> y"]].concat());
-    assert!(code == Some(2) && error.contains("A is stored as {D,C}(0,1), and `xy -> y` cuts it"), "{code:?} {error}");
+    let (code, out, error) = launch(&[&matrix[..], &["--place", "A=xy -> y"]].concat());
+    assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
+    let (code, _, error) = launch(&[&matrix[..], &["--place", "A=xyz -> y"]].concat());
+    assert!(
+        code == Some(2) && error.contains("a --place does not fit: `xyz -> y` names 3 dimensions"),
+        "{code:?} {error}"
+    );
     // Each node reads its own file, and a value in it differs.
     let file = |value: &str| format!("%%MatrixMarket matrix coordinate real general\n9 9 2\n1 1 2\n5 3 {value}\n");
     for node in ["0", "1"] {
@@ -221,15 +226,25 @@ fn distributed_loops_run_on_several_nodes() {
         std::fs::write(folder.join("own.mtx"), file(node)).expect("the folder can be written");
     }
     let program = env!("CARGO_BIN_EXE_maniple");
-    let script = format!(
-        "cd sparse-node-$MANIPLE_RANK; exec {program} tensor '{statement}' --input A=own.mtx --format A=csr --grid 2 --workers 1"
-    );
-    let mut command = Command::new(program);
-    command.args(["launch", "-n", "2", "--", "sh", "-c", &script]).current_dir(env!("CARGO_TARGET_TMPDIR"));
-    let output = command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).output().expect("the program starts");
-    let error = String::from_utf8_lossy(&output.stderr);
-    let told = "A is not the same on node 1 as on node 0";
-    assert!(output.status.code() == Some(2) && error.contains(told), "{:?} {error}", output.status);
+    let given = [
+        ("", "own.mtx", "A is not the same on node 1 as on node 0"),
+        (
+            "{program} tensor convert own.mtx own.tcs --format ds;",
+            "own.tcs",
+            "A, from own.tcs, is not the same on node 1",
+        ),
+    ];
+    for (before, file, told) in given {
+        let before = before.replace("{program}", program);
+        let script = format!(
+            "cd sparse-node-$MANIPLE_RANK; {before} exec {program} tensor '{statement}' --input A={file} --format A=csr --grid 2 --workers 1"
+        );
+        let mut command = Command::new(program);
+        command.args(["launch", "-n", "2", "--", "sh", "-c", &script]).current_dir(env!("CARGO_TARGET_TMPDIR"));
+        let output = command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).output().expect("the program starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(told), "{:?} {error}", output.status);
+    }
     let (code, _, error) = launch(&[&matrix[..], &["--schedule", "split(i, io, ii, 4)"]].concat());
     assert!(code == Some(2) && error.contains("distribute a loop"), "{code:?} {error}");
 }

@@ -250,7 +250,10 @@ impl Preparation<'_> {
             Slot::Count(name, level) => tensor(name).map(|tensor| Parameter::Number(tensor.positions(*level))),
             Slot::Chunks => Some(Parameter::Chunks),
             Slot::Next => Some(Parameter::Made(Made::Next)),
-            Slot::ResultCoordinates(_) => Some(Parameter::Made(Made::Coordinates)),
+            Slot::ResultCoordinates(_) => {
+                let mut written = slots.iter().filter(|other| matches!(other, Slot::ResultCoordinates(_)));
+                written.position(|other| other == slot).map(|number| Parameter::Made(Made::Coordinates(number)))
+            }
             Slot::ResultValues => Some(Parameter::Made(Made::Values)),
             _ => given(slot).map(Parameter::View),
         };
@@ -289,6 +292,13 @@ fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Ten
             expected: describe(variable),
             found: describe(found.variable()),
         });
+    }
+    // Dense ones are views, whatever the order of their dimensions.
+    if found.is_in_levels() != !variable.format().is_dense()
+        || found.is_in_levels() && found.variable().format() != variable.format()
+    {
+        let (expected, found) = (variable.format().clone(), found.variable().format().clone());
+        return Err(DistributedError::OtherFormat { tensor: variable.name().to_owned(), expected, found });
     }
     Ok(found)
 }

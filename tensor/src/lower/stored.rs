@@ -7,7 +7,7 @@ use super::storage::{Appended, Levels, NumberTypes, Storage, StoredLevel, Writte
 use crate::concrete::{Node, Statement};
 use crate::element::ElementType::I64;
 use crate::format::Level;
-use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter, Statement as Step};
+use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter, Reduction, Statement as Step};
 use crate::notation::{Access, IndexVariable};
 
 /// A kernel for tensors in levels.
@@ -114,6 +114,18 @@ impl Appending {
         };
         Some(Self { parents, coordinates, in_place, once, pattern: None })
     }
+
+    /// Whether what is written is in the rows of the result: below each position of its leading dense levels, of which there are some.
+    pub fn is_in_rows(&self) -> bool {
+        self.in_place && !self.parents.is_empty()
+    }
+}
+
+/// Whether elements of the result may be appended in parts, which are then added up.
+pub(crate) fn adds_up(statement: &Statement) -> bool {
+    let result = statement.result();
+    let zero = Reduction::Sum.identity(result.element());
+    statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum && zero == Some(result.fill()))
 }
 
 /// Whether the loops around assignments to the result go through its elements, each once: those that reduce are directly around the assignment, where a scalar takes their sum.

@@ -4,8 +4,7 @@ use super::blocks::in_blocks;
 use super::order::{edges, in_order, native};
 use crate::concrete::{Loop, Node, Statement, Unit};
 use crate::format::{Format, Level};
-use crate::loops::Reduction;
-use crate::lower::Appending;
+use crate::lower::{Appending, adds_up};
 use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
 use crate::schedule::{Races, ScheduleError};
 
@@ -87,13 +86,6 @@ fn in_loops(mut statement: Statement, given: Option<&[IndexVariable]>) -> (State
     statement.body = reordered(statement.body.clone(), &order);
     statement = gathered(statement);
     (statement, renamed)
-}
-
-/// Whether elements of the result may be appended in parts, which are then added up.
-pub(super) fn adds_up(statement: &Statement) -> bool {
-    let result = statement.result();
-    let zero = Reduction::Sum.identity(result.element());
-    statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum && zero == Some(result.fill()))
 }
 
 /// The statement with its outermost loop on threads, where iterations write different elements or all combine values into the only one, and its innermost on lanes if nothing sparse has its

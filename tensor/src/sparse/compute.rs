@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::arrange::{Renamed, adds_up, arrange, free_loops, on_grid, on_threads};
+use super::arrange::{Renamed, arrange, free_loops, on_grid, on_threads};
 use super::data::Data;
 use super::error::SparseError;
 use super::run::{Loops, Run, given};
@@ -12,7 +12,7 @@ use crate::element::{Element, ElementType};
 use crate::format::Format;
 use crate::kernel::{Kernels, Scoped, Team};
 use crate::loops::Reduction;
-use crate::lower::{Appending, Output, stored};
+use crate::lower::{Appending, Output, adds_up, stored};
 use crate::notation::{Assignment, Expression, IndexVariable, TensorVariable};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::storage::SparseTensor;
