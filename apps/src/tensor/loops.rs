@@ -41,7 +41,14 @@ impl<'p> Loops<'p> {
             match schedules.get(&(number + 1)) {
                 Some(schedule) => computation.scheduled(schedule).map(Some).map_err(usage),
                 None if grid.is_empty() => Ok(None),
-                None => computation.on_grid(grid).map(Some).map_err(usage),
+                None => {
+                    // What would be converted may be gone through as it is.
+                    let by_entries = match computation.conversions().is_empty() {
+                        true => None,
+                        false => computation.by_entries().map_err(usage)?,
+                    };
+                    by_entries.unwrap_or(computation).on_grid(grid).map(Some).map_err(usage)
+                }
             }
         });
         let machine = options.runtime.machine();

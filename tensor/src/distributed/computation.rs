@@ -15,7 +15,7 @@ use super::launched::Launched;
 use super::leaf::{Kernel, Made, Parameter, Viewed, definition};
 use super::levels::Component;
 use super::place::PLACE;
-use super::shares::Ends;
+use super::shares::{Ends, below_each};
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::kernel::Kernels;
@@ -100,7 +100,11 @@ impl<'a> Preparation<'a> {
             partitions.push(match (pieces, space) {
                 // Partitions come before those that follow from them.
                 (Pieces::Below(offsets), Space::Positions(level) | Space::Offsets(level)) => {
-                    below(cx, (tensor, *level), &partitions[*offsets]).await?
+                    let has_offsets = tensor.levels().is_some_and(|levels| levels.offsets(*level).is_some());
+                    match &graph.partitions[*offsets].pieces {
+                        Pieces::Bounds(colors) if !has_offsets => partition(cx, (tensor, *space), colors)?,
+                        _ => below(cx, (tensor, *level), &partitions[*offsets]).await?,
+                    }
                 }
                 (Pieces::Below(offsets), Space::Elements) => partitions[*offsets].clone(),
                 (Pieces::Named(positions), _) => {
@@ -247,6 +251,7 @@ impl Preparation<'_> {
                 let variable = tensor.variable();
                 Parameter::Number(variable.dimensions()[variable.format().order()[*level]])
             }),
+            Slot::Slots(name, level) => tensor(name).map(|tensor| Parameter::Number(below_each(tensor, *level))),
             Slot::Count(name, level) => tensor(name).map(|tensor| Parameter::Number(tensor.positions(*level))),
             Slot::Chunks => Some(Parameter::Chunks),
             Slot::Next => Some(Parameter::Made(Made::Next)),

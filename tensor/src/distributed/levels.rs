@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use maniple::space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};
+use maniple::space::{AnyPoint, AnyRect, AnySpace, Point, Rect};
 use maniple::task::{TaskDefinition, TaskOptions, Value};
 use maniple::{
     Context, Error, Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Projection, Region,
@@ -167,6 +167,11 @@ impl Levels {
         self.one(level, |per| per == Per::Offset)
     }
 
+    /// What tells which positions are below those of the level above: offsets, or how many there are.
+    fn beginnings(&self, level: usize) -> Option<&Component> {
+        self.one(level, |per| matches!(per, Per::Offset | Per::Parent))
+    }
+
     /// The coordinates of a level, or the ends of its runs, if it stores some.
     pub(super) fn coordinates(&self, level: usize) -> Option<&Component> {
         self.one(level, |per| matches!(per, Per::Position | Per::Slot))
@@ -180,7 +185,7 @@ impl Levels {
     /// What a kernel's parameter is a view of.
     pub(super) fn component(&self, slot: &Slot) -> Option<&Component> {
         match slot {
-            Slot::Positions(_, level) => self.offsets(*level),
+            Slot::Positions(_, level) => self.beginnings(*level),
             Slot::Coordinates(_, level) => self.coordinates(*level),
             Slot::Values(_) => Some(&self.values),
             _ => None,
@@ -190,7 +195,7 @@ impl Levels {
     /// The region over a space.
     pub(super) fn region(&self, space: Space) -> &LogicalRegion {
         let component = match space {
-            Space::Offsets(level) => self.offsets(level),
+            Space::Offsets(level) => self.beginnings(level),
             Space::Positions(level) => self.coordinates(level),
             Space::Elements => None,
         };
@@ -198,9 +203,13 @@ impl Levels {
     }
 }
 
-/// The points of the offsets of a compressed level, below dense ones alone, that parts of a tensor's coordinates need.
-pub(super) fn offsets_of(parts: &[Rectangle], (format, dimensions): (&Format, &[i64]), level: usize) -> IndexSpace<1> {
-    let rects = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| {
+/// The positions above a level, all of which are dense, that parts of a tensor's coordinates have.
+pub(super) fn parents_of(
+    parts: &[Rectangle],
+    (format, dimensions): (&Format, &[i64]),
+    level: usize,
+) -> Vec<(i64, i64)> {
+    let of_parts = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| {
         let bounds: Vec<(i64, i64)> = part.bounds().collect();
         let mut intervals = vec![(0, 1)];
         for &mode in &format.order()[..level] {
@@ -222,8 +231,7 @@ pub(super) fn offsets_of(parts: &[Rectangle], (format, dimensions): (&Format, &[
         }
         intervals
     });
-    // One more ends the last.
-    IndexSpace::from_rects(rects.map(|(first, end)| Rect::from(first..end + 1)).collect::<Vec<_>>())
+    of_parts.collect()
 }
 
 /// A region with these fields over so many positions.

@@ -82,7 +82,7 @@ impl Ends {
         let crd = tensor.levels().and_then(|levels| levels.coordinates(0));
         let rows = match crd.filter(|_| format.levels().first() != Some(&Level::RunLength)) {
             None => positions[0].clone(),
-            Some(_) if !is_in_order(format) => vec![(0, i64::MAX); positions[0].len()],
+            Some(_) if !is_in_order(format) => vec![(0, tensor.extent(0)); positions[0].len()],
             Some(crd) => {
                 let found = look_up(cx, crd, &lasts(&positions[0]), Lookup::Number).await?;
                 with(&positions[0], &found)

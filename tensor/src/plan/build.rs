@@ -138,7 +138,9 @@ fn unassembled(statement: &Statement, appending: &Appending) -> Option<&'static 
     if statement.accumulates() {
         Some("and added to: where loops are distributed, give what is assembled another name, and add it")
     } else if !spine[..steps(&spine)].iter().all(|outer| outer.level().is_some()) {
-        Some("and assembled by one launch: communicate nothing at a loop that is not distributed, or declare it dense")
+        Some(
+            "and assembled by one launch: distribute the loops that are around all others, and communicate at none inside, or declare it dense",
+        )
     } else if !appending.once && !adds_up(statement) {
         Some("and what is combined into an element is written in parts that are not sums: declare it dense")
     } else if !format.is_plain() {

