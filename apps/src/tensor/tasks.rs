@@ -15,6 +15,7 @@ use maniple_tensor::distributed::{
     Computation, DistributedError, TcsFile, Tensor, TensorMapper, Writers, assemble, check_placement,
 };
 use maniple_tensor::element::Element;
+use maniple_tensor::format::{Format, Level};
 use maniple_tensor::lower::Output;
 use maniple_tensor::machine::{Grid, Machine, MachineError};
 use maniple_tensor::notation::TensorVariable;
@@ -53,8 +54,8 @@ impl<T> Around<'_, T> {
     /// The file that tasks write a result to.
     fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, Width)> {
         let (_, file) = self.outputs.iter().find(|(own, _)| own == result.name())?;
-        // A number has no levels.
-        let width = file.width().filter(|_| !self.needs_all && result.order() > 0)?;
+        // A number has no levels, and of other levels one node writes what they store.
+        let width = file.width().filter(|_| !self.needs_all && result.order() > 0 && is_of_files(result.format()))?;
         Some((file, width))
     }
 
@@ -63,6 +64,13 @@ impl<T> Around<'_, T> {
         let is_written = self.outputs.iter().any(|(own, _)| own == result.name());
         self.needs_all || is_written && self.stored_to(result).is_none()
     }
+}
+
+/// Whether `.tcs` files have levels as a format has them.
+fn is_of_files(format: &Format) -> bool {
+    let is_kind = |level: &Level| matches!(level, Level::Dense | Level::Compressed);
+    let are_strict = format.properties().iter().all(|level| level.unique && level.ordered);
+    format.is_plain() && format.levels().iter().all(is_kind) && are_strict
 }
 
 /// What tasks have done with files, by the names of tensors.

@@ -158,6 +158,10 @@ fn distributed_loops_run_as_tasks() {
         ("Y(i,j) = A(i,j) * x(j)", &["A=csr", "Y=csr"], "i=20,j=10"),
         ("Y(i,j) = A(i,j) + B(i,j)", &["A=csr", "B=dcsr", "Y=csr"], "i=20,j=10"),
         ("Y(i,j) = A(i,k) * B(k,j)", &["A=csr", "B=csr", "Y=csr"], "i=20,j=10,k=15"),
+        ("Y(i,j) = A(i,k) * B(k,j)", &["A=dcsr", "B=csr", "Y=dcsr"], "i=20,j=10,k=15"),
+        ("Y(i,j) = 2 * A(i,j)", &["A=csr", "Y=coo"], "i=20,j=10"),
+        ("Y(i,j,k) = A(i,j,k) + B(i,j,k)", &["A=csf:3", "B=csf:3", "Y=csf:3"], "i=20,j=10,k=8"),
+        ("y(i) = A(i,j) * x(j)", &["A=ell"], "i=61,j=50"),
     ] {
         let formats: Vec<&str> = formats.iter().flat_map(|format| ["--format", format]).collect();
         let common = [&rows[..], &formats, &["--size", size]].concat();
@@ -168,13 +172,22 @@ fn distributed_loops_run_as_tasks() {
     // A grid does so with the outermost loops.
     let grid = ["--generate", "A=uniform:0.1", "--format", "A=csr", "--size", "i=31,j=20,k=8", "--grid"];
     verifies("Y(i,k) = A(i,j) * X(j,k)", &[&grid[..], &["4"]].concat());
+    // Entries are dealt to points as they are.
+    let entries = ["--generate", "A=uniform:0.1", "--format", "A=coo", "--size", "i=31,j=20", "--grid", "4"];
+    verifies("y(i) = A(i,j) * x(j)", &entries);
+    let (code, out, _) = run("y(i) = A(i,j) * x(j)", &[&entries[..], &["--explain"]].concat());
+    assert!(code == Some(0) && out.contains("with 4 equal parts of level 1 of A"), "{out}");
     // As far as there are loops, in no more blocks than they are long; statements without loops among others.
     let vectors = [&grid[..5], &["i=31,j=20"]].concat();
     verifies("a = 3; y(i) = A(i,j) * x(j); z(i) = y(i) + a", &[&vectors[..], &["--grid", "40x2"]].concat());
     // What can't be done says what to do.
-    let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=dcsr", "--size", "i=20,j=10"]].concat();
+    let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=ell", "--size", "i=20,j=10"]].concat();
     let (code, _, error) = run("B(i,j) = 2 * A(i,j)", &matrix);
-    assert!(code == Some(2) && error.contains("declare it dense"), "{code:?} {error}");
+    assert!(code == Some(2) && error.contains("declare it csr, csf or coo"), "{code:?} {error}");
+    let blocks =
+        ["--generate", "A=uniform:0.1", "--format", "A=dia", "--size", "i=20,j=10", "--split", "j=2", "--split", "i=2"];
+    let (code, _, error) = run("y(i) = A(i,j) * x(j)", &blocks);
+    assert!(code == Some(2) && error.contains("A is used as {C,C}(0,1), and is not converted"), "{code:?} {error}");
     for statement in ["y(i) = A(i,j) * x(j) + y(i)", "y(i) += A(i,j) * x(j) + y(i)"] {
         let (code, _, error) = run(statement, &[&vectors[..], &["--grid", "2"]].concat());
         assert!(code == Some(2) && error.contains("give what is read another name"), "{code:?} {error}");

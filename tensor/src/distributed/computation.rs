@@ -299,7 +299,7 @@ fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Ten
         });
     }
     // Dense ones are views, whatever the order of their dimensions.
-    if found.is_in_levels() != !variable.format().is_dense()
+    if found.is_in_levels() == variable.format().is_dense()
         || found.is_in_levels() && found.variable().format() != variable.format()
     {
         let (expected, found) = (variable.format().clone(), found.variable().format().clone());

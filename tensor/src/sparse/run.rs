@@ -116,6 +116,8 @@ impl<T: Element> Run<'_, T> {
             level.components.iter().find(|component| component.name == what).map(|component| &component.array)
         };
         self.loops.kernel(output, &|name, level, what| match name == result {
+            // Results have no slots.
+            true if what == "used" => ElementType::I32,
             true => of_result(what),
             false => component(name, level, what).map_or(ElementType::I32, Numbers::type_of),
         })

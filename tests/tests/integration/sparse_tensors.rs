@@ -380,9 +380,10 @@ fn slots_of_rows_follow_them() {
 
 #[test]
 fn entries_are_gone_through_without_a_conversion() {
-    let (n, m): (&[i64], &[i64]) = (&[31, 17], &[9, 5, 7]);
-    let (x, y): (&[i64], &[i64]) = (&[17], &[31]);
-    let problems: [(&str, [(&str, &str, &[i64]); 4]); 7] = [
+    let (n, m): (&'static [i64], &'static [i64]) = (&[31, 17], &[9, 5, 7]);
+    let (x, y): (&'static [i64], &'static [i64]) = (&[17], &[31]);
+    type Declared = (&'static str, &'static str, &'static [i64]);
+    let problems: [(&str, [Declared; 4]); 7] = [
         ("y(i) = A(i,j) * x(j)", [("y", "dense", y), ("A", "coo", n), ("x", "dense", x), ("C", "dense", &[17, 3])]),
         ("y(i) = A(i,j) * x(j)", [("y", "dense", y), ("A", "{C~u,S}(1,0)", n), ("x", "dense", x), ("C", "dense", x)]),
         (
