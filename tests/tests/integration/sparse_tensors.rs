@@ -346,7 +346,7 @@ fn equal_parts_of_a_level_have_what_is_above_and_below() {
 /// Parts of parts of positions have other lengths than where all is stored.
 #[test]
 fn parts_of_parts_have_all_positions() {
-    for (extents, parts) in [([2, 4], [2, 3]), ([9, 7], [4, 5]), ([5, 5], [3, 9])] {
+    for (extents, parts) in [([14, 4], [2, 9]), ([9, 7], [4, 5]), ([5, 5], [3, 9])] {
         let [rows, columns] = extents;
         let tensors: [(&str, &str, &[i64]); 3] =
             [("y", "dense", &[rows]), ("A", "dcsr", &[rows, columns]), ("x", "dense", &[columns])];
