@@ -166,7 +166,8 @@ impl Command {
             Self::Run(Simulation::Cg(options)) => Some(cg::on_memory(options)),
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
             Self::Run(Simulation::Taskbench(_)) => Some(taskbench::ON_MEMORY),
-            Self::Tensor(_) | Self::Run(Simulation::Cp(_) | Simulation::Tucker(_)) => Some(tensor::ON_MEMORY),
+            Self::Tensor(line) => Some(tensor::on_memory(line)),
+            Self::Run(Simulation::Cp(_) | Simulation::Tucker(_)) => Some(tensor::ON_MEMORY),
             Self::Run(Simulation::Pagerank(_) | Simulation::Bfs(_) | Simulation::Triangles(_)) => None,
             Self::Run(Simulation::Metg(_) | Simulation::Recursion(_)) | Self::Info(_) | Self::Prof(_) => None,
             #[cfg(unix)]

@@ -12,6 +12,7 @@ use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::Computation;
 
+use super::loops::{check_operands, usage};
 use super::options::Options;
 use super::split::Split;
 use crate::error::{Error, Result};
@@ -43,10 +44,13 @@ fn loops(assignment: &Assignment) -> Result<Vec<String>> {
         statement.spine().iter().map(|outer| outer.variable.name().to_owned()).collect()
     };
     let is_sparse = assignment.tensors().iter().any(|tensor| !tensor.format().is_dense());
-    match is_sparse {
-        true => Ok(names(Computation::new(assignment).map_err(|error| Error::Usage(error.to_string()))?.statement())),
-        false => Ok(names(&Statement::new(assignment))),
+    if !is_sparse {
+        return Ok(names(&Statement::new(assignment)));
     }
+    let computation = Computation::new(assignment).map_err(usage)?;
+    // Those that are converted have other names in the loops.
+    check_operands([&computation].into_iter())?;
+    Ok(names(computation.statement()))
 }
 
 fn commands(options: &Options, assignment: &Assignment) -> Result<String> {

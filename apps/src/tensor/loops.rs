@@ -41,7 +41,14 @@ impl<'p> Loops<'p> {
             match schedules.get(&(number + 1)) {
                 Some(schedule) => computation.scheduled(schedule).map(Some).map_err(usage),
                 None if grid.is_empty() => Ok(None),
-                None => computation.on_grid(grid).map(Some).map_err(usage),
+                None => {
+                    // What would be converted may be gone through as it is.
+                    let by_entries = match computation.conversions().is_empty() {
+                        true => None,
+                        false => computation.by_entries().map_err(usage)?,
+                    };
+                    by_entries.unwrap_or(computation).on_grid(grid).map(Some).map_err(usage)
+                }
             }
         });
         let machine = options.runtime.machine();
@@ -196,8 +203,8 @@ fn statistics<T: Element>(
     known.collect()
 }
 
-/// Refuses operands that would have to be copied or converted before: tasks are given them as they are.
-fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -> Result<()> {
+/// Refuses operands that would have to be copied or converted before: tasks are given them as they are, and so are blocks.
+pub(super) fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -> Result<()> {
     let computations: Vec<_> = computations.collect();
     if let Some(name) = computations.iter().flat_map(|computation| computation.kept()).next() {
         return Err(Error::Usage(format!(
@@ -216,7 +223,7 @@ fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -
             false => format!("give --format {name}={format}"),
         };
         return Err(Error::Usage(format!(
-            "{name} is used as {format}, and is not converted where loops are distributed: {advice}"
+            "{name} is used as {format}, and is not converted where loops are distributed or in blocks: {advice}"
         )));
     }
     Ok(())

@@ -54,6 +54,17 @@ use crate::warnings;
 pub(crate) const ON_MEMORY: &str =
     "give data more memory with --memory, or take smaller tensors with --size; a grid of more nodes has more memory";
 
+/// The same where extents are those of files.
+const ON_MEMORY_OF_FILES: &str = "give data more memory with --memory; a grid of more nodes has more memory";
+
+/// What helps where memory is too small for what a command line asks for.
+pub(crate) fn on_memory(line: &CommandLine) -> &'static str {
+    match line {
+        CommandLine::Statement(options) if options.input.is_empty() => ON_MEMORY,
+        _ => ON_MEMORY_OF_FILES,
+    }
+}
+
 /// What `maniple tensor` answers.
 #[derive(Clone, Debug)]
 pub enum Answer {

@@ -24,7 +24,7 @@ use super::operands::{Given, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
-use super::tasks::{Around, Done};
+use super::tasks::{Around, Done, check_places};
 use crate::error::{Error, Result};
 use crate::options::place;
 use crate::report::{Table, bytes, counted, seconds};
@@ -129,6 +129,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
             return Err(Error::Usage(format!("--place says twice where {name} lies")));
         }
     }
+    check_places(options, &program.inputs())?;
     let grid = match &options.grid {
         Some(grid) => grid.extents().iter().map(|&extent| extent as i64).collect(),
         None if place().nodes > 1 && schedules.is_empty() => vec![place().nodes as i64],

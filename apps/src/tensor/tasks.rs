@@ -11,10 +11,13 @@ use maniple::FieldValue;
 use maniple::prelude::*;
 use maniple_files::tcs::Width;
 use maniple_tensor::concrete::Statement;
-use maniple_tensor::distributed::{Computation, DistributedError, TcsFile, Tensor, TensorMapper, Writers, assemble};
+use maniple_tensor::distributed::{
+    Computation, DistributedError, TcsFile, Tensor, TensorMapper, Writers, assemble, check_placement,
+};
 use maniple_tensor::element::Element;
+use maniple_tensor::format::{Format, Level};
 use maniple_tensor::lower::Output;
-use maniple_tensor::machine::{Grid, Machine};
+use maniple_tensor::machine::{Grid, Machine, MachineError};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::storage::SparseTensor;
@@ -51,8 +54,8 @@ impl<T> Around<'_, T> {
     /// The file that tasks write a result to.
     fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, Width)> {
         let (_, file) = self.outputs.iter().find(|(own, _)| own == result.name())?;
-        // A number has no levels.
-        let width = file.width().filter(|_| !self.needs_all && result.order() > 0)?;
+        // A number has no levels, and of other levels one node writes what they store.
+        let width = file.width().filter(|_| !self.needs_all && result.order() > 0 && is_of_files(result.format()))?;
         Some((file, width))
     }
 
@@ -61,6 +64,13 @@ impl<T> Around<'_, T> {
         let is_written = self.outputs.iter().any(|(own, _)| own == result.name());
         self.needs_all || is_written && self.stored_to(result).is_none()
     }
+}
+
+/// Whether `.tcs` files have levels as a format has them.
+fn is_of_files(format: &Format) -> bool {
+    let is_kind = |level: &Level| matches!(level, Level::Dense | Level::Compressed);
+    let are_strict = format.properties().iter().all(|level| level.unique && level.ordered);
+    format.is_plain() && format.levels().iter().all(is_kind) && are_strict
 }
 
 /// What tasks have done with files, by the names of tensors.
@@ -89,18 +99,27 @@ impl<T> fmt::Display for Outcome<T> {
     }
 }
 
-/// Whether a tensor differs between nodes, each of which has read or made it for itself: which one, and on which nodes.
+/// Whether a tensor, or the file that it is loaded from, differs between nodes, each of which has read or made it for itself: which one, and on which nodes. Of files that are loaded the
+/// headers tell, which have checksums of all that is in them.
 async fn differing<T: Element>(
     cx: &Context,
     given: &BTreeMap<String, Arc<SparseTensor<T>>>,
+    files: &BTreeMap<String, TcsFile>,
 ) -> maniple::Result<Option<String>> {
-    let digests: Vec<u64> = given.values().map(|tensor| digest(tensor)).collect();
+    let of_file = |file: &TcsFile| {
+        let mut hasher = DefaultHasher::new();
+        file.header().to_bytes().hash(&mut hasher);
+        hasher.finish()
+    };
+    let names = given.keys().cloned().chain(files.iter().map(|(name, file)| format!("{name}, from {},", file.name())));
+    let digests: Vec<u64> = given.values().map(|tensor| digest(tensor)).chain(files.values().map(of_file)).collect();
     let nodes = cx.per_node(digests).all().await?;
     let Some(first) = nodes.first() else { return Ok(None) };
-    let other = nodes.iter().enumerate().find_map(|(node, digests)| {
-        let differs = given.keys().zip(first.iter().zip(digests)).find(|(_, (one, other))| one != other);
-        differs.map(|(name, _)| (name, node))
-    });
+    // Files of other kinds on some nodes are read in other ways.
+    let is_other = |digests: &[u64], number: usize| digests.len() != first.len() || digests[number] != first[number];
+    let other = names
+        .enumerate()
+        .find_map(|(number, name)| nodes.iter().position(|digests| is_other(digests, number)).map(|node| (name, node)));
     Ok(other.map(|(name, node)| {
         format!("{name} is not the same on node {node} as on node 0: each node reads its files for itself, and all must have the same ones")
     }))
@@ -155,7 +174,7 @@ impl Tasks {
             || Box::new(TensorMapper::new()),
             |runtime| {
                 runtime.run(async |cx| {
-                    if let Some(told) = differing(cx, &given).await? {
+                    if let Some(told) = differing(cx, &given, around.files).await? {
                         return Ok(Err(AppError::Usage(told)));
                     }
                     match self.run_on(cx, options, (&given, around)).await {
@@ -276,6 +295,25 @@ async fn whole<T: Element + FieldValue>(cx: &Context, tensor: &Tensor) -> Result
     Ok(stored.map_err(maniple::Error::from_task)?)
 }
 
+/// Where tensors are placed: on the grid of processors, or a line of all nodes.
+fn machine(options: &Options, nodes: usize) -> Result<Machine, MachineError> {
+    options.grid.clone().map_or_else(|| Grid::new([nodes]), Ok).map(Machine::from)
+}
+
+/// Refuses placements that do not fit tensors, before anything is read of them but where their files say what they have.
+///
+/// # Errors
+/// [`AppError::Usage`].
+pub(super) fn check_places(options: &Options, tensors: &[TensorVariable]) -> AppResult<()> {
+    let machine = machine(options, place().nodes).map_err(|error| AppError::Usage(error.to_string()))?;
+    for (name, placement) in &options.place {
+        let found = tensors.iter().find(|tensor| tensor.name() == name);
+        let checked = found.map_or(Ok(()), |tensor| check_placement(tensor, placement, &machine));
+        checked.map_err(|error| AppError::Usage(format!("a --place does not fit: {error}")))?;
+    }
+    Ok(())
+}
+
 /// The tensors of a program.
 struct Tensors<'g, T> {
     given: &'g BTreeMap<String, Arc<SparseTensor<T>>>,
@@ -297,10 +335,9 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         Ok(())
     }
 
-    /// Brings tensors to where they are placed: on the grid of processors, or a line of all nodes.
+    /// Brings tensors to where they are placed.
     async fn place(&self, cx: &Context, options: &Options) -> Result<(), DistributedError> {
-        let grid = options.grid.clone().map_or_else(|| Grid::new([cx.nodes()]), Ok);
-        let machine = Machine::from(grid.map_err(maniple::Error::from_task)?);
+        let machine = machine(options, cx.nodes()).map_err(maniple::Error::from_task)?;
         for (name, placement) in &options.place {
             let found = self.all.iter().find(|tensor| tensor.variable().name() == name);
             match found.map(|tensor| (tensor, tensor.variable().format().is_dense())) {

@@ -158,6 +158,10 @@ fn distributed_loops_run_as_tasks() {
         ("Y(i,j) = A(i,j) * x(j)", &["A=csr", "Y=csr"], "i=20,j=10"),
         ("Y(i,j) = A(i,j) + B(i,j)", &["A=csr", "B=dcsr", "Y=csr"], "i=20,j=10"),
         ("Y(i,j) = A(i,k) * B(k,j)", &["A=csr", "B=csr", "Y=csr"], "i=20,j=10,k=15"),
+        ("Y(i,j) = A(i,k) * B(k,j)", &["A=dcsr", "B=csr", "Y=dcsr"], "i=20,j=10,k=15"),
+        ("Y(i,j) = 2 * A(i,j)", &["A=csr", "Y=coo"], "i=20,j=10"),
+        ("Y(i,j,k) = A(i,j,k) + B(i,j,k)", &["A=csf:3", "B=csf:3", "Y=csf:3"], "i=20,j=10,k=8"),
+        ("y(i) = A(i,j) * x(j)", &["A=ell"], "i=61,j=50"),
     ] {
         let formats: Vec<&str> = formats.iter().flat_map(|format| ["--format", format]).collect();
         let common = [&rows[..], &formats, &["--size", size]].concat();
@@ -168,13 +172,22 @@ fn distributed_loops_run_as_tasks() {
     // A grid does so with the outermost loops.
     let grid = ["--generate", "A=uniform:0.1", "--format", "A=csr", "--size", "i=31,j=20,k=8", "--grid"];
     verifies("Y(i,k) = A(i,j) * X(j,k)", &[&grid[..], &["4"]].concat());
+    // Entries are dealt to points as they are.
+    let entries = ["--generate", "A=uniform:0.1", "--format", "A=coo", "--size", "i=31,j=20", "--grid", "4"];
+    verifies("y(i) = A(i,j) * x(j)", &entries);
+    let (code, out, _) = run("y(i) = A(i,j) * x(j)", &[&entries[..], &["--explain"]].concat());
+    assert!(code == Some(0) && out.contains("with 4 equal parts of level 1 of A"), "{out}");
     // As far as there are loops, in no more blocks than they are long; statements without loops among others.
     let vectors = [&grid[..5], &["i=31,j=20"]].concat();
     verifies("a = 3; y(i) = A(i,j) * x(j); z(i) = y(i) + a", &[&vectors[..], &["--grid", "40x2"]].concat());
     // What can't be done says what to do.
-    let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=dcsr", "--size", "i=20,j=10"]].concat();
+    let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=ell", "--size", "i=20,j=10"]].concat();
     let (code, _, error) = run("B(i,j) = 2 * A(i,j)", &matrix);
-    assert!(code == Some(2) && error.contains("declare it dense"), "{code:?} {error}");
+    assert!(code == Some(2) && error.contains("declare it csr, csf or coo"), "{code:?} {error}");
+    let blocks =
+        ["--generate", "A=uniform:0.1", "--format", "A=dia", "--size", "i=20,j=10", "--split", "j=2", "--split", "i=2"];
+    let (code, _, error) = run("y(i) = A(i,j) * x(j)", &blocks);
+    assert!(code == Some(2) && error.contains("A is used as {C,C}(0,1), and is not converted"), "{code:?} {error}");
     for statement in ["y(i) = A(i,j) * x(j) + y(i)", "y(i) += A(i,j) * x(j) + y(i)"] {
         let (code, _, error) = run(statement, &[&vectors[..], &["--grid", "2"]].concat());
         assert!(code == Some(2) && error.contains("give what is read another name"), "{code:?} {error}");
@@ -211,8 +224,13 @@ fn distributed_loops_run_on_several_nodes() {
     let placed = ["--schedule", equal, "--place", "A=xy -> f : ~f", "--place", "x=x -> *"];
     let (code, out, error) = launch(&[&matrix[..], &placed].concat());
     assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
-    let (code, _, error) = launch(&[&matrix[..], &["--place", "A=xy -> y"]].concat());
-    assert!(code == Some(2) && error.contains("A is stored as {D,C}(0,1), and `xy -> y` cuts it"), "{code:?} {error}");
+    let (code, out, error) = launch(&[&matrix[..], &["--place", "A=xy -> y"]].concat());
+    assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
+    let (code, _, error) = launch(&[&matrix[..], &["--place", "A=xyz -> y"]].concat());
+    assert!(
+        code == Some(2) && error.contains("a --place does not fit: `xyz -> y` names 3 dimensions"),
+        "{code:?} {error}"
+    );
     // Each node reads its own file, and a value in it differs.
     let file = |value: &str| format!("%%MatrixMarket matrix coordinate real general\n9 9 2\n1 1 2\n5 3 {value}\n");
     for node in ["0", "1"] {
@@ -221,15 +239,25 @@ fn distributed_loops_run_on_several_nodes() {
         std::fs::write(folder.join("own.mtx"), file(node)).expect("the folder can be written");
     }
     let program = env!("CARGO_BIN_EXE_maniple");
-    let script = format!(
-        "cd sparse-node-$MANIPLE_RANK; exec {program} tensor '{statement}' --input A=own.mtx --format A=csr --grid 2 --workers 1"
-    );
-    let mut command = Command::new(program);
-    command.args(["launch", "-n", "2", "--", "sh", "-c", &script]).current_dir(env!("CARGO_TARGET_TMPDIR"));
-    let output = command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).output().expect("the program starts");
-    let error = String::from_utf8_lossy(&output.stderr);
-    let told = "A is not the same on node 1 as on node 0";
-    assert!(output.status.code() == Some(2) && error.contains(told), "{:?} {error}", output.status);
+    let given = [
+        ("", "own.mtx", "A is not the same on node 1 as on node 0"),
+        (
+            "{program} tensor convert own.mtx own.tcs --format ds;",
+            "own.tcs",
+            "A, from own.tcs, is not the same on node 1",
+        ),
+    ];
+    for (before, file, told) in given {
+        let before = before.replace("{program}", program);
+        let script = format!(
+            "cd sparse-node-$MANIPLE_RANK; {before} exec {program} tensor '{statement}' --input A={file} --format A=csr --grid 2 --workers 1"
+        );
+        let mut command = Command::new(program);
+        command.args(["launch", "-n", "2", "--", "sh", "-c", &script]).current_dir(env!("CARGO_TARGET_TMPDIR"));
+        let output = command.env_remove("RUST_BACKTRACE").stdin(Stdio::null()).output().expect("the program starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(told), "{:?} {error}", output.status);
+    }
     let (code, _, error) = launch(&[&matrix[..], &["--schedule", "split(i, io, ii, 4)"]].concat());
     assert!(code == Some(2) && error.contains("distribute a loop"), "{code:?} {error}");
 }

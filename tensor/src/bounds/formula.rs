@@ -249,7 +249,8 @@ impl<'a> Finder<'a> {
         if let Some(&position) = self.known.get(variable) {
             return position;
         }
-        let is_position = self.statement.positions().any(|positions| positions.position == *variable);
+        let is_position =
+            self.statement.positions().any(|positions| self.statement.descends(variable, &positions.position));
         let formula = match self.statement.extent(variable) {
             None => Formula::All(0),
             // How many positions there are, and so how long parts of them are, is known when it runs.

@@ -3,6 +3,8 @@
 //! The rows of a result are dealt to the points. A first launch counts the elements of each row; each point tells how many it has, and the sums of these are where each point's elements
 //! begin. Then there is room for all of them, and a second launch writes them: coordinates, elements, and where each row begins (the two phases of Chou, Kjolstad, Amarasinghe, PLDI 2020,
 //! between whose halves SpDISTAL, SC 2022, section 5.2, has a scan). On any number of nodes the result is stored alike, and nothing of it leaves the node that makes it.
+//!
+//! That is done where a compressed level is below dense ones. What has other levels is assembled in [blocks](super::blocks).
 
 use std::sync::Arc;
 
@@ -21,13 +23,15 @@ use super::levels::{Component, Levels, Narrowed, components};
 use super::tensor::Tensor;
 use crate::bounds::Colors;
 use crate::element::{Element, ElementType};
+use crate::format::Level;
 use crate::kernel::{Argument, View};
-use crate::lower::Output;
+use crate::lower::{Appending, Output};
 use crate::plan::{Launching, Operation, Plan};
 use crate::storage::{Number, sort_segments};
 use crate::with_element;
 
-/// The result of a plan whose rows its points assemble, of which it is not known before how much is stored. Waits until all elements are counted, and not until they are computed.
+/// The result of a plan that its points assemble, of which it is not known before how much is stored. Where a compressed level is below dense ones, this waits until all elements are counted,
+/// and not until they are computed; where other levels are, until it is known how many positions these have.
 ///
 /// # Errors
 ///
@@ -44,26 +48,29 @@ pub async fn assemble(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Re
         _ => None,
     });
     let Some(launching) = launchings.next() else { return Err(DistributedError::InPlace { tensor: name() }) };
-    let assembly = Assembly::new(cx, &preparation, launching)?;
-    with_element!(result.element(), T => match assembly.is_narrow {
-        true => assembly.run::<i32, T>().await,
-        false => assembly.run::<i64, T>().await,
+    let is_in_rows = Appending::new(&plan.statement).is_some_and(|appending| appending.is_in_rows());
+    let assembly = Assembly::new(cx, &preparation, launching, is_in_rows)?;
+    with_element!(result.element(), T => match (is_in_rows, assembly.is_narrow) {
+        (true, true) => assembly.run::<i32, T>().await,
+        (true, false) => assembly.run::<i64, T>().await,
+        (false, true) => assembly.run_in_blocks::<i32, T>().await,
+        (false, false) => assembly.run_in_blocks::<i64, T>().await,
     })
 }
 
 /// An assembly.
-struct Assembly<'a> {
-    cx: &'a Context,
-    preparation: &'a Preparation<'a>,
-    launching: &'a Launching,
-    /// Which rows each point has.
+pub(super) struct Assembly<'a> {
+    pub(super) cx: &'a Context,
+    pub(super) preparation: &'a Preparation<'a>,
+    pub(super) launching: &'a Launching,
+    /// Which part each point has.
     colors: Arc<Colors>,
-    /// The rows of each color.
-    rows: Vec<Rect<1>>,
+    /// The rows of each color, or the block of coordinates of the outermost level.
+    pub(super) parts: Vec<(i64, i64)>,
     /// How many rows there are.
     parents: i64,
     /// Whether coordinates have 32 bits.
-    is_narrow: bool,
+    pub(super) is_narrow: bool,
 }
 
 impl<'a> Assembly<'a> {
@@ -71,16 +78,19 @@ impl<'a> Assembly<'a> {
         cx: &'a Context,
         preparation: &'a Preparation<'a>,
         launching: &'a Launching,
+        is_in_rows: bool,
     ) -> Result<Self, DistributedError> {
         let plan = &launching.plan;
         let result = plan.statement.result();
         let colors = Arc::new(plan.rectangles(result.name(), &plan.leaf().fixed).colors());
         let (order, dimensions) = (result.format().order(), result.dimensions());
-        let leading = &order[..order.len() - 1];
-        let parents = leading.iter().try_fold(1_i64, |rows, &mode| rows.checked_mul(dimensions[mode]));
+        let dense = result.format().levels().iter().take_while(|level| **level == Level::Dense).count();
+        // The levels whose positions are there whatever is computed: their rows, or blocks of the first.
+        let leading = &order[..if is_in_rows { order.len() - 1 } else { 1 }];
+        let parents = order[..dense].iter().try_fold(1_i64, |rows, &mode| rows.checked_mul(dimensions[mode]));
         let parents = parents.filter(|rows| *rows < i64::MAX / size_of::<i64>() as i64);
         let parents = parents.ok_or_else(|| DistributedError::ManyRows { tensor: result.name().to_owned() })?;
-        let rows = (0..colors.count()).map(|color| {
+        let parts = (0..colors.count()).map(|color| {
             let parts = colors.parts(color);
             let bounds: Vec<Vec<(i64, i64)>> =
                 parts.iter().filter(|part| !part.is_empty()).map(|part| part.bounds().collect()).collect();
@@ -90,120 +100,140 @@ impl<'a> Assembly<'a> {
                 _ => None,
             }
         });
-        let rows: Option<Vec<(i64, i64)>> = rows.collect();
-        let rows = rows.ok_or_else(|| DistributedError::Rows { tensor: result.name().to_owned() })?;
-        let rows = rows.into_iter().map(|(low, high)| Rect::from(low..high)).collect();
+        let parts: Option<Vec<(i64, i64)>> = parts.collect();
+        let parts = parts.ok_or_else(|| DistributedError::Rows { tensor: result.name().to_owned() })?;
         let is_narrow = dimensions.iter().all(|extent| i32::try_from(*extent).is_ok());
-        Ok(Self { cx, preparation, launching, colors, rows, parents, is_narrow })
+        Ok(Self { cx, preparation, launching, colors, parts, parents, is_narrow })
     }
 
     async fn run<N: Index, T: Element + FieldValue>(&self) -> Result<Tensor, DistributedError> {
         let plan = &self.launching.plan;
         let [counts] =
             made(components(self.cx, self.parents as usize, &[("counts", FieldType::of::<i64>(), ElementType::I64)])?);
-        let by_rows = self.partition(&counts, &self.rows)?;
-        let kernel = plan.counting(&|name| self.preparation.is_narrow(name));
-        let kernel = self.preparation.called(self.launching, (&kernel.kernel, &kernel.slots))?;
-        let counting = self.counting(kernel, counts.field);
-        let counted = self.launcher(&counting, &[(&by_rows, &counts, Privilege::Discard)])?;
+        let by_rows = self.partition(&counts, &self.parts)?;
+        let counting = self.counting_rows(self.kernel(Output::Counts, N::TYPE)?, counts.field);
+        let counted = self.launcher(&counting, vec![self.own(&by_rows, counts.field, Privilege::Discard)])?;
         let totals = self.cx.index_launch(self.domain(), counted.typed::<i64>()).all().await?;
         let (intervals, total) = self.intervals(&totals);
 
         let is_narrow = self.is_narrow && i32::try_from(total).is_ok();
         if is_narrow != self.is_narrow {
             // Positions need more than 32 bits.
-            return Box::pin(
-                Self { is_narrow, rows: self.rows.clone(), colors: Arc::clone(&self.colors), ..*self }.run::<i64, T>(),
-            )
-            .await;
+            let (parts, colors) = (self.parts.clone(), Arc::clone(&self.colors));
+            return Box::pin(Self { is_narrow, parts, colors, ..*self }.run::<i64, T>()).await;
         }
-        let index = (FieldType::of::<N>(), N::TYPE);
-        let [pos] = made(components(self.cx, self.parents as usize + 1, &[("pos", index.0, index.1)])?);
-        let [crd, values] = made(components(
-            self.cx,
-            total as usize,
-            &[("crd", index.0, index.1), ("values", FieldType::of::<T>(), T::TYPE)],
-        )?);
+        let result = plan.statement.result();
+        let dense = result.format().levels().iter().zip(result.format().order());
+        let positions = dense.scan(1_usize, |rows, (level, &mode)| {
+            *rows = if *level == Level::Dense { *rows * result.dimensions()[mode] as usize } else { total as usize };
+            Some(*rows)
+        });
+        let positions: Vec<usize> = positions.collect();
+        let levels = Levels::with_room(self.cx, (T::TYPE, is_narrow), result.format().levels(), positions)?;
+        let last = result.format().rank() - 1;
+        let (Some(pos), Some(crd)) = (levels.offsets(last), levels.coordinates(last)) else {
+            return Err(DistributedError::InPlace { tensor: result.name().to_owned() });
+        };
+        let values = levels.values();
         // Where the last row ends; where rows begin is written by the points.
         let of_pos: Region<(), 1> = Region::try_from_logical(pos.region.clone())?;
         self.cx.fill_field(&of_pos, pos.field, N::narrowed(total))?;
-        let elements: Vec<Rect<1>> = intervals.iter().map(|(start, end)| Rect::from(*start..*end)).collect();
         let starts: Vec<i64> = intervals.iter().map(|(start, _)| *start).collect();
-        let (of_rows, of_elements) = (self.partition(&pos, &self.rows)?, self.partition(&crd, &elements)?);
-        let kernel = plan.kernel(&|name| {
-            if name == plan.statement.result().name() {
-                N::TYPE == ElementType::I32
-            } else {
-                self.preparation.is_narrow(name)
-            }
-        });
-        let kernel = self.preparation.called(self.launching, (&kernel.kernel, &kernel.slots))?;
-        let starts = Arc::from(starts);
-        let task = self.writing::<N, T>(kernel, [counts.field, pos.field, crd.field, values.field], starts);
-        let launcher =
-            self.launcher(&task, &[(&by_rows, &counts, Privilege::Read), (&of_rows, &pos, Privilege::Discard)])?;
+        let (of_rows, of_elements) = (self.partition(pos, &self.parts)?, self.partition(crd, &intervals)?);
+        let fields = [counts.field, pos.field, crd.field, values.field];
+        let task = self.writing_rows::<N, T>(self.kernel(Output::Entries, N::TYPE)?, fields, Arc::from(starts));
         let both = FieldMask::of(crd.field).union(&FieldMask::of(values.field));
-        let own = Requirement::new(Target::Partition(of_elements, self.projection()), both, Privilege::Discard);
-        let _launched = self.cx.index_launch(self.domain(), launcher.requirement(own).typed::<i64>());
-        let result = plan.statement.result();
-        let levels = Levels::of_rows(N::TYPE == ElementType::I32, result.format().rank(), [pos, crd], values);
+        let given = vec![
+            self.own(&by_rows, counts.field, Privilege::Read),
+            self.own(&of_rows, pos.field, Privilege::Discard),
+            Requirement::new(Target::Partition(of_elements, self.projection()), both, Privilege::Discard),
+        ];
+        let _launched = self.cx.index_launch(self.domain(), self.launcher(&task, given)?.typed::<i64>());
         Tensor::in_levels(result, levels)
     }
 
-    fn domain(&self) -> AnyRect {
+    /// The kernel that counts, or writes coordinates of a type.
+    pub(super) fn kernel(&self, output: Output, of_coordinates: ElementType) -> Result<Kernel, DistributedError> {
+        let plan = &self.launching.plan;
+        let is_narrow = |name: &str| match name == plan.statement.result().name() {
+            true => of_coordinates == ElementType::I32,
+            false => self.preparation.is_narrow(name),
+        };
+        let made = if output == Output::Counts { plan.counting(&is_narrow) } else { plan.kernel(&is_narrow) };
+        self.preparation.called(self.launching, (&made.kernel, &made.slots))
+    }
+
+    /// What points are given of a field: their colors' pieces.
+    pub(super) fn own(&self, partition: &LogicalPartition, field: FieldId, privilege: Privilege) -> Requirement {
+        let target = Target::Partition(partition.clone(), self.projection());
+        Requirement::new(target, FieldMask::of(field), privilege)
+    }
+
+    pub(super) fn domain(&self) -> AnyRect {
         AnyRect::from(Rect::<1>::from(0..self.launching.order.points()))
     }
 
     /// The color of a point's rows.
-    fn color(&self) -> Arc<dyn Fn(i64) -> i64 + Send + Sync> {
+    pub(super) fn color(&self) -> Arc<dyn Fn(i64) -> i64 + Send + Sync> {
         let (order, colors) = (Arc::clone(&self.launching.order), Arc::clone(&self.colors));
         Arc::new(move |point| colors.at(&order.values(0, point)))
     }
 
-    fn projection(&self) -> Projection {
+    pub(super) fn projection(&self) -> Projection {
         let color = self.color();
         by_color(self.launching.order.points(), move |point| color(point))
     }
 
-    fn partition(&self, of: &Component, pieces: &[Rect<1>]) -> Result<LogicalPartition, DistributedError> {
-        let pieces: Vec<AnySpace> = pieces.iter().map(|piece| AnyRect::from(*piece).into()).collect();
+    /// A partition of a component into the piece of each color.
+    pub(super) fn partition(
+        &self,
+        of: &Component,
+        pieces: &[(i64, i64)],
+    ) -> Result<LogicalPartition, DistributedError> {
+        let piece = |(first, end): &(i64, i64)| AnyRect::from(Rect::<1>::from(*first..*end)).into();
+        let pieces: Vec<AnySpace> = pieces.iter().map(piece).collect();
         let partitioning = self.cx.index_partition(of.region.space(), pieces.len(), &pieces)?;
         Ok(of.region.partition(&partitioning).map_err(Error::from)?)
     }
 
-    /// Where the elements of each color begin and end, and how many there are of all: rows follow one another, whichever point has them.
-    fn intervals(&self, totals: &[i64]) -> (Vec<(i64, i64)>, i64) {
+    /// Where the elements of each color begin and end, and how many there are of all: parts follow one another, whichever point has them.
+    pub(super) fn intervals(&self, totals: &[i64]) -> (Vec<(i64, i64)>, i64) {
         let color = self.color();
-        let mut of_colors = vec![0; self.rows.len()];
+        let mut of_colors = vec![0; self.parts.len()];
         for (point, total) in (0..).zip(totals) {
             of_colors[color(point) as usize] = *total;
         }
-        let mut in_order: Vec<usize> = (0..self.rows.len()).collect();
-        in_order.sort_by_key(|&color| (self.rows[color].lo, color));
-        let (mut intervals, mut total) = (vec![(0, 0); self.rows.len()], 0);
-        for color in in_order {
+        let (mut intervals, mut total) = (vec![(0, 0); self.parts.len()], 0);
+        for color in self.in_order() {
             intervals[color] = (total, total + of_colors[color]);
             total += of_colors[color];
         }
         (intervals, total)
     }
 
+    /// The colors in the order of their parts.
+    pub(super) fn in_order(&self) -> Vec<usize> {
+        let mut in_order: Vec<usize> = (0..self.parts.len()).collect();
+        in_order.sort_by_key(|&color| (self.parts[color].0, color));
+        in_order
+    }
+
     /// The task that counts the elements of each row, and gives how many there are of all.
-    fn counting(&self, kernel: Kernel, counts: FieldId) -> Arc<TaskDefinition> {
+    fn counting_rows(&self, kernel: Kernel, counts: FieldId) -> Arc<TaskDefinition> {
         let leaf = self.leaf(kernel);
         let first = self.launching.fetches.len();
-        self.task("count", move |call| {
+        self.task(("count", Codec::of::<i64>()), move |call| {
             let mut counts = call.write::<i64, 1>(first, counts)?;
-            let Some(rows) = only(counts.space().rects()) else { return Ok(0) };
+            let Some(rows) = only(counts.space().rects()) else { return Ok(0_i64) };
             let mut counts = counts.span_mut(rows);
             counts.fill(0);
-            leaf(call, [Some(updated(&mut counts, rows)?), None, None])?;
+            leaf(call, MadeViews { next: Some(updated(&mut counts, rows)?), ..MadeViews::default() })?;
             Ok(counts.iter().sum())
         })
     }
 
     /// The task that writes the elements of each row, given their numbers, and where it begins.
-    fn writing<N: Index, T: Element + FieldValue>(
+    fn writing_rows<N: Index, T: Element + FieldValue>(
         &self,
         kernel: Kernel,
         [counts, pos, crd, values]: [FieldId; 4],
@@ -211,9 +241,9 @@ impl<'a> Assembly<'a> {
     ) -> Arc<TaskDefinition> {
         let (leaf, color) = (self.leaf(kernel), self.color());
         let first = self.launching.fetches.len();
-        self.task("assemble", move |call| {
+        self.task(("assemble", Codec::of::<i64>()), move |call| {
             let counts = call.read::<i64, 1>(first, counts)?;
-            let Some(rows) = only(counts.space().rects()) else { return Ok(0) };
+            let Some(rows) = only(counts.space().rects()) else { return Ok(0_i64) };
             let start = starts[color(call.point().coords()[0]) as usize];
             let mut next: Vec<i64> = counts.span(rows).to_vec();
             let mut end = start;
@@ -226,15 +256,19 @@ impl<'a> Assembly<'a> {
             let (mut crd, mut values) = (call.write::<N, 1>(first + 2, crd)?, call.write::<T, 1>(first + 2, values)?);
             let Some(elements) = only(crd.space().rects()) else { return Ok(0) };
             let (mut crd, mut values) = (crd.span_mut(elements), values.span_mut(elements));
-            let made = [updated(&mut next, rows)?, updated(&mut crd, elements)?, updated(&mut values, elements)?];
-            leaf(call, made.map(Some))?;
+            let made = MadeViews {
+                next: Some(updated(&mut next, rows)?),
+                coordinates: vec![Some(updated(&mut crd, elements)?)],
+                values: Some(updated(&mut values, elements)?),
+            };
+            leaf(call, made)?;
             sort_segments(&segments, &mut crd, &mut values);
             Ok(end - start)
         })
     }
 
     /// What runs a kernel for a point.
-    fn leaf(
+    pub(super) fn leaf(
         &self,
         kernel: Kernel,
     ) -> impl Fn(&LeafCall<'_>, MadeViews<'_>) -> maniple::Result<()> + Send + Sync + 'static {
@@ -246,56 +280,51 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    fn task(
+    pub(super) fn task<R: Send + Sync + 'static>(
         &self,
-        what: &str,
-        run: impl Fn(&LeafCall<'_>) -> maniple::Result<i64> + Send + Sync + 'static,
+        (what, codec): (&str, Codec),
+        run: impl Fn(&LeafCall<'_>) -> maniple::Result<R> + Send + Sync + 'static,
     ) -> Arc<TaskDefinition> {
         let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
         let options = TaskOptions { layout, ..TaskOptions::default() };
         let name = format!("{what} {}", self.launching.plan.statement.result().name());
-        let task = TaskDefinition::new(&name).codec(Codec::of::<i64>());
+        let task = TaskDefinition::new(&name).codec(codec);
         Arc::new(task.leaf(options, move |call| Ok(Value::new(run(call)?))))
     }
 
-    /// A launch with what operands points are given, and pieces of these components by their colors.
-    fn launcher(
+    /// A launch with what operands points are given, and then these.
+    pub(super) fn launcher(
         &self,
         task: &Arc<TaskDefinition>,
-        made: &[(&LogicalPartition, &Component, Privilege)],
+        given: Vec<Requirement>,
     ) -> Result<TaskLauncher, DistributedError> {
-        let mut launcher = TaskLauncher::new(task);
-        for mut fetching in self.preparation.fetches(self.launching) {
-            launcher = launcher.requirement(fetching.requirement(0)?.1);
-        }
-        for (partition, component, privilege) in made {
-            let target = Target::Partition((*partition).clone(), self.projection());
-            launcher = launcher.requirement(Requirement::new(target, FieldMask::of(component.field), *privilege));
-        }
-        Ok(launcher)
+        let fetches = self.preparation.fetches(self.launching);
+        let operands = fetches.into_iter().map(|mut fetching| Ok(fetching.requirement(0)?.1));
+        let operands = operands.collect::<Result<Vec<_>, DistributedError>>()?;
+        Ok(operands.into_iter().chain(given).fold(TaskLauncher::new(task), TaskLauncher::requirement))
     }
 }
 
 /// The coordinates of a level, in one of the widths that kernels have.
-trait Index: FieldValue + Element + Number + Narrowed {}
+pub(super) trait Index: FieldValue + Element + Number + Narrowed + Into<i64> {}
 
 impl Index for i32 {}
 
 impl Index for i64 {}
 
 /// The only rectangle of a space, as pieces of rows are; none if it is empty.
-fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
+pub(super) fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
     rects.first().copied().filter(|rect| rect.lo <= rect.hi)
 }
 
 /// A view of what is at the points of a rectangle.
-fn updated<'v, N: Element>(numbers: &'v mut [N], rect: Rect<1>) -> maniple::Result<Argument<'v>> {
+pub(super) fn updated<'v, N: Element>(numbers: &'v mut [N], rect: Rect<1>) -> maniple::Result<Argument<'v>> {
     let view = View::update(numbers, &[(rect.lo[0], rect.hi[0] + 1)], &[1]);
     Ok(Argument::View(view.map_err(Error::from_task)?))
 }
 
 /// As many components as were asked for.
-fn made<const N: usize>(components: Vec<Component>) -> [Component; N] {
+pub(super) fn made<const N: usize>(components: Vec<Component>) -> [Component; N] {
     components.try_into().unwrap_or_else(|_| unreachable!("there is a component for each field"))
 }
 

@@ -15,7 +15,7 @@ use super::launched::Launched;
 use super::leaf::{Kernel, Made, Parameter, Viewed, definition};
 use super::levels::Component;
 use super::place::PLACE;
-use super::shares::Ends;
+use super::shares::{Ends, below_each};
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::kernel::Kernels;
@@ -128,7 +128,11 @@ impl<'a> Preparation<'a> {
             partitions.push(match (pieces, space) {
                 // Partitions come before those that follow from them.
                 (Pieces::Below(offsets), Space::Positions(level) | Space::Offsets(level)) => {
-                    below(cx, (tensor, *level), &partitions[*offsets]).await?
+                    let has_offsets = tensor.levels().is_some_and(|levels| levels.offsets(*level).is_some());
+                    match &graph.partitions[*offsets].pieces {
+                        Pieces::Bounds(colors) if !has_offsets => partition(cx, (tensor, *space), colors)?,
+                        _ => below(cx, (tensor, *level), &partitions[*offsets]).await?,
+                    }
                 }
                 (Pieces::Below(offsets), Space::Elements) => partitions[*offsets].clone(),
                 (Pieces::Named(positions), _) => {
@@ -280,10 +284,14 @@ impl Preparation<'_> {
                 let variable = tensor.variable();
                 Parameter::Number(variable.dimensions()[variable.format().order()[*level]])
             }),
+            Slot::Slots(name, level) => tensor(name).map(|tensor| Parameter::Number(below_each(tensor, *level))),
             Slot::Count(name, level) => tensor(name).map(|tensor| Parameter::Number(tensor.positions(*level))),
             Slot::Chunks => Some(Parameter::Chunks),
             Slot::Next => Some(Parameter::Made(Made::Next)),
-            Slot::ResultCoordinates(_) => Some(Parameter::Made(Made::Coordinates)),
+            Slot::ResultCoordinates(_) => {
+                let mut written = slots.iter().filter(|other| matches!(other, Slot::ResultCoordinates(_)));
+                written.position(|other| other == slot).map(|number| Parameter::Made(Made::Coordinates(number)))
+            }
             Slot::ResultValues => Some(Parameter::Made(Made::Values)),
             _ => given(slot).map(Parameter::View),
         };
@@ -322,6 +330,13 @@ fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Ten
             expected: describe(variable),
             found: describe(found.variable()),
         });
+    }
+    // Dense ones are views, whatever the order of their dimensions.
+    if found.is_in_levels() == variable.format().is_dense()
+        || found.is_in_levels() && found.variable().format() != variable.format()
+    {
+        let (expected, found) = (variable.format().clone(), found.variable().format().clone());
+        return Err(DistributedError::OtherFormat { tensor: variable.name().to_owned(), expected, found });
     }
     Ok(found)
 }

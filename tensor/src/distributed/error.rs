@@ -36,7 +36,7 @@ pub enum DistributedError {
     },
     /// A tensor that has not the levels of regions.
     #[error(
-        "{tensor} is stored as {format}; regions have tensors in dense and compressed levels of whole dimensions, with coordinates in order: convert it, to csr or csf for example"
+        "{tensor} is stored as {format}; regions have tensors in levels some of which are not dense, and whose positions follow one another without ranges: convert it, to csr or csf for example"
     )]
     Stored {
         /// Its name.
@@ -62,7 +62,7 @@ pub enum DistributedError {
     },
     /// A tensor in levels is not cut in this way.
     #[error(
-        "{tensor} is stored as {format}, and `{placement}` cuts it in a way that levels are not cut: cut it along one dimension of the grid alone, by the name of the dimension that is stored outermost for blocks of it, or by `~` before a name for parts with as many positions each"
+        "{tensor} is stored as {format}, and `{placement}` cuts it in a way that levels are not cut: cut it along one dimension of the grid alone, by the name of a dimension that a level stores for blocks of its coordinates, or by `~` before the name for parts with as many positions each"
     )]
     Pieces {
         /// Its name.
@@ -72,6 +72,16 @@ pub enum DistributedError {
         /// How it is to be cut.
         placement: String,
     },
+    /// Pieces of a tensor in levels that lie apart in too many places.
+    #[error(
+        "the pieces of {tensor} lie apart in more than {most} places: cut it along the dimension that is stored outermost, or convert it so that the one that is cut is"
+    )]
+    Scattered {
+        /// Its name.
+        tensor: String,
+        /// So many places there can be.
+        most: usize,
+    },
     /// What levels store follows no rules.
     #[error("{tensor}: {error}")]
     Broken {
@@ -79,6 +89,16 @@ pub enum DistributedError {
         tensor: String,
         /// What is wrong.
         error: StorageError,
+    },
+    /// A tensor that is stored in another way than the plan takes it.
+    #[error("the plan takes {tensor} as {expected}, but it is stored as {found}: convert it")]
+    OtherFormat {
+        /// Its name.
+        tensor: String,
+        /// How the plan takes it.
+        expected: Format,
+        /// How it is stored.
+        found: Format,
     },
     /// A result that is not assembled by points in rows.
     #[error("{tensor} is no result whose rows points assemble: it is computed in place, by a `Computation`")]

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use maniple::space::{AnyPoint, AnySpace, Point};
+use maniple::space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
 use maniple::{
     Context, Error, Field, FieldMask, LogicalPartition, LogicalRegion, Partition as Split, Privilege as Held,
     Projection, Region, Relation, Requirement, Target,
 };
 
 use super::error::DistributedError;
-use super::levels::offsets_of;
+use super::levels::parents_of;
 use super::operators::operator;
+use super::shares::below_each;
 use super::tensor::Tensor;
 use crate::bounds::Colors;
 use crate::element::ElementType;
@@ -116,14 +117,30 @@ pub(super) fn partition(
     colors: &Colors,
 ) -> Result<LogicalPartition, DistributedError> {
     let stored = (tensor.variable().format(), tensor.variable().dimensions());
+    let has_offsets = |level: usize| tensor.levels().is_some_and(|levels| levels.offsets(level).is_some());
     let piece = |color| match space {
-        Space::Offsets(level) => Ok(offsets_of(&colors.parts(color), stored, level).into()),
-        Space::Elements | Space::Positions(_) => tensor.space(&colors.parts(color)),
+        Space::Offsets(level) => {
+            // One more ends the last.
+            let after = i64::from(has_offsets(level));
+            let parents = parents_of(&colors.parts(color), stored, level).into_iter();
+            Ok(positions(parents.map(|(first, end)| (first, end + after))))
+        }
+        // Below so many positions above, without offsets.
+        Space::Positions(level) => {
+            let each_has = below_each(tensor, level);
+            let parents = parents_of(&colors.parts(color), stored, level).into_iter();
+            Ok(positions(parents.map(|(first, end)| (first * each_has, end * each_has))))
+        }
+        Space::Elements => tensor.space(&colors.parts(color)),
     };
     let pieces = (0..colors.count()).map(piece).collect::<Result<Vec<AnySpace>, _>>()?;
     let region = tensor.part(space);
     let partitioning = cx.index_partition(region.space(), pieces.len(), &pieces)?;
     Ok(region.partition(&partitioning).map_err(Error::from)?)
+}
+
+fn positions(intervals: impl Iterator<Item = (i64, i64)>) -> AnySpace {
+    IndexSpace::<1>::from_rects(intervals.map(|(first, end)| Rect::from(first..end)).collect::<Vec<_>>()).into()
 }
 
 /// A partition of the positions of a level into what is below the pieces of its offsets.

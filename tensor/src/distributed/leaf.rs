@@ -52,19 +52,34 @@ pub(super) enum Parameter {
     Made(Made),
 }
 
-/// What is written of the rows of a result.
+/// What is written of a result that is assembled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Made {
     /// How many elements each row has, or where its next one goes.
     Next,
-    /// Coordinates.
-    Coordinates,
+    /// Coordinates: of the dimension with this number among those whose coordinates are written.
+    Coordinates(usize),
     /// Elements.
     Values,
 }
 
 /// Views of each of these, where there is something.
-pub(super) type MadeViews<'v> = [Option<Argument<'v>>; 3];
+#[derive(Default)]
+pub(super) struct MadeViews<'v> {
+    pub(super) next: Option<Argument<'v>>,
+    pub(super) coordinates: Vec<Option<Argument<'v>>>,
+    pub(super) values: Option<Argument<'v>>,
+}
+
+impl<'v> MadeViews<'v> {
+    fn take(&mut self, made: Made) -> Option<Argument<'v>> {
+        match made {
+            Made::Next => self.next.take(),
+            Made::Values => self.values.take(),
+            Made::Coordinates(number) => self.coordinates.get_mut(number)?.take(),
+        }
+    }
+}
 
 /// A field of what a task requires.
 pub(super) struct Viewed {
@@ -120,9 +135,7 @@ pub(super) fn run_leaf(
             Parameter::Fixed(position) => Argument::from(values[*position]),
             Parameter::Number(number) => Argument::from(*number),
             Parameter::Chunks => Argument::from(helpers.size() as i64),
-            Parameter::Made(part) => {
-                made[*part as usize].take().expect("kernels that assemble are given what they write")
-            }
+            Parameter::Made(part) => made.take(*part).expect("kernels that assemble are given what they write"),
         });
     }
     if !plan.substitute(values, &mut arguments, helpers).map_err(Error::from_task)? {

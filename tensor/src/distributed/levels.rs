@@ -1,8 +1,9 @@
-//! Tensors in levels, in regions: one over the positions of each level with its coordinates, and the elements beside those of the last; and one with the offsets of each compressed level.
+//! Tensors in levels, in regions: one for what each level stores, as one over its positions with its coordinates, and one with where the positions begin that are below those of the level
+//! above. The elements are beside the coordinates of the last level.
 
 use std::sync::Arc;
 
-use maniple::space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};
+use maniple::space::{AnyPoint, AnyRect, AnySpace, Point, Rect};
 use maniple::task::{TaskDefinition, TaskOptions, Value};
 use maniple::{
     Context, Error, Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Projection, Region,
@@ -13,7 +14,7 @@ use super::error::DistributedError;
 use super::rows::{blocks_for, set_rows};
 use crate::element::{Element, ElementType};
 use crate::format::{Format, Level};
-use crate::level::{Array, Component as Named, with_numbers};
+use crate::level::{Array, Component as Named, Per, Stored, with_numbers};
 use crate::lower::Slot;
 use crate::plan::Space;
 use crate::rectangle::Rectangle;
@@ -50,28 +51,31 @@ impl Component {
 pub(super) struct Levels {
     /// Whether offsets and coordinates have 32 bits, and not 64.
     pub(super) is_narrow: bool,
-    /// Of each level, if it is compressed: its offsets and its coordinates.
-    levels: Vec<Option<[Component; 2]>>,
+    /// How many positions each level has.
+    positions: Vec<usize>,
+    /// What each level stores.
+    levels: Vec<Vec<(Stored, Component)>>,
     values: Component,
 }
 
 impl Levels {
-    /// Puts into regions what `stored` has, which is in dense and compressed levels of whole dimensions.
+    /// Puts into regions what `stored` has.
     pub(super) fn new<T: Element + FieldValue>(
         cx: &Context,
         stored: &Arc<SparseTensor<T>>,
     ) -> Result<Self, DistributedError> {
-        let numbers = || stored.levels().iter().flat_map(|level| &level.components).map(|component| &component.array);
-        let is_narrow = numbers().all(|array| !matches!(array, Array::I64(_)));
-        let kinds = stored.format().levels().iter().map(|level| *level == Level::Compressed);
-        let positions = stored.levels().iter().map(|level| level.positions);
-        let made = Self::with_room(cx, T::TYPE, is_narrow, kinds.zip(positions))?;
+        let components = stored.levels().iter().flat_map(|level| &level.components);
+        let is_narrow = components
+            .filter(|component| component.name != "bits")
+            .all(|component| !matches!(component.array, Array::I64(_)));
+        let positions = stored.levels().iter().map(|level| level.positions).collect();
+        let made = Self::with_room(cx, (T::TYPE, is_narrow), stored.format().levels(), positions)?;
         for (level, components) in made.levels.iter().enumerate() {
-            for (to, component) in components.iter().flatten().zip(["pos", "crd"]) {
-                let numbers = Numbers { stored: Arc::clone(stored), level, component };
-                match is_narrow {
-                    true => numbers.write::<i32>(cx, to)?,
-                    false => numbers.write::<i64>(cx, to)?,
+            for (component, to) in components {
+                let numbers = Numbers { stored: Arc::clone(stored), level, component: *component };
+                match to.element {
+                    ElementType::I32 => numbers.write::<i32>(cx, to)?,
+                    _ => numbers.write::<i64>(cx, to)?,
                 }
             }
         }
@@ -82,37 +86,37 @@ impl Levels {
         Ok(made)
     }
 
-    /// Regions for levels, each of which is compressed or not and has so many positions, and for elements below the last one: nothing in them has a value.
+    /// Regions for levels of these kinds, which have so many positions, and for elements below the last one: nothing in them has a value. Offsets and coordinates are narrow or not.
     pub(super) fn with_room(
         cx: &Context,
-        element: ElementType,
-        is_narrow: bool,
-        levels: impl Iterator<Item = (bool, usize)>,
+        (element, is_narrow): (ElementType, bool),
+        kinds: &[Level],
+        positions: Vec<usize>,
     ) -> Result<Self, DistributedError> {
-        let index = if is_narrow { ElementType::I32 } else { ElementType::I64 };
         let field = |name, element| (name, with_element!(element, T => FieldType::of::<T>()), element);
-        let mut levels = levels.peekable();
-        let (mut made, mut values, mut parents) = (Vec::new(), None, 1);
-        while let Some((is_compressed, positions)) = levels.next() {
-            let mut fields = Vec::new();
-            if is_compressed {
-                fields.push(field("crd", index));
+        let elements = field("values", element);
+        let (mut levels, mut values, mut parents) = (Vec::new(), None, 1);
+        for (level, (kind, &positions_here)) in kinds.iter().zip(&positions).enumerate() {
+            let mut made = Vec::new();
+            for component in kind.kind().components() {
+                let is_wide = !is_narrow || component.per == Per::Word;
+                let mut fields = vec![field(component.name, if is_wide { ElementType::I64 } else { ElementType::I32 })];
+                if level + 1 == kinds.len() && matches!(component.per, Per::Position | Per::Slot) {
+                    fields.push(elements);
+                }
+                let mut found = components(cx, component.per.count(parents, positions_here), &fields)?;
+                values = found.drain(1..).next().or(values);
+                made.extend(found.pop().map(|found| (*component, found)));
             }
-            if levels.peek().is_none() {
-                fields.push(field("values", element));
-            }
-            let mut found = components(cx, positions, &fields)?.into_iter();
-            let crd = found.by_ref().take(usize::from(is_compressed)).next();
-            let pos = if is_compressed { components(cx, parents + 1, &[field("pos", index)])?.pop() } else { None };
-            made.push(pos.zip(crd).map(|(pos, crd)| [pos, crd]));
-            (values, parents) = (found.next(), positions);
+            levels.push(made);
+            parents = positions_here;
         }
         let values = match values {
             Some(values) => values,
-            // A scalar has no levels.
-            None => components(cx, 1, &[field("values", element)])?.remove(0),
+            // Of levels that store no coordinates, and of a scalar, which has none.
+            None => components(cx, parents, &[elements])?.remove(0),
         };
-        Ok(Self { is_narrow, levels: made, values })
+        Ok(Self { is_narrow, positions, levels, values })
     }
 
     /// So many of the levels, from the outermost to a compressed one, with other elements, none of which has a value: another field of the region that has the coordinates.
@@ -120,17 +124,11 @@ impl Levels {
         let last = rank.checked_sub(1).and_then(|last| self.coordinates(last)).unwrap_or(&self.values);
         let field = last.region.fields().allocate(&format!("values of {name}"), ty).map_err(Error::from)?;
         let values = Component { region: last.region.clone(), field, element: self.values.element };
-        Ok(Self { is_narrow: self.is_narrow, levels: self.levels[..rank].to_vec(), values })
+        let (positions, levels) = (self.positions[..rank].to_vec(), self.levels[..rank].to_vec());
+        Ok(Self { is_narrow: self.is_narrow, positions, levels, values })
     }
 
-    /// Dense levels, and below them a compressed one with these offsets, coordinates and elements.
-    pub(super) fn of_rows(is_narrow: bool, rank: usize, [pos, crd]: [Component; 2], values: Component) -> Self {
-        let mut levels = vec![None; rank - 1];
-        levels.push(Some([pos, crd]));
-        Self { is_narrow, levels, values }
-    }
-
-    /// The offsets and coordinates of each level that is compressed, and the elements, as they are after all that was launched before.
+    /// What each level stores, and the elements, as they are after all that was launched before.
     pub(super) async fn read<T: Element + FieldValue>(
         &self,
         cx: &Context,
@@ -138,7 +136,7 @@ impl Levels {
         let mut levels = Vec::new();
         for level in &self.levels {
             let mut components = Vec::new();
-            for (component, name) in level.iter().flatten().zip(["pos", "crd"]) {
+            for (Stored { name, .. }, component) in level {
                 let array = match component.element {
                     ElementType::I32 => Array::I32(component.read(cx).await?),
                     _ => Array::I64(component.read(cx).await?),
@@ -150,9 +148,33 @@ impl Levels {
         Ok((levels, self.values.read(cx).await?))
     }
 
-    /// The coordinates of a level, if it is compressed.
+    /// How many positions a level has.
+    pub(super) fn positions(&self, level: usize) -> usize {
+        self.positions.get(level).copied().unwrap_or(1)
+    }
+
+    /// What a level stores.
+    pub(super) fn stored(&self, level: usize) -> &[(Stored, Component)] {
+        self.levels.get(level).map_or(&[], |level| level)
+    }
+
+    fn one(&self, level: usize, is_it: impl Fn(Per) -> bool) -> Option<&Component> {
+        self.stored(level).iter().find(|(stored, _)| is_it(stored.per)).map(|(_, component)| component)
+    }
+
+    /// The offsets of a level, if it has some.
+    pub(super) fn offsets(&self, level: usize) -> Option<&Component> {
+        self.one(level, |per| per == Per::Offset)
+    }
+
+    /// What tells which positions are below those of the level above: offsets, or how many there are.
+    fn beginnings(&self, level: usize) -> Option<&Component> {
+        self.one(level, |per| matches!(per, Per::Offset | Per::Parent))
+    }
+
+    /// The coordinates of a level, or the ends of its runs, if it stores some.
     pub(super) fn coordinates(&self, level: usize) -> Option<&Component> {
-        self.levels.get(level)?.as_ref().map(|[_, crd]| crd)
+        self.one(level, |per| matches!(per, Per::Position | Per::Slot))
     }
 
     /// The elements.
@@ -163,8 +185,8 @@ impl Levels {
     /// What a kernel's parameter is a view of.
     pub(super) fn component(&self, slot: &Slot) -> Option<&Component> {
         match slot {
-            Slot::Positions(_, level) => self.levels[*level].as_ref().map(|[pos, _]| pos),
-            Slot::Coordinates(_, level) => self.levels[*level].as_ref().map(|[_, crd]| crd),
+            Slot::Positions(_, level) => self.beginnings(*level),
+            Slot::Coordinates(_, level) => self.coordinates(*level),
             Slot::Values(_) => Some(&self.values),
             _ => None,
         }
@@ -172,18 +194,22 @@ impl Levels {
 
     /// The region over a space.
     pub(super) fn region(&self, space: Space) -> &LogicalRegion {
-        let level = |level: usize| self.levels.get(level).and_then(Option::as_ref);
-        match space {
-            Space::Offsets(number) => level(number).map_or(&self.values.region, |[pos, _]| &pos.region),
-            Space::Positions(number) => level(number).map_or(&self.values.region, |[_, crd]| &crd.region),
-            Space::Elements => &self.values.region,
-        }
+        let component = match space {
+            Space::Offsets(level) => self.beginnings(level),
+            Space::Positions(level) => self.coordinates(level),
+            Space::Elements => None,
+        };
+        &component.unwrap_or(&self.values).region
     }
 }
 
-/// The points of the offsets of a compressed level, below dense ones alone, that parts of a tensor's coordinates need.
-pub(super) fn offsets_of(parts: &[Rectangle], (format, dimensions): (&Format, &[i64]), level: usize) -> IndexSpace<1> {
-    let rects = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| {
+/// The positions above a level, all of which are dense, that parts of a tensor's coordinates have.
+pub(super) fn parents_of(
+    parts: &[Rectangle],
+    (format, dimensions): (&Format, &[i64]),
+    level: usize,
+) -> Vec<(i64, i64)> {
+    let of_parts = parts.iter().filter(|part| !part.is_empty()).flat_map(|part| {
         let bounds: Vec<(i64, i64)> = part.bounds().collect();
         let mut intervals = vec![(0, 1)];
         for &mode in &format.order()[..level] {
@@ -205,8 +231,7 @@ pub(super) fn offsets_of(parts: &[Rectangle], (format, dimensions): (&Format, &[
         }
         intervals
     });
-    // One more ends the last.
-    IndexSpace::from_rects(rects.map(|(first, end)| Rect::from(first..end + 1)).collect::<Vec<_>>())
+    of_parts.collect()
 }
 
 /// A region with these fields over so many positions.
@@ -232,18 +257,23 @@ pub(super) fn components(
 struct Numbers<T> {
     stored: Arc<SparseTensor<T>>,
     level: usize,
-    component: &'static str,
+    component: Stored,
 }
 
 impl<T: Element> Numbers<T> {
     fn write<N: FieldValue + Element + Narrowed>(self, cx: &Context, to: &Component) -> Result<(), DistributedError> {
-        let count = self.stored.levels()[self.level].component(self.component).len();
+        let Stored { name, per } = self.component;
+        let count = self.stored.levels()[self.level].component(name).len();
         #[allow(clippy::useless_conversion)] // of one width of four
         put(cx, to, count, move |first, into: &mut [N]| {
-            let array = self.stored.levels()[self.level].component(self.component);
+            let array = self.stored.levels()[self.level].component(name);
+            // What marks slots without anything is the greatest number of any width.
+            let nothing = (per == Per::Slot).then(|| array.width().greatest());
             with_numbers!(array, numbers => {
-                let from = &numbers[first..first + into.len()];
-                into.iter_mut().zip(from).for_each(|(into, from)| *into = N::narrowed(i64::from(*from)));
+                let from = numbers[first..first + into.len()].iter().map(|number| i64::from(*number));
+                into.iter_mut().zip(from).for_each(|(into, from)| {
+                    *into = if Some(from) == nothing { N::GREATEST } else { N::narrowed(from) };
+                });
             });
         })
     }
@@ -251,17 +281,24 @@ impl<T: Element> Numbers<T> {
 
 /// A type of positions and coordinates in kernels.
 pub(super) trait Narrowed {
+    /// The greatest number.
+    const GREATEST: Self;
+
     /// A number that fits it.
     fn narrowed(number: i64) -> Self;
 }
 
 impl Narrowed for i32 {
+    const GREATEST: Self = Self::MAX;
+
     fn narrowed(number: i64) -> Self {
         number as Self
     }
 }
 
 impl Narrowed for i64 {
+    const GREATEST: Self = Self::MAX;
+
     fn narrowed(number: i64) -> Self {
         number
     }

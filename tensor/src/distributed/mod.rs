@@ -14,6 +14,7 @@
 //! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
 
 mod assemble;
+mod blocks;
 mod computation;
 mod elements;
 mod error;
@@ -29,6 +30,7 @@ mod operators;
 mod place;
 mod placed_levels;
 mod rows;
+mod scattered;
 mod shares;
 mod tcs;
 mod tensor;
@@ -38,6 +40,6 @@ pub use computation::{Computation, compute};
 pub use error::DistributedError;
 pub use launched::Launched;
 pub use mapper::TensorMapper;
-pub use placed_levels::LevelPieces;
+pub use placed_levels::{LevelPieces, check_placement};
 pub use tcs::{Loaded, TcsFile, Writers, Written};
 pub use tensor::Tensor;

@@ -1,12 +1,12 @@
 //! Tensors in levels, cut into the pieces of a placement, and brought to where these are placed.
 //!
-//! A piece is an interval of the positions of each level: those of a block of coordinates of the outermost one (a *universe* partition in Yadav, Aiken, Kjolstad, *SpDISTAL: compiling
-//! distributed sparse tensor computations*, SC 2022), or an equal part of the positions of any level (a *non-zero* one), with all that is above and below. Pieces share positions above those that
-//! are divided, at most their first and last.
+//! A piece has the positions of some coordinates of a level (a *universe* partition in Yadav, Aiken, Kjolstad, *SpDISTAL: compiling distributed sparse tensor computations*, SC 2022), or an
+//! equal part of the positions of a level (a *non-zero* one), with all that is above and below. These are an interval of each level, unless a level has the coordinates of a piece in several
+//! places. Pieces share positions above those that are divided; intervals at most their first and last.
 
 use std::sync::Arc;
 
-use maniple::space::{AnyRect, AnySpace, Rect};
+use maniple::space::{AnyRect, AnySpace, IndexSpace, Rect};
 use maniple::{Context, Error, FieldMask, LogicalPartition, Privilege, Requirement, Target, TaskLauncher};
 
 use super::error::DistributedError;
@@ -14,23 +14,23 @@ use super::fetch::by_color;
 use super::launched::Launched;
 use super::levels::Component;
 use super::place::PLACE;
-use super::shares::{Ends, Interval};
+use super::scattered::{self, Dealt};
+use super::shares::{Ends, Interval, is_in_order};
 use super::tensor::Tensor;
-use crate::format::Level;
+use crate::format::{Level, LevelExpression};
+use crate::level::{Per, Stored};
 use crate::lower::Slot;
 use crate::machine::Machine;
+use crate::notation::TensorVariable;
 use crate::placement::{Along, Cut, Placed, Placement};
-use crate::plan::Space;
 use crate::rectangle::Rectangle;
 
 /// The pieces of a tensor in levels, as partitions of what is stored of it: piece `k + 1` is that of the `k`th part, and the first has nothing.
 #[derive(Clone, Debug)]
 pub struct LevelPieces {
     placed: Arc<Placed>,
-    /// Of each level, if it is compressed: of its offsets.
-    offsets: Vec<Option<LogicalPartition>>,
-    /// Of each level, if it is compressed: of its coordinates.
-    coordinates: Vec<Option<LogicalPartition>>,
+    /// Of each level, what it stores.
+    levels: Vec<Vec<(Stored, LogicalPartition)>>,
     values: LogicalPartition,
 }
 
@@ -40,80 +40,102 @@ enum Parts {
     Whole,
     /// The positions of a level, into parts of equal length.
     Positions(usize, i64),
-    /// The coordinates of the outermost level, which is compressed, into blocks.
+    /// The bits of a level, into parts with as many of those that are set.
+    Bits(usize, i64),
+    /// The coordinates of the outermost level, which is in their order, into blocks.
     Coordinates(i64),
+    /// The coordinates of a level.
+    Dealt(usize, Dealt),
 }
 
 impl LevelPieces {
-    /// Of the offsets of a level, each piece with the one that ends its last position; none if the level is dense.
-    pub fn offsets(&self, level: usize) -> Option<&LogicalPartition> {
-        self.offsets.get(level)?.as_ref()
+    /// Of what a level stores under a name: `pos`, `crd`, `ends`, `bits`, `used`; none if it stores nothing of the name.
+    pub fn component(&self, level: usize, name: &str) -> Option<&LogicalPartition> {
+        self.one(level, |stored| stored.name == name)
     }
 
-    /// Of the coordinates of a level; none if it is dense.
+    /// Of the offsets of a level, each piece with the one that ends its last position; none if it has no offsets.
+    pub fn offsets(&self, level: usize) -> Option<&LogicalPartition> {
+        self.one(level, |stored| stored.per == Per::Offset)
+    }
+
+    /// Of the coordinates of a level, or of where its runs end; none if it stores no coordinates.
     pub fn coordinates(&self, level: usize) -> Option<&LogicalPartition> {
-        self.coordinates.get(level)?.as_ref()
+        self.one(level, |stored| matches!(stored.per, Per::Position | Per::Slot))
     }
 
     /// Of the elements.
     pub fn values(&self) -> &LogicalPartition {
         &self.values
     }
+
+    fn one(&self, level: usize, is_it: impl Fn(&Stored) -> bool) -> Option<&LogicalPartition> {
+        self.levels.get(level)?.iter().find(|(stored, _)| is_it(stored)).map(|(_, partition)| partition)
+    }
 }
 
 impl Tensor {
-    /// Cuts a tensor in levels into the pieces of a placement. `xy -> x` makes blocks of the coordinates of the outermost level, `xy -> ~y` parts with as many positions each of the level that
-    /// stores `y`, and `xy -> f : ~f` parts with as many elements each.
+    /// Cuts a tensor in levels into the pieces of a placement. `xy -> x` makes blocks of the coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes
+    /// parts with as many positions each of the level that stores `y`, and `xy -> f : ~f` parts with as many elements each; of a level with a bit for each coordinate, as many that are set, as
+    /// far as words of 64 are not cut.
     ///
-    /// Where pieces begin in levels above and below is looked up in what these store, as it is after all that was launched before: on each of several nodes in the blocks that it has.
+    /// A piece has what is above and below its own positions, too. Where it begins in other levels is looked up in what these store, as it is after all that was launched before: on each of
+    /// several nodes in the blocks that it has. Pieces of coordinates lie together if their level is the outermost and has them in order; else each run of neighbours is one of their parts, of
+    /// which there can be a million.
     ///
     /// # Errors
     ///
     /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine; [`DistributedError::Pieces`] if it cuts a tensor in levels in another way;
-    /// [`DistributedError::Dense`] if the tensor is dense; [`DistributedError::Runtime`].
+    /// [`DistributedError::Scattered`] if pieces lie apart in too many places; [`DistributedError::Dense`] if the tensor is dense; [`DistributedError::Runtime`].
     pub async fn partition_levels(
         &self,
         cx: &Context,
         placement: &Placement,
         machine: &Machine,
     ) -> Result<LevelPieces, DistributedError> {
-        let (name, format) = (self.variable().name(), self.variable().format());
-        if !self.is_in_levels() {
+        let (name, rank) = (self.variable().name(), self.variable().format().levels().len());
+        let Some(levels) = self.levels() else {
             return Err(DistributedError::Dense { tensor: name.to_owned() });
-        }
-        let domain = Rectangle::whole(self.variable().dimensions());
-        let placed = Placed::in_levels(placement, &domain, machine)?;
-        let positions = match self.parts(&placed)? {
-            Parts::Whole => (0..format.rank()).map(|level| vec![(0, self.positions(level))]).collect(),
-            Parts::Positions(level, parts) => Ends::new(cx, self, (level, parts)).await?.positions,
-            Parts::Coordinates(parts) => Ends::of_coordinates(cx, self, parts).await?.positions,
         };
-        let offsets = |level: usize| match level.checked_sub(1) {
-            None => vec![(0, 2); positions[0].len()],
-            Some(above) => {
-                let around = |(first, end): &Interval| if first < end { (*first, end + 1) } else { (0, 0) };
-                positions[above].iter().map(around).collect()
-            }
+        let placed = placed(self.variable(), placement, machine)?;
+        let together = |positions: Vec<Vec<Interval>>| {
+            let runs = |level: Vec<Interval>| level.into_iter().map(|run| vec![run]).collect();
+            positions.into_iter().map(runs).collect::<Vec<Vec<Vec<Interval>>>>()
         };
-        let is_compressed = |level: &usize| format.levels()[*level] != Level::Dense;
-        let cut = |space: Space, parts: &[Interval]| self.cut(cx, space, parts);
-        let levels = 0..format.rank();
-        Ok(LevelPieces {
-            offsets: levels
-                .clone()
-                .map(|level| Some(level).filter(is_compressed).map(|_| cut(Space::Offsets(level), &offsets(level))))
-                .map(Option::transpose)
-                .collect::<Result<_, _>>()?,
-            coordinates: levels
-                .map(|level| Some(level).filter(is_compressed).map(|_| cut(Space::Positions(level), &positions[level])))
-                .map(Option::transpose)
-                .collect::<Result<_, _>>()?,
-            values: match format.rank().checked_sub(1) {
-                Some(last) => cut(Space::Positions(last), &positions[last])?,
-                None => cut(Space::Positions(0), &[(0, 1)])?,
+        let positions = match parts(self.variable(), &placed)? {
+            Parts::Whole => (0..rank).map(|level| vec![vec![(0, self.positions(level))]]).collect(),
+            Parts::Positions(level, parts) => together(Ends::new(cx, self, (level, parts)).await?.positions),
+            Parts::Bits(level, parts) => match levels.stored(level) {
+                [(_, bits)] => together(Ends::of_bits(cx, self, (level, parts), bits).await?.positions),
+                _ => together(Ends::new(cx, self, (level, parts)).await?.positions),
             },
-            placed: Arc::new(placed),
-        })
+            Parts::Coordinates(parts) => together(Ends::of_coordinates(cx, self, parts).await?.positions),
+            Parts::Dealt(level, dealt) => scattered::pieces(cx, (self, level), dealt).await?,
+        };
+        let root = || positions.first().map(|parts| vec![vec![(0, 1)]; parts.len()]).unwrap_or_default();
+        let mut made = Vec::with_capacity(rank);
+        for level in 0..rank {
+            let above = level.checked_sub(1).map_or_else(root, |above| positions[above].clone());
+            let component = |(stored, component): &(Stored, Component)| {
+                let numbers = |parts: &[Vec<Interval>], change: fn(Interval) -> Interval| -> Vec<Vec<Interval>> {
+                    let change = |part: &Vec<Interval>| {
+                        part.iter().copied().filter(|(first, end)| first < end).map(change).collect()
+                    };
+                    parts.iter().map(change).collect()
+                };
+                let pieces = match stored.per {
+                    Per::Offset => numbers(&above, |(first, end)| (first, end + 1)),
+                    Per::Parent => numbers(&above, |own| own),
+                    Per::Position | Per::Slot => numbers(&positions[level], |own| own),
+                    Per::Word => numbers(&positions[level], |(first, end)| (first / 64, (end - 1) / 64 + 1)),
+                };
+                Ok((*stored, cut(cx, component, &pieces)?))
+            };
+            made.push(levels.stored(level).iter().map(component).collect::<Result<_, DistributedError>>()?);
+        }
+        let of_values = positions.last().cloned().unwrap_or_else(|| vec![vec![(0, 1)]]);
+        let values = cut(cx, levels.values(), &of_values)?;
+        Ok(LevelPieces { placed: Arc::new(placed), levels: made, values })
     }
 
     /// Brings what a tensor in levels stores to where a placement says that its pieces are on a machine, whose processors run on the nodes of the job in blocks. What is there already costs nothing.
@@ -139,54 +161,85 @@ impl Tensor {
             let requirement = Requirement::new(target, FieldMask::of(component.field), Privilege::Read);
             launcher = std::mem::replace(&mut launcher, TaskLauncher::new(&PLACE)).requirement(requirement);
         };
-        for level in 0..self.variable().format().rank() {
-            if let (Some(offsets), Some(coordinates)) = (pieces.offsets(level), pieces.coordinates(level)) {
-                bring(self.component(&Slot::Positions(String::new(), level)), offsets);
-                bring(self.component(&Slot::Coordinates(String::new(), level)), coordinates);
+        for (level, stored) in pieces.levels.iter().enumerate() {
+            for ((_, component), (_, partition)) in self.levels().iter().flat_map(|all| all.stored(level)).zip(stored) {
+                bring(component.clone(), partition);
             }
         }
         bring(self.component(&Slot::Values(String::new())), pieces.values());
         let domain = AnyRect::from(Rect::<1>::from(0..processors));
         Ok(Launched { steps: vec![cx.index_launch(domain, launcher.typed())] })
     }
+}
 
-    /// What a placement cuts.
-    fn parts(&self, placed: &Placed) -> Result<Parts, DistributedError> {
-        let format = self.variable().format();
-        let along = placed.placement().levels.iter().flat_map(|level| &level.grid).zip(placed.machine().extents());
-        let cuts: Vec<(Along, usize)> = along
-            .filter(|(along, _)| !matches!(along, Along::Fixed(_) | Along::Broadcast))
-            .map(|(along, extent)| (*along, extent))
-            .collect();
-        let refused = || DistributedError::Pieces {
-            tensor: self.variable().name().to_owned(),
-            format: format.clone(),
-            placement: placed.placement().to_string(),
-        };
-        match cuts[..] {
-            [] => Ok(Parts::Whole),
-            [(Along::Entries, extent)] if format.rank() > 0 => Ok(Parts::Positions(format.rank() - 1, extent as i64)),
-            [(Along::Partition(mode, cut), extent)] => {
-                let level = format.level_of(mode).ok_or_else(refused)?;
-                match (cut, format.levels()[level]) {
-                    (Cut::Positions, _) | (Cut::Blocked, Level::Dense) if level == 0 || cut == Cut::Positions => {
-                        Ok(Parts::Positions(level, extent as i64))
-                    }
-                    (Cut::Blocked, _) if level == 0 => Ok(Parts::Coordinates(extent as i64)),
-                    _ => Err(refused()),
-                }
-            }
-            _ => Err(refused()),
+/// Refuses a placement that does not fit a tensor in levels and a machine, of which only the variable is known.
+///
+/// # Errors
+///
+/// [`DistributedError::Placement`], [`DistributedError::Pieces`].
+pub fn check_placement(
+    variable: &TensorVariable,
+    placement: &Placement,
+    machine: &Machine,
+) -> Result<(), DistributedError> {
+    match variable.format().is_dense() {
+        true => {
+            Placed::new(placement, &Rectangle::whole(variable.dimensions()), machine).map(|_| ()).map_err(Into::into)
         }
+        false => parts(variable, &placed(variable, placement, machine)?).map(|_| ()),
     }
+}
 
-    /// A partition of a space into intervals, after a piece without anything.
-    fn cut(&self, cx: &Context, space: Space, parts: &[Interval]) -> Result<LogicalPartition, DistributedError> {
-        let all = std::iter::once(&(0, 0)).chain(parts);
-        let pieces: Vec<AnySpace> =
-            all.map(|(first, end)| AnyRect::from(Rect::<1>::from(*first..*end)).into()).collect();
-        let region = self.part(space);
-        let partitioning = cx.index_partition(region.space(), pieces.len(), &pieces)?;
-        Ok(region.partition(&partitioning).map_err(Error::from)?)
-    }
+fn placed(variable: &TensorVariable, placement: &Placement, machine: &Machine) -> Result<Placed, DistributedError> {
+    Ok(Placed::in_levels(placement, &Rectangle::whole(variable.dimensions()), machine)?)
+}
+
+/// What a placement cuts.
+fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Parts, DistributedError> {
+    let format = variable.format();
+    let along = placed.placement().levels.iter().flat_map(|level| &level.grid).zip(placed.machine().extents());
+    let cuts: Vec<(Along, usize)> = along
+        .filter(|(along, _)| !matches!(along, Along::Fixed(_) | Along::Broadcast))
+        .map(|(along, extent)| (*along, extent))
+        .collect();
+    let refused = || DistributedError::Pieces {
+        tensor: variable.name().to_owned(),
+        format: format.clone(),
+        placement: placed.placement().to_string(),
+    };
+    let positions = |level: usize, parts: i64| match format.levels()[level] {
+        Level::Bitmap => Parts::Bits(level, parts),
+        _ => Parts::Positions(level, parts),
+    };
+    let (mode, cut, parts) = match cuts[..] {
+        [] => return Ok(Parts::Whole),
+        [(Along::Entries, extent)] if !format.levels().is_empty() => {
+            return Ok(positions(format.levels().len() - 1, extent as i64));
+        }
+        [(Along::Partition(mode, cut), extent)] => (mode, cut, extent as i64),
+        _ => return Err(refused()),
+    };
+    let stores = |expression: &LevelExpression| *expression == LevelExpression::Mode(mode);
+    let level = format.expressions().iter().position(stores).ok_or_else(refused)?;
+    let extent = variable.dimensions()[mode];
+    let block = match cut {
+        Cut::Positions => return Ok(positions(level, parts)),
+        Cut::Blocked => extent / parts + i64::from(extent % parts > 0),
+        Cut::Cyclic(block) => i64::try_from(block).unwrap_or(i64::MAX),
+    };
+    Ok(match cut {
+        Cut::Blocked if level == 0 && is_in_order(format) => Parts::Coordinates(parts),
+        _ => Parts::Dealt(level, Dealt { block: block.clamp(1, extent.max(1)), parts }),
+    })
+}
+
+/// A partition of a component into parts, each of some intervals, after a piece without anything.
+fn cut(cx: &Context, component: &Component, parts: &[Vec<Interval>]) -> Result<LogicalPartition, DistributedError> {
+    let piece = |intervals: &Vec<Interval>| {
+        let rects = intervals.iter().map(|(first, end)| Rect::<1>::from(*first..*end));
+        AnySpace::from(IndexSpace::<1>::from_rects(rects.collect::<Vec<_>>()))
+    };
+    let pieces: Vec<AnySpace> = std::iter::once(&Vec::new()).chain(parts).map(piece).collect();
+    let partitioning = cx.index_partition(component.region.space(), pieces.len(), &pieces)?;
+    Ok(component.region.partition(&partitioning).map_err(Error::from)?)
 }

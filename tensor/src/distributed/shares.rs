@@ -16,8 +16,8 @@ use super::levels::Component;
 use super::rows::blocks_for;
 use super::tensor::Tensor;
 use crate::element::ElementType;
-use crate::format::Level;
-use crate::lower::Slot;
+use crate::format::{Format, Level};
+use crate::level::Per;
 use crate::plan::{Shares, Space};
 
 /// From the first to before the last.
@@ -49,42 +49,67 @@ impl Ends {
         tensor: &Tensor,
         (divided, parts): (usize, i64),
     ) -> Result<Self, DistributedError> {
-        let levels = tensor.variable().format().levels();
-        let mut positions = vec![Vec::new(); levels.len()];
-        positions[divided] = blocks(tensor.positions(divided), parts);
+        Self::around(cx, tensor, (divided, blocks(tensor.positions(divided), parts))).await
+    }
+
+    /// Of parts of a level that stores a bit for each position, with as many of those that are set each, as far as these begin with words.
+    pub(super) async fn of_bits(
+        cx: &Context,
+        tensor: &Tensor,
+        (divided, parts): (usize, i64),
+        bits: &Component,
+    ) -> Result<Self, DistributedError> {
+        let all = tensor.positions(divided);
+        let words = words(cx, bits, parts).await?;
+        let ends: Vec<i64> = words.into_iter().map(|word| word.saturating_mul(64).min(all)).collect();
+        let own = ends.windows(2).map(|ends| (ends[0], ends[1])).collect();
+        Self::around(cx, tensor, (divided, own)).await
+    }
+
+    /// Of parts of the positions of a level.
+    async fn around(
+        cx: &Context,
+        tensor: &Tensor,
+        (divided, own): (usize, Vec<Interval>),
+    ) -> Result<Self, DistributedError> {
+        let format = tensor.variable().format();
+        let mut positions = vec![Vec::new(); format.levels().len()];
+        positions[divided] = own;
         for level in (1..=divided).rev() {
-            positions[level - 1] = match levels[level] {
-                Level::Dense => {
-                    let extent = tensor.extent(level).max(1);
-                    each(&positions[level], |position| position.div_euclid(extent))
-                }
-                _ => {
-                    let pos = tensor.component(&Slot::Positions(String::new(), level));
-                    let found = look_up(cx, &pos, &lasts(&positions[level]), Lookup::Segment).await?;
-                    with(&positions[level], &found)
-                }
-            };
+            positions[level - 1] = above_all(cx, (tensor, level), &positions[level]).await?;
         }
         below(cx, tensor, &mut positions, divided).await?;
-        let rows = match levels[0] {
-            Level::Dense => positions[0].clone(),
-            _ => {
-                let crd = tensor.component(&Slot::Coordinates(String::new(), 0));
-                let found = look_up(cx, &crd, &lasts(&positions[0]), Lookup::Number).await?;
+        let crd = tensor.levels().and_then(|levels| levels.coordinates(0));
+        let rows = match crd.filter(|_| format.levels().first() != Some(&Level::RunLength)) {
+            None => positions[0].clone(),
+            Some(_) if !is_in_order(format) => vec![(0, tensor.extent(0)); positions[0].len()],
+            Some(crd) => {
+                let found = look_up(cx, crd, &lasts(&positions[0]), Lookup::Number).await?;
                 with(&positions[0], &found)
             }
         };
         Ok(Self { positions, rows })
     }
 
-    /// Of blocks of the coordinates of the outermost level, which is compressed.
+    /// Of blocks of the coordinates of the outermost level, which stores them in order.
     pub(super) async fn of_coordinates(cx: &Context, tensor: &Tensor, parts: i64) -> Result<Self, DistributedError> {
         let rows = blocks(tensor.extent(0), parts);
-        let crd = tensor.component(&Slot::Coordinates(String::new(), 0));
-        let ends: Vec<i64> = rows.iter().flat_map(|(first, end)| [*first, *end]).collect();
-        let found = look_up(cx, &crd, &ends, Lookup::Below).await?;
-        let mut positions = vec![Vec::new(); tensor.variable().format().rank()];
-        positions[0] = found.chunks(2).map(|ends| (ends[0], ends[1])).collect();
+        let mut positions = vec![Vec::new(); tensor.variable().format().levels().len()];
+        positions[0] = match tensor.levels().and_then(|levels| levels.coordinates(0)) {
+            None => rows.clone(),
+            Some(crd) => {
+                // Runs have where they end, and blocks the runs that begin before their ends.
+                let of_runs = i64::from(tensor.variable().format().levels()[0] == Level::RunLength);
+                let ends = |(first, end): &Interval| if first < end { [first + of_runs, *end] } else { [0, 0] };
+                let wanted: Vec<i64> = rows.iter().flat_map(ends).collect();
+                let found = look_up(cx, crd, &wanted, Lookup::Below).await?;
+                let some = |(ends, rows): (&[i64], &Interval)| match rows.0 < rows.1 {
+                    true => (ends[0], ends[1] + of_runs),
+                    false => (0, 0),
+                };
+                found.chunks(2).zip(&rows).map(some).collect()
+            }
+        };
         below(cx, tensor, &mut positions, 0).await?;
         Ok(Self { positions, rows })
     }
@@ -129,6 +154,24 @@ fn blocks(count: i64, parts: i64) -> Vec<Interval> {
     (0..parts).map(|number| (end(number), end(number + 1))).collect()
 }
 
+/// The offsets of a level, if it has some.
+fn offsets(tensor: &Tensor, level: usize) -> Option<&Component> {
+    tensor.levels().and_then(|levels| levels.offsets(level))
+}
+
+/// How many positions of a level without offsets are below each of the level above.
+pub(super) fn below_each(tensor: &Tensor, level: usize) -> i64 {
+    let above = level.checked_sub(1).map_or(1, |above| tensor.positions(above));
+    tensor.positions(level).checked_div(above).unwrap_or(0)
+}
+
+/// Whether the coordinates of the outermost level ascend with its positions.
+pub(super) fn is_in_order(format: &Format) -> bool {
+    let Some(kind) = format.levels().first().map(|level| level.kind()) else { return true };
+    let has_holes = kind.components().iter().any(|component| component.per == Per::Slot);
+    kind.capabilities().ordered && format.properties()[0].ordered && !has_holes
+}
+
 /// Finds the positions of parts in the levels below one.
 async fn below(
     cx: &Context,
@@ -136,22 +179,40 @@ async fn below(
     positions: &mut [Vec<Interval>],
     divided: usize,
 ) -> Result<(), DistributedError> {
-    let levels = tensor.variable().format().levels();
-    for level in divided + 1..levels.len() {
-        positions[level] = match levels[level] {
-            Level::Dense => {
-                let extent = tensor.extent(level);
-                positions[level - 1].iter().map(|(first, end)| (first * extent, end * extent)).collect()
-            }
-            _ => {
-                let pos = tensor.component(&Slot::Positions(String::new(), level));
-                let ends: Vec<i64> = positions[level - 1].iter().flat_map(|(first, end)| [*first, *end]).collect();
-                let found = look_up(cx, &pos, &ends, Lookup::Number).await?;
-                found.chunks(2).map(|ends| (ends[0], ends[1])).collect()
-            }
-        };
+    for level in divided + 1..positions.len() {
+        positions[level] = below_all(cx, (tensor, level), &positions[level - 1]).await?;
     }
     Ok(())
+}
+
+/// The positions of a level below those of parts of the level above.
+pub(super) async fn below_all(
+    cx: &Context,
+    (tensor, level): (&Tensor, usize),
+    above: &[Interval],
+) -> Result<Vec<Interval>, DistributedError> {
+    let Some(pos) = offsets(tensor, level) else {
+        let each_has = below_each(tensor, level);
+        return Ok(above.iter().map(|(first, end)| (first * each_has, end * each_has)).collect());
+    };
+    let ends: Vec<i64> = above.iter().flat_map(|(first, end)| [*first, *end]).collect();
+    let found = look_up(cx, pos, &ends, Lookup::Number).await?;
+    Ok(found.chunks(2).map(|ends| (ends[0], ends[1])).collect())
+}
+
+/// The positions of the level above those of parts of a level, between the first and the last.
+pub(super) async fn above_all(
+    cx: &Context,
+    (tensor, level): (&Tensor, usize),
+    own: &[Interval],
+) -> Result<Vec<Interval>, DistributedError> {
+    match offsets(tensor, level) {
+        None => {
+            let each_has = below_each(tensor, level).max(1);
+            Ok(each(own, |position| position.div_euclid(each_has)))
+        }
+        Some(pos) => Ok(with(own, &look_up(cx, pos, &lasts(own), Lookup::Segment).await?)),
+    }
 }
 
 /// The first and the last position of each part that has some.
@@ -184,38 +245,83 @@ async fn look_up(
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let count = component.region.space().space().volume() as i64;
-    let bytes = count as usize * component.element.size();
-    let blocks = blocks_for(cx, bytes).min(count.max(1) as usize);
-    let begin = move |block: usize| (i128::from(count) * block as i128 / blocks as i128) as i64;
-    // Each block has the first number of the next one, where its last segment ends.
-    let block = |number: usize| Rect::<1>::from(begin(number)..(begin(number + 1) + 1).min(count));
-    let pieces: Vec<AnySpace> = (0..blocks).map(|number| AnyRect::from(block(number)).into()).collect();
-    let partitioning = cx.index_partition(component.region.space(), blocks, &pieces)?;
-    let partition = component.region.partition(&partitioning).map_err(Error::from)?;
-    let (wanted, field, element): (Arc<[i64]>, _, _) = (wanted.into(), component.field, component.element);
-    let asked = Arc::clone(&wanted);
-    let find = move |call: &LeafCall<'_>| {
-        let number = call.point().coords()[0] as usize;
-        let own = (begin(number), begin(number + 1));
-        Ok(Value::new(match element {
-            ElementType::I32 => found_in::<i32>(call, field, (&asked, lookup), own)?,
-            _ => found_in::<i64>(call, field, (&asked, lookup), own)?,
-        }))
+    let (asked, field, element): (Arc<[i64]>, _, _) = (wanted.into(), component.field, component.element);
+    let find = move |call: &LeafCall<'_>, own: Interval| match element {
+        ElementType::I32 => found_in::<i32>(call, field, (&asked, lookup), own),
+        _ => found_in::<i64>(call, field, (&asked, lookup), own),
     };
-    let task = TaskDefinition::new("look up positions").codec(Codec::of::<Vec<(u64, i64)>>());
-    let task = Arc::new(task.leaf(TaskOptions::default(), find));
-    let own = Projection::Color(Arc::new(|point: AnyPoint| Point([point[0]]).into()));
-    let requirement = Requirement::new(Target::Partition(partition, own), FieldMask::of(field), Privilege::Read);
-    let domain = AnyRect::from(Rect::<1>::from(0..blocks as i64));
-    let found = cx.index_launch(domain, TaskLauncher::new(&task).requirement(requirement).typed::<Vec<(u64, i64)>>());
+    let found = in_blocks(cx, component, ("look up positions", Codec::of::<Vec<(u64, i64)>>()), find).await?;
     let mut all = vec![0; wanted.len()];
-    for (number, value) in found.all().await?.into_iter().flatten() {
+    for (number, value) in found.into_iter().flatten() {
         if let Some(place) = all.get_mut(number as usize) {
             // What is counted is in several blocks; all else is in one.
             *place += value;
         }
     }
+    Ok(all)
+}
+
+/// What tasks find in blocks of a component, which stay where they are: one task for each block, which may look at the numbers before and after its own, too.
+pub(super) async fn in_blocks<R: Clone + Send + Sync + 'static>(
+    cx: &Context,
+    component: &Component,
+    (name, codec): (&str, Codec),
+    find: impl Fn(&LeafCall<'_>, Interval) -> maniple::Result<R> + Send + Sync + 'static,
+) -> Result<Vec<R>, DistributedError> {
+    let count = component.region.space().space().volume() as i64;
+    let bytes = count as usize * component.element.size();
+    let blocks = blocks_for(cx, bytes).min(count.max(1) as usize);
+    let begin = move |block: usize| (i128::from(count) * block as i128 / blocks as i128) as i64;
+    let block = |number: usize| Rect::<1>::from((begin(number) - 1).max(0)..(begin(number + 1) + 1).min(count));
+    let pieces: Vec<AnySpace> = (0..blocks).map(|number| AnyRect::from(block(number)).into()).collect();
+    let partitioning = cx.index_partition(component.region.space(), blocks, &pieces)?;
+    let partition = component.region.partition(&partitioning).map_err(Error::from)?;
+    let run = move |call: &LeafCall<'_>| {
+        let number = call.point().coords()[0] as usize;
+        Ok(Value::new(find(call, (begin(number), begin(number + 1)))?))
+    };
+    let task = Arc::new(TaskDefinition::new(name).codec(codec).leaf(TaskOptions::default(), run));
+    let own = Projection::Color(Arc::new(|point: AnyPoint| Point([point[0]]).into()));
+    let field = FieldMask::of(component.field);
+    let requirement = Requirement::new(Target::Partition(partition, own), field, Privilege::Read);
+    let domain = AnyRect::from(Rect::<1>::from(0..blocks as i64));
+    Ok(cx.index_launch(domain, TaskLauncher::new(&task).requirement(requirement).typed::<R>()).all().await?)
+}
+
+/// The words at which parts begin that have as many set bits each, and how many there are.
+async fn words(cx: &Context, bits: &Component, parts: i64) -> Result<Vec<i64>, DistributedError> {
+    let (field, count) = (bits.field, bits.region.space().space().volume() as i64);
+    let ones = move |call: &LeafCall<'_>, (first, end): Interval| {
+        let words = call.read::<i64, 1>(0, field)?;
+        Ok((first..end).map(|word| i64::from(words[Point([word])].count_ones())).sum::<i64>())
+    };
+    let ones = in_blocks(cx, bits, ("count bits", Codec::of::<i64>()), ones).await?;
+    let starts = blocks(ones.iter().sum(), parts).into_iter().map(|(first, _)| first);
+    let wanted: Arc<[i64]> = starts.collect();
+    let before: Vec<i64> = ones.iter().scan(0, |sum, ones| Some(std::mem::replace(sum, *sum + ones))).collect();
+    let asked = Arc::clone(&wanted);
+    let find = move |call: &LeafCall<'_>, (first, end): Interval| {
+        let words = call.read::<i64, 1>(0, field)?;
+        let mut sum = before[call.point().coords()[0] as usize];
+        let mut found = Vec::new();
+        for word in first..end {
+            let next = sum + i64::from(words[Point([word])].count_ones());
+            // A part begins with the first word before which there are enough.
+            found.extend(
+                (0_u64..)
+                    .zip(&*asked)
+                    .filter(|(_, wanted)| (sum..next).contains(wanted))
+                    .map(|(number, wanted)| (number, if *wanted == sum { word } else { word + 1 })),
+            );
+            sum = next;
+        }
+        Ok(found)
+    };
+    let found = in_blocks(cx, bits, ("find bits", Codec::of::<Vec<(u64, i64)>>()), find).await?;
+    // Where no bits are left, nothing is.
+    let mut all = vec![count; wanted.len() + 1];
+    found.into_iter().flatten().for_each(|(number, word)| all[number as usize] = word);
+    all[0] = 0;
     Ok(all)
 }
 

@@ -18,7 +18,6 @@ use super::modes::Modes;
 use super::rows::set_rows;
 use crate::element::{Element, ElementType, Scalar};
 use crate::format::{Format, Level};
-use crate::level::Properties;
 use crate::lower::Slot;
 use crate::notation::{DenseArray, TensorVariable};
 use crate::plan::{Plan, Space};
@@ -81,8 +80,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if `stored` has other extents, elements or fill values, or another format than the variable; [`DistributedError::Stored`] if it is not in dense and
-    /// compressed levels of whole dimensions, with coordinates in order and each there once.
+    /// [`DistributedError::Shape`] if `stored` has other extents, elements or fill values, or another format than the variable; [`DistributedError::Stored`] if a level has ranges of
+    /// positions, and not offsets.
     pub fn from_sparse<T: Element + FieldValue>(
         cx: &Context,
         variable: &TensorVariable,
@@ -105,12 +104,7 @@ impl Tensor {
                 found: describe(T::TYPE, stored.dimensions(), stored.format(), stored.fill().to_scalar()),
             });
         }
-        let is_used = |(level, properties): (&Level, &Properties)| match level {
-            Level::Dense => true,
-            Level::Compressed => properties.unique && properties.ordered && !properties.ranges,
-            _ => false,
-        };
-        if !format.is_plain() || !format.levels().iter().zip(format.properties()).all(is_used) {
+        if format.properties().iter().any(|properties| properties.ranges) {
             return Err(DistributedError::Stored { tensor: variable.name().to_owned(), format: format.clone() });
         }
         Self::in_levels(variable, Levels::new(cx, &stored)?)
@@ -246,15 +240,16 @@ impl Tensor {
 
     /// How many positions a level has.
     pub(super) fn positions(&self, level: usize) -> i64 {
-        match self.levels.as_ref().and_then(|levels| levels.coordinates(level)) {
-            Some(crd) => crd.region.space().space().volume() as i64,
+        match &self.levels {
+            Some(levels) => levels.positions(level) as i64,
             None => level.checked_sub(1).map_or(1, |above| self.positions(above)) * self.extent(level),
         }
     }
 
-    /// The extent of the dimension that a level stores.
+    /// How many coordinates a level can have: the extent of the dimension that it stores, or so many blocks or diagonals.
     pub(super) fn extent(&self, level: usize) -> i64 {
-        self.variable.dimensions()[self.variable.format().order()[level]]
+        let bounds = self.variable.format().expressions()[level].bounds(self.variable.dimensions());
+        bounds.end - bounds.start
     }
 
     /// What a kernel's parameter is a view of.

@@ -6,7 +6,7 @@ use super::array::Array;
 use super::width::Width;
 use super::dense::{has_all_slots, place_all, slot};
 use super::error::LevelError;
-use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Place};
+use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Per, Place, Stored};
 
 /// The kind of bitmap levels.
 pub struct Bitmap;
@@ -28,6 +28,10 @@ impl LevelKind for Bitmap {
             has_positions: false,
             has_coordinates: false,
         }
+    }
+
+    fn components(&self) -> &'static [Stored] {
+        &[Stored { name: "bits", per: Per::Word }]
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {

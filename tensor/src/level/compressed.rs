@@ -8,7 +8,7 @@ use maniple_kernel::execution::Team;
 
 use super::array::{Array, filled, with_numbers};
 use super::error::LevelError;
-use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Place};
+use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Per, Place, Stored};
 use crate::parallel::{chunks, each, split};
 
 /// The kind of compressed levels.
@@ -31,6 +31,10 @@ impl LevelKind for Compressed {
             has_positions: true,
             has_coordinates: true,
         }
+    }
+
+    fn components(&self) -> &'static [Stored] {
+        &[Stored { name: "pos", per: Per::Offset }, Stored { name: "crd", per: Per::Position }]
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {

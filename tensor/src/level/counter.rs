@@ -6,7 +6,7 @@ use super::array::Array;
 use super::width::Width;
 use super::compressed::check_coordinates;
 use super::error::LevelError;
-use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Place};
+use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Per, Place, Stored};
 
 /// The kind of counter levels.
 pub struct Counter;
@@ -28,6 +28,10 @@ impl LevelKind for Counter {
             has_positions: false,
             has_coordinates: true,
         }
+    }
+
+    fn components(&self) -> &'static [Stored] {
+        &[Stored { name: "used", per: Per::Parent }, Stored { name: "crd", per: Per::Position }]
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {

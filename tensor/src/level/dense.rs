@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::error::LevelError;
-use super::kind::{Assemble, Capabilities, Entries, LevelData, LevelKind, Locate, Place};
+use super::kind::{Assemble, Capabilities, Entries, LevelData, LevelKind, Locate, Place, Stored};
 use crate::parallel::{chunks, each, split};
 
 /// The kind of dense levels.
@@ -26,6 +26,10 @@ impl LevelKind for Dense {
             has_positions: false,
             has_coordinates: false,
         }
+    }
+
+    fn components(&self) -> &'static [Stored] {
+        &[]
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {

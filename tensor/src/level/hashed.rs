@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::array::Array;
 use super::compressed::{check_segments, positions, segment};
 use super::error::LevelError;
-use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Place};
+use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Per, Place, Stored};
 
 /// The kind of hashed levels.
 pub struct Hashed;
@@ -30,6 +30,10 @@ impl LevelKind for Hashed {
             has_positions: true,
             has_coordinates: true,
         }
+    }
+
+    fn components(&self) -> &'static [Stored] {
+        &[Stored { name: "pos", per: Per::Offset }, Stored { name: "crd", per: Per::Slot }]
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {

@@ -62,6 +62,42 @@ pub enum Place {
     Diagonal,
 }
 
+/// A component of levels of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// What it is called: `pos`, `crd`.
+    pub name: &'static str,
+    /// What it has numbers for.
+    pub per: Per,
+}
+
+/// What a component has numbers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// Each position of the level above, and one more: what is below a position begins at its number, and ends at the next one.
+    Offset,
+    /// Each position of the level above.
+    Parent,
+    /// Each position.
+    Position,
+    /// Each position, of which some have nothing: these have the greatest number of the width.
+    Slot,
+    /// 64 positions, with a bit for each.
+    Word,
+}
+
+impl Per {
+    /// How many numbers there are, for so many positions above and here.
+    pub fn count(self, parents: usize, positions: usize) -> usize {
+        match self {
+            Self::Offset => parents + 1,
+            Self::Parent => parents,
+            Self::Position | Self::Slot => positions,
+            Self::Word => positions.div_ceil(64),
+        }
+    }
+}
+
 /// What is chosen for one level of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Properties {
@@ -234,6 +270,9 @@ pub trait LevelKind: Sync {
 
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// What it stores, in the order of [`LevelData::components`]. [Ranges](Properties::ranges) have two numbers for each position above in place of offsets.
+    fn components(&self) -> &'static [Stored];
 
     /// Stores `entries`: fills components and [`positions`](LevelData::positions), and gives each entry its position. `level` has its bounds, properties and parents.
     ///

@@ -20,7 +20,9 @@ pub use array::Array;
 pub(crate) use array::{filled, room, with_numbers};
 pub(crate) use compressed::positions;
 pub use error::LevelError;
-pub use kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Line, Locate, Place, Properties};
+pub use kind::{
+    Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Line, Locate, Per, Place, Properties, Stored,
+};
 pub use width::Width;
 
 /// The list of all kinds: the file of each, its type there, and what it is.

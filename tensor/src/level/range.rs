@@ -4,7 +4,7 @@ use std::ops::Range as Bounds;
 
 use super::dense::{has_all_slots, place_all, slot};
 use super::error::LevelError;
-use super::kind::{Assemble, Capabilities, Entries, LevelData, LevelKind, Locate, Place};
+use super::kind::{Assemble, Capabilities, Entries, LevelData, LevelKind, Locate, Place, Stored};
 
 /// The kind of range levels.
 pub struct Range;
@@ -26,6 +26,10 @@ impl LevelKind for Range {
             has_positions: false,
             has_coordinates: false,
         }
+    }
+
+    fn components(&self) -> &'static [Stored] {
+        &[]
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {

@@ -6,7 +6,7 @@
 use super::array::{Array, filled};
 use super::compressed::{check_segments, first_not_below, positions, segment};
 use super::error::LevelError;
-use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Place};
+use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Per, Place, Stored};
 
 /// The kind of run-length levels.
 pub struct RunLength;
@@ -28,6 +28,10 @@ impl LevelKind for RunLength {
             has_positions: true,
             has_coordinates: true,
         }
+    }
+
+    fn components(&self) -> &'static [Stored] {
+        &[Stored { name: "pos", per: Per::Offset }, Stored { name: "ends", per: Per::Position }]
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {

@@ -3,7 +3,7 @@
 
 use super::array::Array;
 use super::error::LevelError;
-use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Place};
+use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Per, Place, Stored};
 
 /// The kind of singleton levels.
 pub struct Singleton;
@@ -25,6 +25,10 @@ impl LevelKind for Singleton {
             has_positions: false,
             has_coordinates: true,
         }
+    }
+
+    fn components(&self) -> &'static [Stored] {
+        &[Stored { name: "crd", per: Per::Slot }]
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {

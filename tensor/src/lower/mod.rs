@@ -69,6 +69,7 @@ pub use leaf::{leaf, leaf_of_any_size, whole};
 pub use meet::lattice_points;
 pub use positions::acts_without;
 pub use storage::NumberTypes;
+pub(crate) use stored::adds_up;
 pub use stored::{Appending, Output, Slot, StoredKernel, stored, stored_leaf};
 
 #[allow(unused_imports)] // For the documentation.

@@ -71,6 +71,8 @@ impl<'a> Lowering<'a> {
         match self.level(visit, level) {
             StoredLevel::Dense(extent) => (first * extent.value(), end * extent.value()),
             StoredLevel::Compressed { pos, .. } => (pos.load([first]).cast(I64), pos.load([end]).cast(I64)),
+            StoredLevel::Singleton(_) => (first, end),
+            StoredLevel::Counter { slots, .. } => (first * slots.value(), end * slots.value()),
         }
     }
 
@@ -81,7 +83,9 @@ impl<'a> Lowering<'a> {
                 (0.into(), self.counts[&positions.position].clone())
             }
             // All that there are.
-            (_, StoredLevel::Compressed { crd, .. }) if positions.outermost == 0 => (0.into(), crd.high(0)),
+            (_, StoredLevel::Compressed { crd, .. } | StoredLevel::Singleton(crd)) if positions.outermost == 0 => {
+                (0.into(), crd.high(0))
+            }
             (Place::Level(_, above) | Place::Maybe(_, above, _), _) => {
                 let mut ends = (above.clone(), above.clone() + 1);
                 for level in positions.outermost..=positions.level {
@@ -187,6 +191,10 @@ impl<'a> Lowering<'a> {
         let pos = match self.level(visit, level) {
             StoredLevel::Dense(extent) => return (Vec::new(), position.floor_divide(extent.value().maximum(1))),
             StoredLevel::Compressed { pos, .. } => pos.clone(),
+            StoredLevel::Singleton(_) => return (Vec::new(), position),
+            StoredLevel::Counter { slots, .. } => {
+                return (Vec::new(), position.floor_divide(slots.value().maximum(1)));
+            }
         };
         let least = least.unwrap_or_else(|| if self.counts.is_empty() { 0.into() } else { pos.low(0) });
         let [low, high, step, middle] = ["low", "high", "step", "middle"].map(|name| self.names.index(name));
@@ -227,7 +235,10 @@ impl<'a> Lowering<'a> {
         match (self.level(visit, level), above) {
             (StoredLevel::Dense(extent), Some(above)) => position - above * extent.value(),
             (StoredLevel::Dense(_), None) => position,
-            (StoredLevel::Compressed { crd, .. }, _) => crd.load([position]).cast(I64),
+            (
+                StoredLevel::Compressed { crd, .. } | StoredLevel::Singleton(crd) | StoredLevel::Counter { crd, .. },
+                _,
+            ) => crd.load([position]).cast(I64),
         }
     }
 
@@ -247,36 +258,57 @@ impl<'a> Lowering<'a> {
             _ => None,
         };
         let above = above.or_else(outside);
-        let variable = positions.variable(level).clone();
-        let (position, at) = (self.names.index("p"), self.names.index(variable.name()));
-        let coordinate = self.coordinate_at((visit, level), position.value(), above);
+        // Singleton levels below have the same positions.
+        let is_singleton = |below: &usize| matches!(self.level(visit, *below), StoredLevel::Singleton(_));
+        let lowest = (level + 1..=positions.level).take_while(is_singleton).last().unwrap_or(level);
+        let position = self.names.index("p");
         let (places, known) = (self.places.clone(), self.known.clone());
-        self.known.insert(variable, at.value());
-        self.places[visit] = Place::Level(level + 1, position.value());
+        let (mut steps, mut is_there) = (Vec::new(), None);
+        for number in level..=lowest {
+            let variable = positions.variable(number).clone();
+            let at = self.names.index(variable.name());
+            let above = above.clone().filter(|_| number == level);
+            steps.push(Step::bind(&at, self.coordinate_at((visit, number), position.value(), above)));
+            if matches!(self.level(visit, number), StoredLevel::Singleton(_)) {
+                // What says that nothing is stored is no coordinate.
+                let own = at.value().less(self.sizes.extent(self.statement, &variable));
+                is_there = Some(is_there.map_or(own.clone(), |all: Expression| all.and(own)));
+            }
+            self.known.insert(variable, at.value());
+        }
+        self.places[visit] = Place::Level(lowest + 1, position.value());
         let visits = self.visits_in(range.body);
-        let mut steps = vec![Step::bind(&at, coordinate)];
-        let is_last = level == positions.level;
+        let mut inside = Vec::new();
+        let is_last = lowest == positions.level;
         if is_last {
-            let (place, element) = self.with_element((visit, level), range.body, &position);
+            let (place, element) = self.with_element((visit, lowest), range.body, &position);
             self.places[visit] = place;
-            steps.extend(element);
+            inside.extend(element);
             self.know_fused(&positions.parent);
             let value = position.value() - range.begin.clone();
             let lanes = range.kind == LoopKind::Vector;
-            steps.push(self.iteration(range.outer, range.body, value, lanes));
+            inside.push(self.iteration(range.outer, range.body, value, lanes));
         } else {
             let is_end = position.value().equal(first.value()).or(position.value().equal(end.value() - 1));
+            // Where a coordinate may be there several times, each of its positions may be one of several parts.
+            let properties = self.visits[visit].format.properties();
+            let is_border =
+                if properties[..=lowest].iter().all(|level| level.unique) { is_end } else { Expression::Bool(true) };
             self.borders.push(Border {
                 position: positions.position.clone(),
-                variables: (positions.outermost..=level).map(|level| positions.variable(level).clone()).collect(),
+                variables: (positions.outermost..=lowest).map(|level| positions.variable(level).clone()).collect(),
                 depth: range.depth,
-                is_border: is_end,
+                is_border,
             });
-            let inside = &mut |lowering: &mut Self| lowering.row(range, level + 1, position.value());
-            steps.push(self.located(&visits, inside));
+            let below = &mut |lowering: &mut Self| lowering.row(range, lowest + 1, position.value());
+            inside.push(self.located(&visits, below));
             self.borders.pop();
         }
         (self.places, self.known) = (places, known);
+        match is_there {
+            Some(is_there) => steps.push(Step::when(is_there, Step::Sequence(inside))),
+            None => steps.append(&mut inside),
+        }
         let step = Step::for_each(&position, low, high, Step::Sequence(steps));
         if is_last { step.with_kind(range.kind).with_unroll(range.outer.unroll) } else { step }
     }

@@ -48,6 +48,10 @@ pub(super) enum StoredLevel {
     Dense(Variable),
     /// Positions and coordinates.
     Compressed { pos: Buffer, crd: Buffer, ranges: bool },
+    /// Coordinates, of which one that is none says that nothing is stored.
+    Singleton(Buffer),
+    /// For each position above how many coordinates are used of its slots, the coordinates, and how many slots each has.
+    Counter { used: Buffer, crd: Buffer, slots: Variable },
 }
 
 impl Levels {
@@ -59,6 +63,15 @@ impl Levels {
             };
             match kind {
                 Level::Dense => StoredLevel::Dense(Variable::index(names.fresh(&format!("{name}{level}_extent")))),
+                Level::Singleton => StoredLevel::Singleton(buffer("crd")),
+                Level::Counter => {
+                    let (used, crd) = (buffer("used"), buffer("crd"));
+                    StoredLevel::Counter {
+                        used,
+                        crd,
+                        slots: Variable::index(names.fresh(&format!("{name}{level}_slots"))),
+                    }
+                }
                 _ => StoredLevel::Compressed { pos: buffer("pos"), crd: buffer("crd"), ranges: properties.ranges },
             }
         });
@@ -166,7 +179,9 @@ impl Storage {
         match self {
             Self::List(list) => list.coordinate(position),
             Self::Levels(Levels { levels, .. }) => match &levels[level] {
-                StoredLevel::Compressed { crd, .. } => crd.load([position]).cast(I64),
+                StoredLevel::Compressed { crd, .. }
+                | StoredLevel::Singleton(crd)
+                | StoredLevel::Counter { crd, .. } => crd.load([position]).cast(I64),
                 StoredLevel::Dense(_) => position,
             },
             _ => position,
@@ -180,6 +195,11 @@ impl Storage {
             Self::Levels(Levels { levels, .. }) => match &levels[level] {
                 StoredLevel::Compressed { pos, ranges, .. } => (pos, *ranges),
                 StoredLevel::Dense(extent) => return (0.into(), extent.value()),
+                StoredLevel::Singleton(_) => return (above.clone(), above.clone() + 1),
+                StoredLevel::Counter { used, slots, .. } => {
+                    let first = above.clone() * slots.value();
+                    return (first.clone(), first + used.load([above.clone()]).cast(I64));
+                }
             },
             _ => return (0.into(), 0.into()),
         };

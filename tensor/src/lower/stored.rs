@@ -7,7 +7,7 @@ use super::storage::{Appended, Levels, NumberTypes, Storage, StoredLevel, Writte
 use crate::concrete::{Node, Statement};
 use crate::element::ElementType::I64;
 use crate::format::Level;
-use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter, Statement as Step};
+use crate::loops::{Access as Use, Buffer, Expression, Kernel, Parameter, Reduction, Statement as Step};
 use crate::notation::{Access, IndexVariable};
 
 /// A kernel for tensors in levels.
@@ -30,10 +30,12 @@ pub enum Slot {
     Elements(String),
     /// The extent of a dense level of a tensor.
     Extent(String, usize),
-    /// The positions of a compressed level of a tensor.
+    /// The positions of a compressed level of a tensor, or how many there are below each of the level above one with slots.
     Positions(String, usize),
-    /// The coordinates of a compressed level of a tensor.
+    /// The coordinates of a level of a tensor.
     Coordinates(String, usize),
+    /// How many slots a level of a tensor has below each position of the one above.
+    Slots(String, usize),
     /// The elements of a tensor in levels, in the order of the last one.
     Values(String),
     /// For each parent of the result, where the next element goes.
@@ -114,6 +116,18 @@ impl Appending {
         };
         Some(Self { parents, coordinates, in_place, once, pattern: None })
     }
+
+    /// Whether what is written is in the rows of the result: below each position of its leading dense levels, of which there are some.
+    pub fn is_in_rows(&self) -> bool {
+        self.in_place && !self.parents.is_empty()
+    }
+}
+
+/// Whether elements of the result may be appended in parts, which are then added up.
+pub(crate) fn adds_up(statement: &Statement) -> bool {
+    let result = statement.result();
+    let zero = Reduction::Sum.identity(result.element());
+    statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum && zero == Some(result.fill()))
 }
 
 /// Whether the loops around assignments to the result go through its elements, each once: those that reduce are directly around the assignment, where a scalar takes their sum.
@@ -139,8 +153,9 @@ fn is_appended_once(statement: &Statement, node: &Node) -> bool {
     matches!(inside, Node::Assign { operator: Some(_), .. }) && !target.iter().any(depends)
 }
 
-/// The kernel of a whole statement for tensors in the formats that they have in it: dense and compressed levels of whole dimensions, with coordinates in order and each there once. `types`
-/// are those of positions and coordinates; the coordinates of an appended result have the type of its last level.
+/// The kernel of a whole statement for tensors in the formats that they have in it: dense, compressed and counter levels of whole dimensions, with coordinates in order and each there once; and below
+/// a compressed one, whose coordinates may be there several times, singleton ones, of tensors whose positions loops go through. `types` are those of positions and coordinates; the
+/// coordinates of an appended result have the type of its last level.
 ///
 /// A dense result must be what [`Statement::initial`] says, or what the tensor is filled with, before, unless the kernel [overwrites](StoredKernel::overwrites) it.
 pub fn stored(statement: &Statement, types: NumberTypes<'_>, output: Output) -> StoredKernel {
@@ -279,6 +294,14 @@ impl Storage {
                         StoredLevel::Compressed { pos, crd, .. } => {
                             give(Parameter::Buffer(pos.clone()), Slot::Positions(name.to_owned(), level));
                             give(Parameter::Buffer(crd.clone()), Slot::Coordinates(name.to_owned(), level));
+                        }
+                        StoredLevel::Singleton(crd) => {
+                            give(Parameter::Buffer(crd.clone()), Slot::Coordinates(name.to_owned(), level));
+                        }
+                        StoredLevel::Counter { used, crd, slots } => {
+                            give(Parameter::Buffer(used.clone()), Slot::Positions(name.to_owned(), level));
+                            give(Parameter::Buffer(crd.clone()), Slot::Coordinates(name.to_owned(), level));
+                            give(Parameter::Scalar(slots.clone()), Slot::Slots(name.to_owned(), level));
                         }
                     }
                 }

@@ -7,7 +7,7 @@ use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
 use crate::concrete::{Loop, Node, Statement};
 use crate::element::ElementType;
 use crate::format::{Format, Level};
-use crate::lower::{self, Appending, Output, Slot, StoredKernel, stored_leaf};
+use crate::lower::{self, Appending, Output, Slot, StoredKernel, adds_up, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
 use crate::substitute::{Nest, Substituted};
 
@@ -43,15 +43,14 @@ pub enum PlanError {
         tensor: String,
     },
     /// The result has levels that points cannot assemble.
-    #[error(
-        "{tensor} is stored as {format}; points assemble results whose elements are where those of one operand are, or whose rows, \
-         dense levels above a compressed one, are dealt to them by one launch: declare it dense, or csr, or compute it on one node"
-    )]
+    #[error("{tensor} is stored as {format}, {reason}")]
     Stored {
         /// The result.
         tensor: String,
         /// Its format.
         format: Format,
+        /// Why they cannot, and what to do.
+        reason: &'static str,
     },
 }
 
@@ -62,22 +61,33 @@ impl Plan {
     ///
     /// [`PlanError`].
     pub fn new(statement: &Statement) -> Result<Self, PlanError> {
-        let spine = statement.spine();
-        // Below the last loop that moves something is the leaf.
-        let steps = spine.iter().rposition(|outer| moves(outer)).map_or(0, |last| last + 1);
-        let spine = &spine[..steps];
         let result = statement.result();
-        let appending = Appending::new(statement);
-        let output = match &appending {
-            None => Output::Elements,
-            Some(Appending { pattern: Some(_), .. }) => Output::Beside,
-            Some(appending) if appending.in_place && spine.iter().all(|outer| outer.level().is_some()) => {
-                Output::Entries
-            }
-            Some(_) => {
-                return Err(PlanError::Stored { tensor: result.name().to_owned(), format: result.format().clone() });
-            }
+        let Some(appending) = Appending::new(statement) else { return Self::of(statement, Output::Elements) };
+        let refused = |reason| {
+            Err(PlanError::Stored { tensor: result.name().to_owned(), format: result.format().clone(), reason })
         };
+        let is_assembled = match unassembled(statement, &appending) {
+            None => Ok(()),
+            Some(reason) => refused(reason),
+        };
+        if appending.pattern.is_none() {
+            is_assembled?;
+            return Self::of(statement, Output::Entries);
+        }
+        match Self::of(statement, Output::Beside) {
+            // Points may share positions of the operand, and have the result in parts all the same.
+            Err(error @ PlanError::Overlap { .. }) if is_assembled.is_ok() => {
+                Self::of(statement, Output::Entries).map_err(|_| error)
+            }
+            other => other,
+        }
+    }
+
+    /// The plan, where this becomes of what the leaf computes.
+    fn of(statement: &Statement, output: Output) -> Result<Self, PlanError> {
+        let spine = statement.spine();
+        let spine = &spine[..steps(&spine)];
+        let result = statement.result();
         let fixed: Vec<IndexVariable> = spine.iter().map(|outer| outer.variable.clone()).collect();
         for positions in statement.positions().filter(|positions| positions.outermost > 0) {
             if let Some(inside) = fixed.iter().find(|variable| statement.descends(variable, &positions.position)) {
@@ -103,10 +113,49 @@ impl Plan {
             _ => statement.initial(),
         };
         let leading = result.format().levels().iter().take_while(|level| **level == Level::Dense).count();
-        let parents = result.format().order()[..leading].to_vec();
+        let is_in_rows = || Appending::new(statement).is_some_and(|appending| appending.is_in_rows());
+        // What is not in rows is in blocks of the outermost level.
+        let leading = if output == Output::Entries && !is_in_rows() { 1 } else { leading };
+        let parents = result.format().order().get(..leading).unwrap_or_default().to_vec();
         let builder = Builder { statement, spine, stored, made: (output, parents) };
         let root = builder.step(0, 0, false)?;
         Ok(Self { statement: statement.clone(), initial, root })
+    }
+}
+
+/// How many of the loops of a spine are above the leaf: below the last one that moves something it is.
+fn steps(spine: &[&Loop]) -> usize {
+    spine.iter().rposition(|outer| moves(outer)).map_or(0, |last| last + 1)
+}
+
+/// Why points do not assemble a result, if it is not one that they do.
+fn unassembled(statement: &Statement, appending: &Appending) -> Option<&'static str> {
+    let (format, spine) = (statement.result().format(), statement.spine());
+    let is_assembled = |(number, level): (usize, &Level)| match level {
+        Level::Dense | Level::Compressed => true,
+        Level::Singleton | Level::Hashed | Level::RunLength => number > 0,
+        Level::Bitmap | Level::Range | Level::Counter => false,
+    };
+    if statement.accumulates() {
+        Some("and added to: where loops are distributed, give what is assembled another name, and add it")
+    } else if !spine[..steps(&spine)].iter().all(|outer| outer.level().is_some()) {
+        Some(
+            "and assembled by one launch: distribute the loops that are around all others, and communicate at none inside, or declare it dense",
+        )
+    } else if !appending.once && !adds_up(statement) {
+        Some("and what is combined into an element is written in parts that are not sums: declare it dense")
+    } else if !format.is_plain() {
+        Some(
+            "whose levels are no dimensions, and points assemble blocks of the outermost one: declare it csr, and convert it",
+        )
+    } else if !format.levels().iter().enumerate().all(is_assembled)
+        || format.properties().iter().any(|level| level.ranges)
+    {
+        Some(
+            "and points assemble dense and compressed levels, and singleton, hashed and run-length ones below the outermost: declare it csr, csf or coo, and convert it",
+        )
+    } else {
+        None
     }
 }
 

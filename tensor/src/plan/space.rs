@@ -8,7 +8,7 @@ use crate::notation::TensorVariable;
 pub enum Space {
     /// The coordinates of a dense tensor.
     Elements,
-    /// The positions of the level above a compressed one, and one more: what is below a position begins at its offset, and ends at the next one.
+    /// The positions of the level above a compressed one, and one more: what is below a position begins at its offset, and ends at the next one. Of one with slots, the positions above alone.
     Offsets(usize),
     /// The positions of a level, at which its coordinates are; of the last level, the elements too.
     Positions(usize),

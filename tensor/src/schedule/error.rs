@@ -94,6 +94,10 @@ pub enum Reason {
     )]
     DenseLevel { variable: IndexVariable, tensor: String, format: Format },
     #[error(
+        "{tensor}, stored as {format}, has one position for each entry, in all levels, and {variable} is not all of its dimensions; fuse the loops over these"
+    )]
+    EntryLevels { variable: IndexVariable, tensor: String, format: Format },
+    #[error(
         "{target} may change where {access} stores nothing, which a loop over its positions leaves out; loop over coordinates"
     )]
     ActsWithout { target: String, access: String },

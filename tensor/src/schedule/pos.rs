@@ -83,21 +83,32 @@ fn found(statement: &Statement, variables: &[IndexVariable], tensor: &str) -> Re
     }
 }
 
-/// Whether levels are of whole dimensions, dense or compressed, with each coordinate once and in order, and segments of positions follow one another.
+/// Whether levels are of whole dimensions, dense or compressed, with each coordinate once and in order, and segments of positions follow one another; or of entries.
 fn has_positions(format: &Format) -> bool {
     let is_segmented = |(level, properties): (&Level, &crate::format::Properties)| match level {
         Level::Dense => true,
         Level::Compressed => properties.ordered && properties.unique && !properties.ranges,
         _ => false,
     };
-    format.is_plain() && format.levels().iter().zip(format.properties()).all(is_segmented)
+    format.is_plain() && format.levels().iter().zip(format.properties()).all(is_segmented) || is_of_entries(format)
+}
+
+/// Whether a tensor is stored entry by entry: the coordinates of the outermost level with repetitions, and one of each other level for each.
+pub(crate) fn is_of_entries(format: &Format) -> bool {
+    let first = format.properties().first().is_some_and(|first| !first.unique && !first.ranges);
+    let others = format.levels().iter().skip(1).all(|level| *level == Level::Singleton);
+    format.is_plain() && format.levels().first() == Some(&Level::Compressed) && first && others
 }
 
 fn check_level(positions: &Positions, variable: &IndexVariable) -> Result<(), Reason> {
-    let tensor = &positions.access.tensor;
-    if tensor.format().levels()[positions.level] != Level::Compressed {
-        let (tensor, format) = (tensor.name().to_owned(), tensor.format().clone());
-        return Err(Reason::DenseLevel { variable: variable.clone(), tensor, format });
+    let (tensor, format) = (&positions.access.tensor, positions.access.tensor.format().clone());
+    let (variable, name) = (variable.clone(), tensor.name().to_owned());
+    if is_of_entries(&format) {
+        let are_all = positions.outermost == 0 && positions.level + 1 == format.rank();
+        return if are_all { Ok(()) } else { Err(Reason::EntryLevels { variable, tensor: name, format }) };
+    }
+    if format.levels()[positions.level] != Level::Compressed {
+        return Err(Reason::DenseLevel { variable, tensor: name, format });
     }
     Ok(())
 }

@@ -4,8 +4,7 @@ use super::blocks::in_blocks;
 use super::order::{edges, in_order, native};
 use crate::concrete::{Loop, Node, Statement, Unit};
 use crate::format::{Format, Level};
-use crate::loops::Reduction;
-use crate::lower::Appending;
+use crate::lower::{Appending, adds_up};
 use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
 use crate::schedule::{Races, ScheduleError};
 
@@ -89,13 +88,6 @@ fn in_loops(mut statement: Statement, given: Option<&[IndexVariable]>) -> (State
     (statement, renamed)
 }
 
-/// Whether elements of the result may be appended in parts, which are then added up.
-pub(super) fn adds_up(statement: &Statement) -> bool {
-    let result = statement.result();
-    let zero = Reduction::Sum.identity(result.element());
-    statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum && zero == Some(result.fill()))
-}
-
 /// The statement with its outermost loop on threads, where iterations write different elements or all combine values into the only one, and its innermost on lanes if nothing sparse has its
 /// variable, where they do so or combine values into a register.
 pub(super) fn on_threads(statement: &Statement) -> Statement {
@@ -155,7 +147,7 @@ fn is_made_here(statement: &Statement, access: &Access) -> bool {
 }
 
 /// The variables of the loops directly inside of one another from here on, and what is inside of them.
-fn nest(node: &Node) -> (Vec<IndexVariable>, &Node) {
+pub(super) fn nest(node: &Node) -> (Vec<IndexVariable>, &Node) {
     let (mut variables, mut node) = (Vec::new(), node);
     while let Node::Forall(outer, body) = node {
         variables.push(outer.variable.clone());
@@ -225,7 +217,7 @@ fn gathered(statement: Statement) -> Statement {
     list.parse().ok().and_then(|list| made.store(&row, list).ok()).unwrap_or(made)
 }
 
-fn fresh(wish: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
+pub(super) fn fresh(wish: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
     let names = std::iter::once(wish.to_owned()).chain((1..).map(|number| format!("{wish}_{number}")));
     names.into_iter().find(|name| !is_taken(name)).unwrap_or_default()
 }
@@ -234,7 +226,10 @@ fn fresh(wish: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
 fn converted(format: &Format, place: impl Fn(usize) -> Option<usize>) -> Format {
     let mut modes: Vec<usize> = (0..format.rank()).collect();
     modes.sort_by_key(|&mode| place(mode));
-    let kind = |mode: &usize| format.level_of(*mode).map_or(Level::Compressed, |level| format.levels()[level]);
+    let kind = |mode: &usize| match format.level_of(*mode).map(|level| format.levels()[level]) {
+        Some(Level::Dense) => Level::Dense,
+        _ => Level::Compressed,
+    };
     let mut levels: Vec<Level> = modes.iter().map(kind).collect();
     // A dense level below a compressed one would store all that is between; the first is found at once.
     levels[1..].fill(Level::Compressed);

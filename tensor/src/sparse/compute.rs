@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::arrange::{Renamed, adds_up, arrange, free_loops, on_grid, on_threads};
+use super::arrange::{Renamed, arrange, free_loops, on_grid, on_threads};
 use super::data::Data;
+use super::entries::by_entries;
 use super::error::SparseError;
 use super::run::{Loops, Run, given};
 use crate::concrete::Statement;
@@ -12,7 +13,7 @@ use crate::element::{Element, ElementType};
 use crate::format::Format;
 use crate::kernel::{Kernels, Scoped, Team};
 use crate::loops::Reduction;
-use crate::lower::{Appending, Output, stored};
+use crate::lower::{Appending, Output, adds_up, stored};
 use crate::notation::{Assignment, Expression, IndexVariable, TensorVariable};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::storage::SparseTensor;
@@ -68,6 +69,17 @@ impl<'a> Computation<'a> {
     /// [`SparseError::Parts`].
     pub fn on_threads(&self) -> Result<Self, SparseError> {
         Self::of(self.assignment.clone(), self.statement.clone(), on_threads(&self.statement), self.renamed.clone())
+    }
+
+    /// The same assignment in a loop over the entries of its only operand that is not dense, without a conversion of it, if that is stored entry by entry, as `coo` is, and the assignment is a
+    /// sum of products; none for others. What runs at the same time adds up elements of the result, where [other loops](Self::conversions) need a conversion each time.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseError::Parts`].
+    pub fn by_entries(&self) -> Result<Option<Self>, SparseError> {
+        let Some(statement) = by_entries(&self.assignment) else { return Ok(None) };
+        Self::of(self.assignment.clone(), statement.clone(), statement, Vec::new()).map(Some)
     }
 
     /// The loops as they run.

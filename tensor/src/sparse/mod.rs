@@ -8,6 +8,7 @@
 //! | `order` | which variable is the outermost |
 //! | `arrange` | the loops of a statement, and which operands have to be converted for them |
 //! | `blocks` | dense rows that are summed in registers |
+//! | `entries` | products with what is stored entry by entry |
 //! | `data` | what kernels are given of tensors in memory |
 //! | `run` | kernels run on tensors in memory, and what is kept from one run to the next |
 //! | `compute` | assignments that can be computed |
@@ -36,6 +37,7 @@ mod arrange;
 mod blocks;
 mod compute;
 mod data;
+mod entries;
 mod error;
 mod explain;
 mod order;

@@ -40,11 +40,11 @@ pub(super) fn edges(
     pairs.filter(in_nest).map(|(first, then)| (first.clone(), then.clone())).collect()
 }
 
-/// The format in which kernels use a tensor of a format: dense and compressed levels of whole dimensions, with coordinates in order and each there once.
+/// The format in which kernels use a tensor of a format: dense, compressed and counter levels of whole dimensions, with coordinates in order and each there once.
 pub(super) fn native(format: &Format) -> Format {
     let is_native = |(level, properties): (&Level, &crate::format::Properties)| match level {
         Level::Dense => true,
-        Level::Compressed => properties.ordered && properties.unique,
+        Level::Compressed | Level::Counter => properties.ordered && properties.unique,
         _ => false,
     };
     if format.is_plain() && format.levels().iter().zip(format.properties()).all(is_native) {

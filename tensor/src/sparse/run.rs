@@ -10,6 +10,7 @@ use super::data::{Data, Numbers, strides, whole};
 use super::error::SparseError;
 use crate::concrete::Statement;
 use crate::element::{Element, ElementType, Scalar};
+use crate::format::Level;
 use crate::kernel::{Argument, Kernels, Team, View};
 use crate::level::{LevelData, filled};
 use crate::loops::Reduction;
@@ -53,7 +54,8 @@ impl Loops {
     fn kernel(&self, output: Output, types: NumberTypes<'_>) -> Arc<StoredKernel> {
         let tensors = self.statement.tensors().into_iter().filter(|tensor| !tensor.format().is_dense());
         let levels = tensors.flat_map(|tensor| (0..tensor.format().rank()).map(move |level| (tensor.name(), level)));
-        let all = levels.flat_map(|(name, level)| ["pos", "crd"].map(|what| types(name, level, what))).collect();
+        let all =
+            levels.flat_map(|(name, level)| ["pos", "used", "crd"].map(|what| types(name, level, what))).collect();
         let mut made = self.made.lock();
         let key = (output, all);
         if let Some(kernel) = made.get(&key) {
@@ -114,6 +116,8 @@ impl<T: Element> Run<'_, T> {
             level.components.iter().find(|component| component.name == what).map(|component| &component.array)
         };
         self.loops.kernel(output, &|name, level, what| match name == result {
+            // Results have no slots.
+            true if what == "used" => ElementType::I32,
             true => of_result(what),
             false => component(name, level, what).map_or(ElementType::I32, Numbers::type_of),
         })
@@ -124,7 +128,10 @@ impl<T: Element> Run<'_, T> {
         let made = self.made(output, &|what| written.type_of(what));
         let numbers = |name: &str, level: usize, component: &str| self.data[name].numbers(level, component);
         let numbers = made.slots.iter().map(|slot| match slot {
-            Slot::Positions(name, level) => Some(numbers(name, *level, "pos")),
+            Slot::Positions(name, level) => {
+                let kind = self.data[name].tensor.format().levels()[*level];
+                Some(numbers(name, *level, if kind == Level::Counter { "used" } else { "pos" }))
+            }
             Slot::Coordinates(name, level) => Some(numbers(name, *level, "crd")),
             _ => None,
         });
@@ -158,6 +165,10 @@ impl<T: Element> Run<'_, T> {
                 },
                 Slot::Extent(name, level) => {
                     Argument::Scalar(Scalar::I64(self.data[name].tensor.levels()[*level].extent() as i64))
+                }
+                Slot::Slots(name, level) => {
+                    let level = &self.data[name].tensor.levels()[*level];
+                    Argument::Scalar(Scalar::I64(level.positions.checked_div(level.parents).unwrap_or(0) as i64))
                 }
                 Slot::Positions(..) | Slot::Coordinates(..) => match numbers {
                     Some(numbers) => Argument::View(numbers.view()?),

@@ -443,7 +443,7 @@ fn positions() {
     refuse(
         "y(i) = A(i,j)",
         &[("A", "coo")],
-        "pos(j, p, A): A is stored as {C~u,S}(0,1); positions are those of dense and compressed levels, with each coordinate once and in order, and without ranges",
+        "pos(j, p, A): A, stored as {C~u,S}(0,1), has one position for each entry, in all levels, and j is not all of its dimensions; fuse the loops over these",
         |s| s.pos("j", "p", "A"),
     );
     refuse(

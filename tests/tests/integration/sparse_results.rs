@@ -46,10 +46,15 @@ fn results_with_the_levels_of_an_operand_have_its_pieces() {
     agrees(2, &sampled("csr"), |statement| {
         statement.distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[3, 1]).unwrap()
     });
-    // Rows that are not stored one by one, and parts of columns, are not apart.
-    for (format, schedule) in
-        [("dcsr", "distribute(i, io, ii, 3)"), ("csr", "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2})")]
-    {
+    // Rows that are not stored one by one are assembled.
+    for nodes in 1..=3 {
+        agrees(nodes, &sampled("dcsr"), rows);
+    }
+    // Parts of columns are not apart.
+    for (format, schedule) in [
+        ("dcsr", "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2})"),
+        ("csr", "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2})"),
+    ] {
         let assignment = sampled(format);
         let computation = Computation::new(&assignment).unwrap();
         let tensors: Vec<TensorVariable> = assignment.tensors();
@@ -103,17 +108,131 @@ fn points_assemble_the_rows_of_results() {
         Ok(())
     });
     results.into_iter().for_each(|result| result.unwrap());
-    // Levels of which pieces are not known.
-    let tensors: [(&str, &str, &[i64]); 3] =
-        [("Y", "{D,C,C}", &[6, 4, 8]), ("A", "{D,C,C}", &[6, 4, 8]), ("x", "dense", &[8])];
-    let statement = assignment("Y(i,j,k) = A(i,j,k) * x(k)", &tensors);
-    assert!(Plan::new(&rows(Computation::new(&statement).unwrap().statement())).is_err());
     // Parts of columns are no rows.
     let computation = assignment("Y(i,j) = C(i,j) + B(i,j)", &[matrices[0], matrices[3], ("B", "csr", &[23, 9])]);
     let computation = Computation::new(&computation).unwrap();
     let columns = computation.statement().distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[2, 2]).unwrap();
     let error = Plan::new(&columns).unwrap_err().to_string();
     assert!(error.contains("overlapping parts, of Y"), "{error}");
+}
+
+/// The formats of results that points assemble in blocks, by order.
+const IN_BLOCKS: [&[&str]; 3] = [
+    &["{C}", "{C~o}"],
+    &[
+        "dcsr",
+        "dcsc",
+        "{C,D}",
+        "{C,D}(1,0)",
+        "coo",
+        "{C~u,S}(1,0)",
+        "{D,H}",
+        "{C,H}",
+        "{D,L}",
+        "{C,L}",
+        "{C~o,C}",
+        "csr",
+        "{D,C~o}",
+    ],
+    &["csf:3", "{D,C,C}", "{C,D,C}(1,0,2)", "{C,C,D}", "{D,C,D}(2,0,1)", "coo:3", "{C,C,H}", "{D,D,C}"],
+];
+
+#[test]
+fn points_assemble_results_of_any_format_in_blocks() {
+    // The loop over the outermost dimension is distributed.
+    let blocks = |parts: i64| {
+        move |statement: &Statement| {
+            let outer = ["i", "j", "k"][statement.result().format().order()[0]];
+            statement.distribute([outer], ["outer"], ["inner"], &[parts]).unwrap()
+        }
+    };
+    for format in IN_BLOCKS[0] {
+        let tensors: [(&str, &str, &[i64]); 3] = [("Y", format, &[31]), ("A", "csr", &[31, 9]), ("b", "{C}", &[31])];
+        for (nodes, text) in [(1, "Y(i) = A(i,j)"), (2, "Y(i) = A(i,j) * 2 + b(i)"), (3, "Y(i) = b(i) * b(i)")] {
+            agrees(nodes, &assignment(text, &tensors), blocks(4));
+        }
+    }
+    for format in IN_BLOCKS[1] {
+        let is_by_columns = format.ends_with("(1,0)") || *format == "dcsc";
+        let operand = if is_by_columns { "dcsc" } else { "dcsr" };
+        let tensors: [(&str, &str, &[i64]); 4] =
+            [("Y", format, &[14, 14]), ("A", operand, &[14, 14]), ("B", operand, &[14, 14]), ("C", "csr", &[14, 14])];
+        agrees(2, &assignment("Y(i,j) = A(i,j) + B(i,j)", &tensors), blocks(3));
+        if !is_by_columns {
+            let product = assignment("Y(i,j) = A(i,k) * C(k,j)", &tensors);
+            (1..=3).for_each(|nodes| _ = agrees(nodes, &product, blocks(4)));
+            // More points than rows, and a grid of one column.
+            agrees(2, &product, blocks(20));
+            agrees(2, &assignment("Y(i,j) = A(i,k) * C(k,j) + B(i,j)", &tensors), |statement| {
+                statement.split_at("i", "io", "ii", &[2, 3, 11]).unwrap().distribute_loops(["io"]).unwrap()
+            });
+        }
+    }
+    for format in IN_BLOCKS[2] {
+        let order = if format.ends_with(")") { &format[format.len() - 7..] } else { "" };
+        let operand = format!("{{C,C,C}}{order}");
+        let tensors: [(&str, &str, &[i64]); 3] =
+            [("Y", format, &[6, 4, 8]), ("A", &operand, &[6, 4, 8]), ("B", &operand, &[6, 4, 8])];
+        for nodes in 1..=3 {
+            agrees(nodes, &assignment("Y(i,j,k) = A(i,j,k) + B(i,j,k) * 3", &tensors), blocks(3));
+        }
+    }
+    // Nothing at all, and extents that only levels without dense ones can have.
+    for extent in [2, 1, 0] {
+        let tensors: [(&str, &str, &[i64]); 3] =
+            [("Y", "dcsr", &[extent, 3]), ("A", "dcsr", &[extent, 3]), ("B", "csr", &[extent, 3])];
+        agrees(2, &assignment("Y(i,j) = A(i,j) + B(i,j)", &tensors), blocks(4));
+    }
+    for format in ["dcsr", "coo", "csf:2"] {
+        let huge: &[i64] = &[1 << 40, 1 << 40];
+        let tensors: [(&str, &str, &[i64]); 3] = [("Y", format, huge), ("A", "dcsr", huge), ("B", "dcsr", huge)];
+        let sum = assignment("Y(i,j) = A(i,j) + B(i,j)", &tensors);
+        let plan = Arc::new(Plan::new(&blocks(5)(Computation::new(&sum).unwrap().statement())).unwrap());
+        let entries = |name: &str, at: &[[i64; 2]]| {
+            let mut entries = EntryList::new(2);
+            at.iter().for_each(|at| entries.push(at, at[0] % 5 + 1));
+            let variable = sum.tensors().into_iter().find(|variable| variable.name() == name).unwrap();
+            let stored = pack(variable.format(), huge, 0, entries, Duplicates::Sum).unwrap().tensor;
+            (name.to_owned(), Arc::new(stored))
+        };
+        let last = (1 << 40) - 1;
+        let given =
+            [entries("A", &[[0, last], [last, 0], [1 << 39, 7]]), entries("B", &[[0, last], [3, 3], [last, last]])];
+        (1..=3).for_each(|nodes| same(nodes, &sum, &plan, &given));
+        let none = [entries("A", &[]), entries("B", &[])];
+        same(2, &sum, &plan, &none);
+    }
+}
+
+#[test]
+fn results_that_points_cannot_assemble_are_refused_with_what_to_write_instead() {
+    let schedule = |format: &str, text: &str, commands: &str| {
+        let tensors: [(&str, &str, &[i64]); 3] =
+            [("Y", format, &[12, 12]), ("A", "csr", &[12, 12]), ("B", "csr", &[12, 12])];
+        let assignment = assignment(text, &tensors);
+        let computation = Computation::new(&assignment).unwrap();
+        let schedule = Schedule::parse(commands, &assignment.tensors()).unwrap();
+        Plan::new(&schedule.apply(computation.statement()).unwrap()).unwrap_err().to_string()
+    };
+    let sum = "Y(i,j) = A(i,j) + B(i,j)";
+    let rows = "distribute(i, io, ii, 3)";
+    for format in ["ell", "bitmap", "hash", "{D,E}", "{C,B}", "{C<ranges>,C}"] {
+        let told = schedule(format, sum, rows);
+        assert!(told.ends_with("below the outermost: declare it csr, csf or coo, and convert it"), "{format}: {told}");
+    }
+    for format in ["dia", "bcsr:2x3"] {
+        let told = schedule(format, sum, rows);
+        assert!(
+            told.contains("whose levels are no dimensions") && told.ends_with("declare it csr, and convert it"),
+            "{told}"
+        );
+    }
+    let told = schedule("dcsr", "Y(i,j) += A(i,j)", rows);
+    assert!(told.contains("give what is assembled another name, and add it"), "{told}");
+    let told = schedule("dcsr", sum, "distribute(j, jo, ji, 3)");
+    assert!(told.contains("assembled by one launch: distribute the loops that are around all others"), "{told}");
+    let told = schedule("dcsr", sum, "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2})");
+    assert!(told.contains("overlapping parts, of Y"), "{told}");
 }
 
 #[test]
@@ -202,15 +321,25 @@ fn results_in_levels_are_operands_of_what_follows() {
 }
 
 /// What is computed, and in which formats the result and A are. Other matrices are in compressed rows.
-const SPARSE_RESULTS: [(&str, &[(&str, &str)]); 8] = [
-    ("Y(i,j) = A(i,j) * C(i,k) * D(j,k)", &[("csr", "csr"), ("dcsr", "dcsr"), ("csc", "csc")]),
-    ("Y(j,i) = A(i,j) * x(j)", &[("csc", "csr"), ("dcsc", "dcsr")]),
-    ("Y(i,j) = T(i,j,k) * x(k)", &[("csr", "{D,C,C}"), ("dcsr", "csf:3"), ("csr", "{D,C,D}")]),
-    ("Y(i,j) = A(i,k) * B(k,j)", &[("csr", "csr"), ("csr", "rows")]),
-    ("Y(i,j) = A(i,j) + B(i,j)", &[("csr", "csr"), ("csr", "dcsr")]),
-    ("Y(i,j) = A(i,k) * B(k,j) * 2 + B(i,j)", &[("csr", "csr")]),
-    ("Y(i,j) = reduce(max, k, A(i,k) * B(k,j))", &[("csr", "csr")]),
-    ("Y(i,j) = A(i,j) ? B(i,k) * B(k,j)", &[("csr", "csr")]),
+const SPARSE_RESULTS: [(&str, &[(&str, &str)]); 9] = [
+    (
+        "Y(i,j) = A(i,j) * C(i,k) * D(j,k)",
+        &[("csr", "csr"), ("dcsr", "dcsr"), ("csc", "csc"), ("coo", "csr"), ("csr", "dcsr")],
+    ),
+    ("Y(j,i) = A(i,j) * x(j)", &[("csc", "csr"), ("dcsc", "dcsr"), ("{C~u,S}(1,0)", "csr")]),
+    ("Y(i,j) = T(i,j,k) * x(k)", &[("csr", "{D,C,C}"), ("dcsr", "csf:3"), ("csr", "{D,C,D}"), ("{C,D}", "csf:3")]),
+    (
+        "Y(i,j) = A(i,k) * B(k,j)",
+        &[("csr", "csr"), ("csr", "rows"), ("dcsr", "dcsr"), ("coo", "csr"), ("{D,H}", "csr")],
+    ),
+    (
+        "Y(i,j) = A(i,j) + B(i,j)",
+        &[("csr", "csr"), ("csr", "dcsr"), ("dcsr", "dcsr"), ("{C,D}", "csr"), ("{D,L}", "csr")],
+    ),
+    ("Y(i,j) = A(i,k) * B(k,j) * 2 + B(i,j)", &[("csr", "csr"), ("dcsr", "csr")]),
+    ("Y(i,j) = reduce(max, k, A(i,k) * B(k,j))", &[("csr", "csr"), ("dcsr", "csr"), ("coo", "dcsr")]),
+    ("Y(i,j) = A(i,j) ? B(i,k) * B(k,j)", &[("csr", "csr"), ("dcsr", "dcsr")]),
+    ("Y(i,k) = T(i,j,k) * x(j)", &[("csr", "{D,C,C}"), ("dcsr", "csf:3"), ("coo", "csf:3"), ("dcsr", "{C,D,C}")]),
 ];
 
 #[test]

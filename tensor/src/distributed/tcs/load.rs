@@ -17,7 +17,6 @@ use crate::distributed::levels::{Levels, Narrowed};
 use crate::distributed::rows::blocks_for;
 use crate::distributed::tensor::Tensor;
 use crate::element::{Element, ElementType};
-use crate::format::Level;
 use crate::notation::TensorVariable;
 use crate::with_element;
 
@@ -127,9 +126,8 @@ fn made(cx: &Context, variable: &TensorVariable, file: &TcsFile) -> Result<Tenso
     let is_narrow = header.levels.iter().zip(&nodes).filter(|(level, _)| level.kind == Kind::Sparse);
     let is_narrow =
         is_narrow.map(|(level, nodes)| (*nodes).max(level.extent().saturating_sub(1))).all(|most| most <= narrow);
-    let is_compressed = |level: &Level| *level == Level::Compressed;
-    let levels = variable.format().levels().iter().map(is_compressed).zip(positions);
-    Tensor::in_levels(variable, Levels::with_room(cx, variable.element(), is_narrow, levels)?)
+    let kinds = variable.format().levels();
+    Tensor::in_levels(variable, Levels::with_room(cx, (variable.element(), is_narrow), kinds, positions)?)
 }
 
 /// Pieces with equally many bytes: a task for each finds where it ends.

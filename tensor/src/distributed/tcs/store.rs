@@ -107,6 +107,14 @@ impl Tensor {
             let fill = variable.fill();
             return Err(format!("what is not stored is zero in such files, and {fill:?} in {}", variable.name()));
         }
+        let is_known = |level: &format::Level| matches!(level, format::Level::Dense | format::Level::Compressed);
+        let is_strict = format.properties().iter().all(|level| level.unique && level.ordered);
+        if !format.is_plain() || !is_strict || !format.levels().iter().all(is_known) {
+            return Err(format!(
+                "{} is stored as {format}, and such files have dense and compressed levels of whole dimensions, with coordinates in order and each there once: convert it",
+                variable.name()
+            ));
+        }
         let kind = |level: &format::Level| if *level == format::Level::Compressed { Kind::Sparse } else { Kind::Dense };
         let modes = format.order().iter().zip(format.levels());
         let levels = modes.map(|(&mode, level)| Level::new(kind(level), mode, variable.dimensions()[mode] as u64));
