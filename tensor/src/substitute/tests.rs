@@ -288,7 +288,7 @@ fn the_variables_of_a_product_are_rows_columns_and_sums() {
 
     let found = |text: &str, orders: [usize; 3], scheduled: &dyn Fn(&Statement) -> Statement| {
         let tensors = ["A", "B", "C"].iter().zip(orders);
-        let tensors: Vec<_> = tensors.map(|(name, order)| TensorVariable::new(*name, F64, vec![4; order])).collect();
+        let tensors: Vec<_> = tensors.map(|(name, order)| TensorVariable::new(name, F64, vec![4; order])).collect();
         let statement = scheduled(&Statement::new(&parse(text, &tensors).unwrap()));
         let mut loops = statement.body.loops().into_iter();
         let fixed: Vec<_> = loops.by_ref().take_while(|outer| outer.substitution.is_none()).collect();
