@@ -104,7 +104,7 @@ pub mod generated;
 pub mod prelude;
 pub mod task;
 
-pub use attach::{Attached, AttachedFile, AttachedPieces, Detached, DetachedPieces, File};
+pub use attach::{Attached, AttachedFile, AttachedFilePieces, AttachedPieces, Detached, DetachedPieces, File};
 pub use context::Context;
 pub use dependent::{Color, Relation};
 pub use error::{AttachmentError, Error, FileError, Launched, Result};
