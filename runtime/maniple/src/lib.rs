@@ -142,4 +142,4 @@ pub use maniple_region::{
     Requirement, Target, TreeId, UpperBound, operators, register_reduction,
 };
 pub use maniple_space as space;
-pub use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};
+pub use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, PointSet, Rect};
