@@ -36,6 +36,14 @@ pub enum Width {
     U64,
 }
 
+impl Kind {
+    /// Whether NumPy has a type for the values.
+    #[must_use]
+    pub fn is_number(self) -> bool {
+        matches!(self, Self::Long | Self::Short | Self::Number(_))
+    }
+}
+
 impl Width {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::I8, Self::U16, Self::I32, Self::U64];

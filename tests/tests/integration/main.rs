@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+mod attached_arrays;
 mod attached_memory;
 mod book;
 mod checker;
@@ -14,6 +15,7 @@ mod distributed_pieces;
 mod distributed_pieces_in_programs;
 mod golden_circuit;
 mod golden_sources;
+mod launches_over_sets;
 mod layers;
 mod mapper_messages;
 mod migrated_tasks;
@@ -34,6 +36,7 @@ mod readers;
 mod relations;
 mod replays;
 mod rules;
+mod scans;
 mod sessions;
 mod simulation;
 mod slices;
