@@ -162,9 +162,9 @@ pub trait MappingContext {
     /// Bytes in use in a memory at this moment.
     fn bytes_used(&self, memory: MemoryId) -> u64;
 
-    /// How many tasks that could run wait at this moment for this processor, more or less: those that were sent to it, of which idle ones may take some. Those that wait for any are not among them, nor
-    /// the one that it runs. A sample, which may be over when it is looked at.
-    fn waiting(&self, processor: ProcessorId) -> usize {
+    /// How many tasks mappers have put on this processor that have not ended: those that wait for their data or for others, and those that idle processors have taken, included. Only tasks count of which the
+    /// decision [holds once](crate::Validity::Once), as those of a mapper that balances loads do. A sample, which may be over when it is looked at.
+    fn load(&self, processor: ProcessorId) -> usize {
         let _ = processor;
         0
     }

@@ -346,14 +346,6 @@ impl Realm {
         self.operations().queues.jobs()
     }
 
-    /// How many operations and jobs wait at this moment, more or less, in the queues of a processor: those that were sent to it, of which others may take some. Those of the runtime's own class are not counted; of a
-    /// processor without a worker there are none.
-    #[must_use]
-    pub fn waiting_for(&self, processor: ProcessorId) -> usize {
-        let operations = self.operations();
-        operations.presence.worker_of(processor).map_or(0, |worker| operations.queues.waiting_for(worker))
-    }
-
     /// Whether anything is queued at this moment, more or less, that any worker may run.
     #[must_use]
     pub fn has_queued_work(&self) -> bool {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
-use maniple::{Context, Error, Field, FieldId, File, Rect, Region, Result};
+use maniple::{Context, Error, Field, FieldId, File, FileError, Rect, Region, Result};
 use maniple_files::Order;
 use maniple_files::npy::header_of;
 use tempfile::NamedTempFile;
@@ -86,17 +86,17 @@ pub(super) fn attach_values<T: Stored, const D: usize>(
 pub(super) fn attach_array<const D: usize>(
     context: &Context,
     (region, field, kind): (&Region<Cells, D>, FieldId, Kind),
-    words: Vec<Word>,
+    words: &[Word],
     columns: bool,
 ) -> Result<Attached> {
     let area = (region, field, columns);
     match kind {
-        Kind::Long => attach_numbers::<i64, D>(context, area, "i8", &words),
-        Kind::Short => attach_numbers::<u32, D>(context, area, "u4", &words),
-        Kind::Number(Width::I8) => attach_numbers::<i8, D>(context, area, "i1", &words),
-        Kind::Number(Width::U16) => attach_numbers::<u16, D>(context, area, "u2", &words),
-        Kind::Number(Width::I32) => attach_numbers::<i32, D>(context, area, "i4", &words),
-        Kind::Number(Width::U64) => attach_numbers::<u64, D>(context, area, "u8", &words),
+        Kind::Long => attach_numbers::<i64, D>(context, area, "i8", words),
+        Kind::Short => attach_numbers::<u32, D>(context, area, "u4", words),
+        Kind::Number(Width::I8) => attach_numbers::<i8, D>(context, area, "i1", words),
+        Kind::Number(Width::U16) => attach_numbers::<u16, D>(context, area, "u2", words),
+        Kind::Number(Width::I32) => attach_numbers::<i32, D>(context, area, "i4", words),
+        Kind::Number(Width::U64) => attach_numbers::<u64, D>(context, area, "u8", words),
         Kind::Pair | Kind::Trio | Kind::Pointer(_) => Err(Error::application("NumPy has no such numbers")),
     }
 }
@@ -128,7 +128,15 @@ fn attach_numbers<T: Stored + Pod, const D: usize>(
         Ok(file)
     };
     let file = write().map_err(Error::application)?;
-    let attached = context.attach_file(region, Field::<Cells, T>::new(field), File::npy(file.path()).read_write())?;
+    let attach = |file: File| context.attach_file(region, Field::<Cells, T>::new(field), file.read_write());
+    let attached = match attach(File::npy(file.path())) {
+        // What reads headers refuses to work on the stack of a simulated thread.
+        Err(Error::File(FileError::Npy { .. })) => {
+            let raw = File::raw(file.path()).at(header.len() as u64);
+            attach(if columns { raw.columns() } else { raw })?
+        }
+        other => other?,
+    };
     let points = words.len();
     Ok(Box::new(move |context, flush| {
         let detached = context.detach_file(if flush { attached } else { attached.discard() })?;

@@ -277,20 +277,26 @@ impl Frame<'_> {
         let run = self.run;
         let kind = run.kind(column)?;
         let (dim, id) = (run.dimension(column.place.node)?, run.field(column.place.region, column.field)?);
-        let attached = match backing {
-            // Others than the first node don't write it, and can't tell when it was written.
-            Backing::Array { columns } if run.nodes == 1 => with_dimension!(dim, D => {
-                let region = run.region::<D>(column.place)?;
-                let words = (0..region.volume() as usize).map(|number| attached_word(kind, seed, number)).collect();
-                attach_array(self.context, (&region, id, kind), words, columns)
-            }),
-            _ => with_kind!(kind, T => with_dimension!(dim, D => {
-                let region = run.region::<D>(column.place)?;
-                let words = (0..region.volume() as usize).map(|number| attached_word(kind, seed, number));
-                let values: Vec<T> = words.map(<T as Stored>::from_word).collect();
+        let attached = with_dimension!(dim, D => {
+            let region = run.region::<D>(column.place)?;
+            let words: Vec<Word> =
+                (0..region.volume() as usize).map(|number| attached_word(kind, seed, number)).collect();
+            let memory = |words: Vec<Word>| with_kind!(kind, T => {
+                let values: Vec<T> = words.into_iter().map(<T as Stored>::from_word).collect();
                 attach_values(self.context, (&region, id), values, backing == Backing::ReadOnly)
-            })),
-        };
+            });
+            match backing {
+                // On several nodes, others than the first don't write it, and can't tell when it was written.
+                Backing::Array { columns } if run.nodes == 1 || !kind.is_number() => {
+                    match attach_array(self.context, (&region, id, kind), &words, columns) {
+                        // Files take memory at once, where others wait for some.
+                        Err(Error::OutOfMemory { .. }) => memory(words),
+                        other => other,
+                    }
+                }
+                _ => memory(words),
+            }
+        });
         Ok(attached.map(|attached| _ = self.attached.insert(name, attached)))
     }
 

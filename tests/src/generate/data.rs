@@ -104,10 +104,10 @@ impl Generator {
         for _ in 0..6 {
             let Some(column) = self.some_column(scope, |_| true) else { continue };
             let seed = self.random.u64(..);
-            let backing = match self.random.u32(0..6) {
-                0..=1 => Backing::ReadOnly,
-                2 => Backing::Array { columns: self.random.bool() },
-                _ => Backing::Memory,
+            let backing = match self.once_in(3) {
+                true => Backing::ReadOnly,
+                false if self.once_in(4) => Backing::Array { columns: self.random.bool() },
+                false => Backing::Memory,
             };
             if self.attempt(scope, block, Action::Attach(handle, column, seed, backing)) {
                 let (statements, before) = (self.random.usize(0..=4), block.0.len());

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use maniple_analysis::validity::Places;
-use maniple_mapper::{MappedInstance, MappedTask, MappingFailure, NodeSlice, RequirementInfo, TaskInfo, TaskMapping};
+use maniple_mapper::{
+    MappedInstance, MappedTask, MappingFailure, NodeSlice, RequirementInfo, TaskInfo, TaskMapping, Validity,
+};
 use maniple_realm::{Class, Event, Spawn, Target, fault, pressure};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
 use maniple_region::{FieldMask, Partitioning, Privilege, Target as DataTarget};
@@ -215,7 +217,10 @@ impl TaskState {
                     let batch = batch.cloned();
                     let (copy_priority, is_brief) =
                         (mapping.copy_priority, mapping.requirements.iter().any(is_used_once));
-                    let mapped = MappedPoint { point, index, mapping, node, batch, chosen, physical, places: None };
+                    let is_counted = mapping.validity == Validity::Once && self.recorded.is_none();
+                    let _counted = is_counted.then(|| self.context.core.store.loads.count(mapping.processor)).flatten();
+                    let mapped =
+                        MappedPoint { point, index, mapping, node, batch, chosen, physical, places: None, _counted };
                     let mapped = if mapped.batch.is_some() { Arc::new(mapped) } else { self.decided(mapped) };
                     let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
                     let placed = PointMapping { copy_priority, ..placed };

@@ -11,6 +11,7 @@ pub(crate) mod bound;
 pub(crate) mod effects;
 pub(crate) mod instance;
 pub(crate) mod issuing;
+pub(crate) mod loads;
 mod manner;
 pub(crate) mod places;
 mod record;

@@ -48,8 +48,8 @@ impl MappingContext for Lookup<'_, '_> {
         if known { self.store.realm.memory_pool(memory).used() } else { 0 }
     }
 
-    fn waiting(&self, processor: ProcessorId) -> usize {
-        self.store.realm.waiting_for(processor)
+    fn load(&self, processor: ProcessorId) -> usize {
+        self.store.loads.of(processor)
     }
 
     fn mail(&self) -> &dyn Mail {

@@ -1,5 +1,6 @@
 //! What mappers hear of their answers, and of the loads of processors.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
@@ -46,12 +47,12 @@ struct Listening {
     inner: DefaultMapper,
     validity: Validity,
     heard: Arc<Mutex<Vec<Heard>>>,
-    waiting: Arc<Mutex<Vec<usize>>>,
+    asked: Arc<AtomicUsize>,
 }
 
 impl Listening {
     fn new(validity: Validity) -> Self {
-        Self { inner: DefaultMapper::new(), validity, heard: Arc::default(), waiting: Arc::default() }
+        Self { inner: DefaultMapper::new(), validity, heard: Arc::default(), asked: Arc::default() }
     }
 }
 
@@ -61,9 +62,7 @@ impl Mapper for Listening {
     }
 
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
-        self.waiting.lock().unwrap().push(context.waiting(ProcessorId(0)));
-        // A processor that there is not.
-        assert_eq!(context.waiting(ProcessorId(99)), 0);
+        self.asked.fetch_add(1, Ordering::Relaxed);
         TaskMapping { report: true, validity: self.validity, ..self.inner.map_task(task, context) }
     }
 
@@ -116,15 +115,16 @@ fn a_decision_that_holds_is_told_of_once() {
         Ok(())
     })
     .unwrap();
-    let (heard, asked) = (mapper.heard.lock().unwrap().len(), mapper.waiting.lock().unwrap().len());
+    let (heard, asked) = (mapper.heard.lock().unwrap().len(), mapper.asked.load(Ordering::Relaxed));
     assert!(heard == asked && heard < 10, "{heard} {asked}");
 }
 
-/// Puts everything on the first processor, which others may not help, and says what it sees when it is asked about the last point.
+/// Puts everything on the first processor, for once, and notes how many tasks each has before.
 #[derive(Clone)]
 struct Crowding {
     inner: DefaultMapper,
-    last: Sender<usize>,
+    validity: Validity,
+    loads: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Mapper for Crowding {
@@ -133,32 +133,44 @@ impl Mapper for Crowding {
     }
 
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
-        if task.point[0] == 63 {
-            self.last.send(context.waiting(ProcessorId(0))).unwrap();
+        // The second has none, nor has one that there is not.
+        assert_eq!((context.load(ProcessorId(1)), context.load(ProcessorId(99))), (0, 0));
+        if task.name != "occupy" {
+            self.loads.lock().unwrap().push(context.load(ProcessorId(0)));
         }
-        TaskMapping { processor: ProcessorId(0), pinned: true, ..self.inner.map_task(task, context) }
+        let mapping = self.inner.map_task(task, context);
+        TaskMapping { processor: ProcessorId(0), pinned: true, validity: self.validity, ..mapping }
     }
 }
 
 #[test]
-fn a_mapper_sees_that_tasks_wait_for_a_processor() {
-    let ((last, seen), (has_begun, begun), (end, may_end)) = (channel(), channel(), channel());
-    let mapper = Crowding { inner: DefaultMapper::new(), last };
-    let runtime = Runtime::builder().machine(Machine::uniform(2, 1 << 20)).mapper(mapper).build().unwrap();
-    let gate = Arc::new(Gate { has_begun, may_end: Mutex::new(may_end) });
-    runtime
-        .run(async |cx| {
-            let cells = cx.region::<Cell>(64)?;
-            let pieces = cells.partition(64).equal()?;
-            let occupied = cx.launch(occupy(Arc::clone(&gate)));
-            begun.recv().unwrap();
-            let added = cx.index_launch(64, add(&pieces));
-            // One of them waits for each that was mapped before.
-            let waiting = seen.recv().unwrap();
-            end.send(()).unwrap();
-            assert!((60..=64).contains(&waiting), "{waiting}");
-            occupied.await?;
-            added.await
-        })
-        .unwrap();
+fn a_mapper_sees_how_many_tasks_a_processor_has() {
+    for validity in [Validity::Once, Validity::WhileUnchanged] {
+        let ((has_begun, begun), (end, may_end)) = (channel(), channel());
+        let mapper = Crowding { inner: DefaultMapper::new(), validity, loads: Arc::default() };
+        let runtime = Runtime::builder().machine(Machine::uniform(2, 1 << 20)).tracing(false);
+        let runtime = runtime.mapper(mapper.clone()).build().unwrap();
+        let gate = Arc::new(Gate { has_begun, may_end: Mutex::new(may_end) });
+        runtime
+            .run(async |cx| {
+                let cells = cx.region::<Cell>(64)?;
+                let pieces = cells.partition(64).equal()?;
+                let occupied = cx.launch(occupy(Arc::clone(&gate)));
+                begun.recv().unwrap();
+                let added = cx.index_launch(64, add(&pieces));
+                cx.mapping_fence().await?;
+                end.send(()).unwrap();
+                occupied.await?;
+                added.await?;
+                // All have ended.
+                cx.launch(sum(&cells)).await.map(drop)
+            })
+            .unwrap();
+        let loads = mapper.loads.lock().unwrap();
+        match validity {
+            // The points one after the other, behind the one that occupies it; and one on a processor that has nothing.
+            Validity::Once => assert_eq!(*loads, (1..=64).chain([0]).collect::<Vec<_>>()),
+            Validity::WhileUnchanged => assert!(loads.iter().all(|&load| load == 0), "{loads:?}"),
+        }
+    }
 }

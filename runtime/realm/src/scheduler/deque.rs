@@ -197,12 +197,6 @@ impl<const MOST: usize> Stealer<MOST> {
         distance(front, self.0.back.load(Ordering::Relaxed)) <= 0
     }
 
-    /// How many items there are, more or less.
-    pub(crate) fn len(&self) -> usize {
-        let front = number_of(self.0.front.load(Ordering::Relaxed));
-        usize::try_from(distance(front, self.0.back.load(Ordering::Relaxed))).unwrap_or(0)
-    }
-
     /// Takes the item at the front.
     #[inline]
     pub(crate) fn take(&self) -> Option<u32> {

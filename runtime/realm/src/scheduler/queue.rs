@@ -65,10 +65,6 @@ impl RankedQueue {
         self.top() == Rank::NOTHING
     }
 
-    fn len(&self) -> usize {
-        if self.is_empty() { 0 } else { self.items.lock().lines.values().map(VecDeque::len).sum() }
-    }
-
     fn pop(&self) -> Option<u32> {
         let mut items = self.items.lock();
         let index = items.pop()?;
@@ -363,14 +359,6 @@ impl<J> Queues<J> {
     /// How many jobs wait, more or less.
     pub(crate) fn jobs(&self) -> usize {
         self.shared_jobs.len() + self.workers.iter().map(|worker| worker.jobs.len()).sum::<usize>()
-    }
-
-    /// How many tasks and jobs wait in the queues of a worker, more or less.
-    pub(crate) fn waiting_for(&self, worker: usize) -> usize {
-        const TASK: usize = Class::Task as usize;
-        let queues = &self.workers[worker];
-        let shared = [&queues.inboxes[TASK], &queues.pinned[TASK]].map(|queue| queue.front.len());
-        queues.deques[TASK].len() + shared.iter().sum::<usize>() + queues.pinned_by_rank.len() + queues.jobs.len()
     }
 
     /// The oldest job that is for anyone, or of the worker that has most of them.
