@@ -162,7 +162,8 @@ fn main() -> Result<()> {
 
     let (peak, copied) = (runtime.memories()[0].peak, runtime.statistics().bytes_copied);
     println!("{FILE} bytes a file, at most {peak} of {MEMORY} in memory at a time, {copied} copied");
-    assert_eq!((wrong?, copied), (0, 0));
-    assert!(peak <= MEMORY);
+    assert_eq!(wrong?, 0);
+    // Only the rows beside each block are copied.
+    assert!(peak <= MEMORY && copied <= (2 * BLOCKS * COLUMNS * 8) as u64);
     Ok(())
 }

@@ -218,9 +218,18 @@ impl TaskState {
                     let (copy_priority, is_brief) =
                         (mapping.copy_priority, mapping.requirements.iter().any(is_used_once));
                     let is_counted = mapping.validity == Validity::Once && self.recorded.is_none();
-                    let _counted = is_counted.then(|| self.context.core.store.loads.count(mapping.processor)).flatten();
-                    let mapped =
-                        MappedPoint { point, index, mapping, node, batch, chosen, physical, places: None, _counted };
+                    let counted = is_counted.then(|| self.context.core.store.loads.count(mapping.processor)).flatten();
+                    let mapped = MappedPoint {
+                        point,
+                        index,
+                        mapping,
+                        node,
+                        batch,
+                        chosen,
+                        physical,
+                        places: None,
+                        _counted: counted,
+                    };
                     let mapped = if mapped.batch.is_some() { Arc::new(mapped) } else { self.decided(mapped) };
                     let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
                     let placed = PointMapping { copy_priority, ..placed };
