@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use maniple::prelude::*;
-use maniple::{AttachedFile, Detached, File, Machine, Partition};
+use maniple::{AttachedFile, Detached, File, IndexSpace, Machine, Partition};
 
 const ROWS: i64 = 2048;
 const COLUMNS: i64 = 512;
@@ -76,9 +76,9 @@ struct Blocks {
 impl Blocks {
     fn new(cx: &Context, folder: &Path) -> Result<Self> {
         let grid = cx.region_over::<Point2, 2>(Rect::from_shape([ROWS, COLUMNS]))?;
-        let row = |row: i64| {
-            let rows = if (0..ROWS).contains(&row) { row..=row } else { 0..=-1 };
-            Rect::new([*rows.start(), 0], [*rows.end(), COLUMNS - 1]).into()
+        let row = |row: i64| match (0..ROWS).contains(&row) {
+            true => Rect::new([row, 0], [row, COLUMNS - 1]).into(),
+            false => IndexSpace::empty(),
         };
         Ok(Self {
             blocks: grid

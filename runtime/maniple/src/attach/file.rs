@@ -282,6 +282,7 @@ pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), otherwis
     let bounds = file.within.unwrap_or(area);
     if !bounds.contains_rect(&area).unwrap_or(false) {
         let (path, values) = (file.path.clone(), values.names());
+        let (area, bounds) = (area.to_string(), bounds.to_string());
         return Err(FileError::NotWithin { path, field: values.0, region: values.1, area, bounds }.into());
     }
     let element = match file.form {

@@ -4,8 +4,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use maniple_space::AnyRect;
-
 /// Why a file cannot be attached to the values of a field, read, or written.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -95,9 +93,9 @@ pub enum FileError {
         /// The region.
         region: String,
         /// The points of the region.
-        area: AnyRect,
+        area: String,
         /// The points that the file has.
-        bounds: AnyRect,
+        bounds: String,
     },
     /// There is something in the place of a file that is to be made.
     #[error(

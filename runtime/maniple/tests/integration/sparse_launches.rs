@@ -61,7 +61,7 @@ fn a_task_runs_at_each_point_of_the_set_and_at_no_other() {
             .run(async |cx| {
                 let (cells, tiles) = tiles(cx)?;
                 for turn in 0..8 {
-                    let found = cx.index_launch_over(&set(), mark(&tiles, turn));
+                    let found = cx.index_launch_over(set(), mark(&tiles, turn));
                     // In row-major order.
                     assert_eq!(found.all().await?, [0, 4, 11, 22, 33, 41]);
                     assert_eq!(found.get([4, 1])?.await?, 41);
@@ -89,12 +89,12 @@ fn results_are_taken_point_by_point_over_the_same_set_and_no_other() {
     run(async |cx| {
         let numbers = cx.index_launch_over(set(), number());
         cx.index_launch_over(set(), take(&numbers)).await?;
-        cx.index_launch_over(set(), take(&numbers.map(|number| number))).await?;
+        cx.index_launch_over(set(), take(numbers.map(|number| number))).await?;
         let other = PointSet::from(&IndexSpace::from_points([Point([0, 0])]));
         for refused in [
             cx.index_launch_over(&other, take(&numbers)).await,
             cx.index_launch(numbers.domain(), take(&numbers)).await,
-            cx.index_launch_over(set(), take(&cx.index_launch(Rect::from_shape([5, 5]), number()))).await,
+            cx.index_launch_over(set(), take(cx.index_launch(Rect::from_shape([5, 5]), number()))).await,
         ] {
             let error = refused.unwrap_err().to_string();
             assert!(error.contains("which were launched over other points"), "{error}");
