@@ -299,6 +299,13 @@ impl Operator {
         )
     }
 
+    /// Whether the runtime refuses it on fields of a kind: it knows the usual operators on all integers.
+    #[must_use]
+    pub fn is_refused_on(self, kind: Kind) -> bool {
+        let is_usual = matches!(self, Self::Sum | Self::Max | Self::Min | Self::Xor);
+        !self.is_on(kind) && !(is_usual && matches!(kind, Kind::Number(_)))
+    }
+
     /// What fields hold contributions to one of a kind.
     #[must_use]
     pub fn contributions(self, kind: Kind) -> Kind {
