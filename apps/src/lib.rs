@@ -49,6 +49,7 @@ pub mod rates;
 pub mod recording;
 pub mod recursion;
 pub mod report;
+pub mod state;
 pub mod stated;
 pub mod stencil;
 pub mod taskbench;

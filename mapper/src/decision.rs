@@ -29,6 +29,8 @@ pub struct TaskMapping {
     pub window: Option<usize>,
     /// Whether the mapper wants to hear when and where the task ran ([`crate::Mapper::task_profiled`]).
     pub profile: bool,
+    /// Whether the mapper wants to hear which instances the task got ([`crate::Mapper::task_mapped`]).
+    pub report: bool,
     /// How long the decision holds.
     pub validity: Validity,
 }

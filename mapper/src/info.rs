@@ -162,6 +162,13 @@ pub trait MappingContext {
     /// Bytes in use in a memory at this moment.
     fn bytes_used(&self, memory: MemoryId) -> u64;
 
+    /// How many tasks mappers have put on this processor that have not ended: those that wait for their data or for others, and those that idle processors have taken, included. Only tasks count of which the
+    /// decision [holds once](crate::Validity::Once), as those of a mapper that balances loads do. A sample, which may be over when it is looked at.
+    fn load(&self, processor: ProcessorId) -> usize {
+        let _ = processor;
+        0
+    }
+
     /// Messages to the mappers of other processors and nodes.
     fn mail(&self) -> &dyn Mail;
 }
@@ -231,6 +238,26 @@ impl MappingFailure {
             Self::SystemRefused { memory, bytes, .. } => format!("the system refused {bytes} bytes for {memory}"),
         }
     }
+}
+
+/// What a task got of what its mapper had asked for.
+#[derive(Clone, Debug)]
+pub struct MappedTask {
+    /// The processor.
+    pub processor: ProcessorId,
+    /// The implementation, an index into [`TaskInfo::variants`].
+    pub variant: usize,
+    /// For each requirement, its instances: several if several hold its fields. None for a task that is mapped virtually, and for a reduction that was never begun.
+    pub requirements: Vec<Vec<MappedInstance>>,
+}
+
+/// An instance that a requirement got.
+#[derive(Clone, Debug)]
+pub struct MappedInstance {
+    /// The instance. Its [`valid`](InstanceInfo::valid) fields are those of which it held current values before the task: what it lacks and the task reads is copied there.
+    pub instance: InstanceInfo,
+    /// Whether it was made for this task.
+    pub is_new: bool,
 }
 
 /// A number of bytes, shown in the largest unit of which there is one.

@@ -3,8 +3,8 @@
 use maniple_realm::machine::{Machine, NodeId, ProcessorId};
 
 use crate::{
-    InstanceInfo, Mail, Mapper, MapperAddress, MappingContext, MappingFailure, NodeSlice, ReadyOperation,
-    RequirementInfo, RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
+    InstanceInfo, Mail, MappedInstance, MappedTask, Mapper, MapperAddress, MappingContext, MappingFailure, NodeSlice,
+    ReadyOperation, RequirementInfo, RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
 };
 
 /// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
@@ -156,6 +156,18 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
         self.log(&format!("mapping {}{} failed: {failure}", task.name, task.point));
         self.inner.mapping_failed(task, failure);
+    }
+
+    fn task_mapped(&mut self, task: &TaskInfo<'_>, mapped: &MappedTask) {
+        let instances = mapped.requirements.iter().map(|instances| {
+            let each = instances.iter().map(|MappedInstance { instance, is_new }| {
+                format!("{}{} in {}", if *is_new { "new " } else { "" }, instance.id.0, instance.memory)
+            });
+            each.collect::<Vec<_>>().join(" and ")
+        });
+        let instances = instances.collect::<Vec<_>>().join("; ");
+        self.log(&format!("{}{} got instances {instances}", task.name, task.point));
+        self.inner.task_mapped(task, mapped);
     }
 
     fn hear(&mut self, from: MapperAddress, message: &[u8], mail: &dyn Mail) {

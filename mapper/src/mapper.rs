@@ -4,8 +4,9 @@ use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId, ProcessorKi
 use maniple_region::Privilege;
 
 use crate::{
-    InstanceChoice, InstanceInfo, Mail, MapperAddress, MappingContext, MappingFailure, NodeSlice, ReductionPlace,
-    RequirementInfo, RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable, Validity,
+    InstanceChoice, InstanceInfo, Mail, MappedTask, MapperAddress, MappingContext, MappingFailure, NodeSlice,
+    ReductionPlace, RequirementInfo, RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
+    Validity,
 };
 
 /// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every answer.
@@ -178,6 +179,7 @@ pub trait Mapper: Send {
             copy_priority: 0,
             window: None,
             profile: false,
+            report: false,
             validity,
         }
     }
@@ -314,6 +316,14 @@ pub trait Mapper: Send {
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
         if let Some(inner) = self.inner() {
             inner.mapping_failed(task, failure);
+        }
+    }
+
+    /// Hears which instances a task got, if its [`TaskMapping::report`] asked for it: when it is mapped by what [`map_task`](Self::map_task) has just said, and not when an earlier decision holds. If this panics,
+    /// the mapping goes on, and the first time the runtime logs that.
+    fn task_mapped(&mut self, task: &TaskInfo<'_>, mapped: &MappedTask) {
+        if let Some(inner) = self.inner() {
+            inner.task_mapped(task, mapped);
         }
     }
 

@@ -215,6 +215,7 @@ impl Mapper for RandomMapper {
             copy_priority: self.random.i32(-2..=2),
             window: (self.random.usize(..4) == 0).then(|| self.random.usize(..3)),
             profile: self.random.usize(..8) == 0,
+            report: self.random.usize(..8) == 0,
             validity: self.validity(task),
         }
     }

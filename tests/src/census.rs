@@ -6,8 +6,8 @@ use std::fmt;
 use crate::environment::Automatic;
 use crate::oracle::{Pieces, Verdict, World, points_of};
 use crate::program::{
-    Action, Block, Body, Derived, Inline, Launch, Node, PartitionName, Passed, Pick, Right, Split, Statement, Target,
-    Use,
+    Action, Backing, Block, Body, Derived, Inline, Launch, Node, PartitionName, Passed, Pick, Right, Split, Statement,
+    Target, Use,
 };
 use crate::trial::Trial;
 
@@ -91,9 +91,11 @@ impl Census {
             Action::Drop(..) => self.one("scratch region dropped"),
             Action::Invalidate(..) => self.one("invalidation"),
             Action::ForgetCopies(..) => self.one("copies forgotten"),
-            Action::Attach(_, _, _, read_only) => {
-                self.one(if *read_only { "memory attached to be read only" } else { "memory attached" });
-            }
+            Action::Attach(_, _, _, backing) => self.one(match backing {
+                Backing::Memory => "memory attached",
+                Backing::ReadOnly => "memory attached to be read only",
+                Backing::Array { .. } => "array attached",
+            }),
             Action::Detach(_, _, flush) => {
                 self.one(if *flush { "memory detached" } else { "memory detached without its values" });
             }
@@ -112,6 +114,8 @@ impl Census {
                 Derived::Reduce(..) => "future map reduced",
                 Derived::Fold(_) => "future map folded",
                 Derived::Point(..) => "future of a future map",
+                Derived::Scan(_, _, true) => "future map scanned",
+                Derived::Scan(_, _, false) => "future map scanned without each itself",
             }),
             Action::Wait(_) => self.one(if depth == 0 { "wait" } else { "wait in a nested task" }),
             Action::Forget(_) => self.one("result that nobody asks for any more"),

@@ -181,6 +181,20 @@ impl Statement {
     }
 }
 
+/// What is attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backing {
+    /// A vector.
+    Memory,
+    /// A slice that is to be read only.
+    ReadOnly,
+    /// A `.npy` file, by rows or by columns.
+    Array {
+        /// It is by columns.
+        columns: bool,
+    },
+}
+
 /// What a statement does.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -214,8 +228,8 @@ pub enum Action {
     Invalidate(Place, Vec<FieldNumber>),
     /// Gives up copies of some fields that other nodes have the values of.
     ForgetCopies(Place, Vec<FieldNumber>),
-    /// Attaches memory that this number says the contents of, to be read only or not, and names it.
-    Attach(FutureName, Column, Word, bool),
+    /// Attaches memory, or a file, that this number says the contents of, and names it.
+    Attach(FutureName, Column, Word, Backing),
     /// Detaches memory of this name, with the values that the data has or not: the result is what it holds.
     Detach(FutureName, FutureName, bool),
     /// Copies from the first to the second.
@@ -491,6 +505,8 @@ pub enum Derived {
     Fold(FutureName),
     /// The result of one point.
     Point(FutureName, AnyPoint),
+    /// What each result of an index launch comes to with those before it, itself included or not.
+    Scan(FutureName, Operator, bool),
 }
 
 /// A program and the seed that it was made from.

@@ -36,6 +36,14 @@ pub enum Width {
     U64,
 }
 
+impl Kind {
+    /// Whether NumPy has a type for the values.
+    #[must_use]
+    pub fn is_number(self) -> bool {
+        matches!(self, Self::Long | Self::Short | Self::Number(_))
+    }
+}
+
 impl Width {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::I8, Self::U16, Self::I32, Self::U64];
@@ -289,6 +297,13 @@ impl Operator {
                 | (Self::Stamp, Kind::Long)
                 | (Self::Tally, Kind::Pair)
         )
+    }
+
+    /// Whether the runtime refuses it on fields of a kind: it knows the usual operators on all integers.
+    #[must_use]
+    pub fn is_refused_on(self, kind: Kind) -> bool {
+        let is_usual = matches!(self, Self::Sum | Self::Max | Self::Min | Self::Xor);
+        !self.is_on(kind) && !(is_usual && matches!(kind, Kind::Number(_)))
     }
 
     /// What fields hold contributions to one of a kind.

@@ -18,10 +18,11 @@ use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive};
 use crate::progress::Progress;
 use crate::report::{Table, rate, scientific, seconds};
+use crate::state::{Loaded, Saving, StateOptions, Subject};
 use crate::verify::is_within;
 use graph::Shape;
 use pieces::Pieces;
-use tasks::{Node, calc_new_currents, count, distribute_charge, update_voltages};
+use tasks::{Node, calc_new_currents, copy_state, count, distribute_charge, update_voltages};
 
 /// The largest relative error of a voltage that rounding, in another order of additions, can explain.
 pub const TOLERANCE: f64 = 1e-9;
@@ -52,7 +53,9 @@ Examples:
   maniple run circuit --mapper log --steps 1      who decides what
   maniple run circuit --pieces 4 --steps 2 --graph circuit.svg
                                                   what waits for what, drawn
-  maniple run circuit --mapper random --check     prove that it was right";
+  maniple run circuit --mapper random --check     prove that it was right
+  maniple run circuit --save state                store charges and voltages as .npy files
+  maniple run circuit --load state                go on from them";
 
 /// What helps where memory is too small.
 pub(crate) const ON_MEMORY: &str = "\
@@ -89,6 +92,10 @@ pub struct Options {
     /// Mark a time step as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that the steps repeat
     #[arg(long, conflicts_with = "no_tracing")]
     pub trace: bool,
+
+    /// Where it begins, and what becomes of its end.
+    #[command(flatten)]
+    pub state: StateOptions,
 
     /// The runtime.
     #[command(flatten)]
@@ -162,10 +169,15 @@ pub fn run(options: &Options) -> AppResult<Report> {
 /// As [`run`].
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     let shape = shape_of(options)?;
-    let simulated = runtime.run(async |cx| simulate(cx, shape, options, runtime).await)?;
+    let StateOptions { load, save } = &options.state;
+    let loaded = load.as_deref().map(|folder| Loaded::open(folder, "circuit", &subject(&shape))).transpose()?;
+    let saving = save.as_deref().map(|folder| Saving::prepare(folder, "circuit", subject(&shape))).transpose()?;
+    let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
+    let simulated =
+        runtime.run(async |cx| simulate(cx, shape, options, (runtime, loaded.clone(), saving.clone())).await)?;
     let mut report = Report { shape, steps: options.steps, ..simulated.report };
     if !options.no_verify {
-        let reference = reference::voltages(&shape, options.steps);
+        let reference = reference::voltages(&shape, steps_before + options.steps);
         let error = reference::largest_relative_error(simulated.voltages, &reference);
         report.largest_relative_error = Some(error);
         if !is_within(error, TOLERANCE) {
@@ -176,6 +188,19 @@ pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
         }
     }
     Ok(report)
+}
+
+/// What a state is of.
+fn subject(shape: &Shape) -> Subject {
+    let &Shape { pieces, nodes_per_piece, wires_per_piece, percent_inside, seed } = shape;
+    let all = [
+        ("pieces", pieces as u64),
+        ("nodes per piece", nodes_per_piece as u64),
+        ("wires per piece", wires_per_piece as u64),
+        ("percentage inside", percent_inside.into()),
+        ("seed", seed),
+    ];
+    all.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }
 
 fn shape_of(options: &Options) -> AppResult<Shape> {
@@ -196,10 +221,19 @@ struct Simulated {
     voltages: Vec<f64>,
 }
 
-async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runtime) -> Result<Simulated> {
+async fn simulate(
+    cx: &Context,
+    shape: Shape,
+    options: &Options,
+    (runtime, loaded, saving): (&Runtime, Option<Loaded>, Option<Saving>),
+) -> Result<Simulated> {
     let steps = options.steps;
+    let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
     let of = Pieces::make(cx, shape).await?;
     let pieces = of.colors;
+    if let Some(loaded) = loaded {
+        load(cx, &of.nodes, pieces, &loaded).await?;
+    }
 
     let progress = Progress::steps(steps, &options.runtime);
     let launch_step = |cx: &Context| {
@@ -214,13 +248,50 @@ async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runti
             false => launch_step(cx),
         }
     }
-    let voltages = cx.map_read(&of.nodes, Node::voltage).await?;
+    let mapped = cx.map_read(&of.nodes, Node::voltage).await?;
     let time = started.elapsed();
+    let voltages = mapped.to_vec();
+    drop(mapped);
     // The tasks of a replay are counted when all of it has ended.
     cx.execution_fence().await?;
     let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
 
     let shared_nodes = cx.index_launch(pieces, count(&of.shared)).reduce(Sum).await?;
     let report = Report { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };
-    Ok(Simulated { report, voltages: voltages.to_vec() })
+    if let Some(saving) = saving {
+        save(cx, &of.nodes, pieces, saving, (runtime, steps_before + steps)).await?;
+    }
+    Ok(Simulated { report, voltages })
+}
+
+/// Reads charges and voltages that were stored: each node those of its pieces.
+async fn load(cx: &Context, nodes: &Region<Node>, pieces: Domain, loaded: &Loaded) -> Result<()> {
+    let stored = cx.region::<Node>(nodes.volume() as usize)?;
+    let (owned, parts) = (nodes.partition(pieces).equal()?, stored.partition(pieces).equal()?);
+    let charge = cx.attach_file_pieces(&parts, Node::charge, loaded.array("charge"))?;
+    let voltage = cx.attach_file_pieces(&parts, Node::voltage, loaded.array("voltage"))?;
+    cx.index_launch(pieces, copy_state(&parts, &owned)).await?;
+    cx.detach_file_pieces(charge).await?;
+    cx.detach_file_pieces(voltage).await?;
+    cx.destroy_region(stored)
+}
+
+/// Stores charges and voltages: each node those of its pieces.
+async fn save(
+    cx: &Context,
+    nodes: &Region<Node>,
+    pieces: Domain,
+    saving: Saving,
+    (runtime, steps): (&Runtime, usize),
+) -> Result<()> {
+    let mut storing = saving.begin(cx).await?;
+    let stored = cx.region::<Node>(nodes.volume() as usize)?;
+    let (owned, parts) = (nodes.partition(pieces).equal()?, stored.partition(pieces).equal()?);
+    let charge = cx.attach_file_pieces(&parts, Node::charge, storing.array("charge"))?;
+    let voltage = cx.attach_file_pieces(&parts, Node::voltage, storing.array("voltage"))?;
+    cx.index_launch(pieces, copy_state(&owned, &parts));
+    cx.detach_file_pieces(charge).await?;
+    cx.detach_file_pieces(voltage).await?;
+    cx.destroy_region(stored)?;
+    storing.finish(cx, runtime, steps).await
 }

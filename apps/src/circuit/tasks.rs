@@ -132,3 +132,12 @@ pub fn update_voltages(
 pub fn count(#[reads(piece)] nodes: Piece<Node>) -> u64 {
     nodes.space().volume()
 }
+
+/// Copies the state of nodes to others like them: into those that are stored, or out of those that were.
+#[task(leaf)]
+pub fn copy_state(#[reads(charge, voltage)] from: Piece<Node>, #[discards(charge, voltage)] to: Piece<Node>) {
+    for row in from.rows() {
+        to.charge.span_mut(row).copy_from_slice(&from.charge.span(row));
+        to.voltage.span_mut(row).copy_from_slice(&from.voltage.span(row));
+    }
+}

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use maniple::prelude::*;
 
-use self::tasks::{Cell, add_stars, largest_error, make_slope, raise};
+use self::tasks::{Cell, add_stars, copy_tile, largest_error, make_slope, raise};
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{MOST_PIECES, RuntimeOptions, default_from_command_line, positive, workers_of_job};
 use crate::progress::Progress;
 use crate::report::{Table, amount, rate, scientific, seconds};
+use crate::state::{Loaded, Saving, StateOptions, Subject};
 use crate::verify::{is_within, worse};
 
 /// The largest relative error that rounding can explain. A tile that sees a neighbour's values a step late is off by more.
@@ -42,7 +43,9 @@ Examples:
   maniple run stencil                               1000 x 1000 points
   maniple run stencil --size 4000 --steps 100       larger than the caches
   maniple run stencil --size 600x800 --tiles 3x4 --radius 4
-  maniple run stencil --tiles 4 --mapper piecewise  halos are copied";
+  maniple run stencil --tiles 4 --mapper piecewise  halos are copied
+  maniple run stencil --save grid                   store the grid as .npy files
+  maniple run stencil --load grid --save grid       go on from it, and store it again";
 
 /// What helps where memory is too small.
 pub(crate) const ON_MEMORY: &str = "\
@@ -70,6 +73,10 @@ pub struct Options {
     /// Mark a time step as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that the steps repeat
     #[arg(long, conflicts_with = "no_tracing")]
     pub trace: bool,
+
+    /// Where it begins, and what becomes of its end.
+    #[command(flatten)]
+    pub state: StateOptions,
 
     /// The runtime.
     #[command(flatten)]
@@ -164,7 +171,17 @@ pub fn run(options: &Options) -> AppResult<Report> {
 /// As [`run`].
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     let grid = Grid::new(options, workers_of_job(runtime)?)?;
-    let report = runtime.run(async |cx| simulate(cx, &grid, options, runtime).await)?;
+    let of = || {
+        Subject::from(
+            [("size", grid.size.to_string()), ("radius", grid.radius.to_string())]
+                .map(|(name, value)| (name.to_owned(), value)),
+        )
+    };
+    let StateOptions { load, save } = &options.state;
+    let loaded = load.as_deref().map(|folder| Loaded::open(folder, "stencil", &of())).transpose()?;
+    let saving = save.as_deref().map(|folder| Saving::prepare(folder, "stencil", of())).transpose()?;
+    let report =
+        runtime.run(async |cx| simulate(cx, &grid, options, (runtime, loaded.clone(), saving.clone())).await)?;
     let error = report.largest_relative_error;
     if is_within(error, TOLERANCE) {
         return Ok(report);
@@ -231,13 +248,22 @@ impl Grid {
     }
 }
 
-async fn simulate(cx: &Context, grid: &Grid, options: &Options, runtime: &Runtime) -> Result<Report> {
+async fn simulate(
+    cx: &Context,
+    grid: &Grid,
+    options: &Options,
+    (runtime, loaded, saving): (&Runtime, Option<Loaded>, Option<Saving>),
+) -> Result<Report> {
     let steps = options.steps;
+    let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
     let (inner, radius, colors) = (grid.inner(), grid.radius, grid.colors());
     let cells = cx.region_over::<Cell, 2>(grid.points())?;
     let tiles = cells.partition(colors).by(|color| grid.tile(color).into())?;
     let surroundings = cells.around(&tiles, [radius as i64; 2])?;
-    cx.index_launch(colors, make_slope(&tiles)).await?;
+    match loaded {
+        Some(loaded) => load(cx, (grid, &tiles), &loaded).await?,
+        None => cx.index_launch(colors, make_slope(&tiles)).await?,
+    }
 
     let progress = Progress::steps(steps, &options.runtime);
     let launch_step = |cx: &Context| {
@@ -262,10 +288,52 @@ async fn simulate(cx: &Context, grid: &Grid, options: &Options, runtime: &Runtim
     // The tasks of a replay are counted when all of it has ended.
     cx.execution_fence().await?;
     let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
-    let errors = cx.index_launch(colors, largest_error(&tiles, inner, steps));
+    let all_steps = steps_before + steps;
+    let errors = cx.index_launch(colors, largest_error(&tiles, inner, all_steps));
     let largest_relative_error = errors.fold(0.0, worse).await?;
+    if let Some(saving) = saving
+        && is_within(largest_relative_error, TOLERANCE)
+    {
+        save(cx, (grid, &tiles), saving, (runtime, all_steps)).await?;
+    }
     let &Grid { size, tiles, radius } = grid;
     Ok(Report { size, tiles, radius, steps, tasks, time, largest_relative_error })
+}
+
+/// A grid like the one that is computed, and its tiles: each is on the node on which the tile is that it is like.
+fn like(cx: &Context, grid: &Grid) -> Result<(Region<Cell, 2>, Partition<Cell, 2>)> {
+    let cells = cx.region_over::<Cell, 2>(grid.points())?;
+    let tiles = cells.partition(grid.colors()).by(|color| grid.tile(color).into())?;
+    Ok((cells, tiles))
+}
+
+/// Reads a grid that was stored: each node its tiles.
+async fn load(cx: &Context, (grid, tiles): (&Grid, &Partition<Cell, 2>), loaded: &Loaded) -> Result<()> {
+    let (cells, stored) = like(cx, grid)?;
+    let input = cx.attach_file_pieces(&stored, Cell::input, loaded.array("input"))?;
+    let output = cx.attach_file_pieces(&stored, Cell::output, loaded.array("output"))?;
+    cx.index_launch(grid.colors(), copy_tile(&stored, tiles)).await?;
+    cx.detach_file_pieces(input).await?;
+    cx.detach_file_pieces(output).await?;
+    cx.destroy_region(cells)
+}
+
+/// Stores a grid: each node its tiles.
+async fn save(
+    cx: &Context,
+    (grid, tiles): (&Grid, &Partition<Cell, 2>),
+    saving: Saving,
+    (runtime, steps): (&Runtime, usize),
+) -> Result<()> {
+    let mut storing = saving.begin(cx).await?;
+    let (cells, stored) = like(cx, grid)?;
+    let input = cx.attach_file_pieces(&stored, Cell::input, storing.array("input"))?;
+    let output = cx.attach_file_pieces(&stored, Cell::output, storing.array("output"))?;
+    cx.index_launch(grid.colors(), copy_tile(tiles, &stored));
+    cx.detach_file_pieces(input).await?;
+    cx.detach_file_pieces(output).await?;
+    cx.destroy_region(cells)?;
+    storing.finish(cx, runtime, steps).await
 }
 
 #[cfg(test)]

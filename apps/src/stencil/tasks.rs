@@ -82,3 +82,12 @@ pub fn largest_error(#[reads(output)] tile: Piece<Cell, 2>, inner: Rect<2>, step
     }
     largest
 }
+
+/// Copies all values of a tile to a grid like it: into one that is stored, or out of one that was.
+#[task(leaf)]
+pub fn copy_tile(#[reads(input, output)] from: Piece<Cell, 2>, #[discards(input, output)] to: Piece<Cell, 2>) {
+    for row in from.rows() {
+        to.input.span_mut(row).copy_from_slice(&from.input.span(row));
+        to.output.span_mut(row).copy_from_slice(&from.output.span(row));
+    }
+}

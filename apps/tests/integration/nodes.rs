@@ -284,3 +284,24 @@ fn information_shows_all_nodes_once() {
         assert!(line.starts_with(&format!("{rank} ")) && line.contains("2 cpu"), "{shown}");
     }
 }
+
+#[test]
+fn a_state_that_several_processes_store_is_the_one_that_one_stores() {
+    let target = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let grid = ["stencil", "--size", "40x30", "--tiles", "4x3", "--steps", "5"];
+    let mut stored = Vec::new();
+    for nodes in [1, 2, 4] {
+        let folder = target.join(format!("state-of-{nodes}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        let folder = folder.to_str().unwrap();
+        // The second run goes on from the first, with other numbers of processes than have stored it.
+        timeless(&run(nodes, &[&grid[..], &["--save", folder]].concat()));
+        timeless(&run(5 - nodes, &[&grid[..], &["--load", folder, "--save", folder]].concat()));
+        let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        names.sort_unstable();
+        let file = |path: &std::path::PathBuf| (path.file_name().unwrap().to_owned(), std::fs::read(path).unwrap());
+        stored.push(names.iter().map(file).collect::<Vec<_>>());
+    }
+    assert_eq!(stored[0].len(), 3);
+    assert!(stored[1..].iter().all(|other| *other == stored[0]));
+}

@@ -89,6 +89,7 @@ impl Drawn {
             copy_priority,
             window,
             profile,
+            report,
             validity,
         } = mapping;
         self.add("processor", processor);
@@ -98,6 +99,7 @@ impl Drawn {
         self.add("copy priority", copy_priority);
         self.add("window", window);
         self.add("profile", profile);
+        self.add("report", report);
         self.add("validity", validity);
         requirements.iter().for_each(|requirement| self.requirement(requirement));
     }

@@ -244,6 +244,7 @@ fn a_mapping_is_a_short_line() {
         priority: 2,
         copy_priority: 0,
         profile: false,
+        report: false,
         window: Some(3),
         validity: Validity::Once,
     };

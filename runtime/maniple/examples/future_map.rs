@@ -1,4 +1,4 @@
-//! The results of an index launch: each by its point, mapped, reduced, folded, and passed to another launch point by point.
+//! The results of an index launch: each by its point, mapped, reduced, folded, scanned, and passed to another launch point by point.
 //!
 //! Run it with `cargo run -p maniple --example future_map`.
 
@@ -27,6 +27,10 @@ fn main() -> Result<()> {
         let longest = lengths.reduce(Max);
         let empty = lengths.fold(0, |empty, length| empty + u64::from(length == 0));
         assert_eq!((total.await?, longest.await?, empty.await?), (24, 12, 1));
+
+        // Where each begins, if they are put one behind the other.
+        let starts = lengths.exclusive_scan(Sum);
+        assert_eq!(starts.all().await?, [0, 5, 5, 17]);
 
         let doubled = lengths.map(|length| 2 * length);
         assert_eq!(doubled.get(2)?.await?, 24);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maniple_region::Provenance;
-use maniple_space::{AnyRect, Rect};
+use maniple_space::{AnyRect, PointSet, Rect};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -50,6 +50,40 @@ impl Context {
         FutureMap::new(self.submit_task(task.into_launcher(), self.here(), (domain.into().rect(), true)))
     }
 
+    /// Launches a task once for each point of a set, which need not be a rectangle: of tiles, those that are refined; of pieces, those that are not empty. As
+    /// [`index_launch`](Self::index_launch) in all else: one operation, whose points run side by side.
+    ///
+    /// Bodies and projections get the points of the set. Mappers get their numbers in row-major order, and deal and slice those.
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// # use maniple::{IndexSpace, PointSet};
+    /// # #[derive(Fields)]
+    /// # struct Cell { heat: f64 }
+    /// # #[task(leaf)]
+    /// # fn refine(#[point] tile: Point<2>, #[writes(heat)] cells: Piece<Cell, 2>) -> i64 { tile[0] + tile[1] }
+    /// # Runtime::builder().workers(1).build()?.run(async |cx: &Context| {
+    /// let cells = cx.region_over::<Cell, 2>(Rect::from_shape([100, 100]))?;
+    /// let tiles = cells.blocks([10, 10])?;
+    /// let diagonal = IndexSpace::from_points((0..10).map(|number| Point([number, number])));
+    /// // Made once for many launches.
+    /// let diagonal = PointSet::from(&diagonal);
+    /// let sums = cx.index_launch_over(&diagonal, refine(&tiles));
+    /// assert_eq!(sums.get([3, 3])?.await?, 6);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn index_launch_over<T>(&self, points: impl Into<PointSet>, task: Launch<T>) -> FutureMap<T> {
+        let points = points.into();
+        let domain = Domain::from(points.len()).rect();
+        let launcher = task.into_launcher().over(points.clone());
+        let results = self.submit_task(launcher, self.here(), (domain, true));
+        results.are_over(Some(&points));
+        FutureMap::new(results)
+    }
+
     /// Where the caller launches.
     #[track_caller]
     #[inline]
@@ -73,6 +107,7 @@ impl Context {
         (domain, index_launch): (AnyRect, bool),
     ) -> Arc<Results> {
         launcher.note_provenance(launched);
+        launcher.check_points();
         self.state.fetch_pieces(launcher.requirements(), &[domain]);
         let Some(replica) = Replica::of(&self.state) else {
             return self.submit_local(launcher, (domain, None, index_launch));

@@ -104,7 +104,7 @@ pub mod generated;
 pub mod prelude;
 pub mod task;
 
-pub use attach::{Attached, AttachedFile, AttachedPieces, Detached, DetachedPieces, File};
+pub use attach::{Attached, AttachedFile, AttachedFilePieces, AttachedPieces, Detached, DetachedPieces, File};
 pub use context::Context;
 pub use dependent::{Color, Relation};
 pub use error::{AttachmentError, Error, FileError, Launched, Result};
@@ -142,4 +142,4 @@ pub use maniple_region::{
     Requirement, Target, TreeId, UpperBound, operators, register_reduction,
 };
 pub use maniple_space as space;
-pub use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};
+pub use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, PointSet, Rect};

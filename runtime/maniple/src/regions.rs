@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use maniple_realm::pressure;
 use maniple_region::{Affine, LogicalPartition, LogicalRegion, Partitioning, Projection, RegionError, Target};
-use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Rect, partition};
+use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, PointSet, Rect, for_dimension, partition};
 
 use crate::error::{Error, Result};
 
@@ -336,6 +336,17 @@ impl<F, const D: usize> Partition<F, D> {
     #[must_use]
     pub fn colors(&self) -> Domain {
         Domain(self.logical.partitioning().colors())
+    }
+
+    /// The colors of the pieces that have points: for a launch [over those](crate::Context::index_launch_over) alone.
+    #[must_use]
+    pub fn non_empty(&self) -> PointSet {
+        let colors = self.logical.partitioning().colors();
+        let with_points = || colors.points().zip(self.pieces()).filter(|(_, piece)| !piece.is_empty());
+        for_dimension!(colors.dim(), C => {
+            let points = with_points().map(|(color, _)| color.typed::<C>().expect("colors have one number of dimensions"));
+            PointSet::from(&IndexSpace::<C>::from_points(points.collect::<Vec<_>>()))
+        })
     }
 
     /// The region of a color.

@@ -56,6 +56,14 @@ pub enum RegionError {
         /// The partition.
         partition: String,
     },
+    /// A launch over a set of points has fewer than this number.
+    #[error("a launch over {points} points has none with the number {point}")]
+    NoSuchPoint {
+        /// The number.
+        point: AnyPoint,
+        /// How many points there are.
+        points: usize,
+    },
     /// The function of a projection panicked.
     #[error("the projection of {bound}, asked for the data of point {point}, {panic}")]
     ProjectionPanicked {

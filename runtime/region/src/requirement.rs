@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use maniple_realm::fault;
-use maniple_space::{AnyPoint, AnyRect};
+use maniple_space::{AnyPoint, AnyRect, PointSet};
 
 use crate::deletion::Deletions;
 use crate::{Affine, Coherence, FieldMask, LogicalPartition, LogicalRegion, Privilege, RegionError, RegionTree};
@@ -80,7 +80,7 @@ impl Target {
             }
             Self::Partition(partition, projection) => {
                 let result = projection.project(UpperBound::Partition(partition), point, domain)?;
-                if !matches!(projection, Projection::Custom(_)) {
+                if !matches!(projection.of_points(), Projection::Custom(_)) {
                     return Ok(result);
                 }
                 let below = result.space().ancestors().any(|above| Arc::ptr_eq(above, partition.partitioning()));
@@ -151,6 +151,8 @@ pub enum Projection {
     Color(Arc<dyn Fn(AnyPoint) -> AnyPoint + Send + Sync>),
     /// Any pure function from upper bound, point and launch domain to a region below the bound.
     Custom(Arc<dyn CustomProjection>),
+    /// Of a launch over a set of points, whose domain is their numbers: each number gets what a projection gives its point.
+    Over(PointSet, Arc<Self>),
 }
 
 /// A projection that walks the region tree by itself.
@@ -165,6 +167,13 @@ pub trait CustomProjection: Send + Sync {
 impl Projection {
     fn project(&self, bound: UpperBound<'_>, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion, RegionError> {
         let partition = match (self, bound) {
+            (Self::Over(points, projection), bound) => {
+                let number = usize::try_from(domain.linear(point)).ok();
+                let Some(&point) = number.and_then(|number| points.points().get(number)) else {
+                    return Err(RegionError::NoSuchPoint { point, points: points.len() });
+                };
+                return projection.project(bound, point, &points.bounds());
+            }
             (Self::Custom(custom), bound) => {
                 return asked(bound, point, || custom.project(bound, point, domain)).flatten();
             }
@@ -192,17 +201,23 @@ impl Projection {
                 }
                 partition.piece(colors.delinear(domain.linear(point) % pieces))
             }
-            Self::Identity | Self::Custom(_) => partition.piece(point),
+            Self::Identity | Self::Custom(_) | Self::Over(..) => partition.piece(point),
         }
+    }
+
+    /// The projection of the points themselves, if this is of their numbers.
+    #[must_use]
+    pub fn of_points(&self) -> &Self {
+        if let Self::Over(_, projection) = self { projection.of_points() } else { self }
     }
 
     /// Whether different points surely get different pieces.
     #[must_use]
     pub fn is_injective(&self) -> bool {
-        match self {
+        match self.of_points() {
             Self::Identity => true,
             Self::Affine(affine) => affine.is_injective(),
-            Self::Linearized | Self::Color(_) | Self::Custom(_) => false,
+            Self::Linearized | Self::Color(_) | Self::Custom(_) | Self::Over(..) => false,
         }
     }
 }
@@ -227,6 +242,7 @@ impl PartialEq for Projection {
             (Self::Affine(mine), Self::Affine(theirs)) => mine == theirs,
             (Self::Color(mine), Self::Color(theirs)) => Arc::ptr_eq(mine, theirs),
             (Self::Custom(mine), Self::Custom(theirs)) => Arc::ptr_eq(mine, theirs),
+            (Self::Over(mine, one), Self::Over(theirs, other)) => mine == theirs && one == other,
             _ => false,
         }
     }
@@ -242,6 +258,7 @@ impl Hash for Projection {
             Self::Affine(affine) => affine.hash(state),
             Self::Color(function) => Arc::as_ptr(function).cast::<()>().hash(state),
             Self::Custom(function) => Arc::as_ptr(function).cast::<()>().hash(state),
+            Self::Over(points, projection) => (points, projection).hash(state),
         }
     }
 }
@@ -249,6 +266,7 @@ impl Hash for Projection {
 impl fmt::Debug for Projection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Over(points, projection) => return write!(f, "{projection:?} of {} points", points.len()),
             Self::Affine(affine) => return affine.fmt(f),
             Self::Identity => "identity",
             Self::Linearized => "linearized",

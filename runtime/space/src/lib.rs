@@ -54,6 +54,7 @@ mod membership;
 mod overlap;
 pub mod partition;
 mod point;
+mod point_set;
 mod rect;
 mod rows;
 mod space;
@@ -62,6 +63,7 @@ pub use dynamic::{AnyPoint, AnyRect, AnySpace, DimensionMismatch, MAX_DIMENSIONS
 pub use membership::Membership;
 pub use overlap::{BoxHandle, DynamicBoxTree, OverlapIndex, OverlapLists, first_overlapping_pair, overlapping_pairs};
 pub use point::Point;
+pub use point_set::PointSet;
 pub use rect::{Rect, RectPoints};
 pub use rows::{Points, Rows};
 pub use space::IndexSpace;

@@ -1,13 +1,18 @@
-//! Memory that is attached, and comes back.
+//! Memory and files that are attached, and come back.
 
+use std::io::Write as _;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use maniple::{Context, Error, Field, FieldId, Region, Result};
+use bytemuck::Pod;
+use maniple::{Context, Error, Field, FieldId, File, FileError, Rect, Region, Result};
+use maniple_files::Order;
+use maniple_files::npy::header_of;
+use tempfile::NamedTempFile;
 
 use super::locked;
 use crate::oracle::memory_digest;
-use crate::value::{Cells, Stored, Word};
+use crate::value::{Cells, Kind, Stored, Width, Word};
 
 /// Memory that is attached: what detaches it, with its values or not.
 pub(super) type Attached = Box<dyn FnOnce(&Context, bool) -> Result<Memory> + Send + Sync>;
@@ -29,14 +34,17 @@ impl Memory {
         detached: maniple::Detached<M>,
         (flush, points): (bool, usize),
     ) -> Self {
-        let digest = async move {
+        Self::pending(async move {
             let memory = detached.await?;
             let values = &memory.as_ref()[..points];
             Ok(match flush {
                 true => memory_digest(values.iter().map(|value| value.word())),
                 false => memory_digest(std::iter::once(points as Word)),
             })
-        };
+        })
+    }
+
+    fn pending(digest: impl Future<Output = Result<Word>> + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Coming::Pending(Box::pin(digest)))))
     }
 
@@ -71,5 +79,79 @@ pub(super) fn attach_values<T: Stored, const D: usize>(
     Ok(Box::new(move |context, flush| {
         let attached = if flush { attached } else { attached.discard() };
         Ok(Memory::new::<_, T>(context.detach(attached)?, (flush, points)))
+    }))
+}
+
+/// Attaches a `.npy` file with words, which are in row-major order of the points.
+pub(super) fn attach_array<const D: usize>(
+    context: &Context,
+    (region, field, kind): (&Region<Cells, D>, FieldId, Kind),
+    words: &[Word],
+    columns: bool,
+) -> Result<Attached> {
+    let area = (region, field, columns);
+    match kind {
+        Kind::Long => attach_numbers::<i64, D>(context, area, "i8", words),
+        Kind::Short => attach_numbers::<u32, D>(context, area, "u4", words),
+        Kind::Number(Width::I8) => attach_numbers::<i8, D>(context, area, "i1", words),
+        Kind::Number(Width::U16) => attach_numbers::<u16, D>(context, area, "u2", words),
+        Kind::Number(Width::I32) => attach_numbers::<i32, D>(context, area, "i4", words),
+        Kind::Number(Width::U64) => attach_numbers::<u64, D>(context, area, "u8", words),
+        Kind::Pair | Kind::Trio | Kind::Pointer(_) => Err(Error::application("NumPy has no such numbers")),
+    }
+}
+
+fn attach_numbers<T: Stored + Pod, const D: usize>(
+    context: &Context,
+    (region, field, columns): (&Region<Cells, D>, FieldId, bool),
+    ty: &str,
+    words: &[Word],
+) -> Result<Attached> {
+    let bounds = region.bounds();
+    let shape: Vec<u64> =
+        (0..D).map(|dimension| if bounds.is_empty() { 0 } else { bounds.extent(dimension) }).collect();
+    let order = if columns { Order::Columns } else { Order::Rows };
+    let byte_order = if cfg!(target_endian = "big") { '>' } else { '<' };
+    let header = header_of(&format!("{byte_order}{ty}"), order, &shape).map_err(Error::application)?;
+    // The words of the file, by their numbers in row-major order.
+    let mut numbers: Vec<usize> = (0..words.len()).collect();
+    if columns {
+        let reversed =
+            |number: &usize| Rect::<D>::delinear(&bounds, *number as u64).0.into_iter().rev().collect::<Vec<_>>();
+        numbers.sort_by_key(reversed);
+    }
+    let values: Vec<T> = numbers.iter().map(|&number| T::from_word(words[number])).collect();
+    let write = || -> std::io::Result<NamedTempFile> {
+        let mut file = NamedTempFile::new()?;
+        file.write_all(&header)?;
+        file.write_all(bytemuck::cast_slice(&values))?;
+        Ok(file)
+    };
+    let file = write().map_err(Error::application)?;
+    let attach = |file: File| context.attach_file(region, Field::<Cells, T>::new(field), file.read_write());
+    let attached = match attach(File::npy(file.path())) {
+        // What reads headers refuses to work on the stack of a simulated thread.
+        Err(Error::File(FileError::Npy { .. })) => {
+            let raw = File::raw(file.path()).at(header.len() as u64);
+            attach(if columns { raw.columns() } else { raw })?
+        }
+        other => other?,
+    };
+    let points = words.len();
+    Ok(Box::new(move |context, flush| {
+        let detached = context.detach_file(if flush { attached } else { attached.discard() })?;
+        Ok(Memory::pending(async move {
+            detached.await?;
+            let bytes = std::fs::read(file.path()).map_err(Error::application)?;
+            let found = bytes[header.len()..]
+                .chunks_exact(size_of::<T>())
+                .map(|bytes| bytemuck::pod_read_unaligned::<T>(bytes));
+            let mut words = vec![0; points];
+            numbers.iter().zip(found).for_each(|(&number, value)| words[number] = value.word());
+            Ok(match flush {
+                true => memory_digest(words.into_iter()),
+                false => memory_digest(std::iter::once(points as Word)),
+            })
+        }))
     }))
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use maniple::Argument;
+use maniple::space::for_dimension;
 use maniple::task::{Codec, ContextCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
-    Affine, AnyPoint, AnyRect, Arrangement, Context, CustomProjection, Error, FieldMask, Launch as TypedLaunch,
-    LayoutConstraint, LogicalRegion, Privilege, Projection, RegionError, Requirement, Target as DataTarget,
-    TaskLauncher, UpperBound,
+    Affine, AnyPoint, AnyRect, Arrangement, Context, CustomProjection, Error, FieldMask, IndexSpace,
+    Launch as TypedLaunch, LayoutConstraint, LogicalRegion, PointSet, Privilege, Projection, RegionError, Requirement,
+    Target as DataTarget, TaskLauncher, UpperBound,
 };
 
 use super::body::{CallArguments, check_layout, delay, leaf, seed_of};
@@ -36,6 +37,14 @@ impl CustomProjection for Listed {
     }
 }
 
+/// The points of a rectangle as a set.
+fn set_of(domain: &AnyRect) -> PointSet {
+    for_dimension!(domain.dim(), D => {
+        let points = domain.points().filter_map(|point| point.typed::<D>().ok());
+        PointSet::from(&IndexSpace::<D>::from_points(points.collect::<Vec<_>>()))
+    })
+}
+
 impl Run {
     /// Launches a task, and remembers its results.
     pub(super) fn launch(
@@ -47,10 +56,16 @@ impl Run {
         let task = self.typed_launch(launch, site)?;
         let handle = match launch.domain {
             None => Handle::One(context.launch(task)),
+            Some(domain) if self.launches_over_sets() => Handle::Many(context.index_launch_over(set_of(&domain), task)),
             Some(domain) => Handle::Many(context.index_launch(domain, task)),
         };
         self.names.futures.insert(launch.name, handle.clone());
         Ok(handle)
+    }
+
+    /// Whether all launches over points are launches over sets of points, which are those of the domain.
+    fn launches_over_sets(&self) -> bool {
+        self.program.seed % 7 == 3
     }
 
     fn typed_launch(self: &Arc<Self>, launch: &Arc<Launch>, site: Site) -> Result<TypedLaunch<Word>, Stop> {

@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 use maniple::operators::{Max, Min, Sum, Xor};
 use maniple::{AnySpace, Context, Error, Field, FieldId, FieldMask, Result};
 
-use super::attach::{Attached, attach_values};
+use super::attach::{Attached, attach_array, attach_values};
 use super::{Handle, Mistake, Run, Stop, Tolerance, locked, with_dimension};
 use crate::oracle::{Health, Verdict, attached_word, inline_value, mapped};
 use crate::program::{
-    Action, Block, Column, Derived, FieldNumber, FieldsName, FutureName, Inline, Node, Place, RegionName, SpaceName,
-    Statement, StatementId,
+    Action, Backing, Block, Column, Derived, FieldNumber, FieldsName, FutureName, Inline, Node, Place, RegionName,
+    SpaceName, Statement, StatementId,
 };
 use crate::value::{Cells, Kind, Operator, Stored, Word, mix};
 use crate::with_kind;
@@ -122,7 +122,7 @@ impl Frame<'_> {
             Action::Fill(column, random) => self.fill(*column, *random)?,
             Action::Invalidate(place, fields) => self.invalidate(*place, fields)?,
             Action::ForgetCopies(place, fields) => self.forget_copies(*place, fields)?,
-            Action::Attach(name, column, seed, read_only) => self.attach(*name, *column, (*seed, *read_only))?,
+            Action::Attach(name, column, seed, backing) => self.attach(*name, *column, (*seed, *backing))?,
             Action::Detach(name, handle, flush) => self.detach(*name, (*handle, *flush))?,
             Action::Copy(name, ..)
             | Action::CopyFields(name, ..)
@@ -281,17 +281,31 @@ impl Frame<'_> {
         &mut self,
         name: FutureName,
         column: Column,
-        (seed, read_only): (Word, bool),
+        (seed, backing): (Word, Backing),
     ) -> std::result::Result<Result<()>, Stop> {
         let run = self.run;
         let kind = run.kind(column)?;
         let (dim, id) = (run.dimension(column.place.node)?, run.field(column.place.region, column.field)?);
-        let attached = with_kind!(kind, T => with_dimension!(dim, D => {
+        let attached = with_dimension!(dim, D => {
             let region = run.region::<D>(column.place)?;
-            let words = (0..region.volume() as usize).map(|number| attached_word(kind, seed, number));
-            let values: Vec<T> = words.map(<T as Stored>::from_word).collect();
-            attach_values(self.context, (&region, id), values, read_only)
-        }));
+            let words: Vec<Word> =
+                (0..region.volume() as usize).map(|number| attached_word(kind, seed, number)).collect();
+            let memory = |words: Vec<Word>| with_kind!(kind, T => {
+                let values: Vec<T> = words.into_iter().map(<T as Stored>::from_word).collect();
+                attach_values(self.context, (&region, id), values, backing == Backing::ReadOnly)
+            });
+            match backing {
+                // On several nodes, others than the first don't write it, and can't tell when it was written.
+                Backing::Array { columns } if run.nodes == 1 || !kind.is_number() => {
+                    match attach_array(self.context, (&region, id, kind), &words, columns) {
+                        // Files take memory at once, where others wait for some.
+                        Err(Error::OutOfMemory { .. }) => memory(words),
+                        other => other,
+                    }
+                }
+                _ => memory(words),
+            }
+        });
         Ok(attached.map(|attached| _ = self.attached.insert(name, attached)))
     }
 
@@ -397,6 +411,21 @@ impl Frame<'_> {
                 Ok(future) => future,
                 Err(error) => return Ok(Err(error)),
             },
+            Derived::Scan(source, operator, inclusive) => {
+                let source = many(source)?;
+                let scanned = match (operator, inclusive) {
+                    (Operator::Max, true) => source.scan(Max),
+                    (Operator::Max, false) => source.exclusive_scan(Max),
+                    (Operator::Min, true) => source.scan(Min),
+                    (Operator::Min, false) => source.exclusive_scan(Min),
+                    (Operator::Xor, true) => source.scan(Xor),
+                    (Operator::Xor, false) => source.exclusive_scan(Xor),
+                    (_, true) => source.scan(Sum),
+                    (_, false) => source.exclusive_scan(Sum),
+                };
+                futures.insert(name, Handle::Many(scanned));
+                return Ok(Ok(()));
+            }
         };
         futures.insert(name, Handle::One(future));
         Ok(Ok(()))

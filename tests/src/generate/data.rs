@@ -1,7 +1,9 @@
 //! Random fills, copies and inline mappings.
 
 use super::{Generator, Scope};
-use crate::program::{Action, Block, Column, FieldNumber, FutureName, Indirect, Inline, Place, Statement, StatementId};
+use crate::program::{
+    Action, Backing, Block, Column, FieldNumber, FutureName, Indirect, Inline, Place, Statement, StatementId,
+};
 use crate::value::{Kind, Operator};
 
 impl Generator {
@@ -104,8 +106,13 @@ impl Generator {
         let handle = FutureName(self.number());
         for _ in 0..6 {
             let Some(column) = self.some_column(scope, |_| true) else { continue };
-            let (seed, read_only) = (self.random.u64(..), self.once_in(3));
-            if self.attempt(scope, block, Action::Attach(handle, column, seed, read_only)) {
+            let seed = self.random.u64(..);
+            let backing = match self.once_in(3) {
+                true => Backing::ReadOnly,
+                false if self.once_in(4) => Backing::Array { columns: self.random.bool() },
+                false => Backing::Memory,
+            };
+            if self.attempt(scope, block, Action::Attach(handle, column, seed, backing)) {
                 let (statements, before) = (self.random.usize(0..=4), block.0.len());
                 if !self.is_plain && statements > 0 {
                     self.fill_block(scope, block, before + statements);

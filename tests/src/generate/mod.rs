@@ -222,7 +222,7 @@ impl Generator {
         use crate::value::Operator;
         let name = FutureName(self.number());
         let (one, many) = self.split_futures(scope);
-        let derived = match self.random.usize(..5) {
+        let derived = match self.random.usize(..6) {
             0 => Derived::Map(self.one_of(&one)?),
             1 => Derived::Zip(self.one_of(&one)?, self.one_of(&one)?),
             2 => {
@@ -230,6 +230,10 @@ impl Generator {
                 Derived::Reduce(self.one_of(&many)?, operator)
             }
             3 => Derived::Fold(self.one_of(&many)?),
+            4 => {
+                let operator = self.one_of(&[Operator::Sum, Operator::Max, Operator::Min, Operator::Xor])?;
+                Derived::Scan(self.one_of(&many)?, operator, self.random.bool())
+            }
             _ => {
                 let source = self.one_of(&many)?;
                 let points: Vec<_> = self.world.futures[&source].domain?.points().collect();

@@ -246,6 +246,14 @@ impl Generator {
             kind.is_some_and(known) && (created || held(field))
         });
         let mut usable: Vec<FieldNumber> = usable.map(|(field, _)| field).collect();
+        let refused = kinds.iter().enumerate().filter(|&(field, kind)| {
+            let unknown = |kind| matches!(right, Right::Reduce(operator) if operator.is_refused_on(kind));
+            kind.is_some_and(unknown) && (created || held(field))
+        });
+        let refused: Vec<FieldNumber> = refused.map(|(field, _)| field).collect();
+        if !refused.is_empty() && self.once_in(25) {
+            usable = refused;
+        }
         if self.once_in(25) {
             usable = (0..self.world.kinds(region).ok()?.len()).collect();
         }

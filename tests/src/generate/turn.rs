@@ -100,10 +100,10 @@ impl Turn<'_> {
             Action::Fill(column, word) => Action::Fill(self.column(*column), *word),
             Action::Invalidate(place, fields) => Action::Invalidate(self.place(*place), fields.clone()),
             Action::ForgetCopies(place, fields) => Action::ForgetCopies(self.place(*place), fields.clone()),
-            Action::Attach(name, column, word, read_only) => {
+            Action::Attach(name, column, word, backing) => {
                 let (column, new) = (self.column(*column), FutureName(self.number()));
                 self.names.futures.insert(*name, new);
-                Action::Attach(new, column, *word, *read_only)
+                Action::Attach(new, column, *word, *backing)
             }
             Action::Detach(name, handle, flush) => {
                 let handle = self.names.future(*handle);
@@ -214,6 +214,7 @@ impl Turn<'_> {
             Derived::Reduce(source, operator) => Derived::Reduce(future(source), operator),
             Derived::Fold(source) => Derived::Fold(future(source)),
             Derived::Point(source, point) => Derived::Point(future(source), point),
+            Derived::Scan(source, operator, inclusive) => Derived::Scan(future(source), operator, inclusive),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Memory of the program's that is the place of values.
 
 use super::{Cell, Context, Health, Results, Trouble, World, known};
-use crate::program::{Column, FieldNumber, FieldsName, FutureName, RegionName, Right};
+use crate::program::{Backing, Column, FieldNumber, FieldsName, FutureName, RegionName, Right};
 use crate::value::{Kind, Word, mix};
 
 /// The value of a vector at a row-major number.
@@ -25,8 +25,8 @@ pub struct Attached {
     pub column: Column,
     /// What it held at first.
     pub seed: Word,
-    /// It is to be read only.
-    pub read_only: bool,
+    /// What it is.
+    pub backing: Backing,
 }
 
 impl World {
@@ -44,6 +44,9 @@ impl World {
             }
         }
         let kind = self.kind(column.place.region, column.field)?;
+        if matches!(attached.backing, Backing::Array { .. }) && !kind.is_number() {
+            return Err(Trouble::Refused("NumPy has no such numbers".into()));
+        }
         let words = points.iter().enumerate().map(|(number, &point)| (point, attached_word(kind, seed, number)));
         let cells = words.map(|(point, word)| (point, Cell { word: Some(word), health: Health::Sound }));
         let cells: Vec<_> = cells.collect();
@@ -59,7 +62,8 @@ impl World {
         (handle, flush): (FutureName, bool),
     ) -> Result<(), Trouble> {
         let position = context.attached.iter().position(|attached| attached.name == handle);
-        let Attached { column, seed, read_only, .. } = context.attached.remove(*known(position.as_ref(), &handle)?);
+        let Attached { column, seed, backing, .. } = context.attached.remove(*known(position.as_ref(), &handle)?);
+        let read_only = backing == Backing::ReadOnly;
         let flush = flush && !read_only;
         self.check_one(context, column, if flush { Right::Write } else { Right::Discard })?;
         let kind = self.kind(column.place.region, column.field)?;

@@ -80,8 +80,12 @@ impl World {
         for wanted in uses {
             if let Right::Reduce(operator) = wanted.right {
                 for &field in &wanted.fields {
-                    if !operator.is_on(self.kind(wanted.region, field)?) {
+                    let kind = self.kind(wanted.region, field)?;
+                    if operator.is_refused_on(kind) {
                         return refuse("the operator is not known on the field");
+                    }
+                    if !operator.is_on(kind) {
+                        return meaningless("the bodies of tasks do not reduce such numbers");
                     }
                 }
             }

@@ -264,9 +264,9 @@ impl World {
             Action::Fill(column, random) => self.fill(context, *column, *random)?,
             Action::Invalidate(place, fields) => self.invalidate(context, *place, fields)?,
             Action::ForgetCopies(place, fields) => self.forget_copies(context, *place, fields)?,
-            Action::Attach(name, column, seed, read_only) => {
-                let (column, seed, read_only) = (*column, *seed, *read_only);
-                self.attach(context, Attached { name: *name, column, seed, read_only })?;
+            Action::Attach(name, column, seed, backing) => {
+                let (column, seed, backing) = (*column, *seed, *backing);
+                self.attach(context, Attached { name: *name, column, seed, backing })?;
             }
             Action::Detach(name, handle, flush) => self.detach(context, *name, (*handle, *flush))?,
             Action::Copy(name, from, to) => self.copy(context, *name, *from, *to)?,
@@ -433,14 +433,25 @@ impl World {
                 (mix(left, right), health.max(other))
             }
             Derived::Reduce(source, operator) => {
-                let identity = if operator == Operator::Min { Word::MAX } else { 0 };
                 let results = self.results(source)?;
                 let fold = |folded, &(value, _): &_| reduce_words(operator, folded, value);
-                (results.values.iter().fold(identity, fold), results.health())
+                (results.values.iter().fold(identity(operator), fold), results.health())
             }
             Derived::Fold(source) => {
                 let results = self.results(source)?;
                 (results.values.iter().fold(7, |folded, &(value, _)| mix(folded, value)), results.health())
+            }
+            Derived::Scan(source, operator, inclusive) => {
+                let results = self.results(source)?;
+                let mut folded = (identity(operator), Health::Sound);
+                let values = results.values.iter().map(|&(value, health)| {
+                    let before = folded;
+                    folded = (reduce_words(operator, before.0, value), before.1.max(health));
+                    if inclusive { folded } else { before }
+                });
+                let (domain, values) = (results.domain, values.collect());
+                self.futures.insert(name, Results { domain, values });
+                return Ok(());
             }
             Derived::Point(source, point) => {
                 let results = self.results(source)?;
@@ -607,6 +618,11 @@ pub fn points_of(launch: &Launch) -> Vec<AnyPoint> {
 #[must_use]
 pub fn mapped(value: Word) -> Word {
     mix(value, 3)
+}
+
+/// What no unsigned results are reduced to.
+fn identity(operator: Operator) -> Word {
+    if operator == Operator::Min { Word::MAX } else { 0 }
 }
 
 /// Reduces unsigned results, as [`Derived::Reduce`] does.

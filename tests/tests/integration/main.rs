@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+mod attached_arrays;
 mod attached_memory;
 mod book;
 mod checker;
@@ -15,6 +16,7 @@ mod distributed_pieces_in_programs;
 mod forgotten_copies;
 mod golden_circuit;
 mod golden_sources;
+mod launches_over_sets;
 mod layers;
 mod mapper_messages;
 mod migrated_tasks;
@@ -35,6 +37,7 @@ mod readers;
 mod relations;
 mod replays;
 mod rules;
+mod scans;
 mod sessions;
 mod simulation;
 mod slices;

@@ -63,6 +63,8 @@ mod mapping;
 
 mod cg;
 
+mod state;
+
 mod stencil;
 
 mod records;

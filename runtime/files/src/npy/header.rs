@@ -35,19 +35,21 @@ pub struct Header {
     pub start: u64,
 }
 
-/// What a header says, whatever the type of the elements.
-#[derive(Clone, Debug)]
-pub(crate) struct Described {
+/// What a header says, whatever the type of the elements: for callers that move the bytes themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
     /// The type as the file writes it, for messages.
-    pub(crate) descr: String,
+    pub descr: String,
     /// The order of bytes, as NumPy writes it: `<`, `>`, `=`, or `|` where there is none.
-    pub(crate) byte_order: char,
-    /// Its name without the order of bytes; empty of a type that is not plain.
-    pub(crate) type_name: String,
-    pub(crate) order: Order,
-    pub(crate) shape: Vec<u64>,
-    /// The offset of the first element in the file.
-    pub(crate) start: u64,
+    pub byte_order: char,
+    /// The type's name without the order of bytes, as in `f8`; empty of a type that is not plain.
+    pub type_name: String,
+    /// The order of the elements.
+    pub order: Order,
+    /// The extent of each dimension.
+    pub shape: Vec<u64>,
+    /// The offset of the first element from the beginning of the header.
+    pub start: u64,
     /// The offset of the text of the header.
     text: usize,
 }
@@ -58,12 +60,12 @@ impl Header {
     /// # Errors
     /// [`ReadError`] if the file has another format, or elements of a type that is no [`NumberType`].
     pub fn read(source: &mut impl Read) -> Result<Self, ReadError> {
-        let described = Described::read(source)?;
+        let described = Description::read(source)?;
         let text = described.text;
         Self::of(described).map_err(|problem| wrong(text, problem))
     }
 
-    fn of(described: Described) -> Result<Self, Problem> {
+    fn of(described: Description) -> Result<Self, Problem> {
         let unsigned = match &described.type_name[..] {
             "u2" => Some(NumberType::I32),
             "u8" => Some(NumberType::I64),
@@ -79,7 +81,7 @@ impl Header {
             )));
         };
         let big_endian = described.is_big_endian();
-        let Described { order, shape, start, .. } = described;
+        let Description { order, shape, start, .. } = described;
         let header = Self { number, is_unsigned: unsigned.is_some(), big_endian, order, shape, start };
         // All products of extents fit, those without extents of 0 included.
         let multiplied = |product: i64, &extent: &u64| product.checked_mul(i64::try_from(extent.max(1)).ok()?);
@@ -118,9 +120,10 @@ impl Header {
     }
 }
 
-impl Described {
+impl Description {
     /// Whether the first byte of a number, or of each part of a complex one, is the most significant.
-    pub(crate) fn is_big_endian(&self) -> bool {
+    #[must_use]
+    pub fn is_big_endian(&self) -> bool {
         match self.byte_order {
             '>' => true,
             '=' => cfg!(target_endian = "big"),
@@ -129,7 +132,10 @@ impl Described {
     }
 
     /// Reads the header, and no byte of what follows.
-    pub(crate) fn read(source: &mut impl Read) -> Result<Self, ReadError> {
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file has another format.
+    pub fn read(source: &mut impl Read) -> Result<Self, ReadError> {
         let mut header = Vec::new();
         let read = |source: &mut dyn Read, header: &mut Vec<u8>, length: usize| {
             source.take((length - header.len()) as u64).read_to_end(header)
@@ -265,11 +271,14 @@ fn extents(shape: &Value) -> Option<Vec<u64>> {
 /// The header of an array by rows in this machine's order of bytes.
 pub(super) fn text<T: Number>(shape: &[u64]) -> io::Result<Vec<u8>> {
     let order = if cfg!(target_endian = "big") { '>' } else { '<' };
-    text_of(&format!("{order}{}", name(T::TYPE)), Order::Rows, shape)
+    header_of(&format!("{order}{}", name(T::TYPE)), Order::Rows, shape)
 }
 
-/// The header of an array with elements of a type: version 1.0, with blanks to a multiple of 64 bytes.
-pub(super) fn text_of(descr: &str, order: Order, shape: &[u64]) -> io::Result<Vec<u8>> {
+/// The header of an array with elements of a type that NumPy describes like this, as in `<f8`: of version 1.0, with blanks to a multiple of 64 bytes.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] if there are more dimensions than a header can hold.
+pub fn header_of(descr: &str, order: Order, shape: &[u64]) -> io::Result<Vec<u8>> {
     let fortran_order = if order == Order::Columns { "True" } else { "False" };
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
     // A tuple of one has a comma.

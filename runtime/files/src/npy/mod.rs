@@ -1,13 +1,13 @@
 //! NumPy's `.npy` files: a dense array in binary, after a header that is a Python dictionary (*NumPy Enhancement Proposal 1*, and `numpy.lib.format`).
 //!
-//! A [`Header`] says what follows it and where, so that a caller may read all elements by [`read_elements`], or any range of bytes on its own. [`write_array`] writes an array by rows.
+//! A [`Header`] says what follows it and where, so that a caller may read all elements by [`read_elements`], or any range of bytes on its own. [`write_array`] writes an array by rows. A [`Description`] is a header of any type of elements, and [`header_of`] makes one.
 
 mod header;
 
 use std::io::{self, Read, Write};
 
-pub(crate) use self::header::{Described, name};
-pub use self::header::{Header, MAGIC};
+pub(crate) use self::header::name;
+pub use self::header::{Description, Header, MAGIC, header_of};
 use bytemuck::Zeroable;
 
 use crate::dense::{Dense, Order};
@@ -102,5 +102,5 @@ pub fn write_array<T: Number>(into: &mut impl Write, shape: &[u64], elements: &[
 
 /// Writes the header of an array with elements of a type that NumPy describes like this.
 pub(crate) fn write_described(into: &mut dyn Write, descr: &str, order: Order, shape: &[u64]) -> io::Result<()> {
-    into.write_all(&header::text_of(descr, order, shape)?)
+    into.write_all(&header_of(descr, order, shape)?)
 }

@@ -6,7 +6,7 @@ use num_complex::Complex;
 
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
-use crate::npy::{Described, write_described};
+use crate::npy::{Description, write_described};
 use crate::number::{Number, NumberType};
 
 /// Elements of one type.
@@ -151,8 +151,8 @@ impl Array {
 
     /// Reads the `.npy` file that `source` is.
     pub(super) fn read(source: &mut impl Read) -> Result<Self, ReadError> {
-        let described = Described::read(source)?;
-        let Described { shape, order, .. } = described.clone();
+        let described = Description::read(source)?;
+        let Description { shape, order, .. } = described.clone();
         let values = read_values(&described, source)?;
         Ok(Self { shape, order, values })
     }
@@ -178,8 +178,8 @@ impl Array {
 }
 
 /// Reads as many elements as the header says, in chunks: memory follows what is there.
-fn read_values(described: &Described, source: &mut impl Read) -> Result<Values, ReadError> {
-    let Described { type_name, shape, start, .. } = described;
+fn read_values(described: &Description, source: &mut impl Read) -> Result<Values, ReadError> {
+    let Description { type_name, shape, start, .. } = described;
     let big_endian = described.is_big_endian();
     let wrong = |byte: u64, problem| ReadError::Byte { byte, problem };
     let unsupported = || {

@@ -4,13 +4,17 @@
 //! tasks may change these, so what the memory holds meanwhile is unspecified. A detachment brings the current values to it, if they are elsewhere, and gives it
 //! back; the values leave the region with it, which is zero there from then on, as when it was made.
 
+mod array;
 mod claims;
 mod file;
+mod file_pieces;
 mod handle;
 mod load;
+mod npy;
 mod operation;
 mod pieces;
 mod placing;
+mod room;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -29,6 +33,7 @@ use crate::regions::Region;
 use crate::replication::Replica;
 
 pub use self::file::{AttachedFile, File};
+pub use self::file_pieces::AttachedFilePieces;
 pub use self::handle::{Attached, Detached};
 pub use self::pieces::{AttachedPieces, DetachedPieces};
 pub(crate) use self::placing::{Memory, Values};
@@ -125,7 +130,7 @@ impl Context {
         let values: &[T] = (*owner).as_ref();
         let bytes = size_of_val(values);
         let base = NonNull::from(values).cast();
-        let memory = Memory { base, bytes, backing: Backing::ReadOnly };
+        let memory = Memory { base, bytes, backing: Backing::ReadOnly, order: None };
         // SAFETY: the values are those of a borrow of what the owner does not share, which lasts until that is given back. They are only read.
         unsafe { self.attach(&values_of(region, field), (memory, give_shared::<O>), owner) }
     }
@@ -147,7 +152,7 @@ impl Context {
         owner: O,
     ) -> Result<Attached<O>> {
         let bytes = length.saturating_mul(size_of::<T>());
-        let memory = Memory { base: base.cast(), bytes, backing: Backing::Attached };
+        let memory = Memory { base: base.cast(), bytes, backing: Backing::Attached, order: None };
         // SAFETY: promised by the caller.
         unsafe { self.attach(&values_of(region, field), (memory, give::<O>), owner) }
     }

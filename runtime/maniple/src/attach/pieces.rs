@@ -2,14 +2,18 @@
 
 use std::fmt;
 use std::future::IntoFuture;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use maniple_region::{Field, FieldMask, FieldType, FieldValue, LogicalPartition, LogicalRegion, Privilege, Shape};
+use maniple_region::{
+    Field, FieldId, FieldMask, FieldType, FieldValue, LogicalPartition, LogicalRegion, Privilege, Shape,
+};
 use maniple_space::{AnyPoint, AnySpace};
 
 use super::claims::Claim;
-use super::handle::{Detached, give};
+use super::handle::{Detached, Give, give};
+use super::load::Load;
 use super::placing::{Memory, Values};
 use super::{ATTACH, DETACH};
 use crate::context::{Context, ContextState};
@@ -31,8 +35,9 @@ pub struct AttachedPieces<M> {
     /// Those of this node, by the numbers of their colors.
     mine: Vec<(usize, Arc<PhysicalInstance>)>,
     state: Weak<RegionState>,
+    pub(super) give: Give,
     flushes: bool,
-    marker: std::marker::PhantomData<fn() -> M>,
+    marker: PhantomData<fn() -> M>,
 }
 
 impl<M> AttachedPieces<M> {
@@ -114,9 +119,36 @@ impl Context {
         field: Field<F, T>,
         mut source: impl FnMut(AnyPoint) -> Vec<T>,
     ) -> Result<AttachedPieces<Vec<T>>> {
-        let (state, partition, field) = (&self.state, partition.logical(), field.id());
-        let parts = partition.partitioning();
-        let parent = partition.parent();
+        let make = |color, values: &Values<'_>| {
+            let mut vector = source(color);
+            let memory = Memory::of_vec(&mut vector);
+            values.check(&memory)?;
+            Ok((memory, vector, None))
+        };
+        // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches them before it is given back.
+        unsafe { self.attach_each(partition.logical(), (field.id(), FieldType::of::<T>()), give::<Vec<T>>, make) }
+    }
+
+    /// Takes the memory of pieces back: as [`detach`](Self::detach) for each piece.
+    ///
+    /// # Errors
+    /// As [`detach`](Self::detach).
+    pub fn detach_pieces<T: FieldValue>(&self, attached: AttachedPieces<Vec<T>>) -> Result<DetachedPieces<Vec<T>>> {
+        self.detach_each(attached)
+    }
+
+    /// Attaches what is made for each piece of this node: memory that was checked, its owner, and what is read into it.
+    ///
+    /// # Safety
+    /// What is made is memory as of [`ContextState::place`].
+    pub(super) unsafe fn attach_each<M, O: Send + 'static>(
+        &self,
+        partition: &LogicalPartition,
+        (field, ty): (FieldId, FieldType),
+        give: Give,
+        mut make: impl FnMut(AnyPoint, &Values<'_>) -> Result<(Memory, O, Option<Load>)>,
+    ) -> Result<AttachedPieces<M>> {
+        let (state, parts, parent) = (&self.state, partition.partitioning(), partition.parent());
         if !parts.is_disjoint() {
             return Err(AttachmentError::Aliased { partition: partition.to_string() }.into());
         }
@@ -127,28 +159,24 @@ impl Context {
             None => vec![0; parts.len()],
         };
         let rank = Replica::of(state).map_or(0, Replica::rank);
-        let mut mine = Vec::new();
+        let (mut mine, mut loads) = (Vec::new(), Vec::new());
         for (number, color) in parts.colors().points().enumerate().filter(|(number, _)| owners[*number] == rank) {
             let region = partition.piece(color)?;
-            let mut vector = source(color);
-            let memory = Memory::of_vec(&mut vector);
-            let values = Values { region: &region, field, ty: FieldType::of::<T>() };
-            values.check(&memory)?;
-            // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches them before it is given back.
-            mine.push((number, unsafe { state.place(&values, memory, vector) }?));
+            let values = Values { region: &region, field, ty };
+            let (memory, owner, load) = make(color, &values)?;
+            // SAFETY: promised by the caller.
+            mine.push((number, unsafe { state.place(&values, memory, owner) }?));
+            loads.push(load);
         }
         let areas = state.areas(&parent, parts.pieces(), &owners);
-        let known = self.attach_to_pieces(partition, &FieldMask::of(field), &areas, &mine)?;
-        let (partition, marker) = (partition.clone(), std::marker::PhantomData);
-        Ok(AttachedPieces { claim, partition, areas, mine, state: known, flushes: true, marker })
+        let known = self.attach_and_load((partition, &FieldMask::of(field)), &areas, &mine, loads)?;
+        let (partition, marker) = (partition.clone(), PhantomData);
+        Ok(AttachedPieces { claim, partition, areas, mine, state: known, give, flushes: true, marker })
     }
 
-    /// Takes the memory of pieces back: as [`detach`](Self::detach) for each piece.
-    ///
-    /// # Errors
-    /// As [`detach`](Self::detach).
-    pub fn detach_pieces<T: FieldValue>(&self, attached: AttachedPieces<Vec<T>>) -> Result<DetachedPieces<Vec<T>>> {
-        let AttachedPieces { claim, partition, areas, mine, state: known, flushes, .. } = attached;
+    /// Detaches what is attached to pieces.
+    pub(super) fn detach_each<M: Send + 'static>(&self, attached: AttachedPieces<M>) -> Result<DetachedPieces<M>> {
+        let AttachedPieces { claim, partition, areas, mine, state: known, give, flushes, .. } = attached;
         let (state, fields) = (&self.state, FieldMask::of(claim.field));
         let (parts, parent) = (partition.partitioning(), partition.parent());
         let privilege = if flushes { Privilege::ReadWrite } else { Privilege::Discard };
@@ -168,7 +196,7 @@ impl Context {
             true => vec![bound],
             false => (0..parts.len()).map(bound_to).collect::<Result<_>>()?,
         };
-        let results = state.submit_detachments(bounds.into_iter().zip(detached).collect(), zeroed, give::<Vec<T>>)?;
+        let results = state.submit_detachments(bounds.into_iter().zip(detached).collect(), zeroed, give)?;
         let colors = colors.into_iter().map(|number| parts.colors().delinear(number as u64));
         Ok(DetachedPieces { pieces: colors.zip(results.into_iter().map(Detached::new)).collect() })
     }
@@ -181,6 +209,17 @@ impl Context {
         areas: &[Shape],
         mine: &[(usize, Arc<PhysicalInstance>)],
     ) -> Result<Weak<RegionState>> {
+        self.attach_and_load((partition, fields), areas, mine, mine.iter().map(|_| None))
+    }
+
+    /// The same, with what is read into the memory of each instance.
+    fn attach_and_load(
+        &self,
+        (partition, fields): (&LogicalPartition, &FieldMask),
+        areas: &[Shape],
+        mine: &[(usize, Arc<PhysicalInstance>)],
+        loads: impl IntoIterator<Item = Option<Load>>,
+    ) -> Result<Weak<RegionState>> {
         let (state, parts) = (&self.state, partition.partitioning());
         let parent = partition.parent();
         let bound = state.begin(ATTACH, &parent, fields, Privilege::Discard)?;
@@ -188,10 +227,10 @@ impl Context {
             replica.use_areas(self, (ATTACH, &parent), (fields, Privilege::Discard), (areas, false))?;
             state.interrupt(ATTACH);
         }
-        for (number, instance) in mine {
+        for ((number, instance), load) in mine.iter().zip(loads) {
             let piece = partition.piece(parts.colors().delinear(*number as u64))?;
             let bound = state.begin(ATTACH, &piece, instance.fields(), Privilege::Discard)?;
-            state.submit_attachment(bound, Arc::clone(instance), None)?;
+            state.submit_attachment(bound, Arc::clone(instance), load)?;
         }
         let known = bound.parts.first().map(|(_, state)| Arc::downgrade(state));
         known.ok_or_else(|| Error::launch(ATTACH, "there are no fields"))

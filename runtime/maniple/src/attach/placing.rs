@@ -7,7 +7,7 @@ use std::sync::Arc;
 use maniple_mapper::RequirementInfo;
 use maniple_realm::Event;
 use maniple_realm::instance::{Instance, InstanceKind};
-use maniple_realm::layout::{FieldSpec, LayoutSpec};
+use maniple_realm::layout::{DimensionOrder, FieldSpec, LayoutSpec};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
 use maniple_region::{FieldId, FieldMask, FieldType, LogicalRegion, Privilege, Requirement};
@@ -29,13 +29,15 @@ pub(crate) struct Memory {
     pub(super) base: NonNull<u8>,
     pub(super) bytes: usize,
     pub(super) backing: Backing,
+    /// The order of the values, if it is not row-major.
+    pub(super) order: Option<DimensionOrder>,
 }
 
 impl Memory {
     /// The elements of a vector, which stay where they are when it is moved.
     pub(crate) fn of_vec<T>(values: &mut [T]) -> Self {
         let bytes = size_of_val(values);
-        Self { base: NonNull::from(values).cast(), bytes, backing: Backing::Attached }
+        Self { base: NonNull::from(values).cast(), bytes, backing: Backing::Attached, order: None }
     }
 }
 
@@ -75,10 +77,11 @@ impl Values<'_> {
         Ok(())
     }
 
-    /// How the values lie in memory: in row-major order, one behind the other.
-    fn layout(&self) -> LayoutSpec {
+    /// How the values lie in memory: one behind the other.
+    fn layout(&self, order: Option<DimensionOrder>) -> LayoutSpec {
         let spec = FieldSpec { id: self.field, size: self.ty.size, align: self.ty.align };
-        LayoutSpec::new(self.region.space().space().clone(), vec![spec])
+        let rows = LayoutSpec::new(self.region.space().space().clone(), vec![spec]);
+        if let Some(order) = order { rows.ordered(order) } else { rows }
     }
 }
 
@@ -105,7 +108,7 @@ impl ContextState {
     pub(crate) unsafe fn place<O: Send + 'static>(
         &self,
         values: &Values<'_>,
-        Memory { base, bytes, backing }: Memory,
+        Memory { base, bytes, backing, order }: Memory,
         owner: O,
     ) -> Result<Arc<PhysicalInstance>> {
         let range = Range::take(base.addr().get(), if backing == Backing::ReadOnly { 0 } else { bytes });
@@ -113,7 +116,7 @@ impl ContextState {
             let (field, region) = values.names();
             AttachmentError::MemoryInUse { field, region, address }
         })?;
-        let layout = values.layout().build().map_err(Error::internal)?;
+        let layout = values.layout(order).build().map_err(Error::internal)?;
         let pool = self.core.realm().memory_pool(self.own_memory());
         let owner = Box::new(Kept::new(owner, range));
         // SAFETY: promised by the caller; memory to be only read is given to nothing that writes.
@@ -123,7 +126,7 @@ impl ContextState {
     }
 
     /// The memory that tasks on this processor use first.
-    fn own_memory(&self) -> MemoryId {
+    pub(super) fn own_memory(&self) -> MemoryId {
         let visible = self.core.machine().memories_visible_from(self.processor);
         visible.first().map_or(MemoryId(0), |nearest| nearest.memory)
     }

@@ -28,14 +28,11 @@ impl ContextState {
         }
         match target {
             Target::Region(_, None) => {}
-            Target::Partition(
-                partition,
-                Projection::Identity | Projection::Linearized | Projection::Affine(_) | Projection::Color(_),
-            ) => {
+            Target::Partition(partition, projection) if !matches!(projection.of_points(), Projection::Custom(_)) => {
                 let _ = partition.partitioning().pieces();
             }
             // What it names may be anything. If it can't be named, the launch will be refused.
-            Target::Region(_, Some(_)) | Target::Partition(_, Projection::Custom(_)) => {
+            Target::Region(..) | Target::Partition(..) => {
                 for domain in domains {
                     domain.points().filter_map(|point| target.region_at(point, domain).ok()).for_each(|at| fetch(&at));
                 }

@@ -24,7 +24,7 @@ pub enum FileError {
     },
     /// The file ends too early.
     #[error(
-        "file `{}` has {found} bytes, but the values of `{region}` are its bytes {offset} to {end}: attach a smaller region, another offset, \
+        "file `{}` has {found} bytes, but the values of {region} are its bytes {offset} to {end}: attach a smaller region, another offset, \
          or create the file", .path.display()
     )]
     TooShort {
@@ -38,5 +38,93 @@ pub enum FileError {
         end: u64,
         /// The length of the file.
         found: u64,
+    },
+    /// The file is no `.npy` file, or a broken one.
+    #[error("file `{}` cannot be attached as a .npy file: {problem}", .path.display())]
+    Npy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        problem: String,
+    },
+    /// The header of the file tells of other values than the field's.
+    #[error(
+        "file `{}` has {what} {found}, where field `{field}` of {region} needs {expected}: {advice}", .path.display()
+    )]
+    Differs {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+        /// The field.
+        field: String,
+        /// The region.
+        region: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The values of the field are no numbers that NumPy has.
+    #[error(
+        "file `{}` cannot hold field `{field}` of {region}: values of `{ty}` have no type in .npy files; use integers, floats or complex numbers, or a raw file", .path.display()
+    )]
+    NotNumbers {
+        /// The file.
+        path: PathBuf,
+        /// The field.
+        field: String,
+        /// The region.
+        region: String,
+        /// The type of its values.
+        ty: &'static str,
+    },
+    /// The file is said to have other points than the region's.
+    #[error(
+        "file `{}` has the values of {bounds}, and field `{field}` of {region} those of {area}: attach a region within that rectangle, or give another to `File::within`", .path.display()
+    )]
+    NotWithin {
+        /// The file.
+        path: PathBuf,
+        /// The field.
+        field: String,
+        /// The region.
+        region: String,
+        /// The points of the region.
+        area: String,
+        /// The points that the file has.
+        bounds: String,
+    },
+    /// There is something in the place of a file that is to be made.
+    #[error(
+        "file `{}` cannot be created: in its place is a folder or a device; give another path, or write to it with `write_only`", .path.display()
+    )]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The values are more than memory can hold.
+    #[error(
+        "field `{field}` of {region} has {points} values, more than memory can hold: attach the file piece by piece, with `File::within`"
+    )]
+    TooLarge {
+        /// The field.
+        field: String,
+        /// The region.
+        region: String,
+        /// The number of values.
+        points: u64,
+    },
+    /// Another node could not write its part of the file.
+    #[error("file `{}` is not whole: on node {node}, {problem}", .path.display())]
+    OnNode {
+        /// The file.
+        path: PathBuf,
+        /// The node.
+        node: usize,
+        /// What went wrong there.
+        problem: String,
     },
 }

@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use maniple_analysis::validity::Places;
-use maniple_mapper::{MappingFailure, NodeSlice, RequirementInfo, TaskInfo, TaskMapping};
+use maniple_mapper::{
+    MappedInstance, MappedTask, MappingFailure, NodeSlice, RequirementInfo, TaskInfo, TaskMapping, Validity,
+};
 use maniple_realm::{Class, Event, Spawn, Target, fault, pressure};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
-use maniple_region::{Partitioning, Privilege, Target as DataTarget};
+use maniple_region::{FieldMask, Partitioning, Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 use smallvec::SmallVec;
 
@@ -26,7 +28,7 @@ use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
 use crate::migration::Batch;
 use crate::operation::Operation;
-use crate::placement::PhysicalRegion;
+use crate::placement::{Chosen, PhysicalRegion};
 use crate::profiling::MAPPING;
 use crate::recording::{PointRecorder, Problem};
 use crate::task::Body;
@@ -205,6 +207,9 @@ impl TaskState {
             let mut before = self.nothing_prepared(mapping.variant, &placed);
             match placed.choose(states, &mapping.requirements, &mut before) {
                 Ok(chosen) => {
+                    if mapping.report {
+                        self.tell_mapped(states, &info, (&mapping, &chosen));
+                    }
                     let requirements = asked.into_iter().zip(&self.site.bounds).enumerate();
                     let physical = requirements
                         .map(|(number, (asked, bound))| PhysicalRegion::of(asked, (bound, number), &chosen));
@@ -212,7 +217,19 @@ impl TaskState {
                     let batch = batch.cloned();
                     let (copy_priority, is_brief) =
                         (mapping.copy_priority, mapping.requirements.iter().any(is_used_once));
-                    let mapped = MappedPoint { point, index, mapping, node, batch, chosen, physical, places: None };
+                    let is_counted = mapping.validity == Validity::Once && self.recorded.is_none();
+                    let counted = is_counted.then(|| self.context.core.store.loads.count(mapping.processor)).flatten();
+                    let mapped = MappedPoint {
+                        point,
+                        index,
+                        mapping,
+                        node,
+                        batch,
+                        chosen,
+                        physical,
+                        places: None,
+                        _counted: counted,
+                    };
                     let mapped = if mapped.batch.is_some() { Arc::new(mapped) } else { self.decided(mapped) };
                     let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
                     let placed = PointMapping { copy_priority, ..placed };
@@ -321,6 +338,34 @@ impl TaskState {
         let seat = core.seat(self.whom());
         let mapping = seat.call(&core.store, "map_task", |mapper| mapper.map_task(info, &lookup))?;
         checked(mapping, info, core.machine())
+    }
+
+    /// Tells the mapper which instances a task got.
+    fn tell_mapped(
+        &self,
+        states: &mut LockedStates<'_>,
+        info: &TaskInfo<'_>,
+        (mapping, chosen): (&TaskMapping, &Chosen),
+    ) {
+        let mut requirements = vec![Vec::new(); info.requirements.len()];
+        if let Chosen::Instances(selections) = chosen {
+            for selection in selections {
+                let (number, part) = selection.place;
+                let (region, data) =
+                    (&info.requirements[number].region, states.of(&self.site.bounds[number].parts[part].1));
+                for (fields, instance) in &selection.instances {
+                    let valid = match instance.reduction() {
+                        None => data.validity.valid_fields(region, fields, instance),
+                        Some(_) => FieldMask::new(),
+                    };
+                    let is_new = selection.has_made(instance);
+                    requirements[number].push(MappedInstance { instance: instance.info(valid), is_new });
+                }
+            }
+        }
+        let mapped = MappedTask { processor: mapping.processor, variant: mapping.variant, requirements };
+        let core = &self.context.core;
+        core.seat(self.whom()).tell_mapped(&core.store, info, &mapped);
     }
 
     /// Where what comes before a point is gathered.

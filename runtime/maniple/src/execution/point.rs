@@ -83,6 +83,7 @@ impl LeafTask {
             task: state.name(),
             point: &mapped.point,
             domain: &state.site.domain,
+            over: state.site.over.as_ref(),
             processor,
             realm: state.context.core.realm(),
             regions: &mapped.physical,
@@ -274,8 +275,8 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
         context: Context::of(Arc::clone(&context)),
-        point,
-        domain: task.state.site.domain,
+        point: task.state.site.outer_point(point),
+        domain: task.state.site.outer_domain(),
         regions,
         arguments: task.state.arguments.clone(),
     };

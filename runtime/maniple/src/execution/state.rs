@@ -66,7 +66,8 @@ impl TaskState {
         let points = site.points.volume() as usize;
         let results = Arc::clone(results);
         let has_others = context.core.migration().is_some_and(|migration| migration.nodes() > 1);
-        let is_mobile = has_others && !context.is_replicated() && site.definition.migratable().is_some();
+        let is_mobile =
+            has_others && !context.is_replicated() && site.definition.migratable().is_some() && site.over.is_none();
         let labels = context
             .core
             .profiler()

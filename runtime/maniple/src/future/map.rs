@@ -28,7 +28,7 @@ impl<T> FutureMap<T> {
         Self { results, marker: PhantomData }
     }
 
-    /// The points.
+    /// The points; of a launch [over a set](crate::Context::index_launch_over), their numbers.
     #[must_use]
     pub fn domain(&self) -> AnyRect {
         self.results.domain
@@ -57,11 +57,18 @@ impl<T> FutureMap<T> {
     }
 
     fn index(&self, point: AnyPoint) -> Result<usize> {
-        self.results.index_of(point).ok_or_else(|| {
+        let index = match self.results.over() {
+            Some(points) => points.number_of(point),
+            None => self.results.index_of(point),
+        };
+        index.ok_or_else(|| {
             let (name, domain) = (self.results.name(), self.results.domain);
             // Of a launch that was refused there may be no points.
             let refused = domain.is_empty().then(|| self.results.launch_failure()).flatten();
-            refused.unwrap_or_else(|| Error::launch(name, format!("its domain {domain} has no point {point}")))
+            refused.unwrap_or_else(|| match self.results.over() {
+                Some(points) => Error::launch(name, format!("it is none of its {} points: {point}", points.len())),
+                None => Error::launch(name, format!("its domain {domain} has no point {point}")),
+            })
         })
     }
 }
@@ -87,6 +94,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         const NAME: &str = "map";
         let source = Arc::clone(&self.results);
         let promise = Promise::new(NAME, source.domain, Sources::from_iter([Input::all(Arc::clone(&source))]));
+        promise.results.are_over(source.over());
         let map = FutureMap::new(Arc::clone(&promise.results));
         source.realm.clone().when(After::follows(&[source.completion()]), move |_| {
             let values = source.domain.points().enumerate().map(|(index, point)| {
@@ -114,6 +122,78 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
             Op::fold(&mut folded, value);
             folded
         })
+    }
+
+    /// What each point's result comes to with those of all points before it, in row-major order, folded with an operator: its own included, as in sums that run. Each is there when all
+    /// results are. A point after one that has failed fails with it; those before have theirs.
+    ///
+    /// Of a launch that several nodes share, each node gets what its points come to. They tell each other one value for each stretch of points that a node has side by side, and no
+    /// point's: of blocks that is one a node. Floats may so be rounded otherwise on another number of nodes.
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// #[task(leaf)]
+    /// fn rows(#[point] point: Point<1>) -> u64 {
+    ///     10 * point[0] as u64
+    /// }
+    ///
+    /// # Runtime::builder().workers(1).build()?.run(async |cx: &Context| {
+    /// let sizes = cx.index_launch(4, rows());
+    /// assert_eq!(sizes.scan(Sum).all().await?, [0, 10, 30, 60]);
+    /// // Where the rows of each begin.
+    /// assert_eq!(sizes.exclusive_scan(Sum).all().await?, [0, 0, 10, 30]);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    pub fn scan<Op>(&self, _operator: Op) -> FutureMap<T>
+    where
+        T: FieldValue,
+        Op: ReductionOperator<T, Rhs = T>,
+    {
+        self.scanned::<Op>(true)
+    }
+
+    /// As [`scan`](Self::scan), without the point's own result: the first point gets the operator's identity. A point fails with those before it, not with itself.
+    pub fn exclusive_scan<Op>(&self, _operator: Op) -> FutureMap<T>
+    where
+        T: FieldValue,
+        Op: ReductionOperator<T, Rhs = T>,
+    {
+        self.scanned::<Op>(false)
+    }
+
+    fn scanned<Op>(&self, inclusive: bool) -> FutureMap<T>
+    where
+        T: FieldValue,
+        Op: ReductionOperator<T, Rhs = T>,
+    {
+        if let Some(shared) = self.results.shared() {
+            let scanned = Arc::clone(shared).scan(Folding::new(Op::identity(), Op::fold), inclusive);
+            scanned.are_over(self.results.over());
+            return FutureMap::new(scanned);
+        }
+        const NAME: &str = "scan";
+        let source = Arc::clone(&self.results);
+        let promise = Promise::new(NAME, source.domain, Sources::from_iter([Input::all(Arc::clone(&source))]));
+        promise.results.are_over(source.over());
+        let map = FutureMap::new(Arc::clone(&promise.results));
+        source.realm.clone().when(After::follows(&[source.completion()]), move |_| {
+            let mut before = Ok(Op::identity());
+            let values = source.domain.points().enumerate().map(|(index, point)| {
+                let with = before.clone().and_then(|mut folded| {
+                    let value = source.get(index)?;
+                    let fold = || Op::fold(&mut folded, value);
+                    fault::catch(fold).map_err(|fault| Error::of_fault(&fault, NAME, Some(point)))?;
+                    Ok(folded)
+                });
+                let without = std::mem::replace(&mut before, with.clone());
+                if inclusive { with } else { without }
+            });
+            let values: Vec<Result<T>> = values.collect();
+            promise.keep(values, source.launch_failure());
+        });
+        map
     }
 
     /// A future of all results folded with a function, in the row-major order of the points. Of no points, `start`.

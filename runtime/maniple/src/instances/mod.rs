@@ -2,7 +2,8 @@
 //!
 //! Which instances hold current data is known to the analysis of [validity], of which a [`state`] has one, beside a [`table`] of its instances. [`selection`] turns a
 //! mapper's choices into instances, found in the table or made in the [`store`]. What the analysis finds due is told to the machine by [`effects`], as the [`issuing`]
-//! of the point wants: at once, noted for a replay, or not at all, as a replay has done it; in which `manner`, the mapper says. It is counted and [recorded](record).
+//! of the point wants: at once, noted for a replay, or not at all, as a replay has done it; in which `manner`, the mapper says. It is counted and [recorded](record). [`loads`] has how
+//! many tasks each processor has.
 //!
 //! Everything here happens under the lock of one region state and touches no thread. Nothing here knows of tasks, launches or mappers: a requirement comes
 //! [bound] to the states of its data.
@@ -11,6 +12,7 @@ pub(crate) mod bound;
 pub(crate) mod effects;
 pub(crate) mod instance;
 pub(crate) mod issuing;
+pub(crate) mod loads;
 mod manner;
 pub(crate) mod places;
 mod record;

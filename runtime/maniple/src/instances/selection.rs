@@ -34,6 +34,13 @@ pub(crate) struct Selection {
     created: Vec<Arc<PhysicalInstance>>,
 }
 
+impl Selection {
+    /// Whether an instance was made for this selection.
+    pub(crate) fn has_made(&self, instance: &Arc<PhysicalInstance>) -> bool {
+        self.created.iter().any(|created| Arc::ptr_eq(created, instance))
+    }
+}
+
 /// Buffers that requirements of one task have got: no other gets them.
 pub(crate) type Taken = SmallVec<[InstanceId; 4]>;
 

@@ -15,6 +15,7 @@ use maniple_record as record;
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId};
 
 use super::instance::{Backing, PhysicalInstance};
+use super::loads::Loads;
 use super::manner::Manner;
 use super::recordings::Recordings;
 use super::state::RegionState;
@@ -36,6 +37,7 @@ pub(crate) struct Store {
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) recordings: Recordings,
     has_ranks: AtomicBool,
+    pub(crate) loads: Loads,
 }
 
 /// Something that remembers instances, or the regions that they are of, and can find them out anew.
@@ -73,6 +75,7 @@ impl Store {
     /// Of a machine that has no instances yet.
     pub(crate) fn new(realm: Realm, recorder: Option<Arc<Recorder>>) -> Self {
         Self {
+            loads: Loads::new(realm.machine()),
             realm,
             forest: Forest::new(),
             next_instance: AtomicU64::new(0),

@@ -186,7 +186,11 @@ fn check_projection(requirement: &Requirement, domain: &AnyRect, deletions: &dyn
 /// The data of a point. A custom projection may name what was destroyed.
 fn region_at(target: &Target, point: AnyPoint, domain: &AnyRect, deletions: &dyn Deletions) -> Result<LogicalRegion> {
     let region = target.region_at(point, domain)?;
-    if let Target::Region(_, Some(_)) | Target::Partition(_, Projection::Custom(_)) = target {
+    let is_custom = match target {
+        Target::Region(_, projection) => projection.is_some(),
+        Target::Partition(_, projection) => matches!(projection.of_points(), Projection::Custom(_)),
+    };
+    if is_custom {
         region.check_alive(deletions)?;
     }
     Ok(region)
@@ -235,7 +239,9 @@ pub(crate) fn check_point(operation: &str, bounds: &[Bound], point: &[Requiremen
 pub(super) fn may_change(requirement: &Requirement) -> bool {
     match &requirement.target {
         Target::Region(_, projection) => projection.is_some(),
-        Target::Partition(_, projection) => matches!(projection, Projection::Color(_) | Projection::Custom(_)),
+        Target::Partition(_, projection) => {
+            matches!(projection.of_points(), Projection::Color(_) | Projection::Custom(_))
+        }
     }
 }
 

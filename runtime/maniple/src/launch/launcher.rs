@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use maniple_cluster::ParcelFuture;
 use maniple_realm::Realm;
-use maniple_region::{Provenance, Requirement};
-use maniple_space::{AnyRect, Rect};
+use maniple_region::{Projection, Provenance, Requirement, Target};
+use maniple_space::{AnyRect, PointSet, Rect};
 
 use super::requirements::Requirements;
 use super::strict::StrictLaunch;
@@ -34,6 +34,8 @@ pub struct TaskLauncher {
     parcels: Option<Arc<ParcelFuture>>,
     tag: u64,
     mapper: MapperChoice,
+    /// The points of a launch over a set, whose domain is their numbers.
+    over: Option<PointSet>,
     /// Where the program launches it.
     launched: Option<Provenance>,
     /// In a box, as launchers are moved about.
@@ -62,6 +64,7 @@ impl Clone for TaskLauncher {
             parcels: self.parcels.clone(),
             tag: self.tag,
             mapper: self.mapper.clone(),
+            over: self.over.clone(),
             launched: self.launched.clone(),
             error: self.error.clone(),
             strict: StrictLaunch::default(),
@@ -81,6 +84,7 @@ impl TaskLauncher {
             parcels: None,
             tag: 0,
             mapper: MapperChoice::Unsaid,
+            over: None,
             launched: None,
             error: None,
             strict: StrictLaunch::default(),
@@ -178,6 +182,39 @@ impl TaskLauncher {
 
     pub(crate) fn sources(&self) -> &[Input] {
         &self.sources
+    }
+
+    /// The same launch over a set of points: what it was to have at a point it has at the number of that.
+    pub(crate) fn over(mut self, points: PointSet) -> Self {
+        let mut requirements = Requirements::new();
+        for requirement in &*self.requirements {
+            let mut requirement = requirement.clone();
+            if let Target::Partition(_, projection) | Target::Region(_, Some(projection)) = &mut requirement.target {
+                *projection = Projection::Over(points.clone(), Arc::new(projection.clone()));
+            }
+            requirements.push(requirement);
+        }
+        (self.requirements, self.over) = (requirements, Some(points));
+        self
+    }
+
+    /// The points of a launch over a set.
+    pub(crate) fn points(&self) -> Option<&PointSet> {
+        self.over.as_ref()
+    }
+
+    /// Refuses results that are taken point by point, of a launch that has other kinds of points.
+    pub(crate) fn check_points(&mut self) {
+        let is_other = |input: &&Input| input.is_per_point() && input.results().over() != self.over.as_ref();
+        if let Some(input) = self.sources.iter().find(is_other) {
+            let problem = format!(
+                "results of `{}` are taken point by point, which were launched over other points; launch both over the same set, or both over \
+                 rectangles",
+                input.results().name()
+            );
+            let error = Error::launch(self.definition.name(), problem);
+            self.error.get_or_insert(Box::new(error));
+        }
     }
 
     /// Notes where the program launches it.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_record::{Launch, OperationNumber};
 use maniple_region::{Provenance, Requirement, Target, TreeId, endings};
-use maniple_space::{AnyPoint, AnyRect};
+use maniple_space::{AnyPoint, AnyRect, PointSet};
 use rustc_hash::FxHasher;
 
 use super::check::{Sharing, is_still_there, may_change};
@@ -48,6 +48,8 @@ pub(crate) struct LaunchSite {
     /// The points that run here: all, unless the launch is shared with other nodes.
     pub(crate) points: AnyRect,
     pub(crate) index_launch: bool,
+    /// The points of a launch over a set: the domain is their numbers.
+    pub(crate) over: Option<PointSet>,
     pub(crate) tag: u64,
     pub(crate) mapper: MapperNumber,
     /// Where the program has launched the first of them.
@@ -111,6 +113,9 @@ impl<'a> Launching<'a> {
             self.launcher.requirements().hash(&mut hasher);
             (self.domain, self.share, self.index_launch).hash(&mut hasher);
             (self.launcher.tag_number(), self.launcher.mapper_number()).hash(&mut hasher);
+            if let Some(points) = self.launcher.points() {
+                points.hash(&mut hasher);
+            }
             let token = hasher.finish();
             self.token.set(Some(token));
             token
@@ -133,6 +138,7 @@ impl LaunchSite {
             share: launching.share,
             points: launching.share.unwrap_or(launching.domain),
             index_launch: launching.index_launch,
+            over: launching.launcher.points().cloned(),
             tag: launching.launcher.tag_number(),
             mapper: launching.launcher.mapper_number(),
             launched: launching.launcher.provenance().cloned(),
@@ -197,6 +203,7 @@ impl LaunchSite {
             && self.index_launch == *index_launch
             && self.tag == launcher.tag_number()
             && self.mapper == launcher.mapper_number()
+            && self.over.as_ref() == launcher.points()
     }
 
     fn wants(&self, requirements: &[Requirement]) -> bool {
@@ -211,12 +218,23 @@ impl LaunchSite {
             && self.bounds.iter().zip(&other.bounds).all(|(one, other)| one.requirement == other.requirement)
             && (self.domain, self.share) == (other.domain, other.share)
             && (self.index_launch, self.tag, self.mapper) == (other.index_launch, other.tag, other.mapper)
+            && self.over == other.over
             && self.changes == other.changes
     }
 
     /// A point as messages show it.
     pub(crate) fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
-        self.index_launch.then_some(point)
+        self.index_launch.then(|| self.outer_point(point))
+    }
+
+    /// The point that the program knows: of a launch over a set, that with this number.
+    pub(crate) fn outer_point(&self, point: AnyPoint) -> AnyPoint {
+        self.over.as_ref().map_or(point, |points| points.points()[point[0] as usize])
+    }
+
+    /// All points, as the program knows them: of a launch over a set, a rectangle around those.
+    pub(crate) fn outer_domain(&self) -> AnyRect {
+        self.over.as_ref().map_or(self.domain, PointSet::bounds)
     }
 
     /// The domain as messages show it.

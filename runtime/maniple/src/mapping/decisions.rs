@@ -9,6 +9,7 @@ use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
 
+use crate::instances::loads::Counted;
 use crate::instances::places::KnownPlaces;
 use crate::migration::Batch;
 use crate::placement::{Chosen, PhysicalRegion};
@@ -27,6 +28,8 @@ pub(crate) struct MappedPoint {
     pub(crate) physical: Vec<PhysicalRegion>,
     /// Where its data is, if the decision is kept.
     pub(crate) places: Option<KnownPlaces>,
+    /// Among the tasks of its processor, if the decision holds for this task alone.
+    pub(crate) _counted: Option<Counted>,
 }
 
 /// The decisions about a launch site. They hold on to instances, so they can be forgotten at any time.

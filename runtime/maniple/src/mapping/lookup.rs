@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use maniple_mapper::{InstanceInfo, Mail, MappingContext};
-use maniple_realm::machine::{Machine, MemoryId};
+use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
 
 use super::point::LockedStates;
 use super::regions::Regions;
@@ -46,6 +46,10 @@ impl MappingContext for Lookup<'_, '_> {
     fn bytes_used(&self, memory: MemoryId) -> u64 {
         let known = (memory.0 as usize) < self.machine().memories().len();
         if known { self.store.realm.memory_pool(memory).used() } else { 0 }
+    }
+
+    fn load(&self, processor: ProcessorId) -> usize {
+        self.store.loads.of(processor)
     }
 
     fn mail(&self) -> &dyn Mail {

@@ -210,6 +210,7 @@ impl PointMapping<'_> {
             chosen,
             physical,
             places: None,
+            _counted: None,
         })))
     }
 

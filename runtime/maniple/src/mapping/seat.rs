@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maniple_mapper::{Mapper, MappingFailure, TaskInfo, TaskProfile, Tunable};
+use maniple_mapper::{MappedTask, Mapper, MappingFailure, TaskInfo, TaskProfile, Tunable};
 use maniple_realm::fault;
 use maniple_realm::locks::Mutex;
 use maniple_realm::profile::{Kind, Tag};
@@ -98,6 +98,11 @@ impl MapperSeat {
     pub(crate) fn tell_profile(&self, store: &Store, task: &str, profile: &TaskProfile) {
         // The task has run; what the mapper makes of the news can't change that.
         self.try_call(store, "task_profiled", |mapper| mapper.task_profiled(task, profile));
+    }
+
+    /// Tells the mapper which instances a task got.
+    pub(crate) fn tell_mapped(&self, store: &Store, info: &TaskInfo<'_>, mapped: &MappedTask) {
+        self.try_call(store, "task_mapped", |mapper| mapper.task_mapped(info, mapped));
     }
 
     pub(crate) fn tunable(&self, store: &Store, tunable: &Tunable<'_>) -> Result<Option<i64>> {

@@ -117,6 +117,7 @@ impl MigratedTask {
             task: name,
             point: &self.point,
             domain: &self.domain,
+            over: None,
             processor,
             realm: core.realm(),
             regions: &regions,

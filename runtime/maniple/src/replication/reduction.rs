@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use maniple_cluster::{CollectiveName, Failure, decode, encode};
-use maniple_realm::{Event, fault};
+use maniple_realm::fault;
 use maniple_space::{AnyRect, Rect};
 use serde::{Deserialize, Serialize};
 
@@ -13,79 +13,31 @@ use super::node::Node;
 use super::operations::use_of_results;
 use super::shared_results::SharedResults;
 use crate::error::{Error, Result};
-use crate::results::completion::{Folding, Measure};
-use crate::results::promise::measured;
-use crate::results::{Input, Local, Origin, Results, Shared, Values};
+use crate::results::completion::Folding;
+use crate::results::{Input, Origin, Results};
 use crate::task::{Codec, Value};
 
 const NAME: &str = "reduce";
 
 /// What has been folded so far, on its way.
-#[derive(Serialize, Deserialize)]
-enum Partial {
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) enum Partial {
     Value(Vec<u8>),
     Failed(Failure),
     /// The values can't be sent.
     NoCodec,
 }
 
-impl Shared for SharedResults {
-    fn asked(&self) -> Option<Event> {
-        self.complete.lock().map(|complete| complete.event())
-    }
-
-    fn ask(self: Arc<Self>) -> Event {
-        let mut known = self.complete.lock();
-        if let Some(complete) = *known {
-            return complete.event();
-        }
-        let complete = *known.insert(self.node.realm().user_event());
-        drop(known);
-        self.node.ask();
-        self.check.add_awaited(&self.node, use_of_results("looks at", self.launched_as()));
-        let shared = Arc::clone(&self);
-        self.when_here(move || shared.exchange(complete));
-        complete.event()
-    }
-
-    fn values(&self) -> &Values {
-        &self.values
-    }
-
-    fn renew(&mut self, operation: u64, local: Local) {
-        self.values.drop_caught(self.origin.name());
-        self.name = CollectiveName { operation, part: 0 };
-        self.local = local;
-        *self.complete.get_mut() = None;
-    }
-
-    fn local(&self) -> &Local {
-        &self.local
-    }
-
-    fn measured(self: Arc<Self>, name: &'static str, measure: Measure) -> Arc<Results> {
-        self.check.add(&self.node, use_of_results(name, self.launched_as()));
-        let local = self.local.iter().map(|(points, results)| (*points, measured(name, results, Arc::clone(&measure))));
-        let collective = CollectiveName { operation: self.node.begin_operation(name), part: 0 };
-        let whole = (Origin::BuiltIn(name), self.domain, Some(Codec::of::<(u64, u64)>()));
-        Self::results((&self.node, &self.check, collective), whole, local.collect())
-    }
-
-    fn reduce(self: Arc<Self>, folding: Folding) -> Arc<Results> {
-        reduce(&self, folding)
-    }
-}
-
 /// How the values of one launch are folded.
 #[derive(Clone)]
-struct Reduction {
-    folding: Folding,
-    codec: Option<Codec>,
-    node: Arc<Node>,
+pub(super) struct Reduction {
+    pub(super) folding: Folding,
+    pub(super) codec: Option<Codec>,
+    pub(super) node: Arc<Node>,
 }
 
 impl Reduction {
-    fn fold<'a>(&self, parts: impl Iterator<Item = Result<&'a dyn Any, Partial>>) -> Partial {
+    pub(super) fn fold<'a>(&self, parts: impl Iterator<Item = Result<&'a dyn Any, Partial>>) -> Partial {
         let mut missing = None;
         let values = parts.map_while(|part| part.map_err(|partial| missing = Some(partial)).ok());
         let folded = fault::catch(|| self.folding.fold(values));
@@ -102,7 +54,10 @@ impl Reduction {
     }
 
     fn decode(&self, bytes: &Bytes) -> Result<Value, Partial> {
-        let partial = decode(bytes).unwrap_or(Partial::NoCodec);
+        self.value_of(decode(bytes).unwrap_or(Partial::NoCodec))
+    }
+
+    pub(super) fn value_of(&self, partial: Partial) -> Result<Value, Partial> {
         let Partial::Value(bytes) = partial else { return Err(partial) };
         self.codec.and_then(|codec| codec.decode(&bytes)).ok_or(Partial::NoCodec)
     }
@@ -119,7 +74,7 @@ impl Reduction {
 }
 
 /// All results of a launch folded: a result that all nodes get.
-fn reduce(launch: &Arc<SharedResults>, folding: Folding) -> Arc<Results> {
+pub(super) fn reduce(launch: &Arc<SharedResults>, folding: Folding) -> Arc<Results> {
     let node = &launch.node;
     // Whoever waits for the outcome waits for what all nodes have done so far.
     launch.check.add_awaited(node, use_of_results("reduces", launch.launched_as()));
@@ -163,7 +118,7 @@ fn values(shared: &SharedResults) -> impl Iterator<Item = Result<&dyn Any, Parti
 }
 
 /// Why there is no value.
-fn error(shared: &SharedResults, partial: Partial) -> Error {
+pub(super) fn error(shared: &SharedResults, partial: Partial) -> Error {
     let Partial::Failed(failure) = partial else {
         let task = shared.local.first().map_or(NAME, |(_, results)| results.task());
         return Error::NotSendable { task: task.to_owned() };

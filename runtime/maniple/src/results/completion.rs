@@ -38,6 +38,9 @@ pub(crate) trait Shared: Send + Sync {
 
     /// All results folded: a result that all nodes get.
     fn reduce(self: Arc<Self>, folding: Folding) -> Arc<Results>;
+
+    /// What each result comes to with those before it, itself included or not: on the node that has it.
+    fn scan(self: Arc<Self>, folding: Folding, inclusive: bool) -> Arc<Results>;
 }
 
 /// Finds out something of a result: two numbers.

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Fault, Realm, UserEvent};
-use maniple_space::{AnyPoint, AnyRect};
+use maniple_space::{AnyPoint, AnyRect, PointSet};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -104,6 +104,8 @@ pub(crate) struct Results {
     fork: OnceLock<Box<dyn StandIn>>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
+    /// The points of a launch over a set, of which the domain is the numbers.
+    over: OnceLock<PointSet>,
     /// They come from other nodes.
     is_from_afar: bool,
     /// Where it is recorded what the completion comes after, while a record is kept.
@@ -137,6 +139,7 @@ impl Results {
             sources,
             fork,
             producer,
+            over: OnceLock::new(),
             is_from_afar: false,
             recorder,
             computed: Mutex::new(None),
@@ -287,6 +290,19 @@ impl Results {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.completion.has_ended(&self.realm)
+    }
+
+    /// The points are those of a set, or like those of other results.
+    pub(crate) fn are_over(&self, points: Option<&PointSet>) {
+        if let Some(points) = points {
+            // Of results that are used again, it is the same one.
+            let _ = self.over.set(points.clone());
+        }
+    }
+
+    /// The points of a launch over a set.
+    pub(crate) fn over(&self) -> Option<&PointSet> {
+        self.over.get()
     }
 
     /// All results are there: the launch has ended.

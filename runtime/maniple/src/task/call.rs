@@ -10,7 +10,7 @@ use maniple_realm::transfer::{FewValues, InstanceField, ReductionMode};
 use maniple_region::{
     FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
 };
-use maniple_space::{AnyPoint, AnyRect, AnySpace};
+use maniple_space::{AnyPoint, AnyRect, AnySpace, PointSet};
 use smallvec::SmallVec;
 
 use crate::access::{Column, PieceInfo, Read, Reduce, Strided, Write};
@@ -30,6 +30,8 @@ pub struct LeafCall<'a> {
     pub(crate) task: &'a str,
     pub(crate) point: &'a AnyPoint,
     pub(crate) domain: &'a AnyRect,
+    /// The points of a launch over a set, whose domain is their numbers.
+    pub(crate) over: Option<&'a PointSet>,
     pub(crate) processor: ProcessorId,
     pub(crate) realm: &'a Realm,
     pub(crate) regions: &'a [PhysicalRegion],
@@ -47,13 +49,13 @@ impl<'a> LeafCall<'a> {
     /// The point of the index launch; of a single launch, the only point of its domain.
     #[must_use]
     pub fn point(&self) -> AnyPoint {
-        *self.point
+        self.over.map_or(*self.point, |points| points.points()[self.point[0] as usize])
     }
 
-    /// All points of the launch.
+    /// All points of the launch; of a launch over a set, a rectangle around them.
     #[must_use]
     pub fn domain(&self) -> AnyRect {
-        *self.domain
+        self.over.map_or(*self.domain, PointSet::bounds)
     }
 
     /// The processor that the body runs on.

@@ -427,6 +427,7 @@ impl Replay {
             task: name,
             point: &task.point,
             domain: &task.domain,
+            over: self.template.stages[task.stage as usize].site.over.as_ref(),
             processor: context.processor(),
             realm: context.realm(),
             regions: &task.regions,

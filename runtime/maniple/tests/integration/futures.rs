@@ -257,3 +257,78 @@ fn a_launch_of_no_points_has_results_that_are_none() {
     });
     outcome.unwrap();
 }
+
+#[task(leaf)]
+fn square(#[point] point: Point<2>) -> i64 {
+    10 * point[0] + point[1]
+}
+
+#[test]
+fn results_are_scanned_in_row_major_order_with_themselves_and_without() {
+    run(async |cx| {
+        let squares = cx.index_launch(Rect::new([1, 2], [3, 4]), square());
+        let expected = [12, 13, 14, 22, 23, 24, 32, 33, 34];
+        let sums: Vec<i64> = (0..expected.len()).map(|end| expected[..end].iter().sum()).collect();
+        let scanned = squares.exclusive_scan(Sum);
+        assert_eq!((scanned.domain(), scanned.all().await?), (squares.domain(), sums.clone()));
+        let with: Vec<i64> = sums.iter().zip(expected).map(|(sum, value)| sum + value).collect();
+        assert_eq!(squares.scan(Sum).all().await?, with);
+        assert_eq!(squares.scan(Max).all().await?, expected);
+        assert_eq!(squares.exclusive_scan(Max).get([1, 2])?.await?, i64::MIN);
+        // What comes of them is passed on, point by point.
+        let next = cx.index_launch(squares.domain(), next(&scanned)).all().await?;
+        assert!(next.iter().zip(sums).all(|(next, sum)| *next == sum + 1));
+        assert_eq!(cx.index_launch(1, number()).exclusive_scan(Sum).all().await?, [0]);
+        assert_eq!(cx.index_launch(0, number()).scan(Sum).all().await?, []);
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// Adds, but not to 3.
+#[derive(Clone, Copy)]
+struct Picky;
+
+impl ReductionOperator<i64> for Picky {
+    type Rhs = i64;
+
+    fn identity() -> i64 {
+        0
+    }
+
+    fn apply(lhs: &mut i64, rhs: i64) {
+        Self::fold(lhs, rhs);
+    }
+
+    fn fold(left: &mut i64, right: i64) {
+        assert_ne!(*left, 3, "it is three");
+        *left += right;
+    }
+}
+
+#[test]
+fn a_scan_fails_from_the_first_failure_on_and_not_before() {
+    run(async |cx| {
+        let values = cx.index_launch(5, all_but_two());
+        for (scanned, sound) in [(values.scan(Sum), 2), (values.exclusive_scan(Sum), 3)] {
+            for point in 0..5_i64 {
+                let found = scanned.get(point)?.await;
+                match point < sound {
+                    true => assert!(found.is_ok(), "{point}"),
+                    false => assert!(found.unwrap_err().to_string().contains("two"), "{point}"),
+                }
+            }
+            assert!(scanned.await.is_err());
+        }
+        let panicking = cx.index_launch(5, number()).scan(Picky);
+        assert_eq!(panicking.get(2)?.await?, 3);
+        for point in [3, 4] {
+            let error = panicking.get(point)?.await.unwrap_err();
+            assert!(matches!(error, Error::Panicked { .. }) && error.to_string().contains("it is three"), "{error}");
+        }
+        Ok(())
+    })
+    .unwrap();
+    let outcome = run(async |cx| cx.index_launch(usize::MAX, number()).scan(Sum).await);
+    assert!(matches!(outcome, Err(Error::Launch { .. })), "{outcome:?}");
+}

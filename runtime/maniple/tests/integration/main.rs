@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+mod attached_arrays;
 mod attached_files;
 mod attached_memory;
 mod copies;
@@ -23,6 +24,7 @@ mod lifetimes;
 mod long_programs;
 mod many_fields;
 mod mapping;
+mod mapping_results;
 mod named_mappers;
 mod names_and_types;
 mod nothing;
@@ -35,6 +37,7 @@ mod reductions;
 mod scratch_regions;
 mod sessions;
 mod sharing;
+mod sparse_launches;
 mod sparse_regions;
 mod stranded;
 mod strict_traces;

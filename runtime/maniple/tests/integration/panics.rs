@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Wake, Waker};
 
 use maniple::mapper::{
-    DefaultMapper, InstanceChoice, InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation,
+    DefaultMapper, InstanceChoice, InstanceInfo, MappedTask, Mapper, MappingContext, MappingFailure, ReadyOperation,
     ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
     Validity,
 };
@@ -160,7 +160,13 @@ impl Mapper for Panics {
         let requirement = self.map_requirement(task, 0, (task.origin, 0), context);
         let mapping = self.inner.map_task(task, context);
         let validity = self.validity(task);
-        TaskMapping { requirements: vec![requirement; task.requirements.len()], profile: true, validity, ..mapping }
+        TaskMapping {
+            requirements: vec![requirement; task.requirements.len()],
+            profile: true,
+            report: true,
+            validity,
+            ..mapping
+        }
     }
 
     fn map_requirement(
@@ -211,6 +217,10 @@ impl Mapper for Panics {
         self.inner.mapping_failed(task, failure);
     }
 
+    fn task_mapped(&mut self, _: &TaskInfo<'_>, _: &MappedTask) {
+        self.called("task_mapped");
+    }
+
     fn task_profiled(&mut self, _: &str, _: &TaskProfile) {
         self.called("task_profiled");
     }
@@ -248,7 +258,7 @@ fn a_mapper_that_panics_at_any_call_makes_an_error_or_no_difference() {
                     }
                 }
             }
-            for call in ["rank_sources", "select_operations_to_map", "task_profiled", "mapping_failed"] {
+            for call in ["rank_sources", "select_operations_to_map", "task_profiled", "task_mapped", "mapping_failed"] {
                 let outcome = all_calls(&builder(kind).mapper(Panics::new(call, from)).build().unwrap(), kind);
                 assert_eq!(outcome.unwrap(), expected, "{call} {kind:?} {from}");
             }

@@ -1,0 +1,244 @@
+//! The state of a simulation in a folder, where a later run goes on from it: an `.npy` file for each array, and `state.json`, which says what they are of.
+//!
+//! Arrays are written beside those that are there, under names of their own. That `state.json` names the new ones makes them the state, from one moment to the next: a program that ends before has changed
+//! nothing, and one that ends later has stored everything.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use maniple::{Context, File, Runtime};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error as AppError, Result as AppResult};
+
+/// The file that says what is in a folder.
+const STATE: &str = "state.json";
+
+/// Where a simulation begins, and what becomes of its end.
+#[derive(Args, Clone, Debug, Default)]
+pub struct StateOptions {
+    /// Go on from the state in this folder, which --save has stored; --steps are steps more
+    #[arg(long, value_name = "DIR")]
+    pub load: Option<PathBuf>,
+
+    /// Store the state after the last step in this folder, as .npy files; it replaces one that is there when it is whole
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+}
+
+/// What a state is of: names, and what they are.
+pub type Subject = BTreeMap<String, String>;
+
+/// What [`STATE`] says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    /// The program that has stored it.
+    program: String,
+    /// The steps that it has come to.
+    steps: usize,
+    /// Each state that is stored in a folder has another number, which is a part of its files' names.
+    number: u64,
+    /// What it is of.
+    of: Subject,
+}
+
+impl Manifest {
+    /// That of a folder, if there is one.
+    fn read(folder: &Path) -> AppResult<Option<Self>> {
+        let path = folder.join(STATE);
+        let unusable = |reason: String| AppError::Usage(format!("{}: {reason}", path.display()));
+        match fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(format!("cannot be read: {error}"))),
+            Ok(text) => {
+                let told = |error: serde_json::Error| format!("is no state that --save has stored: {error}");
+                serde_json::from_str(&text).map(Some).map_err(|error| unusable(told(error)))
+            }
+        }
+    }
+
+    fn file(folder: &Path, name: &str, number: u64) -> PathBuf {
+        folder.join(format!("{name}-{number}.npy"))
+    }
+}
+
+/// A state to go on from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    folder: PathBuf,
+    number: u64,
+    /// The steps that it has come to.
+    pub steps: usize,
+}
+
+impl Loaded {
+    /// The state of a program in a folder.
+    ///
+    /// # Errors
+    /// [`AppError::Usage`] if there is none, or it is of something else.
+    pub fn open(folder: &Path, program: &str, of: &Subject) -> AppResult<Self> {
+        let refused =
+            |reason: String| Err(AppError::Usage(format!("cannot go on from `{}`: {reason}", folder.display())));
+        let Some(found) = Manifest::read(folder)? else {
+            return refused(format!("there is no `{STATE}` in it; give a folder in which --save has stored a state"));
+        };
+        if found.program != program {
+            return refused(format!("it is the state of `{}`, not of `{program}`", found.program));
+        }
+        for (name, expected) in of {
+            let stored = found.of.get(name).map_or("unknown", String::as_str);
+            if stored != expected {
+                return refused(format!(
+                    "its {name} is {stored}, not {expected}; run it with the options that it was stored with"
+                ));
+            }
+        }
+        Ok(Self { folder: folder.to_owned(), number: found.number, steps: found.steps })
+    }
+
+    /// The file of an array.
+    #[must_use]
+    pub fn array(&self, name: &str) -> File {
+        File::npy(Manifest::file(&self.folder, name, self.number))
+    }
+}
+
+/// A folder in which a state is to be stored.
+#[derive(Clone, Debug)]
+pub struct Saving {
+    folder: PathBuf,
+    program: &'static str,
+    of: Subject,
+}
+
+impl Saving {
+    /// A folder for a state of a program, which is made if need be.
+    ///
+    /// # Errors
+    /// [`AppError::Usage`] if it cannot be made, or has the state of another program.
+    pub fn prepare(folder: &Path, program: &'static str, of: Subject) -> AppResult<Self> {
+        let refused =
+            |reason: String| AppError::Usage(format!("cannot store the state in `{}`: {reason}", folder.display()));
+        fs::create_dir_all(folder).map_err(|error| refused(error.to_string()))?;
+        match Manifest::read(folder)? {
+            Some(found) if found.program != program => {
+                Err(refused(format!("it has the state of `{}`; give another folder, or remove it", found.program)))
+            }
+            _ => Ok(Self { folder: folder.to_owned(), program, of }),
+        }
+    }
+
+    /// Begins to store a state, on all nodes.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub async fn begin(self, cx: &Context) -> maniple::Result<Storing> {
+        // Nodes read it at different times, while other programs may write it.
+        let own = Manifest::read(&self.folder).ok().flatten().map_or(0, |found| found.number);
+        let number = cx.per_node(own).all().await?.first().map_or(1, |found| found.wrapping_add(1));
+        Ok(Storing { saving: self, number, arrays: Vec::new() })
+    }
+}
+
+/// A state that is being stored.
+#[derive(Debug)]
+pub struct Storing {
+    saving: Saving,
+    number: u64,
+    arrays: Vec<&'static str>,
+}
+
+impl Storing {
+    /// The file of an array, to be made.
+    #[must_use]
+    pub fn array(&mut self, name: &'static str) -> File {
+        self.arrays.push(name);
+        File::npy(Manifest::file(&self.saving.folder, name, self.number)).create()
+    }
+
+    /// Makes the arrays, which all nodes have written, the state: after so many steps.
+    ///
+    /// # Errors
+    /// The system's, if this cannot be written.
+    pub async fn finish(self, cx: &Context, runtime: &Runtime, steps: usize) -> maniple::Result<()> {
+        let Self { saving: Saving { folder, program, of }, number, arrays } = self;
+        let mut problem = None;
+        if runtime.node() == 0 {
+            let manifest = Manifest { program: program.to_owned(), steps, number, of };
+            let path = folder.join(STATE);
+            let failed = |error: std::io::Error| format!("cannot write `{}`: {error}", path.display());
+            problem = replace(&folder, &manifest).map_err(failed).err();
+            if problem.is_none() {
+                remove_others(&folder, &arrays, number);
+            }
+        }
+        let problem = cx.per_node(problem).all().await?.into_iter().flatten().next();
+        problem.map_or(Ok(()), |problem| Err(maniple::Error::application(problem)))
+    }
+}
+
+/// Writes what a folder has, beside its place, and puts it there when it is whole.
+fn replace(folder: &Path, manifest: &Manifest) -> std::io::Result<()> {
+    let text = serde_json::to_string_pretty(manifest)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(folder.join(STATE)).map_err(|error| error.error)?;
+    // So that the names are stored too, where the system can be told so.
+    fs::File::open(folder).and_then(|folder| folder.sync_all()).or(Ok(()))
+}
+
+/// Removes the arrays of states that were there before. What is not removed does no harm.
+fn remove_others(folder: &Path, arrays: &[&str], number: u64) {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    for path in entries.map(|entry| entry.path()) {
+        let name = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('-'));
+        let is_other = name.is_some_and(|(array, found)| {
+            arrays.contains(&array) && found.parse::<u64>().is_ok_and(|found| found != number)
+        });
+        if is_other && path.extension().is_some_and(|extension| extension == "npy") {
+            _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(size: &str) -> Subject {
+        Subject::from([("size".to_owned(), size.to_owned())])
+    }
+
+    #[test]
+    fn a_state_is_that_which_the_folder_names_and_others_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let refused = |program, size| Loaded::open(path, program, &of(size)).unwrap_err().to_string();
+        assert!(refused("stencil", "3").contains("there is no `state.json`"));
+        let manifest = Manifest { program: "stencil".to_owned(), steps: 7, number: 4, of: of("3") };
+        replace(path, &manifest).unwrap();
+        assert_eq!(Manifest::read(path).unwrap(), Some(manifest));
+        let loaded = Loaded::open(path, "stencil", &of("3")).unwrap();
+        assert_eq!((loaded.steps, loaded.number), (7, 4));
+        assert!(refused("circuit", "3").contains("it is the state of `stencil`, not of `circuit`"));
+        assert!(refused("stencil", "4").contains("its size is 3, not 4"));
+        assert!(Saving::prepare(path, "circuit", of("3")).unwrap_err().to_string().contains("the state of `stencil`"));
+        fs::write(path.join(STATE), "{\"program\": 3}").unwrap();
+        assert!(refused("stencil", "3").contains("is no state that --save has stored"));
+    }
+
+    #[test]
+    fn only_arrays_of_other_states_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["input-3.npy", "input-4.npy", "input-x.npy", "other-3.npy", "input-3.txt", "input.npy"];
+        names.iter().for_each(|name| fs::write(folder.path().join(name), "").unwrap());
+        remove_others(folder.path(), &["input"], 4);
+        let left = names.iter().filter(|name| folder.path().join(name).exists());
+        assert!(left.eq(&names[1..]));
+    }
+}

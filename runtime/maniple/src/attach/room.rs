@@ -1,0 +1,55 @@
+//! Memory of the runtime's for the values of files, counted like that of instances.
+
+use std::sync::Arc;
+
+use maniple_mapper::MappingFailure;
+use maniple_realm::locks::Mutex;
+use maniple_realm::memory::{Block, Grant, Reservation};
+
+use super::ATTACH;
+use super::placing::Values;
+use crate::context::ContextState;
+use crate::error::{Error, Result};
+
+/// Memory that is zero at first.
+pub(super) struct Room {
+    pub(super) block: Block,
+    /// What is counted: there once those bytes are free.
+    _counted: Arc<Mutex<Option<Reservation>>>,
+}
+
+impl ContextState {
+    /// Memory for values, where copies that are not needed make room for it.
+    pub(super) fn room(&self, values: &Values<'_>, bytes: usize) -> Result<Room> {
+        let (store, memory) = (&self.core.store, self.own_memory());
+        let pool = self.core.realm().memory_pool(memory);
+        let lacking = |failure| {
+            let (fields, region) = values.names();
+            let operation = ATTACH.to_owned();
+            Error::OutOfMemory { operation, point: None, fields, region, failure, launched: None }
+        };
+        let counted = loop {
+            let counted = Arc::new(Mutex::new(None));
+            let later = Arc::downgrade(&counted);
+            let granted = pool.reserve(bytes as u64, move |reservation| {
+                if let Some(counted) = later.upgrade() {
+                    *counted.lock() = Some(reservation);
+                }
+            });
+            match granted {
+                Ok(Grant::Now(reservation)) => *counted.lock() = Some(reservation),
+                Ok(Grant::Later) => {}
+                Err(_) if store.make_room((memory, i64::MAX)) || store.discard_caches() => continue,
+                Err(full) => {
+                    let (bytes, used, capacity) = (full.requested, full.used, full.capacity);
+                    return Err(lacking(MappingFailure::OutOfMemory { requirement: 0, memory, bytes, used, capacity }));
+                }
+            }
+            break counted;
+        };
+        let block = Block::zeroed(bytes, values.ty.align);
+        let block = block
+            .map_err(|_| lacking(MappingFailure::SystemRefused { requirement: 0, memory, bytes: bytes as u64 }))?;
+        Ok(Room { block, _counted: counted })
+    }
+}
