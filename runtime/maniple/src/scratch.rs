@@ -167,7 +167,7 @@ impl<F, const D: usize> Drop for Scratch<F, D> {
         let Some(state) = self.context.upgrade() else { return };
         let (context, region) = (Context::of(Arc::clone(&state)), self.region.logical());
         let is_free = state.check_unattached(region.tree().id()).is_ok()
-            && context.invalidate_fields(region, &region.fields().fields()).is_ok();
+            && context.invalidate_fields(region, &region.fields().fields_for(&*state)).is_ok();
         if is_free {
             state.keep_scratch(self.key, region);
         }

@@ -228,6 +228,13 @@ impl FieldSpace {
         present.map(|(index, _)| FieldId(index as u32)).collect()
     }
 
+    /// All fields that there are for an operation: also those that were freed after it.
+    #[must_use]
+    pub fn fields_for(&self, deletions: &dyn Deletions) -> FieldMask {
+        let slots = self.slots.read().len() as u32;
+        (0..slots).map(FieldId).filter(|field| self.has(*field, deletions)).collect()
+    }
+
     /// How often a field was freed, or its id given to a new one: unless this has changed, all ids mean what they meant.
     #[must_use]
     pub fn changes(&self) -> u64 {
@@ -291,6 +298,10 @@ mod tests {
         assert_eq!((space.changes(), space.generation(c, &Times(1))), (2, 1));
         assert_eq!(space.generation(c, &Times(0)), 0, "for who comes before");
         assert_eq!(space.fields().iter().count(), 2);
+        space.mark_freed(c).unwrap();
+        assert_eq!(space.fields().iter().count(), 1);
+        assert_eq!(space.fields_for(&Times(1)).iter().count(), 2, "for who comes before");
+        assert_eq!(space.fields_for(&Times(2)).iter().count(), 1);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Scratch regions: temporary data whose names and instances are used again, so that loops with it are replayed.
 
+use std::sync::{Arc, Condvar, Mutex};
+
 use maniple::machine::{Affinity, MemoryKind, ProcessorKind};
 use maniple::prelude::*;
 use maniple::record::check;
-use maniple::{AnySpace, Error, FieldType, Machine, Rect, Scratch, TreeId};
+use maniple::{AnySpace, Error, Field, FieldId, FieldSpace, FieldType, IndexSpaceNode, Machine, Rect, Scratch, TreeId};
 
 #[derive(Fields)]
 struct Cell {
@@ -124,6 +126,41 @@ fn fields_known_only_at_run_time_may_be_freed_in_between() {
         assert!(matches!(cx.scratch_region::<2>(&rows, &fields), Err(Error::Launch { .. })));
         cx.destroy_index_space(&rows)?;
         assert!(matches!(cx.scratch_region::<1>(&rows, &fields), Err(Error::Region(_))));
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+/// What [`uses_a_freed_field`] works on, and whether its launcher has freed the field.
+static FREED: (Mutex<Option<(IndexSpaceNode, Arc<FieldSpace>)>>, Mutex<bool>, Condvar) =
+    (Mutex::new(None), Mutex::new(false), Condvar::new());
+
+/// It was launched before its launcher frees the field, and so has it all the time.
+#[task]
+async fn uses_a_freed_field(cx: &Context, field: u32) -> Result<[i64; 2]> {
+    let (rows, fields) = FREED.0.lock().unwrap().clone().expect("it is set before");
+    let field = Field::<(), i64>::new(FieldId(field));
+    let first = cx.scratch_region::<1>(&rows, &fields)?;
+    cx.fill(&first, field, 7)?;
+    let before = cx.map_read(&first, field).await?.to_vec()[0];
+    drop(FREED.2.wait_while(FREED.1.lock().unwrap(), |freed| !*freed).unwrap());
+    drop(first);
+    let second = cx.scratch_region::<1>(&rows, &fields)?;
+    Ok([before, cx.map_read(&second, field).await?.to_vec()[0]])
+}
+
+#[test]
+fn a_field_that_was_freed_after_a_task_is_given_up_with_its_scratch_regions_all_the_same() {
+    let outcome = runtime().run(async |cx| {
+        let rows = cx.index_space(&AnySpace::from(maniple::IndexSpace::from(Rect::<1>::from(0..4))));
+        let fields = cx.field_space(4);
+        let field = fields.allocate("a", FieldType::of::<i64>())?;
+        *FREED.0.lock().unwrap() = Some((rows, Arc::clone(&fields)));
+        let seen = cx.launch(uses_a_freed_field(field.0));
+        cx.free_field(&fields, field)?;
+        *FREED.1.lock().unwrap() = true;
+        FREED.2.notify_all();
+        assert_eq!(seen.await?, [7, 0]);
         Ok(())
     });
     outcome.unwrap();
