@@ -54,7 +54,7 @@ Examples:
   maniple run circuit --pieces 4 --steps 2 --graph circuit.svg
                                                   what waits for what, drawn
   maniple run circuit --mapper random --check     prove that it was right
-  maniple run circuit --save state                store charges and voltages as .npy files
+  maniple run circuit --save state                as .npy files
   maniple run circuit --load state                go on from them";
 
 /// What helps where memory is too small.

@@ -45,7 +45,7 @@ Examples:
   maniple run stencil --size 600x800 --tiles 3x4 --radius 4
   maniple run stencil --tiles 4 --mapper piecewise  halos are copied
   maniple run stencil --save grid                   store the grid as .npy files
-  maniple run stencil --load grid --save grid       go on from it, and store it again";
+  maniple run stencil --load grid --save grid       go on, and again";
 
 /// What helps where memory is too small.
 pub(crate) const ON_MEMORY: &str = "\
