@@ -559,6 +559,12 @@ impl<'a> Lowering<'a> {
         let before = self.places.clone();
         if self.is_large() {
             let here = self.names.index("here");
+            let (there, is_there) = match there {
+                Place::Maybe(level, position, is_stored) => {
+                    (Place::Level(level, position), is_stored.value().equal(1).and(is_there))
+                }
+                there => (there, is_there),
+            };
             self.places[visit] = maybe(there, &here);
             let step = self.located(visits, inside);
             self.places = before;
@@ -588,7 +594,7 @@ pub(super) fn without_base(coordinate: Expression, base: &Option<Expression>) ->
     }
 }
 
-/// A place where there is something if the variable is 1.
+/// A place that is there, where there is something if the variable is 1.
 fn maybe(place: Place, is_stored: &Variable) -> Place {
     match place {
         Place::Level(level, position) => Place::Maybe(level, position, is_stored.clone()),

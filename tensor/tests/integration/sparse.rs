@@ -738,3 +738,42 @@ fn masks_of_terms_leave_out_those_where_nothing_is_stored() {
         assert_eq!(found.values(), expected, "{text}");
     }
 }
+
+/// In kernels with so many cases that what is stored is found out while they run, an access whose shifted variable leaves its dimension reads no element either.
+#[test]
+fn shifts_leave_dimensions_in_kernels_of_many_cases_too() {
+    let given: [(&str, &str, i64, &[i64]); 7] = [
+        ("R", "{C~u,S}", -2, &[2, 1]),
+        ("T1", "{C,D,C}(1,2,0)", -2, &[5, 4, 5]),
+        ("T2", "{C,C,D}(2,1,0)", 0, &[5, 2, 5]),
+        ("T3", "{C,C,C}", 0, &[1, 5, 4]),
+        ("T4", "{B}", 0, &[4]),
+        ("T5", "{D,C}", -2, &[4, 1]),
+        ("T7", "{D,B}", 0, &[1, 5]),
+    ];
+    let tensor = |(name, format, fill, extents): (&str, &str, i64, &[i64])| {
+        let tensor = TensorVariable::new(name, ElementType::I64, extents.to_vec());
+        tensor.stored(format.parse().unwrap()).filled(Scalar::I64(fill))
+    };
+    let tensors = given.map(tensor);
+    let text = "R(j,l) += reduce(+, i, reduce(+, k, max(T1(i,k,i), T2(i-2,j,i)) * (T3(l,i,k) + T4(k)) * \
+                (min(-3, T5(k-1,l)) * (5 - T7(l,i)))))";
+    let assignment = parse(text, &tensors).unwrap();
+    let computation = Computation::new(&assignment).unwrap();
+    assert!(computation.loops().contains("select(here"), "there are many cases");
+    let mut random = Rng::with_seed(7);
+    for _ in 0..20 {
+        let arrays: BTreeMap<String, DenseArray> = given
+            .iter()
+            .map(|(name, _, fill, extents)| {
+                let mut draw = |_: &[i64]| Scalar::I64(if random.bool() { *fill } else { random.i64(-9..10) });
+                ((*name).to_owned(), DenseArray::from_fn(ElementType::I64, extents, &mut draw))
+            })
+            .collect();
+        let operands: Vec<(&str, SparseTensor<i64>)> =
+            tensors.iter().map(|tensor| (tensor.name(), stored(&arrays[tensor.name()], tensor))).collect();
+        let operands: Vec<(&str, &SparseTensor<i64>)> = operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
+        let found = computation.run_by(&operands, &Kernels::new(None, None), &Serial).unwrap();
+        assert_eq!(dense(&found), evaluate(&assignment, &arrays).unwrap());
+    }
+}
