@@ -303,7 +303,7 @@ impl Operator {
     #[must_use]
     pub fn is_refused_on(self, kind: Kind) -> bool {
         let is_usual = matches!(self, Self::Sum | Self::Max | Self::Min | Self::Xor);
-        !self.is_on(kind) && !(is_usual && matches!(kind, Kind::Number(_)))
+        !(self.is_on(kind) || is_usual && matches!(kind, Kind::Number(_)))
     }
 
     /// What fields hold contributions to one of a kind.

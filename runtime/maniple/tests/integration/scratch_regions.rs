@@ -132,18 +132,18 @@ fn fields_known_only_at_run_time_may_be_freed_in_between() {
 }
 
 /// What [`uses_a_freed_field`] works on, and whether its launcher has freed the field.
-static FREED: (Mutex<Option<(IndexSpaceNode, Arc<FieldSpace>)>>, Mutex<bool>, Condvar) =
-    (Mutex::new(None), Mutex::new(false), Condvar::new());
+static SPACES: Mutex<Option<(IndexSpaceNode, Arc<FieldSpace>)>> = Mutex::new(None);
+static FREED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
 /// It was launched before its launcher frees the field, and so has it all the time.
 #[task]
 async fn uses_a_freed_field(cx: &Context, field: u32) -> Result<[i64; 2]> {
-    let (rows, fields) = FREED.0.lock().unwrap().clone().expect("it is set before");
+    let (rows, fields) = SPACES.lock().unwrap().clone().expect("it is set before");
     let field = Field::<(), i64>::new(FieldId(field));
     let first = cx.scratch_region::<1>(&rows, &fields)?;
     cx.fill(&first, field, 7)?;
     let before = cx.map_read(&first, field).await?.to_vec()[0];
-    drop(FREED.2.wait_while(FREED.1.lock().unwrap(), |freed| !*freed).unwrap());
+    drop(FREED.1.wait_while(FREED.0.lock().unwrap(), |freed| !*freed).unwrap());
     drop(first);
     let second = cx.scratch_region::<1>(&rows, &fields)?;
     Ok([before, cx.map_read(&second, field).await?.to_vec()[0]])
@@ -155,11 +155,11 @@ fn a_field_that_was_freed_after_a_task_is_given_up_with_its_scratch_regions_all_
         let rows = cx.index_space(&AnySpace::from(maniple::IndexSpace::from(Rect::<1>::from(0..4))));
         let fields = cx.field_space(4);
         let field = fields.allocate("a", FieldType::of::<i64>())?;
-        *FREED.0.lock().unwrap() = Some((rows, Arc::clone(&fields)));
+        *SPACES.lock().unwrap() = Some((rows, Arc::clone(&fields)));
         let seen = cx.launch(uses_a_freed_field(field.0));
         cx.free_field(&fields, field)?;
-        *FREED.1.lock().unwrap() = true;
-        FREED.2.notify_all();
+        *FREED.0.lock().unwrap() = true;
+        FREED.1.notify_all();
         assert_eq!(seen.await?, [7, 0]);
         Ok(())
     });
