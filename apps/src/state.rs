@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -75,6 +76,9 @@ pub struct Loaded {
     pub steps: usize,
 }
 
+/// More steps than any run takes.
+const MOST_STEPS: usize = 1 << 48;
+
 impl Loaded {
     /// The state of a program in a folder.
     ///
@@ -88,6 +92,9 @@ impl Loaded {
         };
         if found.program != program {
             return refused(format!("it is the state of `{}`, not of `{program}`", found.program));
+        }
+        if found.steps > MOST_STEPS {
+            return refused(format!("it is said to be after {} steps, and {MOST_STEPS} are the most", found.steps));
         }
         for (name, expected) in of {
             let stored = found.of.get(name).map_or("unknown", String::as_str);
@@ -184,7 +191,8 @@ impl Storing {
 /// Writes what a folder has, beside its place, and puts it there when it is whole.
 fn replace(folder: &Path, manifest: &Manifest) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(manifest)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    // Whoever may read the arrays may read this, too.
+    let mut file = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(folder.join(STATE)).map_err(|error| error.error)?;
@@ -228,6 +236,9 @@ mod tests {
         assert!(refused("circuit", "3").contains("it is the state of `stencil`, not of `circuit`"));
         assert!(refused("stencil", "4").contains("its size is 3, not 4"));
         assert!(Saving::prepare(path, "circuit", of("3")).unwrap_err().to_string().contains("the state of `stencil`"));
+        let manifest = Manifest { program: "stencil".to_owned(), steps: usize::MAX - 1, number: 4, of: of("3") };
+        replace(path, &manifest).unwrap();
+        assert!(refused("stencil", "3").contains("are the most"));
         fs::write(path.join(STATE), "{\"program\": 3}").unwrap();
         assert!(refused("stencil", "3").contains("is no state that --save has stored"));
     }

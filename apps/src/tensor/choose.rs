@@ -15,6 +15,7 @@ use maniple_tensor::schedule::Schedule;
 use maniple_tensor::substitute::{library, library_reason};
 use maniple_tensor::traffic::Traffic;
 
+use super::limit::check_tasks;
 use super::options::AlgorithmName;
 use super::problem::Problem;
 use crate::error::{Error, Result};
@@ -132,9 +133,6 @@ pub struct Wishes<'a> {
     pub processors: i64,
 }
 
-/// More tasks take minutes to launch.
-const MOST_TASKS: i128 = 1 << 18;
-
 /// How the statements of a program run, one after the other.
 #[derive(Clone, Debug)]
 pub struct Choices(pub Vec<Choice>);
@@ -173,17 +171,7 @@ impl Choices {
     /// # Errors
     /// [`Error::Usage`] if there are too many tasks.
     pub fn check(&self) -> Result<()> {
-        for order in self.0.iter().map(|choice| choice.plan.order()) {
-            let tasks = i128::from(order.points()) * i128::from(order.steps());
-            if tasks > MOST_TASKS {
-                return Err(Error::Usage(format!(
-                    "{} points in {} steps are {tasks} tasks, and there can be {MOST_TASKS} at most: take a smaller --grid, or a larger --chunk",
-                    order.points(),
-                    order.steps()
-                )));
-            }
-        }
-        Ok(())
+        self.0.iter().try_for_each(|choice| check_tasks(&choice.plan))
     }
 
     /// How each statement runs, and why so.

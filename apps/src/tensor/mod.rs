@@ -9,6 +9,7 @@ pub mod choose;
 pub mod convert;
 pub mod files;
 pub mod info;
+mod limit;
 mod loops;
 pub mod operands;
 pub mod options;

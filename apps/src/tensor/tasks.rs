@@ -23,6 +23,7 @@ use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::storage::SparseTensor;
 
 use super::files::SparseFile;
+use super::limit::check_tasks;
 use super::options::Options;
 use super::slowest;
 use super::values::Values;
@@ -149,7 +150,8 @@ impl Tasks {
             return Ok(None);
         }
         let plan = |statement| Plan::new(statement).map(Arc::new).map_err(|error| AppError::Usage(error.to_string()));
-        let plans = statements.into_iter().map(plan).collect::<AppResult<_>>()?;
+        let plans: Vec<Arc<Plan>> = statements.into_iter().map(plan).collect::<AppResult<_>>()?;
+        plans.iter().try_for_each(|plan| check_tasks(plan))?;
         Ok(Some(Self { plans }))
     }
 

@@ -399,6 +399,12 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         "1000000 points in 1 steps are 1000000 tasks, and there can be 262144 at most: take a smaller --grid, or a larger --chunk",
     );
     refuses(
+        "y(i) = A(i,j) * x(j)",
+        "--generate A=zipf:200 --format A=csr --size i=40,j=35 --split i=100000000",
+        2,
+        "100000000 points in 1 steps are 100000000 tasks, and there can be 262144 at most: take a smaller --grid, or a larger --chunk",
+    );
+    refuses(
         "a(i) = B(i,j) + 3",
         "--grid 2x2x1",
         2,
