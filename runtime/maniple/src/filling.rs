@@ -208,5 +208,5 @@ impl Context {
 
 const INVALIDATION: &str = "invalidation";
 
-/// What becomes of copies that are forgotten: a value that nobody looks at.
+/// What becomes of copies that are forgotten: a value that is not looked at.
 const FORGETTING: &str = "forgotten copies";

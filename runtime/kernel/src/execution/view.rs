@@ -150,14 +150,14 @@ impl<'a> View<'a> {
 
     /// The element at a point. None if there is none, or elements are of another type.
     pub fn get<T: Element>(&self, point: &[i64]) -> Option<T> {
-        // SAFETY: the view has an element of this type there, which nobody changes while it is borrowed.
+        // SAFETY: the view has an element of this type there, which does not change while it is borrowed.
         self.place::<T>(point).map(|place| unsafe { place.read() })
     }
 
     /// Changes the element at a point. Says whether it did: not if there is none, elements are of another type, or they may not be changed.
     pub fn set<T: Element>(&mut self, point: &[i64], value: T) -> bool {
         let place = self.place::<T>(point).filter(|_| self.writable);
-        // SAFETY: the view has an element of this type there, which it may change, and which nobody else uses while it is borrowed for that.
+        // SAFETY: the view has an element of this type there, which it may change, and which is used through no other view while it is borrowed for that.
         place.map(|place| unsafe { place.write(value) }).is_some()
     }
 
