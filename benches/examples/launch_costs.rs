@@ -4,7 +4,8 @@
 //! launch are the difference of two runs with different counts, divided by the difference of the counts. The program itself prints allocations, of which the same holds.
 //!
 //! *index*: an index launch of 4 points that read a field of their pieces, write one, add to one, and read a fourth as a whole; *cold*: the same, each with a tag of its own;
-//! *point*: a single task that reads one field of a region and writes another one; *cold-point*: the same, each with a tag of its own. A fence comes after every 100 launches.
+//! *point*: a single task that reads one field of a region and writes another one; *cold-point*: the same, each with a tag of its own; *tree*: a task without regions
+//! that launches others, 177 in all. A fence comes after every 100 launches.
 
 #![allow(clippy::print_stdout)] // that is what it is for
 
@@ -68,6 +69,15 @@ fn two(
     let _ = cells;
 }
 
+#[task]
+async fn fibonacci(cx: &Context, n: u64) -> Result<u64> {
+    if n < 2 {
+        return Ok(n);
+    }
+    let (left, right) = (cx.launch(fibonacci(n - 1)), cx.launch(fibonacci(n - 2)));
+    Ok(left.await? + right.await?)
+}
+
 const POINTS: usize = 4;
 const BETWEEN_FENCES: usize = 100;
 
@@ -85,7 +95,8 @@ fn main() -> Result<()> {
                 "cold" => drop(cx.index_launch(POINTS, four(&pieces, &pieces, &pieces, &cells).tag(tag))),
                 "point" => drop(cx.launch(two(&cells))),
                 "cold-point" => drop(cx.launch(two(&cells).tag(tag))),
-                _ => panic!("expected index, cold, point or cold-point, found {what}"),
+                "tree" => drop(cx.launch(fibonacci(10))),
+                _ => panic!("expected index, cold, point, cold-point or tree, found {what}"),
             }
         };
         let before = ALLOCATIONS.load(Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! Launches, as programs make them.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use maniple_region::Provenance;
@@ -7,7 +8,6 @@ use maniple_space::{AnyRect, PointSet, Rect};
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::fork::Fork;
 use crate::future::{Future, FutureMap};
 use crate::launch::{Described, Launch, TaskLauncher};
 use crate::operation::MapperNumber;
@@ -22,22 +22,40 @@ impl Context {
     /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was destroyed, a partition where only
     /// one of its pieces can be meant) gives a future that fails.
     #[track_caller]
+    #[inline]
     pub fn launch<T>(&self, task: Launch<T>) -> Future<T> {
-        self.launch_from(task, self.here())
+        match self.fork(task, Location::caller()) {
+            Ok(future) => future,
+            Err(launcher) => self.launch_ordinarily(launcher, self.here()),
+        }
     }
 
     /// The same, at a place of the program.
-    #[inline]
     pub(crate) fn launch_from<T>(&self, task: Launch<T>, launched: Provenance) -> Future<T> {
-        let launcher = match task.described {
-            Described::Free(mut fork) => {
-                match self.may_fork(&fork) && self.state.fork(&mut fork, launched.location()) {
-                    true => return Future::of_fork(fork),
-                    false => fork.into(),
-                }
-            }
-            Described::Launcher(launcher) => launcher,
+        match self.fork(task, launched.location()) {
+            Ok(future) => future,
+            Err(launcher) => self.launch_ordinarily(launcher, launched),
+        }
+    }
+
+    /// Forks a task if it may be.
+    #[inline]
+    fn fork<T>(
+        &self,
+        task: Launch<T>,
+        launched: &'static Location<'static>,
+    ) -> std::result::Result<Future<T>, TaskLauncher> {
+        let mut fork = match task.described {
+            Described::Free(fork) => fork,
+            Described::Launcher(launcher) => return Err(launcher),
         };
+        match self.may_fork() && self.state.fork(&mut fork, launched) {
+            true => Ok(Future::of_fork(fork)),
+            false => Err(fork.into()),
+        }
+    }
+
+    fn launch_ordinarily<T>(&self, launcher: TaskLauncher, launched: Provenance) -> Future<T> {
         Future::new(self.submit_task(launcher, launched, (AnyRect::from(Rect::<1>::from(0..1)), false)), 0)
     }
 
@@ -93,11 +111,8 @@ impl Context {
 
     /// Whether a task without regions needs no launch of its own: forks are for the usual mapper, and know no more of their launch than its place in the source.
     #[inline]
-    fn may_fork(&self, fork: &Fork) -> bool {
-        !self.state.is_replicated()
-            && self.said.is_none()
-            && self.mapper == MapperNumber::USUAL
-            && fork.head().definition().mapper_name().is_none()
+    fn may_fork(&self) -> bool {
+        !self.state.is_replicated() && self.said.is_none() && self.mapper == MapperNumber::USUAL
     }
 
     fn submit_task(

@@ -53,12 +53,12 @@ pub(super) fn take() -> Option<Unused> {
 #[inline]
 pub(crate) fn keep_spare(context: Arc<ContextState>) {
     debug_assert!(context.core.realm().current_worker().is_some());
-    let mut context = Unused::new(context);
+    let Some(context) = Unused::new(context) else { return };
     // The thread may be ending, and have no place for it.
     let _ = SPARE.try_with(|spare| {
         let mut contexts = spare.borrow_mut();
         if contexts.len() < MOST {
-            contexts.extend(context.take());
+            contexts.push(context);
         }
     });
 }

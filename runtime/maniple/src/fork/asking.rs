@@ -15,14 +15,15 @@ use crate::mapping::regions::Regions;
 use crate::task::TaskDefinition;
 
 /// Whether single launches of a task without regions may be forked, for as long as the mapper lives: it has them run where they are launched,
-/// by the implementation that was launched, and would say so again. A task on this processor is about to launch the task at this depth.
+/// by the implementation that was launched, and would say so again. Tasks that name a mapper may not. A task on this processor is about to launch the task at this depth.
 #[inline]
 pub(super) fn lets_fork(
     core: &Arc<RuntimeCore>,
     task: &'static Arc<TaskDefinition>,
     (origin, depth): (ProcessorId, usize),
 ) -> bool {
-    core.fork_decisions(origin).get_or_decide(&**task, || ask(core, task, (origin, depth)))
+    core.fork_decisions(origin)
+        .get_or_decide(&**task, || task.mapper_name().is_none() && ask(core, task, (origin, depth)))
 }
 
 #[cold]

@@ -101,21 +101,82 @@ pub(super) trait Body {
 /// A body `B`, called by `C`, whose future is an `F`.
 pub(super) struct Typed<B: Free, C, F> {
     call: C,
-    stage: Stage<B, F>,
+    stage: Stage,
+    place: Place<B::Arguments, F, B::Value>,
 }
 
-#[allow(clippy::large_enum_variant)] // all are in one place, one after the other
-enum Stage<B: Free, F> {
-    Waiting(B::Arguments),
-    Running(F),
-    Ended(B::Value),
+/// What a body is at, and so what is in its place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The arguments.
+    Waiting,
+    /// The future.
+    Running,
+    /// The value.
+    Ended,
+    /// Nothing.
     Empty,
+}
+
+/// The place that arguments, future and value have one after the other. No `enum`: a future would be made elsewhere and moved there, and they are large.
+#[repr(C)]
+union Place<A, F, V> {
+    arguments: ManuallyDrop<A>,
+    future: ManuallyDrop<F>,
+    value: ManuallyDrop<V>,
 }
 
 impl<B: Free, C, F> Typed<B, C, F> {
     #[inline]
     pub(super) fn new(call: C, arguments: B::Arguments) -> Self {
-        Self { call, stage: Stage::Waiting(arguments) }
+        Self { call, stage: Stage::Waiting, place: Place { arguments: ManuallyDrop::new(arguments) } }
+    }
+
+    /// The arguments, if they are there.
+    fn waiting(&self) -> Option<&B::Arguments> {
+        // SAFETY: the stage says what is there.
+        (self.stage == Stage::Waiting).then(|| unsafe { &*self.place.arguments })
+    }
+
+    /// The arguments, taken, if they are there.
+    #[inline]
+    fn take_waiting(&mut self) -> Option<B::Arguments> {
+        if self.stage != Stage::Waiting {
+            return None;
+        }
+        self.stage = Stage::Empty;
+        // SAFETY: the stage said that they are there, and says so no more.
+        Some(unsafe { ManuallyDrop::take(&mut self.place.arguments) })
+    }
+
+    /// Drops whatever is there.
+    #[inline]
+    fn empty(&mut self) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Empty);
+        // SAFETY: the stage said what is there, and says so no more. A future is dropped where it was polled.
+        unsafe {
+            match stage {
+                Stage::Waiting => ManuallyDrop::drop(&mut self.place.arguments),
+                Stage::Running => ManuallyDrop::drop(&mut self.place.future),
+                Stage::Ended => ManuallyDrop::drop(&mut self.place.value),
+                Stage::Empty => {}
+            }
+        }
+    }
+
+    /// Ends with a value.
+    #[inline]
+    fn end(&mut self, value: B::Value) {
+        self.empty();
+        self.place.value = ManuallyDrop::new(value);
+        self.stage = Stage::Ended;
+    }
+}
+
+impl<B: Free, C, F> Drop for Typed<B, C, F> {
+    #[inline]
+    fn drop(&mut self) {
+        self.empty();
     }
 }
 
@@ -130,67 +191,59 @@ where
     }
 
     fn begin(&mut self, call: ForkCall) {
-        if let Stage::Waiting(arguments) = std::mem::replace(&mut self.stage, Stage::Empty) {
-            let stage = &raw mut self.stage;
-            // SAFETY: the empty stage that is there has nothing to be dropped. Told so, the compiler makes the future in its place.
-            unsafe { stage.write(Stage::Running((self.call)(call, arguments))) };
+        if let Some(arguments) = self.take_waiting() {
+            let place = (&raw mut self.place).cast::<F>();
+            // SAFETY: a union's members begin where it does, and nothing is there that would have to be dropped.
+            unsafe { place.write((self.call)(call, arguments)) };
+            self.stage = Stage::Running;
         }
     }
 
     fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Result<(), Box<Error>>> {
-        let Stage::Running(future) = &mut self.stage else {
+        if self.stage != Stage::Running {
             unreachable!("a body is polled between its beginning and its end")
-        };
-        // SAFETY: the future stays in its place until it is dropped there, by the next assignment.
-        let future = unsafe { Pin::new_unchecked(future) };
+        }
+        // SAFETY: the stage says that the future is there; it stays in its place until it is dropped there, by `empty`.
+        let future = unsafe { Pin::new_unchecked(&mut *self.place.future) };
         match future.poll(context) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(value)) => {
-                self.stage = Stage::Ended(value);
+                self.end(value);
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Err(error)) => {
-                self.stage = Stage::Empty;
+                self.empty();
                 Poll::Ready(Err(error))
             }
         }
     }
 
     fn clear(&mut self) {
-        self.stage = Stage::Empty;
+        self.empty();
     }
 
     fn value(&self) -> Option<&dyn Any> {
-        match &self.stage {
-            Stage::Ended(value) => Some(value),
-            _ => None,
-        }
+        // SAFETY: the stage says what is there.
+        (self.stage == Stage::Ended).then(|| unsafe { &*self.place.value } as &dyn Any)
     }
 
     fn arguments(&self) -> Option<&dyn Any> {
-        match &self.stage {
-            Stage::Waiting(arguments) => Some(arguments),
-            _ => None,
-        }
+        self.waiting().map(|arguments| arguments as &dyn Any)
     }
 
     fn set_value(&mut self, value: Value) -> bool {
         let Ok(value) = value.downcast::<B::Value>() else { return false };
-        self.stage = Stage::Ended(value);
+        self.end(value);
         true
     }
 
     fn take_arguments(&mut self, own: Own) -> Arguments {
-        match std::mem::replace(&mut self.stage, Stage::Empty) {
-            Stage::Waiting(arguments) => Arguments::known(arguments, own),
-            _ => unreachable!("arguments are taken once, before the launch"),
-        }
+        let arguments = self.take_waiting().expect("arguments are taken once, before the launch");
+        Arguments::known(arguments, own)
     }
 
     fn duplicate(&self, definition: &'static Arc<TaskDefinition>, own: Own, sources: Sources) -> Fork {
-        match &self.stage {
-            Stage::Waiting(arguments) => Fork::new::<B, C, F>(definition, (arguments.clone(), own), sources, self.call),
-            _ => unreachable!("only what has not been launched is duplicated"),
-        }
+        let arguments = self.waiting().expect("only what has not been launched is duplicated");
+        Fork::new::<B, C, F>(definition, (arguments.clone(), own), sources, self.call)
     }
 }
