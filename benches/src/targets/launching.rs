@@ -11,18 +11,32 @@ use crate::median;
 /// What the analysis of a launch costs.
 pub const TARGET: Target = Target {
     name: "launching",
-    about: "an untraced index launch of 10 and of 10,000 points: what the call takes of the launching thread's time",
+    about: "an untraced index launch of 10 and of 10,000 points, and one of many in a row, of 4 points and 4 requirements: what the call takes of the launching thread's time",
     measure,
 };
 
 #[derive(Fields)]
 struct Cell {
     value: u8,
+    read: f64,
+    written: f64,
+    sum: f64,
+    whole: f64,
 }
 
 #[task(leaf)]
 fn touch(#[writes(value)] cells: Piece<Cell>) {
     cells.points().for_each(|cell| cells.value[cell] += 1);
+}
+
+#[task(leaf)]
+fn four(
+    #[reads(read)] read: Piece<Cell>,
+    #[writes(written)] written: Piece<Cell>,
+    #[reduces(Sum, sum)] sum: Piece<Cell>,
+    #[reads(whole)] whole: Piece<Cell>,
+) {
+    let _ = (read, written, sum, whole);
 }
 
 const FEW: usize = 10;
@@ -42,7 +56,31 @@ fn measure(effort: Effort) -> BenchResult<Findings> {
         let row = Row::new(format!("the same, {MANY} points against {FEW}, {what}"), many / few, "times");
         rows.push(row.must(Bound::AtMost(1.2)).aim(Bound::AtMost(1.0)));
     }
+    let what = format!("call of an index launch of {PIECES} points and 4 requirements, one of {IN_A_ROW} in a row");
+    let row = Row::new(what, median(times_in_a_row(&runtime, effort.rounds)?), "us");
+    rows.push(row.must(Bound::AtMost(4.0)).aim(Bound::AtMost(2.0)));
     Ok(Findings { rows, details: Vec::new() })
+}
+
+const PIECES: usize = 4;
+const IN_A_ROW: usize = 100;
+
+/// The microseconds of one of many launches, each of which finds what the one before left in the caches.
+fn times_in_a_row(runtime: &Runtime, rounds: usize) -> Result<Vec<f64>> {
+    runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(64)?;
+        let pieces = cells.partition(PIECES).equal()?;
+        let mut times = Vec::new();
+        for _ in 0..10 * rounds {
+            let started = seconds_of(ClockId::ThreadCPUTime);
+            for _ in 0..IN_A_ROW {
+                cx.index_launch(PIECES, four(&pieces, &pieces, &pieces, &cells));
+            }
+            times.push(1e6 * (seconds_of(ClockId::ThreadCPUTime) - started) / IN_A_ROW as f64);
+            cx.execution_fence().await?;
+        }
+        Ok(times)
+    })
 }
 
 /// The microseconds of launches of few and of many points, with the tags that each round is to have: a launch whose tag is new is new to the runtime.
