@@ -297,9 +297,9 @@ fn many_tasks_that_launch_tasks_over_their_pieces_need_no_others() {
 
 #[test]
 fn pieces_may_come_to_be_known_while_they_are_used() {
-    const MANY: i64 = 2000;
+    const MANY: i64 = 1200;
     let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| {
-        for round in 0..12 {
+        for round in 0..10 {
             let cells = cx.region::<Cell>(2 * MANY as usize)?;
             let halves = cells.partition(2).equal()?;
             cx.index_launch(2, colors_in_turn(&halves, MANY));
@@ -307,7 +307,7 @@ fn pieces_may_come_to_be_known_while_they_are_used() {
             cx.index_launch(0..MANY, bump(&own));
             if runtime.node() == 0 {
                 // At some time while the launch is mapped: how many turns that is away is another matter each time.
-                (0..round * 200).for_each(|_| std::thread::yield_now());
+                (0..round * 240).for_each(|_| std::thread::yield_now());
                 assert_eq!(own.pieces().len(), MANY as usize);
             }
             let sum: i64 = cx.index_launch(2, sum_of_values(&halves)).reduce(Sum).await?;

@@ -40,33 +40,33 @@ fn equal_the_oracle(family: Family, programs: u64) {
 
 #[test]
 fn flat_programs_on_several_nodes_equal_the_oracle() {
-    equal_the_oracle(Family::Flat, 600);
+    equal_the_oracle(Family::Flat, 400);
 }
 
 #[test]
 fn programs_of_nested_tasks_on_several_nodes_equal_the_oracle() {
-    equal_the_oracle(Family::Nested, 400);
+    equal_the_oracle(Family::Nested, 270);
 }
 
 #[test]
 fn loops_that_are_replayed_on_several_nodes_equal_the_oracle() {
-    equal_the_oracle(Family::Looping, 150);
+    equal_the_oracle(Family::Looping, 100);
 }
 
 #[test]
 fn what_survives_failing_tasks_on_several_nodes_equals_the_oracle() {
-    equal_the_oracle(Family::Faulty, 300);
-    equal_the_oracle(Family::FaultyLoops, 100);
+    equal_the_oracle(Family::Faulty, 200);
+    equal_the_oracle(Family::FaultyLoops, 70);
 }
 
 #[test]
 fn what_survives_want_of_memory_on_several_nodes_equals_the_oracle() {
-    equal_the_oracle(Family::Tight, 250);
+    equal_the_oracle(Family::Tight, 170);
 }
 
 #[test]
 fn what_survives_unsound_mappers_on_several_nodes_equals_the_oracle() {
-    equal_the_oracle(Family::Unsound, 200);
+    equal_the_oracle(Family::Unsound, 140);
 }
 
 #[derive(Fields)]
