@@ -52,6 +52,10 @@ impl Manifest {
     fn read(folder: &Path) -> AppResult<Option<Self>> {
         let path = folder.join(STATE);
         let unusable = |reason: String| AppError::Usage(format!("{}: {reason}", path.display()));
+        // To read a pipe is to wait for its other end.
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(unusable("is no file; give a folder in which --save has stored a state".to_owned()));
+        }
         match fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(unusable(format!("cannot be read: {error}"))),

@@ -49,7 +49,8 @@ use crate::algorithms::Algorithm;
 use crate::concrete::Statement;
 use crate::cost::{self, Estimate, Rates};
 use crate::machine::{Grid, Machine};
-use crate::notation::{Assignment, IndexVariable};
+use crate::notation::{Assignment, IndexVariable, TensorVariable};
+use crate::placement::{Along, Placement};
 use crate::plan::Plan;
 use crate::schedule::{Schedule, ScheduleError};
 use crate::traffic::Traffic;
@@ -89,6 +90,16 @@ impl Candidate {
         rates.capacity.is_none_or(|capacity| self.estimate.memory <= capacity)
     }
 
+    /// How many tensors have pieces that are not one stretch of their memory, as a dimension is cut that is not the outermost there.
+    fn scattered(&self) -> usize {
+        let placements = self.algorithm.placements.iter();
+        let is_scattered = |(tensor, placement): &&(TensorVariable, Placement)| {
+            let mut cuts = placement.levels.iter().flat_map(|level| &level.grid);
+            cuts.any(|along| matches!(along, Along::Partition(dimension, _) if tensor.format().level_of(*dimension) != Some(0)))
+        };
+        placements.filter(is_scattered).count()
+    }
+
     /// The plan with its costs, as text.
     pub fn explain(&self) -> String {
         cost::explain(&self.plan, &self.algorithm.placements, &self.traffic, &self.estimate)
@@ -104,7 +115,8 @@ pub struct Choice {
     candidates: Vec<Candidate>,
 }
 
-/// Chooses a schedule for `assignment` on at most so many processors: the one that takes least time of those that fit into memory. If none does, the one that takes least memory.
+/// Chooses a schedule for `assignment` on at most so many processors: the one that takes least time of those that fit into memory. If none does, the one that takes least memory. Of
+/// several that cost the same, one whose pieces are single stretches of memory, which depends on the formats of tensors.
 pub fn choose(assignment: &Assignment, processors: usize, rates: &Rates) -> Choice {
     let statement = Statement::new(assignment);
     let processors = processors.max(1);
@@ -132,6 +144,7 @@ fn sorted(candidates: Vec<(String, Algorithm)>, rates: &Rates) -> Vec<Candidate>
         fit.then_with(|| if neither { one.memory.cmp(&two.memory) } else { one.seconds.total_cmp(&two.seconds) })
             .then_with(|| (one.moved + one.copied).cmp(&(two.moved + two.copied)))
             .then_with(|| one.memory.cmp(&two.memory))
+            .then_with(|| first.scattered().cmp(&second.scattered()))
     });
     candidates
 }

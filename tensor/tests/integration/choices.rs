@@ -7,7 +7,8 @@ use fastrand::Rng;
 use maniple_tensor::choose::{Choice, choose};
 use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType::F64;
-use maniple_tensor::notation::{self, Assignment, IndexVariable, parse_with_extents};
+use maniple_tensor::format::Format;
+use maniple_tensor::notation::{self, Assignment, IndexVariable, TensorVariable, parse, parse_with_extents};
 use random::Problem;
 
 fn assignment(text: &str, extents: &[i64]) -> Assignment {
@@ -102,6 +103,17 @@ fn the_innermost_loop_runs_along_rows() {
     assert_eq!(innermost("A(j) = B(i,j) * c(i) * d(j)", &[4000, 4000]), "j");
     assert_eq!(innermost("A(i,j) = B(i,j) + C(i,j)", &[4000, 4000]), "j");
     assert_eq!(innermost("A(j,i) = B(j,i) + C(j,i) + D(i,j)", &[4000, 4000]), "i");
+}
+
+#[test]
+fn of_two_ways_that_cost_the_same_the_one_with_pieces_in_one_stretch_is_chosen() {
+    for (format, best) in [("{D,D}(0,1)", "i over 2"), ("{D,D}(1,0)", "j over 2")] {
+        let format: Format = format.parse().unwrap();
+        let tensors = ["A", "B", "C"].map(|name| TensorVariable::new(name, F64, [4000, 4000]).stored(format.clone()));
+        let sum = parse("A(i,j) = B(i,j) + 2 * C(i,j)", &tensors).unwrap();
+        let choice = choose(&sum, 2, &Rates::default());
+        assert_eq!(choice.best().name, best, "{}", choice.explain());
+    }
 }
 
 #[test]

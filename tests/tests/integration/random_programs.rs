@@ -17,10 +17,10 @@ use maniple_tests::trial::{Family, Outcome, Trial};
 use maniple_tests::watch::silence_planned_panics;
 
 /// Programs of each family without many loops.
-const PROGRAMS: u64 = 350;
+const PROGRAMS: u64 = 500;
 
 /// Programs of each family of loops. Each has about as many statements as four of the others.
-const LOOPS: u64 = 100;
+const LOOPS: u64 = 150;
 
 fn programs(family: Family) -> u64 {
     match family {

@@ -301,9 +301,7 @@ pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), otherwis
             return Ok(Place { file: opened, path: file.path.clone(), array, region, partial: None });
         }
         // What is renamed takes the place of anything.
-        if std::fs::metadata(&file.path).is_ok_and(|found| !found.is_file()) {
-            return Err(FileError::NotRegular { path: file.path.clone() }.into());
-        }
+        check_regular(&file.path)?;
         let (partial, opened) =
             Partial::create(&file.path).map_err(|error| system("create", &file.path, offset, error))?;
         let path = partial.path.clone();
@@ -312,6 +310,8 @@ pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), otherwis
         return Ok(Place { file: Opened::Here(opened), path, array, region, partial: Some(partial) });
     }
     let is_written = file.access != Access::Read && !matches!(otherwise, Some(Opened::Elsewhere));
+    // To open a pipe is to wait for its other end.
+    check_regular(&file.path)?;
     let mut opened =
         OpenOptions::new().read(true).write(is_written).open(&file.path).map_err(|error| failed(&file.path, error))?;
     let array = match element {
@@ -327,6 +327,14 @@ pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), otherwis
     let found = opened.metadata().map_err(|error| failed(&file.path, error))?.len();
     let place = Place { file: Opened::Here(opened), path: file.path.clone(), array, region, partial: None };
     if found < place.array.end() { Err(place.too_short(found)) } else { Ok(place) }
+}
+
+/// Refuses what is there and no file.
+fn check_regular(path: &std::path::Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(FileError::NotRegular { path: path.to_owned() }.into()),
+        _ => Ok(()),
+    }
 }
 
 /// A file that another node makes, and whose name it tells when it is to be written.

@@ -97,10 +97,8 @@ pub enum FileError {
         /// The points that the file has.
         bounds: String,
     },
-    /// There is something in the place of a file that is to be made.
-    #[error(
-        "file `{}` cannot be created: in its place is a folder or a device; give another path, or write to it with `write_only`", .path.display()
-    )]
+    /// There is something that is no file.
+    #[error("`{}` cannot be attached: it is a folder, a pipe or a device; give the path of a file, or one at which there is nothing", .path.display())]
     NotRegular {
         /// The path.
         path: PathBuf,

@@ -287,14 +287,18 @@ fn values_that_numpy_does_not_have_are_refused_and_complex_numbers_are_not() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_not_replaced() {
+fn what_is_no_regular_file_is_neither_replaced_nor_waited_for() {
     let folder = Folder::new();
     fs::create_dir(folder.file()).unwrap();
+    let pipe = folder.file().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     run(async |cx| {
         let line = cx.region::<Cell>(3)?;
-        for path in [folder.file(), PathBuf::from("/dev/null")] {
-            let refused = cx.attach_file(&line, Cell::value, File::npy(path).create());
-            assert!(matches!(refused, Err(Error::File(FileError::NotRegular { .. }))), "{refused:?}");
+        for path in [folder.file(), pipe.clone(), PathBuf::from("/dev/null")] {
+            for file in [File::npy(&path).create(), File::npy(&path), File::raw(&path), File::raw(&path).write_only()] {
+                let refused = cx.attach_file(&line, Cell::value, file);
+                assert!(matches!(refused, Err(Error::File(FileError::NotRegular { .. }))), "{refused:?}");
+            }
         }
         let refused = cx.attach_file(&line, Cell::value, File::npy("/no/such/folder/x.npy").create());
         assert!(matches!(refused, Err(Error::File(FileError::System { action: "create", .. }))), "{refused:?}");
