@@ -9,6 +9,7 @@
 //! - `cg`: conjugate gradients against a plain loop on two threads over the same arrays;
 //! - `stencil`: a star stencil against rayon;
 //! - `partitions`: images, preimages and partitions by field against reading and sorting;
+//! - `outside`: attached memory and files, outputs of tasks, and partitions by a field of 10^8 rows;
 //! - `profile`: a circuit with and without a profile;
 //! - `network`: messages and transfers between nodes, against bare sockets;
 //! - `targets`: what the runtime is to cost, laid beside what it does cost;
