@@ -188,7 +188,7 @@ impl Context {
         }
     }
 
-    /// Launches a task that runs a function on values: where these are, and of each part.
+    /// Launches a task that runs a function on values: where these are, and of each part. On one node workers run it on parts of the points.
     fn look<N: 'static, const S: usize>(
         &self,
         parts: &Target,
@@ -197,8 +197,14 @@ impl Context {
     ) -> Looking {
         let (fields, values, found) = (values.mask(), values.clone(), Arc::new(Mutex::new(Vec::new())));
         let finds = Arc::clone(&found);
+        let is_alone = matches!(parts, Target::Region(..));
         let body = move |call: &LeafCall<'_>| -> Result<Value> {
-            *finds.lock() = compute(values.column(call)?)?;
+            let space = call.piece::<(), S>(0)?.space();
+            let most = if is_alone { space.volume() / POINTS_OF_A_WORKER } else { 0 };
+            *finds.lock() = match call.workers().count().min(usize::try_from(most).unwrap_or(usize::MAX)) {
+                0 | 1 => compute(values.column(call)?)?,
+                workers => side_by_side(call, space, workers, |call, part| compute(values.column_within(call, part)?))?,
+            };
             Ok(Value::new(()))
         };
         let task = TaskDefinition::new("partition").leaf(TaskOptions::default(), body).dealt_in_blocks();
@@ -234,6 +240,33 @@ impl Context {
         let launcher = TaskLauncher::new(&Arc::new(task)).requirement(Requirement::new(own, fields, Privilege::Read));
         Looking { launched: Launched::OnNodes(self.index_launch(colors, launcher.typed::<()>())), found }
     }
+}
+
+/// For fewer points no other worker is asked for help.
+const POINTS_OF_A_WORKER: u64 = 1 << 16;
+
+/// What a function finds of each piece in the parts of a space, one for each worker, put together.
+fn side_by_side<const S: usize>(
+    call: &LeafCall<'_>,
+    space: &IndexSpace<S>,
+    workers: usize,
+    find: impl Fn(&LeafCall<'_>, &IndexSpace<S>) -> Result<Vec<AnySpace>> + Sync,
+) -> Result<Vec<AnySpace>> {
+    let parts = partition::equal(space, workers).map_err(partition_error)?;
+    let (found, readers) = (Mutex::new(vec![Ok(Vec::new()); workers]), call.for_readers());
+    call.workers().for_each(workers, |number| {
+        let pieces = find(&readers(), &parts[number]);
+        found.lock()[number] = pieces;
+    });
+    let found = found.into_inner().into_iter().collect::<Result<Vec<_>>>()?;
+    let pieces = found.first().map_or(0, Vec::len);
+    let whole: Vec<Mutex<AnySpace>> = found[0].iter().map(|piece| Mutex::new(piece.clone())).collect();
+    call.workers().for_each(pieces, |piece| {
+        let parts = found.iter().map(|part| &part[piece]);
+        let union = AnySpace::union_all(found[0][piece].dim(), parts).expect("all parts are of one space");
+        *whole[piece].lock() = union;
+    });
+    Ok(whole.into_iter().map(Mutex::into_inner).collect())
 }
 
 fn typed<const D: usize>(space: &AnySpace) -> IndexSpace<D> {

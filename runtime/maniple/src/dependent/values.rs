@@ -70,7 +70,11 @@ impl<N: 'static, const S: usize> Values<N, S> {
 
     /// The values in a call, at the points of its first requirement.
     pub(super) fn column<'a>(&self, call: &LeafCall<'a>) -> Result<Column<'a, N, S>> {
-        let space = call.piece::<(), S>(0)?.space();
+        self.column_within(call, call.piece::<(), S>(0)?.space())
+    }
+
+    /// The values of some of these points.
+    pub(super) fn column_within<'a>(&self, call: &LeafCall<'a>, space: &'a IndexSpace<S>) -> Result<Column<'a, N, S>> {
         Ok(Column { rows: (self.open)(call)?, space })
     }
 }

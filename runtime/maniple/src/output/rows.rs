@@ -152,7 +152,14 @@ impl<F: Row> Clone for Output<F> {
 
 impl<F: Row> Extend<F> for Output<F> {
     fn extend<I: IntoIterator<Item = F>>(&mut self, rows: I) {
-        rows.into_iter().for_each(|row| self.push(row));
+        match Arc::get_mut(&mut self.columns) {
+            Some(columns) => {
+                let columns = columns.get_mut().get_or_insert_default();
+                rows.into_iter().for_each(|row| row.push(columns));
+            }
+            // No lock is held while the iterator runs, which may add rows to a copy.
+            None => rows.into_iter().for_each(|row| self.push(row)),
+        }
     }
 }
 

@@ -70,6 +70,12 @@ impl<'a> LeafCall<'a> {
         Workers::of(self.realm)
     }
 
+    /// The same call for several threads, each of which makes its accessors itself. They may read: none knows what the others have taken.
+    pub(crate) fn for_readers(&self) -> impl Fn() -> LeafCall<'a> + Sync + 'a {
+        let &Self { task, point, domain, over, processor, realm, regions, arguments, .. } = self;
+        move || Self { task, point, domain, over, processor, realm, regions, arguments, taken: Taken::default() }
+    }
+
     /// The launch's arguments.
     ///
     /// # Errors
