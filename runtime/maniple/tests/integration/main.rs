@@ -36,6 +36,7 @@ mod records_of_traces;
 mod reductions;
 mod scratch_regions;
 mod sessions;
+mod shared_partitioning;
 mod sharing;
 mod sparse_launches;
 mod sparse_regions;
