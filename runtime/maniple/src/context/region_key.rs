@@ -11,6 +11,13 @@ pub(crate) struct RegionKey {
     pub(crate) fields: RegionFields,
 }
 
+impl RegionKey {
+    /// Whether the rows are in an index space that no other region was made of.
+    pub(super) fn has_own_rows(self) -> bool {
+        matches!(self.rows, RegionRows::Shape(_))
+    }
+}
+
 /// The rows of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RegionRows {

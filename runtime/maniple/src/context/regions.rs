@@ -187,15 +187,18 @@ impl ContextState {
     /// Whether the task may use a region or partition with the name of another, which it has used and which is there: it has made the region, or holds it.
     pub(crate) fn may_use(&self, target: &Target) -> bool {
         let (tree, made) = (target.tree(), self.created.get());
-        made.is_some_and(|made| made.regions.lock().by_tree.contains_key(&tree.id()))
-            || self.held.iter().any(|held| Arc::ptr_eq(held.region.tree(), tree))
+        let is_made = |made: &Made| {
+            let regions = made.regions.lock();
+            regions.by_tree.get(&tree.id()).is_some_and(|created| created.name == tree.name_number())
+        };
+        made.is_some_and(is_made) || self.held.iter().any(|held| Arc::ptr_eq(held.region.tree(), tree))
     }
 
     /// Refuses to destroy what another task made.
     pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
         self.core.forest().check_own_region(region)?;
-        if self.created.regions.lock().by_tree.contains_key(&region.tree().id()) {
-            // Another may have taken over its name.
+        let known = self.created.regions.lock().by_tree.get(&region.tree().id()).map(|created| created.is(region));
+        if known == Some(true) {
             return Ok(region.tree().check_alive(self)?);
         }
         region.check_alive(self)?;
@@ -264,7 +267,7 @@ impl ContextState {
         renew: &mut dyn FnMut(Renewed),
     ) -> Option<Arc<RegionState>> {
         let mut created = self.created.get()?.regions.lock();
-        let known = created.by_tree.get_mut(&region.tree().id())?;
+        let known = created.by_tree.get_mut(&region.tree().id()).filter(|created| created.is(region))?;
         let state = Arc::clone(&known.state);
         let fields = region.fields();
         if known.changes == fields.changes() {

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ContextState;
 use super::created::{Created, Renewal};
-use super::region_key::{RegionKey, RegionRows};
+use super::region_key::RegionKey;
 
 /// What a task has destroyed and may make again.
 #[derive(Default)]
@@ -73,8 +73,12 @@ impl ContextState {
         let Aside { region, mut created, .. } = known.aside.remove(first)?;
         drop(known);
         let renewed = region.renewed();
+        created.name = renewed.tree().name_number();
         if let Some(renewal) = &mut created.renewal {
             renewal.in_trace = self.is_in_named_trace();
+            if renewal.partitions.is_none() && renewal.key.has_own_rows() {
+                renewal.partitions = region.space().keep_partitions(true);
+            }
         }
         self.created.regions.lock().by_tree.insert(renewed.tree().id(), created);
         Some(renewed)
@@ -84,8 +88,7 @@ impl ContextState {
     pub(crate) fn may_renew(&self, region: &LogicalRegion, key: RegionKey) {
         let in_trace = self.is_in_named_trace();
         let recurs = in_trace || self.created.renewals.0.lock().destroyed.contains(&key);
-        let is_own = matches!(key.rows, RegionRows::Shape(_));
-        let partitions = (recurs && is_own).then(|| region.space().keep_partitions(true)).flatten();
+        let partitions = (recurs && key.has_own_rows()).then(|| region.space().keep_partitions(true)).flatten();
         if let Some(created) = self.created.regions.lock().by_tree.get_mut(&region.tree().id()) {
             created.renewal = Some(Renewal { key, in_trace, partitions });
         }

@@ -5,7 +5,7 @@ use maniple_region::{KeptPartitions, LogicalRegion, TreeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ContextState;
-use super::region_key::{RegionKey, RegionRows};
+use super::region_key::RegionKey;
 
 /// The scratch regions of a task.
 #[derive(Default)]
@@ -42,8 +42,7 @@ impl ContextState {
 
     /// The task has made a region as a scratch region.
     pub(crate) fn mark_scratch(&self, region: &LogicalRegion, key: RegionKey) {
-        let is_own = matches!(key.rows, RegionRows::Shape(_));
-        let partitions = is_own.then(|| region.space().keep_partitions(true)).flatten();
+        let partitions = key.has_own_rows().then(|| region.space().keep_partitions(true)).flatten();
         let (mut known, tree) = (self.created.scratch.0.lock(), region.tree().id());
         known.all.insert(tree);
         known.partitions.extend(partitions.map(|partitions| (tree, partitions)));

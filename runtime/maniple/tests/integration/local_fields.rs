@@ -20,7 +20,7 @@ fn step(cx: &Context, cells: &Region<Cell>, number: usize) -> Result<[FieldId; 2
     let other: LocalField<Cell, i64> = cx.local_field(cells, "temporary")?;
     cx.copy((cells, Cell::value), (cells, *one));
     cx.copy((cells, *one), (cells, *other));
-    cx.contribute(maniple::Sum, (cells, *other), (cells, Cell::value));
+    cx.contribute(Sum, (cells, *other), (cells, Cell::value));
     let ids = [one.id(), other.id()];
     // In one order or the other.
     if number % 2 == 0 {

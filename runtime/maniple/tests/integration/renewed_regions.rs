@@ -292,7 +292,8 @@ fn only_a_region_with_the_same_rows_and_fields_takes_over_a_name() {
         assert_ne!(tree(&cx.region::<Other>(8)?), name);
         assert_ne!(tree(&cx.region::<Cell>(9)?), name);
         assert_ne!(tree(&cx.region_over::<Cell, 2>(Rect::new([0, 0], [2, 4]))?), name);
-        assert_ne!(tree(&cx.scratch::<Cell>(8)?), name);
+        let scratch = cx.scratch::<Cell>(8)?;
+        assert_ne!(tree(&scratch), name);
         let taken = cx.region::<Cell>(8)?;
         assert_eq!(tree(&taken), name);
         // It has another field by now, or has had.
