@@ -28,7 +28,8 @@ impl Mapper for InTurns {
 
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
         let mut mapping = self.0.map_task(task, context);
-        let arrangement = if task.tag % 2 == 0 { Arrangement::StructOfArrays } else { Arrangement::ArrayOfStructs };
+        let arrangement =
+            if task.tag.is_multiple_of(2) { Arrangement::StructOfArrays } else { Arrangement::ArrayOfStructs };
         let layout = LayoutConstraint { arrangement: Some(arrangement), ..LayoutConstraint::default() };
         let memory = context.machine().memories_visible_from(mapping.processor)[0].memory;
         let choice = InstanceChoice { layout, columns: Columns::All, ..InstanceChoice::in_memory(memory) };

@@ -13,6 +13,7 @@ use crate::placement::Chosen;
 use crate::task::{Body, VariantRequest, WantedData};
 
 /// Why a point is not mapped.
+#[expect(clippy::large_enum_variant, reason = "it is looked at once, where it comes from")]
 pub(super) enum MapError {
     Point(PointError),
     /// A variant is to be made first, when no data is locked.

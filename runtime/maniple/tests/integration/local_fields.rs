@@ -23,7 +23,7 @@ fn step(cx: &Context, cells: &Region<Cell>, number: usize) -> Result<[FieldId; 2
     cx.contribute(Sum, (cells, *other), (cells, Cell::value));
     let ids = [one.id(), other.id()];
     // In one order or the other.
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         drop(one);
         drop(other);
     }

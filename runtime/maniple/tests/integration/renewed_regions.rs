@@ -46,14 +46,17 @@ fn is_destroyed<T>(outcome: Result<T>) -> bool {
 
 const STEPS: usize = 60;
 
-/// Runs a loop with its steps marked as a trace and found by the runtime, recorded and not, and without traces; and says what it has come to and how many steps were replayed.
-fn everywhere(program: impl AsyncFn(&Context, &dyn Fn(&Context, &mut dyn FnMut(&Context))) -> Result<Vec<i64>>) {
+/// Runs a step, perhaps as a trace.
+type Step = dyn Fn(&Context, &mut dyn FnMut(&Context) -> Result<()>) -> Result<()>;
+
+/// Runs a loop with its steps marked as a trace and found by the runtime, recorded and not, and without traces: it comes to the same, and is replayed.
+fn everywhere(program: impl AsyncFn(&Context, &Step) -> Result<Vec<i64>>) {
     let mut outcomes = Vec::new();
     for (marked, traced, recorded) in
         [(true, false, false), (true, true, false), (false, true, false), (true, true, true), (false, true, true)]
     {
         let runtime = Runtime::builder().workers(2).tracing(traced).record_operations(recorded).build().unwrap();
-        let step = |cx: &Context, body: &mut dyn FnMut(&Context)| {
+        let step = move |cx: &Context, body: &mut dyn FnMut(&Context) -> Result<()>| {
             if marked { cx.trace("step", body) } else { body(cx) }
         };
         outcomes.push(runtime.run(async |cx| program(cx, &step).await).unwrap());
@@ -74,23 +77,18 @@ fn a_loop_that_makes_splits_and_destroys_regions_is_replayed() {
         cx.fill(&cells, Cell::value, 3)?;
         let mut seen = Vec::new();
         for number in 0..STEPS {
-            let mut outcome = Ok(());
             step(cx, &mut |cx| {
-                let mut body = || -> Result<()> {
-                    let (one, other) = (cx.region::<Cell>(24)?, cx.region_over::<Cell, 1>(Rect::from(0..24))?);
-                    let (ones, others) = (one.blocks([8])?, other.partition(3).equal()?);
-                    // What an earlier step has left there is gone.
-                    seen.push(cx.launch(total(&other)));
-                    cx.index_launch(3, double(&ones, &tiles));
-                    cx.index_launch(3, double(&others, &ones));
-                    cx.index_launch(3, add(&tiles, &others));
-                    // In one order or the other.
-                    let all = if number % 2 == 0 { [&one, &other] } else { [&other, &one] };
-                    all.into_iter().try_for_each(|region| cx.destroy_region(region))
-                };
-                outcome = body();
-            });
-            outcome?;
+                let (one, other) = (cx.region::<Cell>(24)?, cx.region_over::<Cell, 1>(Rect::from(0..24))?);
+                let (ones, others) = (one.blocks([8])?, other.partition(3).equal()?);
+                // What an earlier step has left there is gone.
+                seen.push(cx.launch(total(&other)));
+                cx.index_launch(3, double(&ones, &tiles));
+                cx.index_launch(3, double(&others, &ones));
+                cx.index_launch(3, add(&tiles, &others));
+                // In one order or the other.
+                let all = if number.is_multiple_of(2) { [&one, &other] } else { [&other, &one] };
+                all.into_iter().try_for_each(|region| cx.destroy_region(region))
+            })?;
         }
         for zero in seen {
             assert_eq!(zero.await?, 0);
@@ -108,22 +106,17 @@ fn regions_over_the_rows_of_others_and_of_fields_known_at_run_time_are_made_agai
         let fields = cx.field_space(1);
         fields.allocate("value", FieldType::of::<i64>())?;
         for _ in 0..STEPS {
-            let mut outcome = Ok(());
             step(cx, &mut |cx| {
-                let body = || -> Result<()> {
-                    let like = cx.region_like::<Cell, _, _>(&cells)?;
-                    let logical = cx.logical_region(cells.logical().space(), &fields)?;
-                    let known_late = Region::<Cell>::try_from_logical(logical)?;
-                    let (ones, others) = (like.split_like(&tiles)?, known_late.split_like(&tiles)?);
-                    cx.index_launch(3, double(&ones, &tiles));
-                    cx.index_launch(3, double(&others, &ones));
-                    cx.index_launch(3, add(&tiles, &others));
-                    cx.destroy_region(&known_late)?;
-                    cx.destroy_region(&like)
-                };
-                outcome = body();
-            });
-            outcome?;
+                let like = cx.region_like::<Cell, _, _>(&cells)?;
+                let logical = cx.logical_region(cells.logical().space(), &fields)?;
+                let known_late = Region::<Cell>::try_from_logical(logical)?;
+                let (ones, others) = (like.split_like(&tiles)?, known_late.split_like(&tiles)?);
+                cx.index_launch(3, double(&ones, &tiles));
+                cx.index_launch(3, double(&others, &ones));
+                cx.index_launch(3, add(&tiles, &others));
+                cx.destroy_region(&known_late)?;
+                cx.destroy_region(&like)
+            })?;
         }
         Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
     });
@@ -135,22 +128,17 @@ fn a_loop_that_makes_and_destroys_partitions_is_replayed() {
         let (cells, sums) = (cx.region::<Cell>(24)?, cx.region::<Cell>(24)?);
         cx.fill(&cells, Cell::value, 3)?;
         for _ in 0..STEPS {
-            let mut outcome = Ok(());
             step(cx, &mut |cx| {
-                let body = || -> Result<()> {
-                    let (tiles, pieces) = (cells.blocks([8])?, sums.partition(3).equal()?);
-                    // Also a piece of a piece.
-                    let half = tiles.piece(1)?;
-                    let quarters = half.partition(2).equal()?;
-                    cx.index_launch(3, add(&pieces, &tiles));
-                    cx.index_launch(2, double(&quarters, &sums));
-                    cx.destroy_partition(&quarters)?;
-                    cx.destroy_partition(&tiles)?;
-                    cx.destroy_partition(&pieces)
-                };
-                outcome = body();
-            });
-            outcome?;
+                let (tiles, pieces) = (cells.blocks([8])?, sums.partition(3).equal()?);
+                // Also a piece of a piece.
+                let half = tiles.piece(1)?;
+                let quarters = half.partition(2).equal()?;
+                cx.index_launch(3, add(&pieces, &tiles));
+                cx.index_launch(2, double(&quarters, &sums));
+                cx.destroy_partition(&quarters)?;
+                cx.destroy_partition(&tiles)?;
+                cx.destroy_partition(&pieces)
+            })?;
         }
         let cells = cx.map_read(&cells, Cell::value).await?.to_vec();
         let sums = cx.map_read(&sums, Cell::value).await?.to_vec();
