@@ -4,17 +4,25 @@
 
 use maniple::prelude::*;
 
+#[derive(Fields)]
+struct Cell {
+    value: i64,
+}
+
+/// Each part of the program works on the results of the one before.
 #[task(leaf)]
-fn work(point: i64) -> i64 {
-    (0..100_000).fold(point, |sum, step| sum ^ step)
+fn work(#[writes(value)] cells: Piece<Cell>) {
+    cells.points().for_each(|cell| cells.value[cell] = (0..100_000).fold(cells.value[cell], |sum, step| sum ^ step));
 }
 
 fn main() -> Result<()> {
     let runtime = Runtime::builder().build()?;
     runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(16)?;
+        let pieces = cells.partition(4).equal()?;
         let mut times = vec![cx.time()];
         for _ in 0..3 {
-            cx.index_launch(16, work(7));
+            cx.index_launch(4, work(&pieces));
             times.push(cx.time());
         }
         // Nothing was waited for so far.
@@ -26,7 +34,7 @@ fn main() -> Result<()> {
             println!("part {number} took {:?}", pair[1] - pair[0]);
         }
         assert!(all.is_sorted());
-        let one = cx.launch(work(1));
+        let one = cx.launch(work(&cells));
         println!("one task was over after {:?}", cx.time_after(&one).await? - all[3]);
         Ok(())
     })
