@@ -18,6 +18,9 @@ pub struct TaskMapping {
     pub pinned: bool,
     /// The implementation, an index into [`crate::TaskInfo::variants`].
     pub variant: usize,
+    /// Any implementation for the processor will do, whatever `variant` says: instances are found and made as the choices say, and of the variants that can work with their layouts
+    /// [`crate::Mapper::select_fitting`] takes one. If there is none, the mapping has [failed](crate::MappingFailure::NoVariant). Variants that launch tasks are taken only where no other is for the processor.
+    pub any_variant: bool,
     /// For each requirement, where its data shall be.
     pub requirements: Vec<RequirementMapping>,
     /// Tasks of higher priority run first, among those that could begin on this node. Copies that bring their data come before all tasks. Priority 0 is the cheapest.
@@ -112,7 +115,10 @@ impl InstanceChoice {
 impl fmt::Display for TaskMapping {
     /// `processor 1, variant 0: memory 0, the whole | the part; virtual`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, variant {}", self.processor, self.variant)?;
+        match self.any_variant {
+            true => write!(f, "{}, any variant", self.processor)?,
+            false => write!(f, "{}, variant {}", self.processor, self.variant)?,
+        }
         if self.pinned {
             f.write_str(", pinned")?;
         }

@@ -125,6 +125,15 @@ impl VariantInfo {
     pub fn layout_of(&self, requirement: usize) -> LayoutConstraint {
         self.requirement_layouts.get(requirement).copied().unwrap_or(self.layout)
     }
+
+    /// How many conditions it has for the layouts of so many requirements.
+    #[must_use]
+    pub fn conditions(&self, requirements: usize) -> usize {
+        let of_one = |LayoutConstraint { arrangement, order, align }| {
+            usize::from(arrangement.is_some()) + usize::from(order.is_some()) + usize::from(align.is_some())
+        };
+        (0..requirements).map(|requirement| of_one(self.layout_of(requirement))).sum()
+    }
 }
 
 /// The number of a physical instance, unique within a runtime.
@@ -211,16 +220,25 @@ pub enum MappingFailure {
         /// Bytes asked for.
         bytes: u64,
     },
+    /// [Any variant](crate::TaskMapping::any_variant) would do, but none can work with the instances that were chosen.
+    #[error("no variant for the processor can work with requirement {requirement} as {layout}")]
+    NoVariant {
+        /// The number of the first requirement of which that is true.
+        requirement: usize,
+        /// The layout of its data.
+        layout: LayoutConstraint,
+    },
 }
 
 impl MappingFailure {
-    /// The number of the requirement that found no room.
+    /// The number of the requirement that found no room, or no variant.
     #[must_use]
     pub fn requirement(&self) -> usize {
         match self {
             Self::OutOfMemory { requirement, .. }
             | Self::TooLarge { requirement, .. }
-            | Self::SystemRefused { requirement, .. } => *requirement,
+            | Self::SystemRefused { requirement, .. }
+            | Self::NoVariant { requirement, .. } => *requirement,
         }
     }
 
@@ -236,6 +254,7 @@ impl MappingFailure {
                 format!("no memory, and not {memory}, can hold all points of {bounds}")
             }
             Self::SystemRefused { memory, bytes, .. } => format!("the system refused {bytes} bytes for {memory}"),
+            Self::NoVariant { layout, .. } => format!("no variant works with {layout}"),
         }
     }
 }

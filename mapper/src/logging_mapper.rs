@@ -5,6 +5,7 @@ use maniple_realm::machine::{Machine, NodeId, ProcessorId};
 use crate::{
     InstanceInfo, Mail, MappedInstance, MappedTask, Mapper, MapperAddress, MappingContext, MappingFailure, NodeSlice,
     ReadyOperation, RequirementInfo, RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
+    VariantInfo,
 };
 
 /// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
@@ -87,7 +88,7 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         let mut line = format!("map {}{} on {}", task.name, task.point, mapping.processor);
         if task.variants.len() > 1 {
             let variant = task.variants.get(mapping.variant).map_or("no such variant", |variant| variant.name);
-            line += &format!(", variant {variant}");
+            line += &if mapping.any_variant { ", any variant".to_owned() } else { format!(", variant {variant}") };
         }
         if mapping.priority != 0 {
             line += &format!(", priority {}", mapping.priority);
@@ -95,6 +96,13 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         line += &places(task.requirements, &mapping.requirements);
         self.log(&line);
         mapping
+    }
+
+    fn select_fitting(&mut self, task: &TaskInfo<'_>, fitting: &[&VariantInfo]) -> usize {
+        let index = self.inner.select_fitting(task, fitting);
+        let variant = fitting.get(index).map_or("no such variant", |variant| variant.name);
+        self.log(&format!("of {} variants for {}{}, {variant}", fitting.len(), task.name, task.point));
+        index
     }
 
     fn select_node(&mut self, task: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Option<NodeId> {

@@ -6,7 +6,7 @@ use maniple_region::Privilege;
 use crate::{
     InstanceChoice, InstanceInfo, Mail, MappedTask, MapperAddress, MappingContext, MappingFailure, NodeSlice,
     ReductionPlace, RequirementInfo, RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Tunable,
-    Validity,
+    Validity, VariantInfo,
 };
 
 /// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every answer.
@@ -155,6 +155,19 @@ pub trait Mapper: Send {
         known.and_then(|processor| task.variants_for(processor.kind).next()).unwrap_or(0)
     }
 
+    /// Picks the implementation of a task that is mapped to [any variant](TaskMapping::any_variant), of those that can work with the instances that were chosen: an index into
+    /// `fitting`. Not asked if there is one only. Among them may be variants that were made while the program runs, which are not in [`TaskInfo::variants`].
+    ///
+    /// By default the one with most conditions for the layouts of its data, which can count on most; of several the first.
+    fn select_fitting(&mut self, task: &TaskInfo<'_>, fitting: &[&VariantInfo]) -> usize {
+        if let Some(inner) = self.inner() {
+            return inner.select_fitting(task, fitting);
+        }
+
+        let conditions = |index: &usize| fitting[*index].conditions(task.requirements.len());
+        (0..fitting.len()).rev().max_by_key(conditions).unwrap_or(0)
+    }
+
     /// Decides everything about one task.
     ///
     /// By default asks [`select_processor`](Self::select_processor), [`select_variant`](Self::select_variant), for each requirement
@@ -174,6 +187,7 @@ pub trait Mapper: Send {
             processor,
             pinned: false,
             variant,
+            any_variant: false,
             requirements,
             priority,
             copy_priority: 0,

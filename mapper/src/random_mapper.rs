@@ -10,6 +10,7 @@ use maniple_space::AnyRect;
 use crate::{
     Columns, Extent, InstanceChoice, InstanceInfo, Keep, Mail, Mapper, MapperAddress, MappingContext, NodeSlice,
     ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, Validity,
+    VariantInfo,
 };
 
 /// An adversary: every decision is drawn at random from all that are allowed. Whatever it does, programs must give the same results.
@@ -197,12 +198,21 @@ impl Mapper for RandomMapper {
         let chosen = task.variants.get(variant);
         self.chat(context.mail());
         let is_virtual = !chosen.is_none_or(|variant| variant.is_leaf) && self.random.bool();
+        // Others are taken where there are no leaves.
+        let any_variant = chosen.is_some_and(|variant| variant.is_leaf) && self.random.usize(..4) == 0;
         let requirements = (task.requirements.iter().enumerate())
             .map(|requirement| match is_virtual {
                 true => RequirementMapping::Virtual,
                 false => {
                     let layout = chosen.map(|variant| variant.layout_of(requirement.0)).unwrap_or_default();
-                    self.choices(requirement, (processor, &layout), context)
+                    let mut choices = self.choices(requirement, (processor, &layout), context);
+                    if any_variant && let RequirementMapping::Instance(choices) = &mut choices {
+                        // One at least is to fit.
+                        choices.iter_mut().for_each(|choice| {
+                            choice.layout = choice.layout.and(&layout).unwrap_or(layout);
+                        });
+                    }
+                    choices
                 }
             })
             .collect();
@@ -210,6 +220,7 @@ impl Mapper for RandomMapper {
             processor,
             pinned: self.random.bool(),
             variant,
+            any_variant,
             requirements,
             priority: self.random.i32(-2..=2),
             copy_priority: self.random.i32(-2..=2),
@@ -218,6 +229,11 @@ impl Mapper for RandomMapper {
             report: self.random.usize(..8) == 0,
             validity: self.validity(task),
         }
+    }
+
+    fn select_fitting(&mut self, task: &TaskInfo<'_>, fitting: &[&VariantInfo]) -> usize {
+        self.consider(("fitting", task.name, task.domain, task.point, task.tag, fitting.len()));
+        self.random.usize(..fitting.len())
     }
 
     fn select_node(&mut self, task: &TaskInfo<'_>, _here: NodeId, nodes: usize) -> Option<NodeId> {

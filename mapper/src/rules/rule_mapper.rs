@@ -224,6 +224,7 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
         let given = (mapping.processor, mapping.variant);
         let place = self.place(task, given, machine);
         (mapping.processor, mapping.variant) = place;
+        mapping.any_variant &= place == given;
         let Some(variant) = task.variants.get(mapping.variant) else { return mapping };
         let of = self.of(task);
         let is_virtual = self.rules.decided(of, |rule| rule.is_virtual);

@@ -84,6 +84,7 @@ impl Drawn {
             processor,
             pinned,
             variant,
+            any_variant,
             requirements,
             priority,
             copy_priority,
@@ -95,6 +96,7 @@ impl Drawn {
         self.add("processor", processor);
         self.add("pinned", pinned);
         self.add("variant", variant);
+        self.add("any variant", any_variant);
         self.add("priority", priority);
         self.add("copy priority", copy_priority);
         self.add("window", window);

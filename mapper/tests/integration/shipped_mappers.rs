@@ -240,6 +240,7 @@ fn a_mapping_is_a_short_line() {
         processor: ProcessorId(1),
         pinned: false,
         variant: 0,
+        any_variant: false,
         requirements: vec![RequirementMapping::Instance(choices), RequirementMapping::Virtual],
         priority: 2,
         copy_priority: 0,

@@ -1,7 +1,9 @@
 //! Operations on whole regions: copies, gathers and scatters, fences.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
+use maniple_realm::clock::Clock;
 use maniple_realm::transfer::{Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
 use maniple_record::Kind;
@@ -15,14 +17,14 @@ use serde::de::DeserializeOwned;
 
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
-use crate::future::{Future, FutureMap};
+use crate::future::{Argument, Future, FutureMap};
 use crate::instances::validity::Preconditions;
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{Mappable, Operation};
 use crate::regions::Region;
 use crate::replication::{PER_NODE, Replica};
 use crate::results::{Origin, Results, Sources};
-use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
+use crate::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 
 /// A fence in flight.
 struct FenceOperation {
@@ -37,6 +39,8 @@ struct FenceOperation {
 enum Fence {
     Mapping,
     Execution,
+    /// What comes later does not wait.
+    Time,
 }
 
 impl Fence {
@@ -44,6 +48,7 @@ impl Fence {
         match self {
             Self::Mapping => "mapping fence",
             Self::Execution => "execution fence",
+            Self::Time => "time",
         }
     }
 }
@@ -54,7 +59,11 @@ impl ContextState {
         let completion = realm.user_event();
         let results = Results::new(realm, Origin::BuiltIn(kind.name()), one, completion.event(), Sources::new());
         let operation = self.submit_fence(kind == Fence::Execution, completion, |earlier| {
-            let after = if kind == Fence::Execution { earlier } else { Vec::new() };
+            let after = match kind {
+                Fence::Mapping => Vec::new(),
+                Fence::Execution => earlier,
+                Fence::Time => earlier.into_iter().chain([self.no_forks()]).collect(),
+            };
             Arc::new(FenceOperation { kind, context: Arc::clone(self), after, results: Arc::clone(&results) })
         });
         match operation {
@@ -264,6 +273,58 @@ impl Context {
             Some(replica) => replica.spread(Fence::Execution.name(), &fence),
         }
     }
+
+    /// The time at which everything launched before has ended, well or badly, since the runtime was made. Returns at once, and what is launched later does not wait: for programs that
+    /// time a part of themselves and go on.
+    ///
+    /// In a program that several nodes run, it is the time at which all of them have come there, by the clock of one. A replay ends here, as at a fence.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    ///
+    /// #[task(leaf)]
+    /// fn work(to: u64) -> u64 {
+    ///     (0..to).sum()
+    /// }
+    ///
+    /// Runtime::builder().workers(2).build()?.run(async |cx: &Context| {
+    ///     let before = cx.time();
+    ///     let sum = cx.launch(work(1_000_000));
+    ///     let after = cx.time();
+    ///     cx.launch(work(10)); // does not wait for that
+    ///     let took = before.zip_with(&after, |before, after| after - before).await?;
+    ///     println!("{} in {took:?}", sum.await?);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    pub fn time(&self) -> Future<Duration> {
+        let (fence, clock) = (self.state.fence(Fence::Time), self.state.core.clock());
+        match Replica::of(&self.state) {
+            None => fence.map(move |()| Duration::from_nanos(clock.now_ns())),
+            Some(replica) => self.time_after(&replica.spread(Fence::Time.name(), &fence)),
+        }
+    }
+
+    /// The time at which a result is there, or soon after, since the runtime was made: for a part of a program that others run beside. It fails if the task has failed. In a program that several nodes
+    /// run, it is the time of one of them.
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// # #[task(leaf)]
+    /// # fn work(to: u64) -> u64 { (0..to).sum() }
+    /// # Runtime::builder().workers(2).build()?.run(async |cx: &Context| {
+    /// let (one, other) = (cx.launch(work(10)), cx.launch(work(1_000_000)));
+    /// println!("{:?} and {:?}", cx.time_after(&one).await?, cx.time_after(&other).await?);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn time_after<T: Clone + Send + Sync + 'static>(&self, future: &Future<T>) -> Future<Duration> {
+        let after = Argument::Future(future.clone());
+        self.launch(TaskLauncher::new(&TIME).after(&after).arguments(self.state.core.clock()).typed())
+    }
 }
 
 /// What is wrong if a region lacks points of another; the words say what the two are for.
@@ -379,6 +440,13 @@ fn explain(error: TransferError, name: &str, targets: usize, call: &LeafCall<'_>
         _ => Error::application(error),
     }
 }
+
+static TIME: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
+    let read = |call: &LeafCall<'_>| Ok(Value::new(Duration::from_nanos(call.arguments::<Clock>()?.now_ns())));
+    let task = TaskDefinition::new("time").leaf(TaskOptions::default(), read);
+    // All nodes take the time of the first.
+    Arc::new(task.codec(Codec::of::<Duration>()).dealt_in_blocks())
+});
 
 static COPY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
     built_in("copy", 0, |call| {

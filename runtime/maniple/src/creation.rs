@@ -1,5 +1,6 @@
 //! Making regions and what they are made of.
 
+use std::any::TypeId;
 use std::sync::Arc;
 
 use maniple_region::{
@@ -7,7 +8,7 @@ use maniple_region::{
 };
 use maniple_space::{AnySpace, IndexSpace, Rect};
 
-use crate::context::Context;
+use crate::context::{Context, RegionFields, RegionKey, RegionRows};
 use crate::error::Result;
 use crate::regions::{Domain, Region};
 use crate::task::migratable::short_name;
@@ -33,7 +34,11 @@ impl Context {
     /// # Errors
     /// [`crate::Error::Region`] if `F` has more fields than a field space holds.
     pub fn region_over<F: Fields, const D: usize>(&self, rows: impl Into<IndexSpace<D>>) -> Result<Region<F, D>> {
-        self.region_of_rows(&self.index_space(&rows.into().into()))
+        let rows: AnySpace = rows.into().into();
+        let shape = self.state.core.forest().shapes().intern(&rows).id();
+        let key = RegionKey { rows: RegionRows::Shape(shape), fields: RegionFields::Type(TypeId::of::<F>()) };
+        let make = |cx: &Self| Ok(cx.region_of_rows::<F, D>(&cx.index_space(&rows))?.logical().clone());
+        Ok(Region::from_logical(self.again(key, |_| true, make)?))
     }
 
     /// A new region over the rows of another and the fields of `F`: partitions of either's index space are good for both.
@@ -42,8 +47,29 @@ impl Context {
     /// [`crate::Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was destroyed.
     pub fn region_like<F: Fields, G, const D: usize>(&self, other: &Region<G, D>) -> Result<Region<F, D>> {
         self.state.core.forest().check_own_region(other.logical())?;
-        other.logical().space().check_alive(&*self.state)?;
-        self.region_of_rows(other.logical().space())
+        let rows = other.logical().space();
+        rows.check_alive(&*self.state)?;
+        let key = RegionKey { rows: RegionRows::Space(rows.id()), fields: RegionFields::Type(TypeId::of::<F>()) };
+        let make = |cx: &Self| Ok(cx.region_of_rows::<F, D>(rows)?.logical().clone());
+        Ok(Region::from_logical(self.again(key, |known| known.space() == rows, make)?))
+    }
+
+    /// A region under the name of one that was destroyed, or else one that is made.
+    fn again(
+        &self,
+        key: RegionKey,
+        fits: impl Fn(&LogicalRegion) -> bool,
+        make: impl FnOnce(&Self) -> Result<LogicalRegion>,
+    ) -> Result<LogicalRegion> {
+        self.state.core.check_process()?;
+        if let Some(renewed) = self.state.renew_region(key, fits) {
+            return Ok(renewed);
+        }
+        // Whoever launched the task is told of what it destroys from here on.
+        self.state.makes();
+        let made = make(self)?;
+        self.state.may_renew(&made, key);
+        Ok(made)
     }
 
     pub(crate) fn region_of_rows<F: Fields, const D: usize>(&self, rows: &IndexSpaceNode) -> Result<Region<F, D>> {
@@ -76,6 +102,13 @@ impl Context {
     /// # Errors
     /// [`crate::Error::Region`] if either space was destroyed.
     pub fn logical_region(&self, rows: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion> {
+        let key = RegionKey { rows: RegionRows::Space(rows.id()), fields: RegionFields::Space(fields.id()) };
+        // Numbers of spaces of another runtime may be the same.
+        let fits = |known: &LogicalRegion| known.space() == rows && Arc::ptr_eq(known.fields(), fields);
+        self.again(key, fits, |cx| cx.logical_region_of(rows, fields))
+    }
+
+    pub(crate) fn logical_region_of(&self, rows: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion> {
         self.state.core.check_process()?;
         rows.check_alive(&*self.state)?;
         fields.check_alive(&*self.state)?;

@@ -11,6 +11,10 @@ impl Context {
     /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended. In a program on several nodes
     /// all have to destroy the same regions in the same order.
     ///
+    /// A loop that makes a region, uses it and destroys it in each iteration is replayed like one that uses the same region throughout, in a [trace](Self::trace) or not: the next region that the task makes
+    /// with the same rows and fields takes over the name, as does a partition of it into the same pieces. While it is replayed the memory stays, until something else needs it. What was
+    /// destroyed remains so.
+    ///
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before, or ended with an earlier run; [`crate::Error::NotTheMaker`] if another task made it;
     /// [`crate::Error::Attachment`] if memory is attached to some of its values.
@@ -19,13 +23,18 @@ impl Context {
         self.state.core.check_process()?;
         self.state.check_created(region)?;
         self.state.check_unattached(region.tree().id())?;
-        self.state.note_deletion((region.tree().id().0, None), (region.tree().mark_destroyed(), 1));
-        self.state.forget(region);
+        // Where it is held mapped, nothing is given up.
+        let is_put_aside = self.state.is_to_be_renewed(region) && self.give_up(&region.root_region()).is_ok();
+        self.state.note_deletion((region.tree().name_number(), None), (region.tree().mark_destroyed(), 1));
+        match is_put_aside {
+            true => self.state.put_aside(region),
+            false => self.state.forget(region),
+        }
         Ok(())
     }
 
     /// Destroys a partition with everything below it: this task, and those that it launches from now on, cannot launch anything on it. Operations launched
-    /// before are not disturbed.
+    /// before are not disturbed. In a loop the next partition into the same pieces takes over its name, as with [regions](Self::destroy_region).
     ///
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before.
@@ -33,8 +42,9 @@ impl Context {
         let partition = partition.as_ref();
         self.state.core.check_process()?;
         self.state.core.forest().check_own(partition.parent())?;
-        self.state.check_not_destroyed(partition.id().0, partition)?;
-        self.state.note_deletion((partition.id().0, None), (partition.mark_destroyed(), 1));
+        self.state.check_not_destroyed(partition.name_number(), partition)?;
+        self.state.note_deletion((partition.name_number(), None), (partition.mark_destroyed(), 1));
+        self.state.renew_partition(partition);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple_region::{Field, FieldId, FieldMask, FieldValue, LogicalRegion, Privilege, Requirement};
 
 use crate::bulk::one;
-use crate::context::{Context, FillOperation};
+use crate::context::{Context, DESTRUCTION, FillOperation};
 use crate::error::Result;
 use crate::fill::FillValue;
 use crate::launch::Filling;
@@ -177,6 +177,14 @@ impl Context {
         forget().map_err(|error: crate::Error| error.launched_at(Some(&here)))
     }
 
+    /// Gives up all data of a region that is about to be destroyed, and whose name another will have.
+    #[track_caller]
+    pub(crate) fn give_up(&self, region: &LogicalRegion) -> Result<()> {
+        let fields = region.fields().fields_for(&*self.state);
+        let requirement = Requirement::new(region.clone(), fields, Privilege::Discard);
+        self.give(Filling::new(DESTRUCTION, requirement, FillValue::default()), None)
+    }
+
     #[track_caller]
     fn give(&self, filling: Filling, number: Option<Number>) -> Result<()> {
         let here = self.here();
@@ -186,7 +194,11 @@ impl Context {
     fn give_at(&self, filling: Filling, number: Option<Number>) -> Result<()> {
         self.give_here(filling, |Filling { name, requirement, .. }| {
             if let Some(replica) = Replica::of(&self.state) {
-                let what = if *name == INVALIDATION { "invalidates" } else { "fills" };
+                let what = match *name {
+                    INVALIDATION => "invalidates",
+                    DESTRUCTION => "destroys",
+                    _ => "fills",
+                };
                 replica.replace(what, &requirement.target.bound(), &requirement.fields, number);
             }
         })

@@ -1,8 +1,8 @@
 //! Scratch regions: temporary data of a task, whose names and instances are used again.
 //!
-//! A region that a loop makes and destroys is another one in each iteration: launches on it are new launches, for which everything is found out again. A scratch
-//! region that is dropped is kept by its task instead, [invalidated](Context::invalidate), for the next one over the same rows with the same fields. So launches on
-//! it repeat, and are replayed.
+//! A scratch region that is dropped is kept by its task, [invalidated](Context::invalidate), for the next one over the same rows with the same fields, and so are the partitions of rows
+//! of its own. So launches on it repeat, and are replayed. It is destroyed by being dropped, and ends with its task, where a [region](Context::region) is returned or
+//! [destroyed](Context::destroy_region).
 
 use std::any::TypeId;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use maniple_region::{FieldSpace, Fields, IndexSpaceNode, LogicalRegion, RegionError, Target};
 use maniple_space::{AnySpace, IndexSpace, Rect};
 
-use crate::context::{Context, ContextState, ScratchFields, ScratchKey, ScratchRows};
+use crate::context::{Context, ContextState, RegionFields, RegionKey, RegionRows};
 use crate::error::Result;
 use crate::regions::{IntoTarget, Region};
 
@@ -22,7 +22,7 @@ use crate::regions::{IntoTarget, Region};
 /// another scratch region by then.
 pub struct Scratch<F, const D: usize = 1> {
     region: Region<F, D>,
-    key: ScratchKey,
+    key: RegionKey,
     context: Weak<ContextState>,
 }
 
@@ -81,7 +81,7 @@ impl Context {
     pub fn scratch_over<F: Fields, const D: usize>(&self, rows: impl Into<IndexSpace<D>>) -> Result<Scratch<F, D>> {
         let rows: AnySpace = rows.into().into();
         let shape = self.state.core.forest().shapes().intern(&rows).id();
-        let key = ScratchKey { rows: ScratchRows::Shape(shape), fields: ScratchFields::Type(TypeId::of::<F>()) };
+        let key = RegionKey { rows: RegionRows::Shape(shape), fields: RegionFields::Type(TypeId::of::<F>()) };
         self.scratch_with(key, |cx| Ok(cx.region_of_rows::<F, D>(&cx.index_space(&rows))?.logical().clone()))
     }
 
@@ -94,7 +94,7 @@ impl Context {
         self.state.core.forest().check_own_region(other.logical())?;
         let rows = other.logical().space();
         rows.check_alive(&*self.state)?;
-        let key = ScratchKey { rows: ScratchRows::Space(rows.id()), fields: ScratchFields::Type(TypeId::of::<F>()) };
+        let key = RegionKey { rows: RegionRows::Space(rows.id()), fields: RegionFields::Type(TypeId::of::<F>()) };
         self.scratch_with(key, |cx| Ok(cx.region_of_rows::<F, D>(rows)?.logical().clone()))
     }
 
@@ -110,14 +110,14 @@ impl Context {
         self.state.core.forest().check_own(rows)?;
         rows.check_alive(&*self.state)?;
         fields.check_alive(&*self.state)?;
-        let key = ScratchKey { rows: ScratchRows::Space(rows.id()), fields: ScratchFields::Space(fields.id()) };
-        self.scratch_with(key, |cx| cx.logical_region(rows, fields))
+        let key = RegionKey { rows: RegionRows::Space(rows.id()), fields: RegionFields::Space(fields.id()) };
+        self.scratch_with(key, |cx| cx.logical_region_of(rows, fields))
     }
 
     /// One that was dropped, or a new one.
     fn scratch_with<F, const D: usize>(
         &self,
-        key: ScratchKey,
+        key: RegionKey,
         make: impl FnOnce(&Self) -> Result<LogicalRegion>,
     ) -> Result<Scratch<F, D>> {
         self.state.core.check_process()?;
@@ -125,7 +125,7 @@ impl Context {
             Some(known) => known,
             None => {
                 let made = make(self)?;
-                self.state.mark_scratch(&made);
+                self.state.mark_scratch(&made, key);
                 made
             }
         };

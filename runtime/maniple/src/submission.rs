@@ -110,7 +110,7 @@ pub(crate) fn refused(launcher: &mut TaskLauncher, domain: &AnyRect, context: &C
 /// Refuses what no context would launch.
 fn check_launch(launcher: &TaskLauncher, domain: &AnyRect, realm: &Realm) -> Result<()> {
     let name = launcher.definition().name();
-    if launcher.definition().variants().is_empty() {
+    if launcher.definition().variants().is_empty() && launcher.definition().generator_of().is_none() {
         return Err(Error::launch(name, "the task has no implementation; add a variant"));
     }
     if launcher.sources().iter().any(|source| !source.is_of(realm)) {

@@ -136,10 +136,16 @@ impl Forest {
         &self,
         parent: &IndexSpaceNode,
         colors: AnyRect,
-        pieces: Result<Box<[Shape]>, Arc<dyn PieceSource>>,
+        pieces: Result<Arc<[Shape]>, Arc<dyn PieceSource>>,
     ) -> Arc<Partitioning> {
-        let first = self.take_ids(1 + colors.volume());
-        Arc::new(Partitioning::new((NodeId(first), first + 1), parent.clone(), colors, pieces))
+        let make = |pieces| {
+            let first = self.take_ids(1 + colors.volume());
+            Partitioning::new((NodeId(first), first + 1), parent.clone(), colors, pieces)
+        };
+        match pieces {
+            Ok(here) => parent.renew_or_make((colors, &here), || make(Ok(Arc::clone(&here)))),
+            elsewhere => make(elsewhere),
+        }
     }
 
     /// # Errors
@@ -163,7 +169,7 @@ impl Forest {
         self.next_id.load(Ordering::Relaxed)
     }
 
-    fn take_ids(&self, count: u64) -> u64 {
+    pub(crate) fn take_ids(&self, count: u64) -> u64 {
         self.next_id.fetch_add(count, Ordering::Relaxed)
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! - [`field`], [`mask`]: columns and sets of them;
 //! - [`tree`], [`forest`]: index spaces, partitions, and where they are made; [`shape`]: their points, compared and combined quickly;
-//! - [`deletion`]: for whom a name is destroyed;
+//! - [`deletion`]: for whom a name is destroyed; `renewal`: names that are used again;
 //! - [`region`]: logical regions and logical partitions;
 //! - [`privilege`], [`operators`]: what may be done with data, and in which order; ways of reducing;
 //! - [`requirement`]: data, fields, privilege, and for index launches the projection from points to data;
@@ -44,10 +44,12 @@ pub mod field;
 pub mod forest;
 pub mod mask;
 pub mod operators;
+mod pieces;
 pub mod pointer;
 pub mod privilege;
 pub mod provenance;
 pub mod region;
+mod renewal;
 pub mod requirement;
 pub mod shape;
 pub mod tree;
@@ -61,10 +63,13 @@ pub use forest::Forest;
 pub use mask::FieldMask;
 pub use num_complex::{Complex, Complex32, Complex64};
 pub use operators::{OperatorId, ReductionOperator, register_reduction};
+pub use pieces::PieceSource;
 pub use pointer::{Checked, Field, FieldNamed, Fields, NamedFields, Ptr};
 pub use privilege::{Coherence, Privilege};
 pub use provenance::Provenance;
 pub use region::{LogicalPartition, LogicalRegion, RegionTree, TreeId};
 pub use requirement::{CustomProjection, Projection, Requirement, Target, UpperBound};
 pub use shape::{Shape, ShapeTable};
-pub use tree::{IndexSpaceNode, NodeId, Partitioning, PieceSource};
+#[doc(hidden)]
+pub use tree::KeptPartitions;
+pub use tree::{IndexSpaceNode, NodeId, Partitioning};

@@ -19,6 +19,10 @@ pub struct TreeId(pub u64);
 /// Messages call it by its name if it has one, else by what its rows are and its number: ``region `nodes` ``, `Node region 3`, `region 3`.
 pub struct RegionTree {
     id: TreeId,
+    /// By what it is known who destroys it: the number of the tree, unless it has that from another.
+    name_number: u64,
+    /// The tree that it has its number from.
+    original: Option<Arc<RegionTree>>,
     /// What a row is; empty if it was not given.
     row: &'static str,
     name: OnceLock<Box<str>>,
@@ -30,6 +34,12 @@ pub struct RegionTree {
 }
 
 impl RegionTree {
+    fn new((id, name_number): (u64, u64), row: &'static str, root: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
+        let (name, ended) = (OnceLock::new(), AtomicBool::new(false));
+        let (original, destroyed) = (None, Mark::default());
+        Self { id: TreeId(id), name_number, original, row, name, root, fields, destroyed, ended }
+    }
+
     /// The tree's number.
     #[must_use]
     pub fn id(&self) -> TreeId {
@@ -65,6 +75,13 @@ impl RegionTree {
         self.name.get_or_init(|| name.into());
     }
 
+    /// The number by which it is known [whom it is destroyed for](Deletions).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn name_number(&self) -> u64 {
+        self.name_number
+    }
+
     /// Marks the tree as destroyed. For which operations, the caller remembers: see [`Deletions`].
     #[doc(hidden)]
     #[must_use]
@@ -81,14 +98,16 @@ impl RegionTree {
     /// # Errors
     /// [`RegionError::Ended`] if the tree ended with its run.
     pub fn check_run(&self) -> Result<(), RegionError> {
-        match self.ended.load(Ordering::Acquire) {
+        match self.original.as_deref().unwrap_or(self).ended.load(Ordering::Acquire) {
             false => Ok(()),
             true => Err(RegionError::Ended { what: self.to_string() }),
         }
     }
 
-    fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
-        if self.destroyed.is_set() && deletions.is_destroyed(self.id.0) {
+    /// # Errors
+    /// [`RegionError::Destroyed`] if the tree is destroyed; [`RegionError::Ended`] if it is of an earlier run.
+    pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
+        if self.destroyed.is_set() && deletions.is_destroyed(self.name_number) {
             return Err(RegionError::Destroyed { what: self.to_string() });
         }
         self.check_run()
@@ -114,9 +133,33 @@ pub struct LogicalRegion {
 
 impl LogicalRegion {
     pub(crate) fn root(id: u64, row: &'static str, space: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
-        let (name, root, ended) = (OnceLock::new(), space.clone(), AtomicBool::new(false));
-        let tree = RegionTree { id: TreeId(id), row, name, root, fields, destroyed: Mark::default(), ended };
+        Self { tree: Arc::new(RegionTree::new((id, id), row, space.clone(), fields)), space }
+    }
+
+    /// A new name for the whole region, for who has destroyed it and gives its data up: equal to it, but not destroyed.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        let Self { tree: original, .. } = self.original();
+        let (space, fields) = (original.root.clone(), Arc::clone(&original.fields));
+        let names = (original.id.0, space.forest().take_ids(1));
+        let mut tree = RegionTree::new(names, original.row, space.clone(), fields);
+        tree.original = Some(original);
         Self { tree: Arc::new(tree), space }
+    }
+
+    /// The region by the name that its tree had first.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn original(&self) -> Self {
+        let tree = self.tree.original.as_ref().unwrap_or(&self.tree);
+        Self { tree: Arc::clone(tree), space: self.space.clone() }
+    }
+
+    /// Whether two handles are of the same name: equal ones may not be, where a name is used again.
+    #[inline]
+    pub(crate) fn is_same_name(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tree, &other.tree) && self.space.is_same_name(&other.space)
     }
 
     /// The tree that the region belongs to.
@@ -232,7 +275,7 @@ pub struct LogicalPartition {
 
 impl PartialEq for LogicalPartition {
     fn eq(&self, other: &Self) -> bool {
-        self.tree.id() == other.tree.id() && Arc::ptr_eq(&self.partitioning, &other.partitioning)
+        self.tree.id() == other.tree.id() && self.partitioning.has_name_of(&other.partitioning)
     }
 }
 
@@ -245,6 +288,11 @@ impl Hash for LogicalPartition {
 }
 
 impl LogicalPartition {
+    #[inline]
+    pub(crate) fn is_same_name(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tree, &other.tree) && Arc::ptr_eq(&self.partitioning, &other.partitioning)
+    }
+
     /// The tree that the partition belongs to.
     #[must_use]
     pub fn tree(&self) -> &Arc<RegionTree> {

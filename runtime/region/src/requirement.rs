@@ -91,6 +91,18 @@ impl Target {
         }
     }
 
+    /// Whether two equal targets are of the same name: where a name is [used again](LogicalRegion::renewed), they may not be.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn is_same_name(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Region(one, _), Self::Region(other, _)) => one.is_same_name(other),
+            (Self::Partition(one, _), Self::Partition(other, _)) => one.is_same_name(other),
+            _ => false,
+        }
+    }
+
     /// # Errors
     /// [`RegionError::Destroyed`] if any part of the name is destroyed.
     pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {

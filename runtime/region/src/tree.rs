@@ -3,14 +3,17 @@
 //! Nodes point upwards only: a piece is its partition and a color. So a handle keeps its ancestors alive, nothing points in a circle, and
 //! a piece costs nothing until it is asked for.
 
-use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
+use maniple_realm::locks::Mutex;
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
+use rustc_hash::FxHasher;
 
 use crate::deletion::{Deletions, Mark, Tombstone};
+use crate::pieces::{PieceSource, Pieces};
+use crate::renewal::Renewals;
 use crate::{Forest, RegionError, Shape};
 
 /// The number of an index space or partition, unique within its [`Forest`].
@@ -34,11 +37,23 @@ pub struct RootSpace {
     forest: Arc<Forest>,
     shape: Shape,
     destroyed: Mark,
+    /// Partitions below it whose names may be used again, while [that is wanted](KeptPartitions).
+    renewals: Mutex<Option<Renewals<Partitioning>>>,
 }
+
+/// As long as this is there, names of partitions below an index space are used again: a partition into the same pieces as one that was
+/// [given up](Self::renew) is equal to that, though it may not be used by whom the other was destroyed for, and the other way round.
+#[doc(hidden)]
+pub struct KeptPartitions(Arc<RootSpace>);
 
 /// A partition of an index space: for each color a subset of its points, disjoint or not, covering it or not.
 pub struct Partitioning {
     id: NodeId,
+    /// By what it is known who destroys it: the number of the partition, unless it has that from another.
+    name_number: u64,
+    /// The partition that it has its number from.
+    original: Option<Arc<Partitioning>>,
+    this: Weak<Partitioning>,
     name: OnceLock<Box<str>>,
     parent: IndexSpaceNode,
     colors: AnyRect,
@@ -49,31 +64,9 @@ pub struct Partitioning {
     destroyed: Mark,
 }
 
-/// The points of a partition's pieces.
-enum Pieces {
-    Here(Box<[Shape]>),
-    Elsewhere {
-        source: Arc<dyn PieceSource>,
-        /// Those that are known here.
-        some: Box<[OnceLock<Shape>]>,
-        /// All, once one was asked for that was not known.
-        all: OnceLock<Box<[Shape]>>,
-    },
-}
-
-/// Who has the pieces of a partition that is not known here as a whole.
-pub trait PieceSource: Any + Send + Sync {
-    /// The points of all pieces, in the order of their numbers: subsets of the parent. Asked once. It may take a while, and must not be asked by a thread
-    /// who holds what others need to answer.
-    fn pieces(&self) -> Vec<AnySpace>;
-
-    /// Whether no two pieces share a point, if that is known without the pieces.
-    fn is_disjoint(&self) -> Option<bool>;
-}
-
 impl IndexSpaceNode {
     pub(crate) fn root(id: NodeId, forest: Arc<Forest>, shape: Shape) -> Self {
-        Self::Root(Arc::new(RootSpace { id, forest, shape, destroyed: Mark::default() }))
+        Self::Root(Arc::new(RootSpace { id, forest, shape, destroyed: Mark::default(), renewals: Mutex::default() }))
     }
 
     /// The node's number.
@@ -121,12 +114,71 @@ impl IndexSpaceNode {
     /// The forest that the space grows in.
     #[must_use]
     pub fn forest(&self) -> &Arc<Forest> {
+        &self.root_space().forest
+    }
+
+    fn root_space(&self) -> &Arc<RootSpace> {
         let mut node = self;
         loop {
             match node {
-                Self::Root(root) => return &root.forest,
+                Self::Root(root) => return root,
                 Self::Piece(partition, _) => node = &partition.parent,
             }
+        }
+    }
+
+    /// The number of the space that this one was made of by splitting, or its own.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn root_id(&self) -> NodeId {
+        self.root_space().id
+    }
+
+    /// Has names of partitions below the space's root used again: of those that are [given up](Partitioning::give_up), and if `all`, of all that are there when
+    /// [the space itself is given up](KeptPartitions::renew). Nothing if that is the case already.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn keep_partitions(&self, all: bool) -> Option<KeptPartitions> {
+        let root = self.root_space();
+        let mut renewals = root.renewals.lock();
+        if renewals.is_some() {
+            return None;
+        }
+        *renewals = Some(Renewals::new(all));
+        drop(renewals);
+        Some(KeptPartitions(Arc::clone(root)))
+    }
+
+    /// A partition into these pieces with a name that is used again, or the one that is made.
+    pub(crate) fn renew_or_make(
+        &self,
+        (colors, pieces): (AnyRect, &[Shape]),
+        make: impl FnOnce() -> Arc<Partitioning>,
+    ) -> Arc<Partitioning> {
+        let root = self.root_space();
+        let mut renewals = root.renewals.lock();
+        let Some(renewals) = &mut *renewals else { return make() };
+        let is_same = |known: &Arc<Partitioning>| {
+            let has_pieces = matches!(&known.pieces, Pieces::Here(here) if **here == *pieces);
+            has_pieces && known.colors == colors && known.parent == *self
+        };
+        match renewals.take(is_same) {
+            Some(original) => Partitioning::renewed(original, self.clone(), root.forest.take_ids(1)),
+            None => {
+                let made = make();
+                renewals.add(&made);
+                made
+            }
+        }
+    }
+
+    /// Whether two handles are of the same name: equal ones may not be, where a name is used again.
+    #[inline]
+    pub(crate) fn is_same_name(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Root(a), Self::Root(b)) => Arc::ptr_eq(a, b),
+            (Self::Piece(p, i), Self::Piece(q, j)) => Arc::ptr_eq(p, q) && i == j,
+            _ => false,
         }
     }
 
@@ -163,7 +215,7 @@ impl IndexSpaceNode {
     /// [`RegionError::Destroyed`] if this space, its partition or anything above is destroyed.
     pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
         match self {
-            Self::Root(root) => check((&root.destroyed, root.id), deletions, || self.to_string()),
+            Self::Root(root) => check((&root.destroyed, root.id.0), deletions, || self.to_string()),
             Self::Piece(partition, _) => partition.check_alive(deletions),
         }
     }
@@ -184,7 +236,7 @@ impl IndexSpaceNode {
         loop {
             match (a, b) {
                 (Self::Piece(p, i), Self::Piece(q, j)) => {
-                    if Arc::ptr_eq(p, q) && i != j {
+                    if p.has_name_of(q) && i != j {
                         return p.is_surely_disjoint();
                     }
                     (a, b) = (&p.parent, &q.parent);
@@ -212,7 +264,7 @@ impl PartialEq for IndexSpaceNode {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Root(a), Self::Root(b)) => Arc::ptr_eq(a, b),
-            (Self::Piece(p, i), Self::Piece(q, j)) => Arc::ptr_eq(p, q) && i == j,
+            (Self::Piece(p, i), Self::Piece(q, j)) => p.has_name_of(q) && i == j,
             _ => false,
         }
     }
@@ -248,7 +300,17 @@ impl Partitioning {
         (id, first_piece): (NodeId, u64),
         parent: IndexSpaceNode,
         colors: AnyRect,
-        pieces: Result<Box<[Shape]>, Arc<dyn PieceSource>>,
+        pieces: Result<Arc<[Shape]>, Arc<dyn PieceSource>>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self::known_as((id, first_piece), parent, colors, pieces, this))
+    }
+
+    fn known_as(
+        (id, first_piece): (NodeId, u64),
+        parent: IndexSpaceNode,
+        colors: AnyRect,
+        pieces: Result<Arc<[Shape]>, Arc<dyn PieceSource>>,
+        this: &Weak<Self>,
     ) -> Self {
         let pieces = match pieces {
             Ok(pieces) => Pieces::Here(pieces),
@@ -259,6 +321,9 @@ impl Partitioning {
         };
         Self {
             id,
+            name_number: id.0,
+            original: None,
+            this: Weak::clone(this),
             name: OnceLock::new(),
             parent,
             colors,
@@ -268,6 +333,38 @@ impl Partitioning {
             union: OnceLock::new(),
             destroyed: Mark::default(),
         }
+    }
+
+    /// A new name for a partition whose pieces are known, equal to it: below an equal parent.
+    fn renewed(original: Arc<Self>, parent: IndexSpaceNode, name_number: u64) -> Arc<Self> {
+        let (id, first_piece, colors) = (original.id, original.first_piece, original.colors);
+        let pieces = match &original.pieces {
+            Pieces::Here(pieces) => Arc::clone(pieces),
+            Pieces::Elsewhere { .. } => original.pieces().into(),
+        };
+        Arc::new_cyclic(|this| {
+            let mut new = Self::known_as((id, first_piece), parent, colors, Ok(pieces), this);
+            (new.disjoint, new.union) = (original.disjoint.clone(), original.union.clone());
+            (new.name_number, new.original) = (name_number, Some(original));
+            new
+        })
+    }
+
+    /// Whether two partitions are equal: the same, or one was renewed from the other, or both from the same.
+    #[inline]
+    pub(crate) fn has_name_of(&self, other: &Self) -> bool {
+        std::ptr::eq(self.original(), other.original())
+    }
+
+    fn original(&self) -> &Self {
+        self.original.as_deref().unwrap_or(self)
+    }
+
+    /// The number by which it is known [whom it is destroyed for](Deletions).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn name_number(&self) -> u64 {
+        self.name_number
     }
 
     /// The partition's number.
@@ -430,6 +527,26 @@ impl Partitioning {
         })
     }
 
+    /// A number that is the same for partitions of equal spaces into the same pieces, and hardly ever for others; none if the pieces are elsewhere.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn digest(&self) -> Option<u64> {
+        let Pieces::Here(pieces) = &self.pieces else { return None };
+        let mut hasher = FxHasher::default();
+        (self.parent.id(), self.colors, pieces).hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    /// The name may be used again, if [that is wanted](KeptPartitions).
+    #[doc(hidden)]
+    pub fn give_up(&self) {
+        if let (Some(original), Some(renewals)) =
+            (self.original().this.upgrade(), &mut *self.parent.root_space().renewals.lock())
+        {
+            renewals.free(&original);
+        }
+    }
+
     /// Marks the partition as destroyed, with all below it. For which operations, the caller remembers: see [`Deletions`].
     #[doc(hidden)]
     #[must_use]
@@ -440,7 +557,7 @@ impl Partitioning {
     /// # Errors
     /// [`RegionError::Destroyed`] if the partition or anything above it is destroyed.
     pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
-        check((&self.destroyed, self.id), deletions, || self.to_string())?;
+        check((&self.destroyed, self.name_number), deletions, || self.to_string())?;
         self.parent.check_alive(deletions)
     }
 }
@@ -460,15 +577,29 @@ impl fmt::Debug for Partitioning {
     }
 }
 
+impl KeptPartitions {
+    /// All partitions that are there are given up.
+    pub fn renew(&self) {
+        self.0.renewals.lock().iter_mut().for_each(Renewals::free_all);
+    }
+}
+
+impl Drop for KeptPartitions {
+    fn drop(&mut self) {
+        // Partitions point to their root: dropped when the lock is free again.
+        let _kept = self.0.renewals.lock().take();
+    }
+}
+
 const SAME_DIMENSION: &str = "pieces are subsets of their parent, checked when the partition was made";
 
 #[inline]
 fn check(
-    (mark, id): (&Mark, NodeId),
+    (mark, number): (&Mark, u64),
     deletions: &dyn Deletions,
     what: impl FnOnce() -> String,
 ) -> Result<(), RegionError> {
-    if mark.is_set() && deletions.is_destroyed(id.0) {
+    if mark.is_set() && deletions.is_destroyed(number) {
         return Err(RegionError::Destroyed { what: what() });
     }
     Ok(())

@@ -149,11 +149,17 @@ impl Generator {
                 let mut block = Block::default();
                 let may_wait = scope.depth == 0 || part != 1;
                 // Temporary data of each turn.
-                let before = scope.context.scratch.clone();
+                let (before, made, partitions) =
+                    (scope.context.scratch.clone(), scope.context.created.clone(), scope.own.len());
                 if part == 1 && self.once_in(3) {
-                    let action = self.scratch(scope);
+                    let is_made = self.profile.destruction && self.random.bool();
+                    let action = if is_made { self.new_region(scope) } else { self.scratch(scope) };
                     action.into_iter().for_each(|action| _ = self.attempt(scope, &mut block, action));
+                    if may_wait && self.profile.destruction && self.once_in(3) {
+                        self.add_partition(scope, &mut block);
+                    }
                 }
+                let temporary = scope.own[partitions..].to_vec();
                 for _ in 0..4 * size {
                     if block.0.len() >= size {
                         break;
@@ -162,6 +168,14 @@ impl Generator {
                 }
                 for name in scope.context.scratch.difference(&before).copied().collect::<Vec<_>>() {
                     self.attempt(scope, &mut block, Action::Drop(name));
+                }
+                temporary
+                    .into_iter()
+                    .for_each(|name| _ = self.attempt(scope, &mut block, Action::DestroyPartition(name)));
+                if part == 1 && self.profile.destruction {
+                    for name in scope.context.created.difference(&made).copied().collect::<Vec<_>>() {
+                        self.attempt(scope, &mut block, Action::DestroyRegion(name));
+                    }
                 }
                 block.0
             })

@@ -35,6 +35,7 @@ mod random_programs;
 mod random_tensors;
 mod readers;
 mod relations;
+mod renewed_regions;
 mod replays;
 mod rules;
 mod scans;

@@ -19,6 +19,7 @@ impl ContextState {
     pub(crate) fn close<T>(&self, result: Result<T>) -> Result<T> {
         self.interrupt("the end of the task");
         self.in_flight.close();
+        self.free_local_fields();
         match result {
             Ok(value) if self.mappings_in_use() > 0 => {
                 drop_caught("a result", self.name(), value);

@@ -26,6 +26,9 @@ pub(crate) struct FillOperation {
     pub(crate) value: FillValue,
 }
 
+/// What a fill is called that gives up the data of a region which is destroyed, and whose name another will have.
+pub(crate) const DESTRUCTION: &str = "destruction";
+
 /// For each part of what is filled, the number of its filling, while a record is kept.
 pub(crate) type FillNumbers = SmallVec<[Option<OperationNumber>; 1]>;
 
@@ -50,6 +53,9 @@ impl Mappable for FillOperation {
     fn map(self: Arc<Self>, operation: &Arc<Operation>) {
         let mut states = LockedStates::lock(slice::from_ref(&self.bound));
         self.carry_out(operation, &mut states);
+        if self.name == DESTRUCTION {
+            self.bound.parts.iter().for_each(|(_, state)| states.of(state).begin_anew());
+        }
         drop(states);
         operation.mark_mapped();
         operation.retire(Ok(()));

@@ -1,13 +1,17 @@
 //! Contexts: the stream of operations of one running task.
 
+mod created;
 mod destroyed;
 mod ending;
 mod fetch;
 mod filling;
 mod in_flight;
 mod inline_uses;
+mod local_fields;
 mod parts;
+mod region_key;
 mod regions;
+mod renewal;
 mod scratch;
 mod spare;
 mod stream;
@@ -33,12 +37,13 @@ use crate::operation::MapperNumber;
 use crate::results::{Origin, Results};
 use crate::watched::Watched;
 
-pub(crate) use self::filling::{FillNumbers, FillOperation, Zeroing};
+pub(crate) use self::filling::{DESTRUCTION, FillNumbers, FillOperation, Zeroing};
 use self::in_flight::InFlight;
+pub(crate) use self::local_fields::Local;
 pub(crate) use self::parts::{Part, Parts, Slot};
+pub(crate) use self::region_key::{RegionFields, RegionKey, RegionRows};
 use self::regions::Made;
 pub(crate) use self::regions::{HeldRegion, Renewed};
-pub(crate) use self::scratch::{ScratchFields, ScratchKey, ScratchRows};
 pub(crate) use self::spare::{forget_spare, keep_spare};
 pub(crate) use self::stream::{Promised, Stream, Submission};
 use self::waiting::Waiter;

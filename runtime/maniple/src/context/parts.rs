@@ -16,6 +16,9 @@ pub(crate) trait Part: Any + Send + Sync {
     /// The task has destroyed a region.
     fn destroyed(&self, _context: &ContextState, _region: &LogicalRegion) {}
 
+    /// The task has destroyed a region, and has given up its data. The next one with the same rows and fields takes over its name.
+    fn put_aside(&self, _region: &LogicalRegion) {}
+
     /// Fields of a region become zero: their ids were those of freed ones.
     fn zeroed(&self, _region: &LogicalRegion, _fields: &FieldMask) {}
 

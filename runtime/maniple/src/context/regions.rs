@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_realm::locks::{Mutex, MutexGuard};
-use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
+use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, Target, TreeId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::created::Created;
+use super::local_fields::LocalFields;
+use super::renewal::Renewals;
 use super::scratch::ScratchRegions;
 use super::{ContextState, Part};
 use crate::deletions::Log;
@@ -34,29 +37,23 @@ impl HeldRegion {
     }
 }
 
-/// A region that a task made.
-pub(crate) struct Created {
-    state: Arc<RegionState>,
-    /// What was known of its field space when it was last used: whether ids of fields mean something else by now.
-    changes: u64,
-    generations: FxHashMap<FieldId, u32>,
-}
-
 /// Regions that a task has made, or tasks that it has launched and that have ended.
 #[derive(Default)]
 pub(super) struct Regions {
-    by_tree: FxHashMap<TreeId, Created>,
+    pub(super) by_tree: FxHashMap<TreeId, Created>,
     sweep_at: usize,
 }
 
 /// What a task has made, and what it has destroyed.
 #[derive(Default)]
 pub(super) struct Made {
-    regions: Mutex<Regions>,
+    pub(super) regions: Mutex<Regions>,
     /// What the task makes has this number or a higher one; unset, zero, before it makes anything.
     first: AtomicU64,
     deletions: Arc<Log>,
     pub(super) scratch: ScratchRegions,
+    pub(super) renewals: Renewals,
+    pub(super) local_fields: LocalFields,
 }
 
 impl Made {
@@ -68,13 +65,6 @@ impl Made {
             .values()
             .for_each(|created| created.state.lock().validity.root().tree().end_with_run());
         deletions.absorb(&self.deletions, 0);
-    }
-}
-
-impl Created {
-    /// Whether nobody can name the region any more. One that is being worked on is in use.
-    pub(super) fn is_nameless(&self) -> bool {
-        self.state.try_lock().is_some_and(|state| state.is_nameless())
     }
 }
 
@@ -101,9 +91,7 @@ impl ContextState {
         self.parts.iter().for_each(|part| part.made(region));
         let state = RegionState::fresh(region.clone());
         self.core.store.register(&state);
-        let fields = region.fields();
-        let generations = fields.fields().iter().map(|field| (field, fields.generation(field, self))).collect();
-        let created = Created { state, changes: fields.changes(), generations };
+        let created = Created::new(region, state, self);
         let mut regions = self.created.regions.lock();
         regions.by_tree.insert(region.tree().id(), created);
         self.sweep_regions(regions);
@@ -117,6 +105,7 @@ impl ContextState {
             None => return FxHashMap::default(),
         };
         let scratch = self.created.scratch.take();
+        self.created.renewals.clear();
         created.retain(|tree, created| !scratch.contains(tree) && !created.is_nameless());
         created
     }
@@ -151,7 +140,7 @@ impl ContextState {
     /// Takes over regions that a task has made which has ended.
     pub(crate) fn adopt(&self, mut created: FxHashMap<TreeId, Created>) {
         // The task may have come before fields were freed that are for this one.
-        created.values_mut().for_each(|created| created.changes = u64::MAX);
+        created.values_mut().for_each(|created| (created.changes, created.renewal) = (u64::MAX, None));
         if !created.is_empty() {
             let mut regions = self.created.regions.lock();
             regions.by_tree.extend(created);
@@ -195,11 +184,22 @@ impl ContextState {
         self.stream.lock().forget_tree(tree);
     }
 
+    /// Whether the task may use a region or partition with the name of another, which it has used and which is there: it has made the region, or holds it.
+    pub(crate) fn may_use(&self, target: &Target) -> bool {
+        let (tree, made) = (target.tree(), self.created.get());
+        let is_made = |made: &Made| {
+            let regions = made.regions.lock();
+            regions.by_tree.get(&tree.id()).is_some_and(|created| created.name == tree.name_number())
+        };
+        made.is_some_and(is_made) || self.held.iter().any(|held| Arc::ptr_eq(held.region.tree(), tree))
+    }
+
     /// Refuses to destroy what another task made.
     pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
         self.core.forest().check_own_region(region)?;
-        if self.created.regions.lock().by_tree.contains_key(&region.tree().id()) {
-            return Ok(());
+        let known = self.created.regions.lock().by_tree.get(&region.tree().id()).map(|created| created.is(region));
+        if known == Some(true) {
+            return Ok(region.tree().check_alive(self)?);
         }
         region.check_alive(self)?;
         Err(Error::NotTheMaker { task: self.name().to_owned(), region: region.root_region().to_string() })
@@ -267,7 +267,7 @@ impl ContextState {
         renew: &mut dyn FnMut(Renewed),
     ) -> Option<Arc<RegionState>> {
         let mut created = self.created.get()?.regions.lock();
-        let known = created.by_tree.get_mut(&region.tree().id())?;
+        let known = created.by_tree.get_mut(&region.tree().id()).filter(|created| created.is(region))?;
         let state = Arc::clone(&known.state);
         let fields = region.fields();
         if known.changes == fields.changes() {

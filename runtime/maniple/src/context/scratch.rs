@@ -1,37 +1,11 @@
 //! The scratch regions of a task, and those of them that it may use again.
 
-use std::any::TypeId;
-
 use maniple_realm::locks::Mutex;
-use maniple_region::{LogicalRegion, NodeId, TreeId};
+use maniple_region::{KeptPartitions, LogicalRegion, TreeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ContextState;
-
-/// What scratch regions that can stand for each other have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ScratchKey {
-    pub(crate) rows: ScratchRows,
-    pub(crate) fields: ScratchFields,
-}
-
-/// The rows of a scratch region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ScratchRows {
-    /// Those of an index space.
-    Space(NodeId),
-    /// These points, in an index space of its own.
-    Shape(u64),
-}
-
-/// The fields of a scratch region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ScratchFields {
-    /// Those of a struct, in a field space of its own.
-    Type(TypeId),
-    /// Those of a field space.
-    Space(u64),
-}
+use super::region_key::RegionKey;
 
 /// The scratch regions of a task.
 #[derive(Default)]
@@ -40,21 +14,24 @@ pub(super) struct ScratchRegions(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     all: FxHashSet<TreeId>,
+    /// For those whose index space is their own, the partitions of that.
+    partitions: FxHashMap<TreeId, KeptPartitions>,
     /// Those that nothing uses, with how often fields of theirs had been freed, or their ids given to new ones.
-    free: FxHashMap<ScratchKey, Vec<(LogicalRegion, u64)>>,
+    free: FxHashMap<RegionKey, Vec<(LogicalRegion, u64)>>,
 }
 
 impl ScratchRegions {
     /// Whether a region is one. Forgets the others: the task has ended.
     pub(super) fn take(&self) -> FxHashSet<TreeId> {
-        std::mem::take(&mut *self.0.lock()).all
+        let known = std::mem::take(&mut *self.0.lock());
+        known.all
     }
 }
 
 impl ContextState {
     /// A scratch region that nothing uses any more. Of several the first that was made: a loop that makes several gets each in the same place in every iteration,
     /// in whatever order it drops them.
-    pub(crate) fn take_scratch(&self, key: ScratchKey) -> Option<LogicalRegion> {
+    pub(crate) fn take_scratch(&self, key: RegionKey) -> Option<LogicalRegion> {
         let known = &mut *self.created.scratch.0.lock();
         let free = known.free.get_mut(&key)?;
         // What has other fields by now is not used again.
@@ -64,14 +41,18 @@ impl ContextState {
     }
 
     /// The task has made a region as a scratch region.
-    pub(crate) fn mark_scratch(&self, region: &LogicalRegion) {
-        self.created.scratch.0.lock().all.insert(region.tree().id());
+    pub(crate) fn mark_scratch(&self, region: &LogicalRegion, key: RegionKey) {
+        let partitions = key.has_own_rows().then(|| region.space().keep_partitions(true)).flatten();
+        let (mut known, tree) = (self.created.scratch.0.lock(), region.tree().id());
+        known.all.insert(tree);
+        known.partitions.extend(partitions.map(|partitions| (tree, partitions)));
     }
 
     /// Nothing uses a scratch region any more, and its data was given up.
-    pub(crate) fn keep_scratch(&self, key: ScratchKey, region: &LogicalRegion) {
+    pub(crate) fn keep_scratch(&self, key: RegionKey, region: &LogicalRegion) {
         let known = &mut *self.created.scratch.0.lock();
         if known.all.contains(&region.tree().id()) {
+            known.partitions.get(&region.tree().id()).iter().for_each(|partitions| partitions.renew());
             known.free.entry(key).or_default().push((region.clone(), region.fields().changes()));
         }
     }

@@ -108,6 +108,11 @@ impl Drop for RuntimeCore {
 }
 
 impl RuntimeCore {
+    /// The runtime's clock, which began with it.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
     /// Begins to look after what waits for memory, and after idle nodes of the job.
     pub(crate) fn new(
         store: Store,

@@ -36,6 +36,7 @@ use crate::task::Body;
 use super::mobile::issue_leaf;
 use super::point::{ContextTask, PointTask};
 use super::state::TaskState;
+use super::variant::MapError;
 
 /// Points that are mapped one after the other.
 pub(super) struct Part {
@@ -78,7 +79,7 @@ impl TaskState {
     /// Maps points, in order. Points that find no room wait until another task has ended.
     pub(super) fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, part: Part, chance: Chance) {
         let Part { points, batch } = part;
-        let (mut full, mut failed) = (None, Vec::new());
+        let (mut full, mut wanted, mut failed) = (None, None, Vec::new());
         {
             let mut states = LockedStates::lock(&self.site.bounds);
             if let Some((recording, _)) = &self.recorded {
@@ -92,13 +93,17 @@ impl TaskState {
                 };
                 match self.record_mapping(point, map) {
                     Ok(()) => {}
-                    Err(PointError::Fatal(error @ Error::Exhausted { .. })) => {
+                    Err(MapError::Wants(request)) => {
+                        wanted = Some((done, request));
+                        break;
+                    }
+                    Err(MapError::Point(PointError::Fatal(error @ Error::Exhausted { .. }))) => {
                         // Nor is there any for the others, and to ask for each takes time.
                         failed.extend(points[done..].iter().map(|&point| (point, error.clone())));
                         break;
                     }
-                    Err(PointError::Fatal(error)) => failed.push((point, error)),
-                    Err(PointError::Full(failure)) => {
+                    Err(MapError::Point(PointError::Fatal(error))) => failed.push((point, error)),
+                    Err(MapError::Point(PointError::Full(failure))) => {
                         full = Some((done, failure));
                         break;
                     }
@@ -107,6 +112,11 @@ impl TaskState {
             self.lose(operation, &mut states, &failed);
         }
         self.fail_points(operation, failed);
+        if let Some((done, request)) = wanted {
+            // It may take a while, and nothing is locked here.
+            self.site.definition.generate(*request);
+            return self.map_slice(operation, Part { points: points[done..].into(), batch }, chance);
+        }
         if let Some((done, failure)) = full {
             // What was just issued will end, and may make room.
             let chance = if done > 0 { Chance::Another } else { chance };
@@ -184,7 +194,7 @@ impl TaskState {
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
         (point, batch): (AnyPoint, Option<&Arc<Batch>>),
-    ) -> std::result::Result<(), PointError> {
+    ) -> std::result::Result<(), MapError> {
         // A recording is to see all that there is to a launch.
         if self.recorded.is_none() && batch.is_none() && self.map_point_again(operation, states, point) {
             return Ok(());
@@ -193,9 +203,10 @@ impl TaskState {
         let (info, index) = (self.info(point, &asked), self.index(point));
         let mut attempt = 0;
         loop {
-            let mapping = self.ask(states, &info).map_err(PointError::Fatal)?;
-            let node = match batch {
+            let mut mapping = self.ask(states, &info).map_err(PointError::Fatal)?;
+            let mut node = match batch {
                 Some(batch) => Some(batch.node()),
+                None if mapping.any_variant => None,
                 None => self.ask_for_node(&info, mapping.variant).map_err(PointError::Fatal)?,
             };
             let recorder = self.recorded.as_ref();
@@ -204,9 +215,30 @@ impl TaskState {
             });
             let issuing = recorder.as_ref().map_or(Issuing::Live, |recorder| Issuing::Logged(recorder));
             let placed = self.placed(operation, index, (Regions::Asked(&asked), issuing));
-            let mut before = self.nothing_prepared(mapping.variant, &placed);
+            let mut before = self.nothing_prepared(self.is_leaf(&info, &mapping), &placed);
             match placed.choose(states, &mapping.requirements, &mut before) {
                 Ok(chosen) => {
+                    if mapping.any_variant {
+                        let fitting = self.fitting(&info, &mapping, &chosen).and_then(|variant| {
+                            let node = if batch.is_none() { self.ask_for_node(&info, variant)? } else { node };
+                            Ok((variant, node))
+                        });
+                        match fitting {
+                            Ok((variant, selected)) => {
+                                (mapping.variant, mapping.any_variant, node) = (variant, false, selected);
+                            }
+                            Err(unfit) => {
+                                placed.take_back(states, &chosen);
+                                let failure = unfit.failure()?;
+                                self.tell_failure(&info, &failure);
+                                attempt += 1;
+                                if attempt == MAPPING_ATTEMPTS {
+                                    return Err(PointError::Fatal(self.no_variant(&mapping, &failure)).into());
+                                }
+                                continue;
+                            }
+                        }
+                    }
                     if mapping.report {
                         self.tell_mapped(states, &info, (&mapping, &chosen));
                     }
@@ -244,13 +276,13 @@ impl TaskState {
                         // It holds on to memory.
                         recording.fail(Problem::MemoryFull);
                     }
-                    self.context.core.seat(self.whom()).tell_failure(&self.context.core.store, &info, &failure);
+                    self.tell_failure(&info, &failure);
                     attempt += 1;
                     if attempt == MAPPING_ATTEMPTS {
-                        return Err(PointError::Full(failure));
+                        return Err(PointError::Full(failure).into());
                     }
                 }
-                Err(fatal) => return Err(fatal),
+                Err(fatal) => return Err(fatal.into()),
             }
         }
     }
@@ -266,7 +298,8 @@ impl TaskState {
         let Some(earlier) = self.site.decisions.take(index) else { return false };
         let placed = self.placed(operation, index, (Regions::Mapped(&earlier.physical), Issuing::Live));
         let placed = PointMapping { copy_priority: earlier.mapping.copy_priority, ..placed };
-        let mut before = self.nothing_prepared(earlier.mapping.variant, &placed);
+        let is_leaf = matches!(self.site.definition.body(earlier.mapping.variant), Body::Leaf(_));
+        let mut before = self.nothing_prepared(is_leaf, &placed);
         let Some(again) = placed.choose_again(states, &earlier, &mut before) else { return false };
         let other = match again {
             Again::Same => None,
@@ -336,7 +369,8 @@ impl TaskState {
         let mail = core.mail_of(self.whom());
         let lookup = Lookup { store: &core.store, bounds: &self.site.bounds, regions, states: &states, mail: &mail };
         let seat = core.seat(self.whom());
-        let mapping = seat.call(&core.store, "map_task", |mapper| mapper.map_task(info, &lookup))?;
+        let mut mapping = seat.call(&core.store, "map_task", |mapper| mapper.map_task(info, &lookup))?;
+        mapping.any_variant |= self.lacks_variant(info, &mapping);
         checked(mapping, info, core.machine())
     }
 
@@ -369,14 +403,18 @@ impl TaskState {
     }
 
     /// Where what comes before a point is gathered.
-    pub(super) fn nothing_prepared(&self, variant: usize, placed: &PointMapping<'_>) -> Preparation {
-        match (self.site.definition.body(variant), placed.issuing) {
+    pub(super) fn nothing_prepared(&self, is_leaf: bool, placed: &PointMapping<'_>) -> Preparation {
+        match (is_leaf, placed.issuing) {
             // On record, everything that happens is an operation.
-            (Body::Leaf(_), Issuing::Live) if placed.place.is_none() => Preparation::with_beginning(),
-            (Body::Leaf(_), _) => Preparation::together(),
+            (true, Issuing::Live) if placed.place.is_none() => Preparation::with_beginning(),
+            (true, _) => Preparation::together(),
             // It may begin before its data is there, or with part of it.
-            (Body::Context(_), _) => Preparation::each(self.site.bounds.len()),
+            (false, _) => Preparation::each(self.site.bounds.len()),
         }
+    }
+
+    fn tell_failure(&self, info: &TaskInfo<'_>, failure: &MappingFailure) {
+        self.context.core.seat(self.whom()).tell_failure(&self.context.core.store, info, failure);
     }
 
     /// Hands a point that has its instances to the machine, after what was prepared and what comes with that. Gives its end.
@@ -449,7 +487,7 @@ impl TaskState {
         place: Place,
         (start, data): (Preconditions, &[Preconditions]),
     ) -> Option<OperationNumber> {
-        let variant = &self.site.definition.variants()[mapped.mapping.variant];
+        let variant = self.site.definition.info(mapped.mapping.variant);
         let after = if variant.is_inner { start } else { start.and(&Preconditions::all(data)) };
         self.context.core.store.record(Some(place.parent), &after, || {
             Kind::Task(Task {

@@ -154,7 +154,8 @@ fn describe(task: &PointTask) -> Option<TaskPacket> {
     let definition = &state.site.definition;
     definition.result_codec()?;
     let (path, migratable) = definition.migratable()?;
-    let runs_there = definition.variants()[*variant].processor == ProcessorKind::Cpu;
+    let known = definition.variants().get(*variant);
+    let runs_there = known.is_some_and(|variant| variant.processor == ProcessorKind::Cpu);
     if !runs_there || !migratable.fits(physical) {
         return None;
     }
@@ -254,7 +255,8 @@ impl TaskState {
     /// The node that the mapper selects for a leaf task, if it is to be asked, and wants a certain one.
     pub(crate) fn ask_for_node(&self, info: &TaskInfo<'_>, variant: usize) -> Result<Option<NodeId>> {
         let core = &self.context.core;
-        let may_go = self.is_mobile && info.variants[variant].is_leaf;
+        // One that was made here, no other node has.
+        let may_go = self.is_mobile && info.variants.get(variant).is_some_and(|variant| variant.is_leaf);
         let Some(migration) = core.migration().filter(|_| may_go) else { return Ok(None) };
         let (seat, nodes) = (core.seat(self.whom()), migration.nodes());
         let selected =

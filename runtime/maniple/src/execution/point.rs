@@ -168,7 +168,7 @@ impl ContextTask {
         let core = Arc::clone(&task.state.context.core);
         let realm = core.realm();
         let done = realm.user_event();
-        let inner = task.state.site.definition.variants()[task.mapped.mapping.variant].is_inner;
+        let inner = task.state.site.definition.info(task.mapped.mapping.variant).is_inner;
         // An inner task does not look at its data: it starts at once, and those that it launches wait instead, each for what it uses.
         let (start, ready): (_, SmallVec<[Event; 4]>) = match inner {
             true => (start, data.iter().map(|after| core.store.merged(validity::after(after))).collect()),

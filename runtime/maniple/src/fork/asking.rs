@@ -50,6 +50,7 @@ fn ask(core: &Arc<RuntimeCore>, task: &TaskDefinition, (origin, depth): (Process
         mapping.validity == Validity::WhileUnchanged
             && mapping.processor == origin
             && (mapping.variant, mapping.priority) == (0, 0)
+            && !mapping.any_variant
             && !mapping.pinned
             && !mapping.profile
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use maniple_analysis::validity::{Instance as _, Mode, Order};
-use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace};
+use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace, Reuse};
 use maniple_realm::instance::{InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, keeps_in_one, with_gaps};
 use maniple_realm::machine::MemoryId;
@@ -156,26 +156,41 @@ impl RegionData {
         selection: &mut Selection,
     ) -> Result<(), CreateError> {
         selection.in_place = matches!(request.privilege, Privilege::Reduce(_));
-        selection.instances = self.values(store, request, choice, &mut selection.created)?;
+        // A trace counts on what it finds, and nothing was in use when it began.
+        let spares_used =
+            self.is_renewed && !matches!(choice.reuse, Reuse::Only(_)) && matches!(request.issuing, Issuing::Live);
+        selection.instances = match self.values(store, request, (choice, spares_used), &mut selection.created) {
+            Err(CreateError::Machine(error)) if spares_used && is_want_of_room(&error) => {
+                self.values(store, request, (choice, false), &mut selection.created)?
+            }
+            other => other?,
+        };
         Ok(())
     }
 
-    /// Instances for the values of a request: those that exist, else new ones. A region that is a rectangle lies in one rectangle of each.
+    /// Instances for the values of a request: those that exist, except, if `spares_used`, those in use that hold nothing any more; else new ones. A region that is a rectangle
+    /// lies in one rectangle of each.
     fn values(
         &mut self,
         store: &Store,
         request: &Request<'_>,
-        choice: &InstanceChoice,
+        (choice, spares_used): (&InstanceChoice, bool),
         created: &mut Vec<Arc<PhysicalInstance>>,
     ) -> Result<Instances, CreateError> {
         let mut missing = request.fields.clone();
         let wanted = (&choice.layout, choice.reuse);
         let (validity, region) = (&mut self.validity, request.region);
-        let may_read_only = |instance: &PhysicalInstance| {
+        let mut may_read_only = |instance: &PhysicalInstance| {
             let held = request.fields.intersection(instance.fields());
             request.privilege == Privilege::Read && validity.valid_fields(region, &held, instance) == held
         };
-        let mut instances = self.table.find(region, &mut missing, choice.memory, wanted, may_read_only);
+        let is_in_use = |instance: &PhysicalInstance| {
+            instance.holders() == 0 && instance.leftovers().into_iter().any(|event| !store.realm.has_triggered(event))
+        };
+        let may_take = |instance: &PhysicalInstance| {
+            (!instance.is_read_only() || may_read_only(instance)) && !(spares_used && is_in_use(instance))
+        };
+        let mut instances = self.table.find(region, &mut missing, choice.memory, wanted, may_take);
         store.keep(&instances, choice.keep);
         if missing.is_empty() {
             return Ok(instances);
@@ -212,7 +227,7 @@ impl RegionData {
             self.select_buffer(store, request, (choice, operator, field), (selection, before))?;
         }
         if self.validity.is_homeless(request.region, request.fields, operator) {
-            selection.homes = self.values(store, request, choice, &mut selection.created)?.into_vec();
+            selection.homes = self.values(store, request, (choice, false), &mut selection.created)?.into_vec();
         }
         Ok(())
     }
@@ -325,7 +340,7 @@ impl RegionData {
             }
         }
         let storage = result.map_err(CreateError::Machine)?;
-        let instance = store.new_instance(storage, region.clone(), fields.clone(), operator);
+        let instance = store.new_instance(storage, region.original(), fields.clone(), operator);
         self.table.insert(&instance, fields);
         Ok(instance)
     }

@@ -27,6 +27,8 @@ pub(crate) struct RegionData {
     pub(crate) table: InstanceTable,
     /// A trace is replayed that counts on what is known here.
     pub(crate) in_replay: bool,
+    /// Another region had the name before, whose instances may still be in use: see [`begin_anew`](Self::begin_anew).
+    pub(crate) is_renewed: bool,
 }
 
 impl RegionState {
@@ -48,7 +50,7 @@ impl RegionState {
     }
 
     fn of(validity: State, table: InstanceTable) -> Arc<Self> {
-        let data = Mutex::new(RegionData { validity, table, in_replay: false });
+        let data = Mutex::new(RegionData { validity, table, in_replay: false, is_renewed: false });
         Arc::new(Self { data, release_is_due: AtomicBool::new(false) })
     }
 
@@ -89,6 +91,15 @@ impl RegionData {
         // What others did with their names comes before their letting go of them.
         fence(Ordering::Acquire);
         is_nameless
+    }
+
+    /// The region is destroyed, and another will have its name, which holds nothing yet. The memory goes as it does with other regions that are destroyed; and who uses the new
+    /// one need not wait for those who use the old one.
+    pub(crate) fn begin_anew(&mut self) {
+        self.is_renewed = true;
+        if !self.in_replay {
+            self.table.collect(None);
+        }
     }
 
     /// Forgets all data. Whether there were instances.

@@ -46,14 +46,15 @@ impl InstanceTable {
     }
 
     /// Existing instances for as many of `fields` as possible: nearest in the region tree first. Fields found are removed from `fields`. A region that is a
-    /// rectangle lies in one rectangle of each. `may_read_only` says of an instance that may only be read whether it serves.
+    /// rectangle lies in one rectangle of each. `may_take` says of an instance that fits whether it serves: it may be one that may only
+    /// be read.
     pub(crate) fn find(
         &self,
         region: &LogicalRegion,
         fields: &mut FieldMask,
         memory: MemoryId,
         (layout, reuse): (&LayoutConstraint, Reuse),
-        mut may_read_only: impl FnMut(&PhysicalInstance) -> bool,
+        mut may_take: impl FnMut(&PhysicalInstance) -> bool,
     ) -> Instances {
         let mut found = Instances::new();
         let reuse = match reuse {
@@ -68,8 +69,8 @@ impl InstanceTable {
                 && instance.satisfies(layout, region)
                 && !matches!(reuse, Reuse::Only(id) if id != instance.id())
                 && instance.keeps_in_one(region)
-                && (!instance.is_read_only() || may_read_only(instance))
                 && !(instance.is_attached() && is_empty())
+                && may_take(instance)
         };
         for space in upwards(region.space()) {
             if reuse == Reuse::Never || fields.is_empty() {

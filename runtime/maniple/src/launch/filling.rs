@@ -72,13 +72,21 @@ impl FillSite {
         }
     }
 
-    /// Whether a fill that arrives is one of these, and its data is still there.
+    /// Whether a fill that arrives is one of these, if by a name that another region had before, and its data is there.
     #[inline]
     pub(crate) fn is_same_and_allowed(&self, filling: &Filling, context: &ContextState) -> bool {
         self.name == filling.name
             && self.bound.requirement == filling.requirement
             && self.value.is_same(&filling.value)
-            && self.is_there(context)
+            && match self.bound.requirement.target.is_same_name(&filling.requirement.target) {
+                true => self.is_there(context),
+                false => {
+                    let target = &filling.requirement.target;
+                    self.changes == changes(&filling.requirement)
+                        && target.check_alive(context).is_ok()
+                        && context.may_use(target)
+                }
+            }
     }
 
     /// Whether two sites are of the same fills.

@@ -172,7 +172,39 @@ impl LaunchSite {
     /// Whether a launch that arrives is one of these, and its data is still there.
     #[inline]
     pub(crate) fn is_same_and_allowed(&self, launching: &Launching<'_>, context: &ContextState) -> bool {
-        self.is_same(launching) && self.is_there(context)
+        self.is_same(launching) && self.has_names_of(launching) && self.is_there(context)
+    }
+
+    /// As [`is_same_and_allowed`](Self::is_same_and_allowed), or all that differs is that regions or partitions were destroyed, and what was made in their place has taken over
+    /// their names.
+    #[inline]
+    pub(crate) fn is_renewed_and_allowed(&self, launching: &Launching<'_>, context: &ContextState) -> bool {
+        self.is_same(launching)
+            && match self.has_names_of(launching) {
+                true => self.is_there(context),
+                false => {
+                    let requirements = launching.launcher.requirements();
+                    let mut renewed = requirements.iter().zip(&self.changes);
+                    renewed.all(|(requirement, &changes)| self.is_there_for(requirement, changes, context))
+                }
+            }
+    }
+
+    /// Whether what a launch names that arrives is there, with the fields that there were.
+    #[cold]
+    fn is_there_for(&self, requirement: &Requirement, before: u64, context: &ContextState) -> bool {
+        before == changes(requirement)
+            && is_still_there(requirement, &self.domain, context)
+            && context.may_use(&requirement.target)
+    }
+
+    /// Whether a launch that arrives, which is the same, uses the same names: equal ones may be new, see [`Target::is_same_name`].
+    #[inline]
+    fn has_names_of(&self, launching: &Launching<'_>) -> bool {
+        let requirements = launching.launcher.requirements();
+        self.requirements.is_copy_of(requirements)
+            || (self.bounds.iter().zip(&**requirements))
+                .all(|(bound, requirement)| bound.requirement.target.is_same_name(&requirement.target))
     }
 
     /// Whether all that such a launch names is there for a task.

@@ -2,7 +2,7 @@
 
 use maniple_mapper::{InstanceChoice, RequirementInfo, RequirementMapping, Slice, TaskInfo, TaskMapping, VariantInfo};
 use maniple_realm::layout::{Arrangement, LayoutConstraint, MAX_ALIGN};
-use maniple_realm::machine::{Machine, ProcessorId};
+use maniple_realm::machine::{Machine, ProcessorId, ProcessorKind};
 use maniple_space::{AnyRect, AnySpace};
 
 use crate::error::{Error, Result};
@@ -36,23 +36,33 @@ pub(crate) fn checked(mut mapping: TaskMapping, task: &TaskInfo<'_>, machine: &M
     let Some(processor) = machine.processors().get(mapping.processor.0 as usize) else {
         return fail(format!("chose {}, which the machine does not have", mapping.processor));
     };
-    let Some(variant) = task.variants.get(mapping.variant) else {
-        return fail(format!("chose variant {}, of {}", mapping.variant, task.variants.len()));
+    // What is left open is chosen when there are instances.
+    let variant = match (mapping.any_variant, task.variants.get(mapping.variant)) {
+        (true, _) => None,
+        (false, Some(variant)) => Some(variant),
+        (false, None) => return fail(format!("chose variant {}, of {}", mapping.variant, task.variants.len())),
     };
-    if variant.processor != processor.kind {
+    if let Some(variant) = variant.filter(|variant| variant.processor != processor.kind) {
         let (name, wants, kind) = (variant.name, variant.processor, processor.kind);
         return fail(format!("chose variant {name}, for a {wants} processor, and {}, a {kind}", processor.id));
     }
+    let is_leaf = variant.map_or_else(|| takes_leaves(task, processor.kind), |variant| variant.is_leaf);
     if mapping.requirements.len() != task.requirements.len() {
         let (found, wanted) = (mapping.requirements.len(), task.requirements.len());
         return fail(format!("mapped {found} requirements, of {wanted}"));
     }
     for (number, (requirement, info)) in mapping.requirements.iter_mut().zip(task.requirements).enumerate() {
-        check_requirement(requirement, info, variant.is_leaf, (processor.id, machine))
-            .and_then(|()| keep_layout(requirement, (number, info), variant))
+        check_requirement(requirement, info, is_leaf, (processor.id, machine))
+            .and_then(|()| variant.map_or(Ok(()), |variant| keep_layout(requirement, (number, info), variant)))
             .map_err(|problem| wrong(format!("requirement {number}: {problem}")))?;
     }
     Ok(mapping)
+}
+
+/// Whether a task that is mapped to any variant gets one that launches nothing: if there is one for the processor, or one could be made.
+pub(crate) fn takes_leaves(task: &TaskInfo<'_>, processor: ProcessorKind) -> bool {
+    let mut variants = task.variants_for(processor).map(|index| &task.variants[index]).peekable();
+    variants.peek().is_none() || variants.any(|variant| variant.is_leaf)
 }
 
 /// Combines what a variant asks of the layout of its data with the choices for a requirement; the error says what is wrong.

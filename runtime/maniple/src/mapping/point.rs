@@ -214,6 +214,13 @@ impl PointMapping<'_> {
         })))
     }
 
+    /// Takes back what was chosen for a point that cannot be mapped so.
+    pub(crate) fn take_back(&self, states: &mut LockedStates<'_>, chosen: &Chosen) {
+        if let Chosen::Instances(chosen) = chosen {
+            self.give_up(states, chosen);
+        }
+    }
+
     fn deselect(&self, states: &mut LockedStates<'_>, selection: &Selection) {
         let (number, part) = selection.place;
         let (_, state) = &self.bounds[number].parts[part];

@@ -280,6 +280,10 @@ impl Pieces {
     ) -> LogicalPartition {
         let key = (root.tree().id(), shapes.clone().map(Shape::id).collect());
         if let Some(known) = self.0.get(&key) {
+            if !Arc::ptr_eq(known.tree(), root.tree()) {
+                // The region has taken over the name of one that was destroyed.
+                return root.partition(known.partitioning()).expect("equal regions have the same rows");
+            }
             return known.clone();
         }
         let spaces: Vec<AnySpace> = shapes.map(|shape| shape.space().clone()).collect();

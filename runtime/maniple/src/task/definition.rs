@@ -1,7 +1,6 @@
 //! What a task is: a name, and functionally equivalent implementations.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use maniple_mapper::VariantInfo;
@@ -9,31 +8,15 @@ use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::ProcessorKind;
 
 use super::arguments::Arguments;
+use super::body::{Body, BoxFuture, Variant};
+use super::generator::{GeneratedVariant, Generator, VariantRequest};
 use super::migratable::Migratable;
 use super::{Codec, ContextCall, LeafCall, Value};
 use crate::error::Result;
 use crate::results::{self, Results};
 
-/// The future of a body that may wait.
-pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
-
-/// The code of a variant that launches nothing.
-pub type LeafBody = Arc<dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync>;
-
-/// The code of a variant that launches.
-pub type ContextBody = Arc<dyn Fn(ContextCall) -> BoxFuture + Send + Sync>;
-
 /// What the runtime does when a launch of a task of its own has failed, which it was given with these arguments.
 pub(crate) type OnFailure = fn(&Arguments, &Results);
-
-/// The code of a variant.
-#[derive(Clone)]
-pub enum Body {
-    /// A function that touches data and returns, without launching anything.
-    Leaf(LeafBody),
-    /// A function that launches, and may wait for what it launched.
-    Context(ContextBody),
-}
 
 /// What a variant promises and asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,12 +25,6 @@ pub struct TaskOptions {
     pub inner: bool,
     /// What it asks of the layout of its data, and gets, whatever the mapper says.
     pub layout: LayoutConstraint,
-}
-
-/// One implementation.
-#[derive(Clone)]
-pub(crate) struct Variant {
-    pub(crate) body: Body,
 }
 
 /// A task: a name and one or more implementations that do the same.
@@ -82,6 +59,7 @@ pub struct TaskDefinition {
     /// Blocks of points go to nodes, whatever the mapper says.
     is_dealt_in_blocks: bool,
     on_failure: Option<OnFailure>,
+    generator: Option<Arc<Generator>>,
 }
 
 impl TaskDefinition {
@@ -98,6 +76,7 @@ impl TaskDefinition {
             is_internal: false,
             is_dealt_in_blocks: false,
             on_failure: None,
+            generator: None,
         }
     }
 
@@ -165,6 +144,47 @@ impl TaskDefinition {
             };
         }
         self
+    }
+
+    /// Has implementations made while the program runs: for the layouts, types and dimensions that launches come with. It is asked when no implementation can work with the instances that
+    /// a mapper has chosen: one that leaves the choice [open](maniple_mapper::TaskMapping::any_variant), as it is where a task has none for the processor.
+    ///
+    /// It is asked once for each request, and outside of all locks; launches that need the answer wait, and later ones know it, whoever launches. What it makes is used wherever it fits.
+    /// None, or a panic, stands for no implementation: the mapping has [failed](maniple_mapper::MappingFailure::NoVariant). Of one task up to 64 requests are answered. What is made launches nothing, and runs on this node.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    /// use maniple::task::{GeneratedVariant, TaskDefinition, Value};
+    /// use std::sync::Arc;
+    ///
+    /// // A compiler would look at what is requested.
+    /// let task = TaskDefinition::new("answer")
+    ///     .codec(maniple::task::Codec::of::<i32>())
+    ///     .generator(|_request| Some(GeneratedVariant::new(|_call| Ok(Value::new(42_i32)))));
+    /// let task = Arc::new(task);
+    /// let runtime = Runtime::builder().workers(1).build()?;
+    /// let result = runtime.run(async |cx| cx.launch(TaskLauncher::new(&task).typed::<i32>()).await)?;
+    /// assert_eq!(result, 42);
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    #[must_use]
+    pub fn generator(
+        mut self,
+        make: impl Fn(&VariantRequest) -> Option<GeneratedVariant> + Send + Sync + 'static,
+    ) -> Self {
+        self.generator = Some(Arc::new(Generator::new(make)));
+        self
+    }
+
+    pub(crate) fn generator_of(&self) -> Option<&Generator> {
+        self.generator.as_deref()
+    }
+
+    /// Has an implementation made for a request.
+    pub(crate) fn generate(&self, request: VariantRequest) {
+        if let Some(generator) = &self.generator {
+            generator.generate(&self.name, request);
+        }
     }
 
     /// Has a mapper [of this name](crate::RuntimeBuilder::mapper_named) asked about its launches, unless they name another.
@@ -239,13 +259,35 @@ impl TaskDefinition {
         &self.infos
     }
 
+    /// All implementations, with their numbers: those that were made while the program runs come last.
+    pub(crate) fn infos(&self) -> impl Iterator<Item = (usize, &VariantInfo)> {
+        let made = self.generator.iter().flat_map(|generator| generator.infos());
+        self.infos.iter().chain(made).enumerate()
+    }
+
+    /// What is known of a variant, which there is.
+    pub(crate) fn info(&self, variant: usize) -> &VariantInfo {
+        match self.made(variant) {
+            Some((info, _)) => info,
+            None => &self.infos[variant],
+        }
+    }
+
     pub(crate) fn body(&self, variant: usize) -> &Body {
-        &self.variants[variant].body
+        match self.made(variant) {
+            Some((_, made)) => &made.body,
+            None => &self.variants[variant].body,
+        }
     }
 
     /// The code of a variant, if there is that.
     pub(crate) fn body_if_any(&self, variant: usize) -> Option<&Body> {
         self.variants.get(variant).map(|variant| &variant.body)
+    }
+
+    #[inline]
+    fn made(&self, variant: usize) -> Option<&(VariantInfo, Variant)> {
+        self.generator.as_ref()?.made(variant.checked_sub(self.variants.len())?)
     }
 }
 

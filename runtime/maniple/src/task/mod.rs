@@ -1,12 +1,14 @@
 //! Tasks: named functions with requirements, in one or more variants.
 //!
-//! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
+//! - [`definition`]: a task and its variants; [`generator`]: variants that are made while the program runs; [`registry`]: tasks that `#[task]` made known at link time;
 //! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; `digest`: what nodes compare of what they pass; [`migratable`]: how tasks go to other nodes.
 
 pub(crate) mod arguments;
+pub(crate) mod body;
 pub mod call;
 pub mod definition;
 pub(crate) mod digest;
+pub mod generator;
 pub mod migratable;
 pub(crate) mod number;
 pub mod registry;
@@ -14,8 +16,10 @@ pub(crate) mod taken;
 pub mod workers;
 
 pub use crate::value::{Codec, Value};
+pub use body::{Body, BoxFuture, LeafBody};
 pub use call::{ContextCall, LeafCall};
 pub(crate) use definition::OnFailure;
-pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions};
+pub use definition::{TaskDefinition, TaskOptions};
+pub use generator::{GeneratedVariant, VariantRequest, WantedData};
 pub use registry::declared;
 pub use workers::Workers;

@@ -33,7 +33,7 @@ impl Replaying {
 
     #[inline]
     pub(super) fn expects(&self, launching: &Launching<'_>, context: &ContextState) -> bool {
-        self.next_stage().is_some_and(|stage| stage.site.is_same_and_allowed(launching, context))
+        self.next_stage().is_some_and(|stage| stage.site.is_renewed_and_allowed(launching, context))
     }
 
     /// The token of a fill, if it is what comes next.

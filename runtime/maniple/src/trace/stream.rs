@@ -201,6 +201,14 @@ impl Part for Mutex<Tracing> {
         tracing.book.forget_tree(tree);
     }
 
+    fn put_aside(&self, region: &LogicalRegion) {
+        // Within a run it is made anew in each.
+        let strict = &mut self.lock().strict;
+        if !strict.are_running() {
+            strict.forget_tree(region.tree().id());
+        }
+    }
+
     fn interrupt(&self, context: &ContextState, what: &str) {
         let mut tracing = self.lock();
         if !tracing.is_elsewhere() {

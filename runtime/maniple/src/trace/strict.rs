@@ -306,7 +306,7 @@ impl StrictRun {
     /// Notes what no replay can have, whatever mappers say. Later runs have the same launches.
     fn check_replayable(&mut self, context: &ContextState, launching: &Launching<'_>) {
         let definition = launching.launcher.definition();
-        if !definition.variants().iter().any(|variant| variant.is_leaf) {
+        if !definition.variants().iter().any(|variant| variant.is_leaf) && definition.generator_of().is_none() {
             self.cannot_replay(&format!("task `{}`, which launches tasks", definition.name()));
         }
         let borrowed = launching.launcher.requirements().iter().find(|requirement| context.borrows(requirement));
