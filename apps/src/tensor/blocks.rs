@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use maniple_tensor::concrete::Statement;
-use maniple_tensor::notation::{Assignment, Expression};
+use maniple_tensor::notation::{Assignment, Expression, IndexVariable};
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::Computation;
@@ -48,7 +48,6 @@ fn loops(assignment: &Assignment) -> Result<Vec<String>> {
         return Ok(names(&Statement::new(assignment)));
     }
     let computation = Computation::new(assignment).map_err(usage)?;
-    // Those that are converted have other names in the loops.
     check_operands([&computation].into_iter())?;
     Ok(names(computation.statement()))
 }
@@ -57,10 +56,21 @@ fn commands(options: &Options, assignment: &Assignment) -> Result<String> {
     let loops = loops(assignment)?;
     let known = |option: &str, name: &String| match loops.contains(name) {
         true => Ok(()),
-        false => Err(Error::Usage(format!(
-            "{option} {name}: the loops around all others are {}; only those can be split and ordered",
-            loops.join(", ")
-        ))),
+        false => {
+            let variables: Vec<&str> = assignment.extents().keys().map(IndexVariable::name).collect();
+            let problem = match (variables.contains(&&**name), loops.is_empty()) {
+                (false, _) if variables.is_empty() => "the statement has no index variables".to_owned(),
+                (false, _) => format!("the index variables of the statement are {}", variables.join(", ")),
+                (true, true) => {
+                    "the statement is a sum of sums, of which no loop is around all others; write each as a statement of its own".to_owned()
+                }
+                (true, false) => {
+                    let all = loops.join(", ");
+                    format!("the loops around all others are {all}; only those can be split and ordered")
+                }
+            };
+            Err(Error::Usage(format!("{option} {name}: {problem}")))
+        }
     };
     for (option, names) in [("--order", &options.order), ("--extend", &options.extend), ("--map", &options.map)] {
         names.iter().try_for_each(|name| known(option, name))?;

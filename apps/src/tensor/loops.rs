@@ -7,6 +7,7 @@ use std::sync::Arc;
 use maniple_tensor::choose::{Processors, SparseEstimate, choose_sparse};
 use maniple_tensor::element::Element;
 use maniple_tensor::notation::Assignment;
+use maniple_tensor::plan::Plan;
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::{Computation, SparseError};
@@ -21,6 +22,8 @@ pub(super) struct Loops<'p> {
     statements: &'p [Assignment],
     /// Those that are known; others are chosen when their operands are there.
     known: Vec<Option<Computation<'p>>>,
+    schedules: BTreeMap<usize, Schedule>,
+    grid: Vec<i64>,
     processors: Processors,
 }
 
@@ -38,18 +41,11 @@ impl<'p> Loops<'p> {
         let statements = program.statements();
         let asked = statements.iter().enumerate().map(|(number, statement)| {
             let computation = Computation::new(statement).map_err(usage)?;
-            match schedules.get(&(number + 1)) {
-                Some(schedule) => computation.scheduled(schedule).map(Some).map_err(usage),
-                None if grid.is_empty() => Ok(None),
-                None => {
-                    // What would be converted may be gone through as it is.
-                    let by_entries = match computation.conversions().is_empty() {
-                        true => None,
-                        false => computation.by_entries().map_err(usage)?,
-                    };
-                    by_entries.unwrap_or(computation).on_grid(grid).map(Some).map_err(usage)
-                }
+            let schedule = schedules.get(&(number + 1));
+            if schedule.is_none() && grid.is_empty() {
+                return Ok(None);
             }
+            in_loops(computation, schedule, grid).map(Some).map_err(usage)
         });
         let machine = options.runtime.machine();
         let threads = machine.processors_of(maniple::ProcessorKind::Cpu).count();
@@ -58,6 +54,8 @@ impl<'p> Loops<'p> {
         Ok(Self {
             statements,
             known: asked.collect::<Result<_>>()?,
+            schedules: schedules.clone(),
+            grid: grid.to_vec(),
             processors: Processors { threads, memory, capacity },
         })
     }
@@ -71,14 +69,31 @@ impl<'p> Loops<'p> {
         if !known.any(|computation| computation.statement().spine().iter().any(|outer| outer.level().is_some())) {
             return Ok(None);
         }
-        for (known, statement) in self.known.iter_mut().zip(self.statements) {
-            if known.is_none() {
-                *known = Some(Computation::new(statement).map_err(usage)?);
-            }
+        for number in 0..self.known.len() {
+            let known = self.known[number].take();
+            self.known[number] = Some(self.assembled(number, known)?);
         }
-        let tasks = Tasks::new(self.known.iter().flatten().map(Computation::statement))?;
         check_operands(self.known.iter().flatten())?;
-        Ok(tasks)
+        let known = self.known.iter().flatten().zip(self.statements);
+        Tasks::new(known.map(|(computation, statement)| (computation, &statement.left().tensor)))
+    }
+
+    /// A statement as points can compute it: with its result in another format, which it is then made of, if they cannot assemble its own.
+    fn assembled(&self, number: usize, known: Option<Computation<'p>>) -> Result<Computation<'p>> {
+        let plain = Computation::new(&self.statements[number]).map_err(usage)?;
+        let (grid, schedule) = (&self.grid[..], self.schedules.get(&(number + 1)));
+        let is_alone = known.is_none();
+        let known = known.map_or_else(|| Computation::new(&self.statements[number]).map_err(usage), Ok)?;
+        if known.statement().result().format().is_dense() || Plan::new(known.statement()).is_ok() {
+            return Ok(known);
+        }
+        let other = plain.assembled().into_iter().find_map(|format| {
+            let other = plain.storing(&format).ok()?;
+            let other = if is_alone { other } else { in_loops(other, schedule, grid).ok()? };
+            Plan::new(other.statement()).is_ok().then_some(other)
+        });
+        // What is wrong with its own format is said when it is planned.
+        Ok(other.unwrap_or(known))
     }
 
     /// The loops of a statement, which are chosen the first time.
@@ -135,7 +150,13 @@ impl<'p> Loops<'p> {
                 let (format, elements, bytes) = (stored.format(), stored.values().len(), stored.bytes());
                 let _ = writeln!(text, "operand {}: {elements} elements as {format}, {bytes} bytes", tensor.name());
             }
-            let _ = writeln!(text, "{}{candidates}\n{}", computation.explain(), computation.loops());
+            let (made, declared) = (computation.statement().result(), &statement.left().tensor);
+            let explained = computation.explain();
+            let converted = match made.format() == declared.format() {
+                true => String::new(),
+                false => format!("result {made}: it is converted to {} by tasks, block by block\n", declared.format()),
+            };
+            let _ = writeln!(text, "{explained}{converted}{candidates}\n{}", computation.loops());
         }
         Ok(text)
     }
@@ -203,30 +224,31 @@ fn statistics<T: Element>(
     known.collect()
 }
 
-/// Refuses operands that would have to be copied or converted before: tasks are given them as they are, and so are blocks.
-pub(super) fn check_operands<'c>(computations: impl Iterator<Item = &'c Computation<'c>>) -> Result<()> {
-    let computations: Vec<_> = computations.collect();
-    if let Some(name) = computations.iter().flat_map(|computation| computation.kept()).next() {
-        return Err(Error::Usage(format!(
+/// A computation with the loops that a schedule, or a grid, makes of its own.
+fn in_loops<'c>(
+    computation: Computation<'c>,
+    schedule: Option<&Schedule>,
+    grid: &[i64],
+) -> std::result::Result<Computation<'c>, SparseError> {
+    if let Some(schedule) = schedule {
+        return computation.scheduled(schedule);
+    }
+    // What would be converted may be gone through as it is.
+    let by_entries = if computation.conversions().is_empty() { None } else { computation.by_entries()? };
+    match by_entries {
+        Some(entries) => entries.on_grid(grid),
+        None => computation.on_grid(grid),
+    }
+}
+
+/// Refuses operands that would have to be copied before: tasks are given them as they are, and so are blocks.
+pub(super) fn check_operands<'c>(mut computations: impl Iterator<Item = &'c Computation<'c>>) -> Result<()> {
+    match computations.find_map(|computation| computation.kept().into_iter().next()) {
+        Some(name) => Err(Error::Usage(format!(
             "{name} is read and assigned by one statement, which is not done where loops are distributed: give what is read another name"
-        )));
+        ))),
+        None => Ok(()),
     }
-    for computation in computations {
-        let Some((name, format)) = computation.conversions().into_iter().next() else { continue };
-        let (operands, conversions) = (computation.statement().operands(), computation.conversions());
-        let is_used_as_it_is = operands.iter().any(|operand| operand.name() == name);
-        let is_used_twice = is_used_as_it_is || conversions.iter().filter(|(other, _)| *other == name).count() > 1;
-        let advice = match is_used_twice {
-            true => {
-                format!("and in another format too: give it twice, under two names, one with --format NAME={format}")
-            }
-            false => format!("give --format {name}={format}"),
-        };
-        return Err(Error::Usage(format!(
-            "{name} is used as {format}, and is not converted where loops are distributed or in blocks: {advice}"
-        )));
-    }
-    Ok(())
 }
 
 pub(super) fn usage(error: SparseError) -> Error {

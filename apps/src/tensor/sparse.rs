@@ -24,7 +24,7 @@ use super::operands::{Given, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
-use super::tasks::{Around, Done, check_places};
+use super::tasks::{Around, Done, Tasks, check_places};
 use crate::error::{Error, Result};
 use crate::options::place;
 use crate::report::{Table, bytes, counted, seconds};
@@ -129,7 +129,6 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
             return Err(Error::Usage(format!("--place says twice where {name} lies")));
         }
     }
-    check_places(options, &program.inputs())?;
     let grid = match &options.grid {
         Some(grid) => grid.extents().iter().map(|&extent| extent as i64).collect(),
         None if place().nodes > 1 && schedules.is_empty() => vec![place().nodes as i64],
@@ -138,10 +137,16 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let threads = options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count();
     let mut loops = Loops::new(&program, &schedules, &grid, options)?;
     let tasks = loops.tasks()?;
+    check_places(options, &tasks.as_ref().map_or_else(|| program.inputs(), Tasks::operands))?;
     if tasks.is_none() && (place().nodes > 1 || !options.place.is_empty()) {
-        let advice = match blocks::are_asked_for(options) {
-            true => "--split a variable of the result, or name one of those that are split with --map or --extend",
-            false => "distribute a loop in each --schedule, as by 'distribute({i}, {io}, {ii}, {4})', or say --grid 4",
+        let advice = match (blocks::are_asked_for(options), grid.is_empty()) {
+            (true, _) => "--split a variable of the result, or name one of those that are split with --map or --extend",
+            (false, false) => {
+                "no loop is around all of a statement; write each sum as a statement of its own, as in `a = B(i); a += C(i)`, or run it on one node"
+            }
+            (false, true) => {
+                "distribute a loop in each --schedule, as by 'distribute({i}, {io}, {ii}, {4})', or say --grid 4"
+            }
         };
         let problem = match place().nodes {
             1 => "--place says where parts lie for tasks, and no loop is distributed".to_owned(),

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use maniple::FieldValue;
 use maniple::prelude::*;
-use maniple_files::tcs::Width;
-use maniple_tensor::concrete::Statement;
+use maniple_files::tcs::{Part, Width};
 use maniple_tensor::distributed::{
     Computation, DistributedError, TcsFile, Tensor, TensorMapper, Writers, assemble, check_placement,
 };
@@ -20,6 +19,7 @@ use maniple_tensor::lower::Output;
 use maniple_tensor::machine::{Grid, Machine, MachineError};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::plan::{Graph, Plan};
+use maniple_tensor::sparse::Computation as Computed;
 use maniple_tensor::storage::SparseTensor;
 
 use super::files::SparseFile;
@@ -134,30 +134,70 @@ fn digest<T: Element>(tensor: &SparseTensor<T>) -> u64 {
     hasher.finish()
 }
 
+/// A statement as tasks.
+struct Planned {
+    plan: Arc<Plan>,
+    /// The operands, each under the plan's name for it and in the format in which it is used, with its name in the program.
+    operands: Vec<(TensorVariable, String)>,
+    /// The result as it is declared, which it is converted to if points assemble it in another format.
+    declared: TensorVariable,
+}
+
+impl Planned {
+    fn is_converted(&self) -> bool {
+        self.plan.statement.result().format() != self.declared.format()
+    }
+}
+
 /// What statements do as tasks.
 pub(super) struct Tasks {
-    plans: Vec<Arc<Plan>>,
+    planned: Vec<Planned>,
 }
 
 impl Tasks {
-    /// Of these statements; none if no loop of them is distributed.
+    /// Of these computations, each with its result as it is declared; none if no loop of them is distributed.
     ///
     /// # Errors
     /// [`AppError::Usage`] if they can't run as tasks.
-    pub(super) fn new<'a>(statements: impl Iterator<Item = &'a Statement>) -> AppResult<Option<Self>> {
-        let statements: Vec<&Statement> = statements.collect();
-        if !statements.iter().any(|statement| statement.spine().iter().any(|outer| outer.level().is_some())) {
+    pub(super) fn new<'c>(
+        computations: impl Iterator<Item = (&'c Computed<'c>, &'c TensorVariable)>,
+    ) -> AppResult<Option<Self>> {
+        let computations: Vec<_> = computations.collect();
+        let is_distributed =
+            |computation: &Computed<'_>| computation.statement().spine().iter().any(|outer| outer.level().is_some());
+        if !computations.iter().any(|(computation, _)| is_distributed(computation)) {
             return Ok(None);
         }
-        let plan = |statement| Plan::new(statement).map(Arc::new).map_err(|error| AppError::Usage(error.to_string()));
-        let plans: Vec<Arc<Plan>> = statements.into_iter().map(plan).collect::<AppResult<_>>()?;
-        plans.iter().try_for_each(|plan| check_tasks(plan))?;
-        Ok(Some(Self { plans }))
+        let planned = |(computation, declared): (&Computed<'_>, &TensorVariable)| {
+            let plan = Plan::new(computation.statement()).map(Arc::new);
+            let plan = plan.map_err(|error| AppError::Usage(error.to_string()))?;
+            check_tasks(&plan)?;
+            let operands = plan.statement.operands().iter();
+            let operands = operands.map(|own| (own.clone(), computation.operand_of(own.name()).to_owned())).collect();
+            Ok(Planned { plan, operands, declared: declared.clone() })
+        };
+        Ok(Some(Self { planned: computations.into_iter().map(planned).collect::<AppResult<_>>()? }))
+    }
+
+    fn plans(&self) -> Vec<Arc<Plan>> {
+        self.planned.iter().map(|planned| Arc::clone(&planned.plan)).collect()
     }
 
     /// What is partitioned and launched.
     pub(super) fn graph(&self) -> Graph {
-        if place().nodes > 1 { Graph::gathering(&self.plans) } else { Graph::new(&self.plans) }
+        if place().nodes > 1 { Graph::gathering(&self.plans()) } else { Graph::new(&self.plans()) }
+    }
+
+    /// The operands, each under its name in the program and in the formats in which it is used.
+    pub(super) fn operands(&self) -> Vec<TensorVariable> {
+        let mut all: Vec<TensorVariable> = Vec::new();
+        for (used, name) in self.planned.iter().flat_map(|planned| &planned.operands) {
+            let used = used.renamed(name);
+            if !all.contains(&used) {
+                all.push(used);
+            }
+        }
+        all
     }
 
     /// Runs the statements as often as is asked for, and once more before, each time on these tensors.
@@ -185,7 +225,8 @@ impl Tasks {
                             error @ (DistributedError::Placement(_)
                             | DistributedError::Pieces { .. }
                             | DistributedError::Dense { .. }),
-                        ) => Ok(Err(AppError::Usage(format!("a --place does not fit: {error}")))),
+                        ) => Ok(Err(AppError::Usage(format!("--place: {error}")))),
+                        Err(error @ DistributedError::Unfit { .. }) => Ok(Err(AppError::Usage(error.to_string()))),
                         Err(DistributedError::File { name, reason, is_input: true }) => {
                             Ok(Err(InputError::Unsuitable { name, reason }.into()))
                         }
@@ -207,23 +248,18 @@ impl Tasks {
     ) -> Result<Outcome<T>, DistributedError> {
         // Errors name the statement, and not lines of this program.
         let cx = &cx.at(&options.statement);
-        let mut variables: Vec<TensorVariable> = Vec::new();
-        for variable in self.plans.iter().flat_map(|plan| plan.statement.tensors()) {
-            if !variables.iter().any(|known| known.name() == variable.name()) {
-                variables.push(variable.clone());
-            }
-        }
-        let (mut all, mut done) = (
-            Tensors { given, all: Vec::new(), is_short: options.runtime.memory.is_some() && cx.nodes() > 1 },
-            Done::default(),
-        );
-        for variable in &variables {
+        let is_short = options.runtime.memory.is_some() && cx.nodes() > 1;
+        let (mut all, mut done) = (Tensors { given, all: Vec::new(), made: Vec::new(), is_short }, Done::default());
+        for variable in &self.operands() {
+            let is_there = all.all.iter().any(|tensor| tensor.variable().name() == variable.name());
             match around.files.get(variable.name()) {
-                Some(file) => {
-                    let (tensor, loaded) = Tensor::load(cx, variable, file).await?;
+                Some(file) if !is_there => {
+                    let stored = variable.stored(file.format()?);
+                    let (tensor, loaded) = Tensor::load(cx, &stored, file).await?;
                     done.read.insert(variable.name().to_owned(), loaded.bytes);
                     all.all.push(tensor);
                 }
+                Some(_) => {}
                 None if around.made.contains(variable.name()) => {
                     let tensor = Tensor::new(cx, variable)?;
                     let pieces = tensor.slabs(MADE_AT_ONCE * cx.nodes());
@@ -233,20 +269,43 @@ impl Tasks {
                 None => all.add(cx, variable)?,
             }
         }
+        let results = self.planned.iter().map(|planned| &planned.declared);
+        for result in results.clone().filter(|result| result.format().is_dense()) {
+            if !all.all.iter().any(|tensor| tensor.variable().name() == result.name()) {
+                all.add(cx, result)?;
+            }
+        }
+        let is_result = |name: &str| results.clone().any(|result| result.name() == name);
+        for variable in self.operands().iter().filter(|variable| !is_result(variable.name())) {
+            all.convert(cx, variable).await?;
+        }
+        // What was loaded in a format in which nothing uses it.
+        let is_used =
+            |tensor: &Tensor| is_result(tensor.variable().name()) || self.operands().contains(tensor.variable());
+        all.all.iter().filter(|tensor| !is_used(tensor)).try_for_each(|tensor| tensor.destroy(cx))?;
+        all.all.retain(is_used);
         all.place(cx, options).await?;
-        // What is assembled is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor is made when it is its turn.
-        let names: Vec<&str> = self.plans.iter().map(|plan| plan.statement.result().name()).collect();
-        let is_made = |(number, plan): (usize, &Arc<Plan>)| {
+        // What is assembled or converted is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor is made when it is its turn.
+        let names: Vec<&str> = results.clone().map(TensorVariable::name).collect();
+        let is_made = |(number, planned): (usize, &Planned)| {
             let is_other = given.contains_key(names[number]) || names[..number].contains(&names[number]);
-            plan.leaf().output == Output::Elements || plan.leaf().output == Output::Beside && !is_other
+            let reads_other = planned.operands.iter().any(|(used, name)| {
+                results.clone().any(|result| result.name() == name && result.format() != used.format())
+            });
+            let output = planned.plan.leaf().output;
+            !planned.is_converted()
+                && !reads_other
+                && (output == Output::Elements || output == Output::Beside && !is_other)
         };
-        let prepared = match self.plans.iter().enumerate().all(is_made) {
-            true => Some(all.prepared(cx, &self.plans).await?),
+        let prepared = match self.planned.iter().enumerate().all(is_made) {
+            true => Some(all.prepared(cx, &self.planned).await?),
             false => None,
         };
         let progress = Progress::steps(options.repeat + 1, &options.runtime);
+        all.made.clear();
         let (mut times, first) = (Vec::new(), all.all.clone());
         for repeat in 0..=options.repeat {
+            all.forget(cx)?;
             all.all.clone_from(&first);
             all.write(cx)?;
             cx.execution_fence().await?;
@@ -254,8 +313,8 @@ impl Tasks {
             match &prepared {
                 Some(computation) => all.run(cx, computation).await?,
                 None => {
-                    for plan in &self.plans {
-                        all.compute(cx, plan).await?;
+                    for planned in &self.planned {
+                        all.compute(cx, planned).await?;
                     }
                     cx.execution_fence().await?;
                 }
@@ -266,10 +325,18 @@ impl Tasks {
         drop(progress);
         let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
         let mut found: BTreeMap<String, SparseTensor<T>> = around.given.clone();
+        for (name, file) in around.files {
+            done.counts.insert(name.clone(), file.header().section(Part::Values).length as usize);
+        }
         for tensor in &all.all {
-            let name = tensor.variable().name();
+            let (name, format) = (tensor.variable().name(), tensor.variable().format());
+            let is_result = results.clone().any(|result| result.name() == name && result.format() == format);
+            let is_declared = given.get(name).is_some_and(|given| given.format() == format) || format.is_dense();
+            if !(is_result || is_declared) {
+                continue;
+            }
             done.counts.insert(name.to_owned(), tensor.region().space().space().volume() as usize);
-            if !names.contains(&name) {
+            if !is_result {
                 continue;
             }
             let writers = if options.serial_writes { Writers::InTurn } else { Writers::Together };
@@ -309,9 +376,9 @@ fn machine(options: &Options, nodes: usize) -> Result<Machine, MachineError> {
 pub(super) fn check_places(options: &Options, tensors: &[TensorVariable]) -> AppResult<()> {
     let machine = machine(options, place().nodes).map_err(|error| AppError::Usage(error.to_string()))?;
     for (name, placement) in &options.place {
-        let found = tensors.iter().find(|tensor| tensor.name() == name);
-        let checked = found.map_or(Ok(()), |tensor| check_placement(tensor, placement, &machine));
-        checked.map_err(|error| AppError::Usage(format!("a --place does not fit: {error}")))?;
+        let mut named = tensors.iter().filter(|tensor| tensor.name() == name);
+        let checked = named.try_for_each(|tensor| check_placement(tensor, placement, &machine));
+        checked.map_err(|error| AppError::Usage(format!("--place {name}={placement}: {error}")))?;
     }
     Ok(())
 }
@@ -319,17 +386,24 @@ pub(super) fn check_places(options: &Options, tensors: &[TensorVariable]) -> App
 /// The tensors of a program.
 struct Tensors<'g, T> {
     given: &'g BTreeMap<String, Arc<SparseTensor<T>>>,
+    /// Under their names in the program; of each format in which one is used there may be one.
     all: Vec<Tensor>,
+    /// Those that statements have made, in their order.
+    made: Vec<Tensor>,
     /// Whether nodes forget what passes by, as they are given so much memory and no more.
     is_short: bool,
 }
 
 impl<T: Element + FieldValue> Tensors<'_, T> {
-    /// Makes one that is given, or dense.
+    /// Makes one that is given, in the format of the variable, or dense.
     fn add(&mut self, cx: &Context, variable: &TensorVariable) -> Result<(), DistributedError> {
         match self.given.get(variable.name()) {
             Some(stored) if !variable.format().is_dense() => {
-                self.all.push(Tensor::from_sparse(cx, variable, Arc::clone(stored))?);
+                let stored = match stored.format() == variable.format() {
+                    true => Arc::clone(stored),
+                    false => Arc::new(stored.convert(variable.format()).map_err(maniple::Error::from_task)?),
+                };
+                self.all.push(Tensor::from_sparse(cx, variable, stored)?);
             }
             _ if variable.format().is_dense() => self.all.push(Tensor::new(cx, variable)?),
             _ => {}
@@ -337,41 +411,83 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         Ok(())
     }
 
+    /// The tensor of a variable's name: in its format, if there is one in it.
+    fn find(&self, variable: &TensorVariable) -> Option<&Tensor> {
+        let is_named = |tensor: &&Tensor| tensor.variable().name() == variable.name();
+        let is_alike = |tensor: &&Tensor| is_named(tensor) && tensor.variable().format() == variable.format();
+        self.all.iter().find(is_alike).or_else(|| self.all.iter().find(is_named))
+    }
+
+    /// Has the tensor of a variable's name in its format, if there is one of this name.
+    async fn convert(&mut self, cx: &Context, variable: &TensorVariable) -> Result<(), DistributedError> {
+        let Some(found) = self.find(variable).filter(|tensor| tensor.variable().format() != variable.format()) else {
+            return Ok(());
+        };
+        let converted = found.converted(cx, variable).await?;
+        self.made.push(converted.clone());
+        self.all.push(converted);
+        Ok(())
+    }
+
+    /// What a statement uses, under its names.
+    async fn of(&self, cx: &Context, planned: &Planned) -> Result<Vec<Tensor>, DistributedError> {
+        let mut used: Vec<Tensor> = self.find(planned.plan.statement.result()).cloned().into_iter().collect();
+        for (variable, name) in &planned.operands {
+            if let Some(tensor) = self.find(&variable.renamed(name)) {
+                used.push(tensor.converted(cx, variable).await?);
+            }
+        }
+        Ok(used)
+    }
+
     /// Brings tensors to where they are placed.
     async fn place(&self, cx: &Context, options: &Options) -> Result<(), DistributedError> {
         let machine = machine(options, cx.nodes()).map_err(maniple::Error::from_task)?;
         for (name, placement) in &options.place {
-            let found = self.all.iter().find(|tensor| tensor.variable().name() == name);
-            match found.map(|tensor| (tensor, tensor.variable().format().is_dense())) {
-                Some((tensor, true)) => tensor.place(cx, placement, &machine)?.await?,
-                Some((tensor, false)) => tensor.place_levels(cx, placement, &machine).await?.await?,
-                None => {}
+            for tensor in self.all.iter().filter(|tensor| tensor.variable().name() == name) {
+                match tensor.variable().format().is_dense() {
+                    true => tensor.place(cx, placement, &machine)?.await?,
+                    false => tensor.place_levels(cx, placement, &machine).await?.await?,
+                }
             }
         }
         Ok(())
     }
 
-    /// Puts one in the place of that with its name.
+    /// Puts one that a statement has made in the place of those with its name.
     fn put(&mut self, tensor: Tensor) {
         self.all.retain(|other| other.variable().name() != tensor.variable().name());
+        self.made.push(tensor.clone());
         self.all.push(tensor);
     }
 
+    /// Destroys what statements have made, so that there is room for what they make next.
+    fn forget(&mut self, cx: &Context) -> Result<(), DistributedError> {
+        // Those that have the levels of others were made after them.
+        self.made.drain(..).rev().try_for_each(|made| made.destroy(cx))
+    }
+
     /// Makes the result of a plan, if it has the levels of an operand.
-    fn make(&mut self, cx: &Context, plan: &Plan) -> Result<(), DistributedError> {
-        if plan.pattern().is_some() {
-            let made = Tensor::for_result(cx, plan, &self.all.iter().collect::<Vec<_>>())?;
+    async fn make(&mut self, cx: &Context, planned: &Planned) -> Result<(), DistributedError> {
+        if planned.plan.pattern().is_some() {
+            let used = self.of(cx, planned).await?;
+            let made = Tensor::for_result(cx, &planned.plan, &used.iter().collect::<Vec<_>>())?;
             self.put(made);
         }
         Ok(())
     }
 
     /// Plans with results that there are.
-    async fn prepared(&mut self, cx: &Context, plans: &[Arc<Plan>]) -> Result<Computation, DistributedError> {
-        for plan in plans {
-            self.make(cx, plan)?;
+    async fn prepared(&mut self, cx: &Context, planned: &[Planned]) -> Result<Computation, DistributedError> {
+        let mut used = Vec::new();
+        for planned in planned {
+            self.make(cx, planned).await?;
         }
-        Computation::in_order(cx, plans, &self.all.iter().collect::<Vec<_>>()).await
+        for planned in planned {
+            used.extend(self.of(cx, planned).await?);
+        }
+        let plans: Vec<Arc<Plan>> = planned.iter().map(|planned| Arc::clone(&planned.plan)).collect();
+        Computation::in_order(cx, &plans, &used.iter().collect::<Vec<_>>()).await
     }
 
     /// Gives dense tensors the elements that are given.
@@ -384,15 +500,27 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         Ok(())
     }
 
-    /// Prepares and launches a plan, or has its result assembled.
-    async fn compute(&mut self, cx: &Context, plan: &Arc<Plan>) -> Result<(), DistributedError> {
-        if plan.leaf().output == Output::Entries {
-            let made = assemble(cx, plan, &self.all.iter().collect::<Vec<_>>()).await?;
-            self.put(made);
-            return Ok(());
+    /// Prepares and launches a plan, or has its result assembled; and has it converted, if it is declared in another format.
+    async fn compute(&mut self, cx: &Context, planned: &Planned) -> Result<(), DistributedError> {
+        for (variable, name) in &planned.operands {
+            self.convert(cx, &variable.renamed(name)).await?;
         }
-        let computation = self.prepared(cx, std::slice::from_ref(plan)).await?;
-        self.run(cx, &computation).await
+        if planned.plan.leaf().output == Output::Entries {
+            let used = self.of(cx, planned).await?;
+            let made = assemble(cx, &planned.plan, &used.iter().collect::<Vec<_>>()).await?;
+            self.put(made);
+        } else {
+            let computation = self.prepared(cx, std::slice::from_ref(planned)).await?;
+            self.run(cx, &computation).await?;
+        }
+        if planned.is_converted()
+            && let Some(made) = self.made.pop()
+        {
+            let converted = made.converted(cx, &planned.declared).await?;
+            made.destroy(cx)?;
+            self.put(converted);
+        }
+        Ok(())
     }
 
     async fn run(&self, cx: &Context, computation: &Computation) -> Result<(), DistributedError> {

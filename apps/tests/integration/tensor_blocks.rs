@@ -63,10 +63,10 @@ fn blocks_become_commands_that_are_shown() {
 fn blocks_that_do_not_fit_are_refused() {
     for (options, expected) in [
         (&["--split", "i=2", "--order", "i"][..], "must name each of i, j once"),
-        (&["--split", "i=2", "--order", "i,k"], "--order k: the loops around all others are i, j"),
+        (&["--split", "i=2", "--order", "i,k"], "--order k: the index variables of the statement are i, j"),
         (&["--split", "i=2", "--order", "i,i"], "a variable is there twice"),
         (&["--split", "j=2", "--extend", "i"], "i is a variable of the result"),
-        (&["--split", "j=2", "--extend", "q"], "--extend q: the loops around all others are i, j"),
+        (&["--split", "j=2", "--extend", "q"], "--extend q: the index variables of the statement are i, j"),
         (&["--split", "i=9,4"], "points must not decrease"),
         (&["--split", "i=9,400"], "400 is beyond the extent 31 of i"),
         (&["--split", "i=2", "--split", "i=3"], "says twice"),

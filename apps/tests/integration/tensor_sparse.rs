@@ -181,25 +181,139 @@ fn distributed_loops_run_as_tasks() {
     let vectors = [&grid[..5], &["i=31,j=20"]].concat();
     verifies("a = 3; y(i) = A(i,j) * x(j); z(i) = y(i) + a", &[&vectors[..], &["--grid", "40x2"]].concat());
     // What can't be done says what to do.
-    let matrix = [&rows[..], &["--format", "A=csr", "--format", "B=ell", "--size", "i=20,j=10"]].concat();
-    let (code, _, error) = run("B(i,j) = 2 * A(i,j)", &matrix);
-    assert!(code == Some(2) && error.contains("declare it csr, csf or coo"), "{code:?} {error}");
-    let blocks =
-        ["--generate", "A=uniform:0.1", "--format", "A=dia", "--size", "i=20,j=10", "--split", "j=2", "--split", "i=2"];
-    let (code, _, error) = run("y(i) = A(i,j) * x(j)", &blocks);
-    assert!(code == Some(2) && error.contains("A is used as {C,C}(0,1), and is not converted"), "{code:?} {error}");
     for statement in ["y(i) = A(i,j) * x(j) + y(i)", "y(i) += A(i,j) * x(j) + y(i)"] {
         let (code, _, error) = run(statement, &[&vectors[..], &["--grid", "2"]].concat());
         assert!(code == Some(2) && error.contains("give what is read another name"), "{code:?} {error}");
     }
-    let (code, _, error) =
-        run("Y(i,j) = A(i,j) * A(j,i)", &[&grid[..4], &["--size", "i=20,j=20", "--grid", "2"]].concat());
-    assert!(code == Some(2) && error.contains("under two names"), "{code:?} {error}");
     let (code, _, error) = run("y(i) = A(i,j) * x(j)", &[&vectors[..], &["--grid", "2"], &rows[..2]].concat());
     assert!(code == Some(2) && error.contains("leave one of the two out"), "{code:?} {error}");
-    let columns = [&rows[..], &["--format", "A=csc", "--format", "B=csr", "--size", "i=20,j=10"]].concat();
-    let (code, _, error) = run("y(i) = A(i,j) * B(i,j)", &columns);
-    assert!(code == Some(2) && error.contains("give --format A="), "{code:?} {error}");
+}
+
+/// What loops do not go through is converted where it is placed, and results are made of those that points assemble; --explain says so.
+#[test]
+fn formats_of_all_kinds_are_distributed() {
+    let product = "y(i) = A(i,j) * x(j)";
+    let common = ["--generate", "A=uniform:0.1", "--size", "i=20,j=15"];
+    for (format, used) in [
+        ("dia", "{C,C}(0,1)"),
+        ("hash", "{C,C}(0,1)"),
+        ("bitmap", "{D,C}(0,1)"),
+        ("{D,L}", "{D,C}(0,1)"),
+        ("bcsr:2x3", "{D,C}(0,1)"),
+        ("coo", "{C,C}(0,1)"),
+    ] {
+        let format = format!("A={format}");
+        let rows = [&common[..], &["--format", &format, "--schedule", "distribute({i}, {io}, {ii}, {3})"]].concat();
+        verifies(product, &rows);
+        let (code, out, _) = run(product, &[&rows[..], &["--explain"]].concat());
+        let told = format!("A is converted to {used} where it is placed\n");
+        assert!(code == Some(0) && out.contains(&told), "{format}\n{out}");
+        // Schedules name it as statements do, and blocks are no other.
+        let equal = "fuse(i, j, f); pos(f, p, A); divide(p, po, pi, 4); distribute({po})";
+        verifies(product, &[&common[..], &["--format", &format, "--schedule", equal]].concat());
+        verifies(product, &[&common[..], &["--format", &format, "--split", "i=3", "--split", "j=2"]].concat());
+    }
+    // In two formats at once, and in another one by each statement.
+    let square = ["--generate", "A=uniform:0.1", "--format", "A=csr", "--size", "i=20,j=20", "--grid", "3"];
+    verifies("y(i) = A(i,j) * A(j,i)", &square);
+    verifies("B(i,j) = 2 * A(i,j); y(i) = B(j,i) * x(j)", &[&square[..], &["--format", "B=csr"]].concat());
+    for format in ["csc", "ell", "dia", "bitmap", "hash", "bcsr:2x3", "{D,L}", "{H,C}"] {
+        let format = format!("B={format}");
+        for statement in ["B(i,j) = A(i,j) + A(i,j) * 2", "B(i,j) = 2 * A(i,j); y(i) = B(i,j) * x(j)"] {
+            verifies(statement, &[&square[..], &["--format", &format]].concat());
+        }
+        // Runs below rows are assembled as they are.
+        let (code, out, _) = run("B(i,j) = 2 * A(i,j)", &[&square[..], &["--format", &format, "--explain"]].concat());
+        let is_converted = out.contains("by tasks, block by block");
+        assert!(code == Some(0) && is_converted == (format != "B={D,L}"), "{format}\n{out}");
+    }
+    for format in ["{B}", "{H}", "{L}"] {
+        let format = format!("y={format}");
+        verifies("y(i) = A(i,j)", &[&square[..], &["--format", &format]].concat());
+    }
+}
+
+/// `maniple tensor` on two nodes: the exit code, and what is printed on standard output and standard error.
+fn on_two_nodes(statement: &str, options: &[&str]) -> (Option<i32>, String, String) {
+    let program = env!("CARGO_BIN_EXE_maniple");
+    let mut command = Command::new(program);
+    command.args(["launch", "-n", "2", "--no-prefix", "--", program, "tensor", statement, "--workers", "1"]);
+    let output = command.args(options).env_remove("RUST_BACKTRACE").stdin(Stdio::null()).output();
+    let output = output.expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// A node's half of a result, with what it takes to make it, fits into the memory; the halves of twenty do not.
+#[test]
+fn results_are_given_back_before_they_are_made_again() {
+    let product = ["--size", "i=1000,j=1000,k=1000", "--generate", "A=uniform:0.01", "--generate", "B=uniform:0.01"];
+    for format in ["C=dcsr", "C=csc"] {
+        let formats = ["--format", "A=csr", "--format", "B=csr", "--format", format];
+        let repeats = ["--repeat", "20", "--memory", "6MiB", "--verify"];
+        let options = [&product[..], &formats, &repeats].concat();
+        let (code, out, error) = on_two_nodes("C(i,j) = A(i,k) * B(k,j)", &options);
+        assert!(code == Some(0) && out.contains("within rounding"), "{format}: {code:?}\n{out}\n{error}");
+    }
+}
+
+/// Singleton levels below dense ones have one element in each row.
+#[test]
+fn elements_that_levels_do_not_store_are_told_alike_on_any_nodes() {
+    let options = ["--size", "i=9,j=8", "--generate", "A=uniform:0.9", "--format", "A=csr", "--format", "C={D,S}"];
+    let alone = run("C(i,j) = A(i,j) + A(i,j) * 2", &options);
+    let several = on_two_nodes("C(i,j) = A(i,j) + A(i,j) * 2", &options);
+    for (code, out, error) in [alone, several] {
+        assert!(code == Some(2) && out.is_empty(), "{code:?} {out} {error}");
+        assert!(error.contains("of {D,S}(0,1)") && error.contains("it has room for one coordinate"), "{error}");
+    }
+}
+
+#[test]
+fn sums_of_sums_are_not_distributed_and_say_how_they_would_be() {
+    let options = ["--size", "i=9,j=8", "--format", "A=csr"];
+    for grid in [&[][..], &["--grid", "4"]] {
+        let (code, _, error) = on_two_nodes("s = A(i,j) + x(j)", &[&options[..], grid].concat());
+        assert!(code == Some(2) && error.contains("write each sum as a statement of its own"), "{code:?} {error}");
+    }
+    let (code, out, error) = on_two_nodes("s = A(i,j); s += x(j)", &[&options[..], &["--verify"]].concat());
+    assert!(code == Some(0) && out.contains("within rounding"), "{code:?}\n{out}\n{error}");
+}
+
+#[test]
+fn what_is_wrong_with_distributed_statements_is_said_where_it_is() {
+    let refused = |statement: &str, options: &[&str], told: &str| {
+        let common = ["--generate", "A=uniform:0.1", "--format", "A=csr", "--size", "i=20,j=10"];
+        let (code, out, error) = run(statement, &[&common[..], options].concat());
+        assert!(code == Some(2) && out.is_empty() && error.contains(told), "{code:?} {error}");
+    };
+    let product = "y(i) = A(i,j) * x(j)";
+    let place = ["--grid", "2", "--place"];
+    refused(product, &[&place[..], &["A=xy -> xy"]].concat(), "--place A=xy -> xy: `xy -> xy` says something about 2");
+    refused(product, &[&place[..], &["A=xy -> z"]].concat(), "`z` is no dimension of the tensor, which are x, y");
+    refused(
+        product,
+        &[&place[..], &["A=row,column -> col"]].concat(),
+        "no dimension of the tensor, which are row, column",
+    );
+    refused(product, &["--split", "q=3"], "--split q: the index variables of the statement are i, j");
+    let sums = "s = A(i,j) + x(j)";
+    refused(
+        sums,
+        &["--split", "j=3"],
+        "--split j: the statement is a sum of sums, of which no loop is around all others",
+    );
+    let taken = "precompute(A(i,k) * A(k,j), {j}, {jw}, w)";
+    let square = ["--size", "i=20,j=20,k=20", "--format", "B=csr", "--schedule", taken];
+    let (code, _, error) = run("B(i,j) = A(i,k) * A(k,j)", &[&["--format", "A=csr"], &square[..]].concat());
+    assert!(
+        code == Some(2) && error.contains("w is taken: without a schedule there is a workspace of this name"),
+        "{error}"
+    );
+    let other = "precompute(A(i,k) * A(k,j), {j}, {jw}, v)";
+    let square = ["--size", "i=20,j=20,k=20", "--format", "B=csr", "--schedule", other];
+    let (code, _, error) = run("B(i,j) = A(i,k) * A(k,j)", &[&["--format", "A=csr"], &square[..]].concat());
+    assert!(code == Some(2) && error.contains("is in no assignment; these assign"), "{error}");
 }
 
 #[test]
@@ -227,10 +341,7 @@ fn distributed_loops_run_on_several_nodes() {
     let (code, out, error) = launch(&[&matrix[..], &["--place", "A=xy -> y"]].concat());
     assert!(code == Some(0) && out.contains("400 elements in"), "{code:?}\n{out}\n{error}");
     let (code, _, error) = launch(&[&matrix[..], &["--place", "A=xyz -> y"]].concat());
-    assert!(
-        code == Some(2) && error.contains("a --place does not fit: `xyz -> y` names 3 dimensions"),
-        "{code:?} {error}"
-    );
+    assert!(code == Some(2) && error.contains("--place A=xyz -> y: `xyz -> y` names 3 dimensions"), "{code:?} {error}");
     // Each node reads its own file, and a value in it differs.
     let file = |value: &str| format!("%%MatrixMarket matrix coordinate real general\n9 9 2\n1 1 2\n5 3 {value}\n");
     for node in ["0", "1"] {

@@ -8,26 +8,24 @@
 
 use std::sync::Arc;
 
-use maniple::space::{AnyRect, AnySpace, Rect};
-use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
+use maniple::space::Rect;
+use maniple::task::{Codec, LeafCall, TaskDefinition};
 use maniple::{
-    Arrangement, Context, Error, FieldId, FieldMask, FieldType, FieldValue, LayoutConstraint, LogicalPartition,
-    Privilege, Projection, Region, Requirement, Target, TaskLauncher,
+    Context, Error, FieldId, FieldMask, FieldType, FieldValue, Privilege, Region, Requirement, Target, TaskLauncher,
 };
 
 use super::computation::Preparation;
 use super::error::DistributedError;
-use super::fetch::by_color;
 use super::leaf::{Kernel, MadeViews, run_leaf};
-use super::levels::{Component, Levels, Narrowed, components};
+use super::levels::{Component, Index, Levels, components};
+use super::packing::{Blocks, only, task};
 use super::tensor::Tensor;
-use crate::bounds::Colors;
 use crate::element::{Element, ElementType};
 use crate::format::Level;
 use crate::kernel::{Argument, View};
 use crate::lower::{Appending, Output};
 use crate::plan::{Launching, Operation, Plan};
-use crate::storage::{Number, sort_segments};
+use crate::storage::sort_segments;
 use crate::with_element;
 
 /// The result of a plan that its points assemble, of which it is not known before how much is stored. Where a compressed level is below dense ones, this waits until all elements are counted,
@@ -60,13 +58,10 @@ pub async fn assemble(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Re
 
 /// An assembly.
 pub(super) struct Assembly<'a> {
-    pub(super) cx: &'a Context,
     pub(super) preparation: &'a Preparation<'a>,
     pub(super) launching: &'a Launching,
-    /// Which part each point has.
-    colors: Arc<Colors>,
-    /// The rows of each color, or the block of coordinates of the outermost level.
-    pub(super) parts: Vec<(i64, i64)>,
+    /// The rows of each point, or the block of coordinates of the outermost level.
+    pub(super) blocks: Blocks<'a>,
     /// How many rows there are.
     parents: i64,
     /// Whether coordinates have 32 bits.
@@ -103,24 +98,27 @@ impl<'a> Assembly<'a> {
         let parts: Option<Vec<(i64, i64)>> = parts.collect();
         let parts = parts.ok_or_else(|| DistributedError::Rows { tensor: result.name().to_owned() })?;
         let is_narrow = dimensions.iter().all(|extent| i32::try_from(*extent).is_ok());
-        Ok(Self { cx, preparation, launching, colors, parts, parents, is_narrow })
+        let (points, order) = (launching.order.points(), Arc::clone(&launching.order));
+        let of_point = Arc::new(move |point| colors.at(&order.values(0, point)));
+        let blocks = Blocks { cx, points, of_point, parts };
+        Ok(Self { preparation, launching, blocks, parents, is_narrow })
     }
 
     async fn run<N: Index, T: Element + FieldValue>(&self) -> Result<Tensor, DistributedError> {
-        let plan = &self.launching.plan;
+        let (plan, blocks, cx) = (&self.launching.plan, &self.blocks, self.blocks.cx);
         let [counts] =
-            made(components(self.cx, self.parents as usize, &[("counts", FieldType::of::<i64>(), ElementType::I64)])?);
-        let by_rows = self.partition(&counts, &self.parts)?;
+            made(components(cx, self.parents as usize, &[("counts", FieldType::of::<i64>(), ElementType::I64)])?);
+        let by_rows = blocks.partition(&counts, &blocks.parts)?;
         let counting = self.counting_rows(self.kernel(Output::Counts, N::TYPE)?, counts.field);
-        let counted = self.launcher(&counting, vec![self.own(&by_rows, counts.field, Privilege::Discard)])?;
-        let totals = self.cx.index_launch(self.domain(), counted.typed::<i64>()).all().await?;
-        let (intervals, total) = self.intervals(&totals);
+        let counted = self.launcher(&counting, vec![blocks.own(&by_rows, counts.field, Privilege::Discard)])?;
+        let totals = cx.index_launch(blocks.domain(), counted.typed::<i64>()).all().await?;
+        let (intervals, total) = blocks.intervals(&totals);
 
         let is_narrow = self.is_narrow && i32::try_from(total).is_ok();
         if is_narrow != self.is_narrow {
             // Positions need more than 32 bits.
-            let (parts, colors) = (self.parts.clone(), Arc::clone(&self.colors));
-            return Box::pin(Self { is_narrow, parts, colors, ..*self }.run::<i64, T>()).await;
+            cx.destroy_region(&counts.region)?;
+            return Box::pin(Self { is_narrow, blocks: blocks.clone(), ..*self }.run::<i64, T>()).await;
         }
         let result = plan.statement.result();
         let dense = result.format().levels().iter().zip(result.format().order());
@@ -129,7 +127,7 @@ impl<'a> Assembly<'a> {
             Some(*rows)
         });
         let positions: Vec<usize> = positions.collect();
-        let levels = Levels::with_room(self.cx, (T::TYPE, is_narrow), result.format().levels(), positions)?;
+        let levels = Levels::with_room(cx, (T::TYPE, is_narrow), result.format().levels(), positions)?;
         let last = result.format().rank() - 1;
         let (Some(pos), Some(crd)) = (levels.offsets(last), levels.coordinates(last)) else {
             return Err(DistributedError::InPlace { tensor: result.name().to_owned() });
@@ -137,18 +135,19 @@ impl<'a> Assembly<'a> {
         let values = levels.values();
         // Where the last row ends; where rows begin is written by the points.
         let of_pos: Region<(), 1> = Region::try_from_logical(pos.region.clone())?;
-        self.cx.fill_field(&of_pos, pos.field, N::narrowed(total))?;
+        cx.fill_field(&of_pos, pos.field, N::narrowed(total))?;
         let starts: Vec<i64> = intervals.iter().map(|(start, _)| *start).collect();
-        let (of_rows, of_elements) = (self.partition(pos, &self.parts)?, self.partition(crd, &intervals)?);
+        let (of_rows, of_elements) = (blocks.partition(pos, &blocks.parts)?, blocks.partition(crd, &intervals)?);
         let fields = [counts.field, pos.field, crd.field, values.field];
         let task = self.writing_rows::<N, T>(self.kernel(Output::Entries, N::TYPE)?, fields, Arc::from(starts));
         let both = FieldMask::of(crd.field).union(&FieldMask::of(values.field));
         let given = vec![
-            self.own(&by_rows, counts.field, Privilege::Read),
-            self.own(&of_rows, pos.field, Privilege::Discard),
-            Requirement::new(Target::Partition(of_elements, self.projection()), both, Privilege::Discard),
+            blocks.own(&by_rows, counts.field, Privilege::Read),
+            blocks.own(&of_rows, pos.field, Privilege::Discard),
+            Requirement::new(Target::Partition(of_elements, blocks.projection()), both, Privilege::Discard),
         ];
-        let _launched = self.cx.index_launch(self.domain(), self.launcher(&task, given)?.typed::<i64>());
+        let _launched = cx.index_launch(blocks.domain(), self.launcher(&task, given)?.typed::<i64>());
+        cx.destroy_region(&counts.region)?;
         Tensor::in_levels(result, levels)
     }
 
@@ -157,65 +156,10 @@ impl<'a> Assembly<'a> {
         let plan = &self.launching.plan;
         let is_narrow = |name: &str| match name == plan.statement.result().name() {
             true => of_coordinates == ElementType::I32,
-            false => self.preparation.is_narrow(name),
+            false => self.preparation.is_narrow(self.launching, name),
         };
         let made = if output == Output::Counts { plan.counting(&is_narrow) } else { plan.kernel(&is_narrow) };
         self.preparation.called(self.launching, (&made.kernel, &made.slots))
-    }
-
-    /// What points are given of a field: their colors' pieces.
-    pub(super) fn own(&self, partition: &LogicalPartition, field: FieldId, privilege: Privilege) -> Requirement {
-        let target = Target::Partition(partition.clone(), self.projection());
-        Requirement::new(target, FieldMask::of(field), privilege)
-    }
-
-    pub(super) fn domain(&self) -> AnyRect {
-        AnyRect::from(Rect::<1>::from(0..self.launching.order.points()))
-    }
-
-    /// The color of a point's rows.
-    pub(super) fn color(&self) -> Arc<dyn Fn(i64) -> i64 + Send + Sync> {
-        let (order, colors) = (Arc::clone(&self.launching.order), Arc::clone(&self.colors));
-        Arc::new(move |point| colors.at(&order.values(0, point)))
-    }
-
-    pub(super) fn projection(&self) -> Projection {
-        let color = self.color();
-        by_color(self.launching.order.points(), move |point| color(point))
-    }
-
-    /// A partition of a component into the piece of each color.
-    pub(super) fn partition(
-        &self,
-        of: &Component,
-        pieces: &[(i64, i64)],
-    ) -> Result<LogicalPartition, DistributedError> {
-        let piece = |(first, end): &(i64, i64)| AnyRect::from(Rect::<1>::from(*first..*end)).into();
-        let pieces: Vec<AnySpace> = pieces.iter().map(piece).collect();
-        let partitioning = self.cx.index_partition(of.region.space(), pieces.len(), &pieces)?;
-        Ok(of.region.partition(&partitioning).map_err(Error::from)?)
-    }
-
-    /// Where the elements of each color begin and end, and how many there are of all: parts follow one another, whichever point has them.
-    pub(super) fn intervals(&self, totals: &[i64]) -> (Vec<(i64, i64)>, i64) {
-        let color = self.color();
-        let mut of_colors = vec![0; self.parts.len()];
-        for (point, total) in (0..).zip(totals) {
-            of_colors[color(point) as usize] = *total;
-        }
-        let (mut intervals, mut total) = (vec![(0, 0); self.parts.len()], 0);
-        for color in self.in_order() {
-            intervals[color] = (total, total + of_colors[color]);
-            total += of_colors[color];
-        }
-        (intervals, total)
-    }
-
-    /// The colors in the order of their parts.
-    pub(super) fn in_order(&self) -> Vec<usize> {
-        let mut in_order: Vec<usize> = (0..self.parts.len()).collect();
-        in_order.sort_by_key(|&color| (self.parts[color].0, color));
-        in_order
     }
 
     /// The task that counts the elements of each row, and gives how many there are of all.
@@ -239,7 +183,7 @@ impl<'a> Assembly<'a> {
         [counts, pos, crd, values]: [FieldId; 4],
         starts: Arc<[i64]>,
     ) -> Arc<TaskDefinition> {
-        let (leaf, color) = (self.leaf(kernel), self.color());
+        let (leaf, color) = (self.leaf(kernel), Arc::clone(&self.blocks.of_point));
         let first = self.launching.fetches.len();
         self.task(("assemble", Codec::of::<i64>()), move |call| {
             let counts = call.read::<i64, 1>(first, counts)?;
@@ -273,7 +217,7 @@ impl<'a> Assembly<'a> {
         kernel: Kernel,
     ) -> impl Fn(&LeafCall<'_>, MadeViews<'_>) -> maniple::Result<()> + Send + Sync + 'static {
         let (plan, order) = (Arc::clone(&self.launching.plan), Arc::clone(&self.launching.order));
-        let points = (order.points() as usize).div_ceil(self.cx.nodes());
+        let points = (order.points() as usize).div_ceil(self.blocks.cx.nodes());
         move |call, made| {
             let values = order.values(0, call.point().coords()[0]);
             run_leaf(call, &plan, &values, (&kernel, points), made)
@@ -285,11 +229,7 @@ impl<'a> Assembly<'a> {
         (what, codec): (&str, Codec),
         run: impl Fn(&LeafCall<'_>) -> maniple::Result<R> + Send + Sync + 'static,
     ) -> Arc<TaskDefinition> {
-        let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
-        let options = TaskOptions { layout, ..TaskOptions::default() };
-        let name = format!("{what} {}", self.launching.plan.statement.result().name());
-        let task = TaskDefinition::new(&name).codec(codec);
-        Arc::new(task.leaf(options, move |call| Ok(Value::new(run(call)?))))
+        task((what, self.launching.plan.statement.result()), codec, run)
     }
 
     /// A launch with what operands points are given, and then these.
@@ -303,18 +243,6 @@ impl<'a> Assembly<'a> {
         let operands = operands.collect::<Result<Vec<_>, DistributedError>>()?;
         Ok(operands.into_iter().chain(given).fold(TaskLauncher::new(task), TaskLauncher::requirement))
     }
-}
-
-/// The coordinates of a level, in one of the widths that kernels have.
-pub(super) trait Index: FieldValue + Element + Number + Narrowed + Into<i64> {}
-
-impl Index for i32 {}
-
-impl Index for i64 {}
-
-/// The only rectangle of a space, as pieces of rows are; none if it is empty.
-pub(super) fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
-    rects.first().copied().filter(|rect| rect.lo <= rect.hi)
 }
 
 /// A view of what is at the points of a rectangle.

@@ -17,12 +17,13 @@ use super::levels::Component;
 use super::place::PLACE;
 use super::shares::{Ends, below_each};
 use super::tensor::Tensor;
+use crate::bounds::Colors;
 use crate::element::Scalar;
 use crate::kernel::Kernels;
 use crate::loops::Kernel as LoopKernel;
 use crate::lower::{Output, Slot};
 use crate::notation::TensorVariable;
-use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, Shares, Space};
+use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, Shares, Space, rows_of};
 
 /// Plans, one after the other, with the tensors that they run on: all that can be found out once and used for each run. Runs of one computation repeat the same launches, which the runtime
 /// notices: from the third on they cost a fraction.
@@ -123,6 +124,7 @@ impl<'a> Preparation<'a> {
         let tensors = tensors.collect::<Result<Vec<Tensor>, _>>()?;
         let mut partitions: Vec<LogicalPartition> = Vec::with_capacity(graph.partitions.len());
         let mut ends: HashMap<Shares, Ends> = HashMap::new();
+        let mut rows: Vec<(TensorVariable, Arc<Colors>, Ends)> = Vec::new();
         for Partition { tensor, space, pieces } in &graph.partitions {
             let tensor = &tensors[*tensor];
             partitions.push(match (pieces, space) {
@@ -147,7 +149,20 @@ impl<'a> Preparation<'a> {
                             place.insert(Ends::new(cx, &tensors[shares.tensor], (shares.level, shares.parts)).await?)
                         }
                     };
-                    known.partition(cx, (tensor, *space), shares)?
+                    known.partition(cx, (tensor, *space), shares.rows)?
+                }
+                (Pieces::Rows(colors), space) => {
+                    let name = tensor.variable();
+                    let is_known = |(of, known, _): &&(TensorVariable, Arc<Colors>, Ends)| {
+                        of == name && known.has_parts_of(colors)
+                    };
+                    if !rows.iter().any(|known| is_known(&known)) {
+                        let outermost = name.format().order()[0];
+                        let own = (0..colors.count()).map(|color| rows_of(colors, color, outermost)).collect();
+                        rows.push((name.clone(), Arc::clone(colors), Ends::of_rows(cx, tensor, own).await?));
+                    }
+                    let (_, _, known) = rows.iter().find(is_known).expect("it was made");
+                    known.partition(cx, (tensor, *space), None)?
                 }
                 (Pieces::Bounds(colors), space) => partition(cx, (tensor, *space), colors)?,
             });
@@ -242,19 +257,24 @@ impl Preparation<'_> {
         Ok(Launch { task, fetches, launchers: HashMap::new() })
     }
 
-    /// Whether positions and coordinates of an operand have 32 bits.
-    pub(super) fn is_narrow(&self, name: &str) -> bool {
-        let tensor = self.tensors.iter().find(|tensor| tensor.variable().name() == name);
-        tensor.and_then(Tensor::levels).is_none_or(|levels| levels.is_narrow)
+    /// Whether positions and coordinates of an operand of a launch have 32 bits.
+    pub(super) fn is_narrow(&self, launching: &Launching, name: &str) -> bool {
+        self.given(launching, name).and_then(Tensor::levels).is_none_or(|levels| levels.is_narrow)
+    }
+
+    /// The tensor that a launch knows under a name; others may know another one.
+    fn given(&self, launching: &Launching, name: &str) -> Option<&Tensor> {
+        let mut tensors = launching.fetches.iter().map(|fetch| &self.tensors[fetch.tensor]);
+        tensors.find(|tensor| tensor.variable().name() == name)
     }
 
     /// The kernel of a launch, and what it is called with.
     fn leaf(&self, launching: &Launching) -> Result<Kernel, DistributedError> {
         let (plan, leaf) = (&launching.plan, launching.plan.leaf());
-        match leaf.tensors.iter().all(|tensor| self.is_narrow(tensor.name())) {
+        match leaf.tensors.iter().all(|tensor| self.is_narrow(launching, tensor.name())) {
             true => self.called(launching, (&leaf.kernel, &leaf.slots)),
             false => {
-                let made = plan.kernel(&|name| self.is_narrow(name));
+                let made = plan.kernel(&|name| self.is_narrow(launching, name));
                 self.called(launching, (&made.kernel, &made.slots))
             }
         }
@@ -267,7 +287,7 @@ impl Preparation<'_> {
         (kernel, slots): (&LoopKernel, &[Slot]),
     ) -> Result<Kernel, DistributedError> {
         let (plan, leaf) = (&launching.plan, launching.plan.leaf());
-        let tensor = |name: &str| self.tensors.iter().find(|tensor| tensor.variable().name() == name);
+        let tensor = |name: &str| self.given(launching, name);
         let given = |slot: &Slot| {
             let find = |(requirement, fetch): (usize, &Fetch)| {
                 let tensor = &self.tensors[fetch.tensor];
@@ -316,7 +336,10 @@ pub async fn compute(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Res
 }
 
 fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Tensor, DistributedError> {
-    let found = tensors.iter().find(|tensor| tensor.variable().name() == variable.name());
+    let is_named = |tensor: &&&Tensor| tensor.variable().name() == variable.name();
+    // There may be one for each format in which plans use it.
+    let alike = |tensor: &&&Tensor| is_named(tensor) && tensor.variable().format() == variable.format();
+    let found = tensors.iter().find(alike).or_else(|| tensors.iter().find(is_named));
     let found = found.ok_or_else(|| DistributedError::Missing {
         tensor: variable.name().to_owned(),
         given: tensors.iter().map(|tensor| tensor.variable().name()).collect::<Vec<_>>().join(", "),

@@ -82,6 +82,14 @@ pub enum DistributedError {
         /// So many places there can be.
         most: usize,
     },
+    /// Elements that levels do not store.
+    #[error("{tensor}: {reason}")]
+    Unfit {
+        /// The tensor's name.
+        tensor: String,
+        /// Why not.
+        reason: String,
+    },
     /// What levels store follows no rules.
     #[error("{tensor}: {error}")]
     Broken {

@@ -18,7 +18,7 @@ use crate::level::{Array, Component as Named, Per, Stored, with_numbers};
 use crate::lower::Slot;
 use crate::plan::Space;
 use crate::rectangle::Rectangle;
-use crate::storage::SparseTensor;
+use crate::storage::{Number, SparseTensor};
 use crate::with_element;
 
 /// More intervals of positions are not told apart: a piece has what is between them too.
@@ -56,6 +56,8 @@ pub(super) struct Levels {
     /// What each level stores.
     levels: Vec<Vec<(Stored, Component)>>,
     values: Component,
+    /// Whether the regions are those of another tensor, and only the field of the elements is its own.
+    are_shared: bool,
 }
 
 impl Levels {
@@ -116,7 +118,7 @@ impl Levels {
             // Of levels that store no coordinates, and of a scalar, which has none.
             None => components(cx, parents, &[elements])?.remove(0),
         };
-        Ok(Self { is_narrow, positions, levels, values })
+        Ok(Self { is_narrow, positions, levels, values, are_shared: false })
     }
 
     /// So many of the levels, from the outermost to a compressed one, with other elements, none of which has a value: another field of the region that has the coordinates.
@@ -125,7 +127,24 @@ impl Levels {
         let field = last.region.fields().allocate(&format!("values of {name}"), ty).map_err(Error::from)?;
         let values = Component { region: last.region.clone(), field, element: self.values.element };
         let (positions, levels) = (self.positions[..rank].to_vec(), self.levels[..rank].to_vec());
-        Ok(Self { is_narrow: self.is_narrow, positions, levels, values })
+        Ok(Self { is_narrow: self.is_narrow, positions, levels, values, are_shared: true })
+    }
+
+    /// Destroys the regions, or the field of elements in those of another tensor.
+    pub(super) fn destroy(&self, cx: &Context) -> Result<(), DistributedError> {
+        if self.are_shared {
+            cx.free_field(self.values.region.fields(), self.values.field)?;
+            return Ok(());
+        }
+        let mut destroyed = Vec::new();
+        for component in self.levels.iter().flatten().map(|(_, component)| component).chain([&self.values]) {
+            let tree = component.region.tree().id();
+            if !destroyed.contains(&tree) {
+                cx.destroy_region(&component.region)?;
+                destroyed.push(tree);
+            }
+        }
+        Ok(())
     }
 
     /// What each level stores, and the elements, as they are after all that was launched before.
@@ -303,6 +322,13 @@ impl Narrowed for i64 {
         number
     }
 }
+
+/// The coordinates of a level, in one of the widths that kernels have.
+pub(super) trait Index: FieldValue + Element + Number + Narrowed + Into<i64> {}
+
+impl Index for i32 {}
+
+impl Index for i64 {}
 
 /// Has tasks set all of a component, which has so many rows: `set` is given the number of the first row of a part, and where its values go.
 fn put<T: Element + FieldValue>(

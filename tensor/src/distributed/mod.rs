@@ -16,6 +16,7 @@
 mod assemble;
 mod blocks;
 mod computation;
+mod convert;
 mod elements;
 mod error;
 mod fetch;
@@ -27,6 +28,7 @@ mod levels;
 mod mapper;
 mod modes;
 mod operators;
+mod packing;
 mod place;
 mod placed_levels;
 mod rows;

@@ -13,6 +13,7 @@ use super::error::DistributedError;
 use super::fetch::by_color;
 use super::launched::Launched;
 use super::levels::Component;
+use super::packing::words;
 use super::place::PLACE;
 use super::scattered::{self, Dealt};
 use super::shares::{Ends, Interval, is_in_order};
@@ -30,9 +31,12 @@ use crate::rectangle::Rectangle;
 pub struct LevelPieces {
     placed: Arc<Placed>,
     /// Of each level, what it stores.
-    levels: Vec<Vec<(Stored, LogicalPartition)>>,
+    levels: StoredPieces,
     values: LogicalPartition,
 }
+
+/// Of each level, what it stores, in pieces.
+type StoredPieces = Vec<Vec<(Stored, LogicalPartition)>>;
 
 /// What is cut into how many parts.
 enum Parts {
@@ -112,30 +116,8 @@ impl Tensor {
             Parts::Coordinates(parts) => together(Ends::of_coordinates(cx, self, parts).await?.positions),
             Parts::Dealt(level, dealt) => scattered::pieces(cx, (self, level), dealt).await?,
         };
-        let root = || positions.first().map(|parts| vec![vec![(0, 1)]; parts.len()]).unwrap_or_default();
-        let mut made = Vec::with_capacity(rank);
-        for level in 0..rank {
-            let above = level.checked_sub(1).map_or_else(root, |above| positions[above].clone());
-            let component = |(stored, component): &(Stored, Component)| {
-                let numbers = |parts: &[Vec<Interval>], change: fn(Interval) -> Interval| -> Vec<Vec<Interval>> {
-                    let change = |part: &Vec<Interval>| {
-                        part.iter().copied().filter(|(first, end)| first < end).map(change).collect()
-                    };
-                    parts.iter().map(change).collect()
-                };
-                let pieces = match stored.per {
-                    Per::Offset => numbers(&above, |(first, end)| (first, end + 1)),
-                    Per::Parent => numbers(&above, |own| own),
-                    Per::Position | Per::Slot => numbers(&positions[level], |own| own),
-                    Per::Word => numbers(&positions[level], |(first, end)| (first / 64, (end - 1) / 64 + 1)),
-                };
-                Ok((*stored, cut(cx, component, &pieces)?))
-            };
-            made.push(levels.stored(level).iter().map(component).collect::<Result<_, DistributedError>>()?);
-        }
-        let of_values = positions.last().cloned().unwrap_or_else(|| vec![vec![(0, 1)]]);
-        let values = cut(cx, levels.values(), &of_values)?;
-        Ok(LevelPieces { placed: Arc::new(placed), levels: made, values })
+        let (levels, values) = cut_levels(cx, self, &positions)?;
+        Ok(LevelPieces { placed: Arc::new(placed), levels, values })
     }
 
     /// Brings what a tensor in levels stores to where a placement says that its pieces are on a machine, whose processors run on the nodes of the job in blocks. What is there already costs nothing.
@@ -231,6 +213,39 @@ fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Parts, Distribute
         Cut::Blocked if level == 0 && is_in_order(format) => Parts::Coordinates(parts),
         _ => Parts::Dealt(level, Dealt { block: block.clamp(1, extent.max(1)), parts }),
     })
+}
+
+/// Partitions of what each level of a tensor stores, and of its elements, into the pieces of parts that have these runs of positions of each level: piece `k + 1` is that of the `k`th part.
+pub(super) fn cut_levels(
+    cx: &Context,
+    tensor: &Tensor,
+    positions: &[Vec<Vec<Interval>>],
+) -> Result<(StoredPieces, LogicalPartition), DistributedError> {
+    let name = || tensor.variable().name().to_owned();
+    let levels = tensor.levels().ok_or_else(|| DistributedError::Dense { tensor: name() })?;
+    let root = || positions.first().map(|parts| vec![vec![(0, 1)]; parts.len()]).unwrap_or_default();
+    let mut made = Vec::with_capacity(positions.len());
+    for (level, own) in positions.iter().enumerate() {
+        let above = level.checked_sub(1).map_or_else(root, |above| positions[above].clone());
+        let component = |(stored, component): &(Stored, Component)| {
+            let numbers = |parts: &[Vec<Interval>], change: fn(Interval) -> Interval| -> Vec<Vec<Interval>> {
+                let change = |part: &Vec<Interval>| {
+                    part.iter().copied().filter(|(first, end)| first < end).map(change).collect()
+                };
+                parts.iter().map(change).collect()
+            };
+            let pieces = match stored.per {
+                Per::Offset => numbers(&above, |(first, end)| (first, end + 1)),
+                Per::Parent => numbers(&above, |own| own),
+                Per::Position | Per::Slot => numbers(own, |own| own),
+                Per::Word => numbers(own, words),
+            };
+            Ok((*stored, cut(cx, component, &pieces)?))
+        };
+        made.push(levels.stored(level).iter().map(component).collect::<Result<_, DistributedError>>()?);
+    }
+    let of_values = positions.last().cloned().unwrap_or_else(|| vec![vec![(0, 1)]]);
+    Ok((made, cut(cx, levels.values(), &of_values)?))
 }
 
 /// A partition of a component into parts, each of some intervals, after a piece without anything.

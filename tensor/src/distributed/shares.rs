@@ -18,7 +18,7 @@ use super::tensor::Tensor;
 use crate::element::ElementType;
 use crate::format::{Format, Level};
 use crate::level::Per;
-use crate::plan::{Shares, Space};
+use crate::plan::Space;
 
 /// From the first to before the last.
 pub(super) type Interval = (i64, i64);
@@ -93,7 +93,11 @@ impl Ends {
 
     /// Of blocks of the coordinates of the outermost level, which stores them in order.
     pub(super) async fn of_coordinates(cx: &Context, tensor: &Tensor, parts: i64) -> Result<Self, DistributedError> {
-        let rows = blocks(tensor.extent(0), parts);
+        Self::of_rows(cx, tensor, blocks(tensor.extent(0), parts)).await
+    }
+
+    /// Of parts of the coordinates of the outermost level, which stores them in order.
+    pub(super) async fn of_rows(cx: &Context, tensor: &Tensor, rows: Vec<Interval>) -> Result<Self, DistributedError> {
         let mut positions = vec![Vec::new(); tensor.variable().format().levels().len()];
         positions[0] = match tensor.levels().and_then(|levels| levels.coordinates(0)) {
             None => rows.clone(),
@@ -114,12 +118,12 @@ impl Ends {
         Ok(Self { positions, rows })
     }
 
-    /// A partition of a space of a tensor into what belongs to each part.
+    /// A partition of a space of a tensor into what belongs to each part; of a dense one that has the coordinates of the outermost level in a dimension, into those.
     pub(super) fn partition(
         &self,
         cx: &Context,
         (tensor, space): (&Tensor, Space),
-        shares: &Shares,
+        rows_in: Option<usize>,
     ) -> Result<LogicalPartition, DistributedError> {
         let interval = |(first, end): &Interval| AnySpace::from(AnyRect::from(Rect::<1>::from(*first..*end)));
         let pieces: Vec<AnySpace> = match space {
@@ -132,7 +136,7 @@ impl Ends {
             Space::Elements => {
                 let whole = tensor.variable().dimensions();
                 let piece = |rows: &Interval| {
-                    let bounds = whole.iter().enumerate().map(|(dimension, extent)| match shares.rows {
+                    let bounds = whole.iter().enumerate().map(|(dimension, extent)| match rows_in {
                         Some(own) if own == dimension => *rows,
                         _ => (0, *extent),
                     });

@@ -39,6 +39,8 @@ pub struct Tensor {
     levels: Option<Arc<Levels>>,
     /// Where it was placed last.
     home: Arc<Mutex<Option<Home>>>,
+    /// Whether its elements are in a region of the program's.
+    is_of_program: bool,
 }
 
 impl Tensor {
@@ -69,7 +71,7 @@ impl Tensor {
         let field = fields.allocate(variable.name(), field_type).map_err(maniple::Error::from)?;
         let region = cx.logical_region(&rows, &fields)?;
         let variable = variable.stored(format.clone());
-        let tensor = Self { variable, region, field, modes, levels: None, home: Arc::default() };
+        let tensor = Self { variable, region, field, modes, levels: None, home: Arc::default(), is_of_program: false };
         tensor.fill(cx, tensor.variable.fill())?;
         Ok(tensor)
     }
@@ -162,7 +164,7 @@ impl Tensor {
         let Component { region, field, .. } = levels.values().clone();
         let modes = Modes::new(&Format::dense(1), 1)?;
         let (variable, levels) = (variable.clone(), Some(Arc::new(levels)));
-        Ok(Self { variable, region, field, modes, levels, home: Arc::default() })
+        Ok(Self { variable, region, field, modes, levels, home: Arc::default(), is_of_program: false })
     }
 
     /// All that is stored of a tensor in levels, as it is after all that was launched before this call: on each of several nodes.
@@ -206,7 +208,28 @@ impl Tensor {
             });
         }
         let (region, field) = (region.logical().clone(), field.id());
-        Ok(Self { variable: variable.clone(), region, field, modes, levels: None, home: Arc::default() })
+        let variable = variable.clone();
+        Ok(Self { variable, region, field, modes, levels: None, home: Arc::default(), is_of_program: true })
+    }
+
+    /// Destroys the tensor: its memory goes when all that was launched before has ended. It cannot be used any more, and neither can copies of it, nor tensors that [have its
+    /// levels](Self::with_levels_of); of one that has those of another only its elements go. What is [in a region of the program's](Self::in_region) stays. Tensors that are dropped, and not
+    /// destroyed, are there until the task that made them ends.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Runtime`] if it was destroyed before, or another task made it.
+    pub fn destroy(&self, cx: &Context) -> Result<(), DistributedError> {
+        match &self.levels {
+            Some(levels) => levels.destroy(cx),
+            None if self.is_of_program => Ok(()),
+            None => Ok(cx.destroy_region(&self.region)?),
+        }
+    }
+
+    /// The same tensor under the name of a variable that differs in nothing else.
+    pub(super) fn called(&self, variable: &TensorVariable) -> Self {
+        Self { variable: variable.clone(), ..self.clone() }
     }
 
     /// What statements call it.

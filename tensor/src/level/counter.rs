@@ -39,7 +39,7 @@ impl LevelKind for Counter {
         for entry in 0..entries.coordinates.len() {
             counts[entries.positions[entry]] += usize::from(entries.is_new(entries.positions, entry, true));
         }
-        let slots = counts.iter().copied().max().unwrap_or(0);
+        let slots = counts.iter().copied().max().unwrap_or(0).max(level.positions);
         level.positions = level.positions_of(slots)?;
         let width = level.coordinate_width(false)?;
         let mut crd = Array::filled(width, level.bounds.start, level.positions)?;

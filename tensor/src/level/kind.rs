@@ -274,7 +274,8 @@ pub trait LevelKind: Sync {
     /// What it stores, in the order of [`LevelData::components`]. [Ranges](Properties::ranges) have two numbers for each position above in place of offsets.
     fn components(&self) -> &'static [Stored];
 
-    /// Stores `entries`: fills components and [`positions`](LevelData::positions), and gives each entry its position. `level` has its bounds, properties and parents.
+    /// Stores `entries`: fills components and [`positions`](LevelData::positions), and gives each entry its position. `level` has its bounds, properties and parents; and for
+    /// positions how many each parent has at least, if the kind gives all as many.
     ///
     /// # Errors
     ///

@@ -46,8 +46,8 @@ pub(super) struct Levels {
 pub(super) enum StoredLevel {
     /// The extent.
     Dense(Variable),
-    /// Positions and coordinates.
-    Compressed { pos: Buffer, crd: Buffer, ranges: bool },
+    /// Positions and coordinates. Of the outermost level the kernel may be given a part.
+    Compressed { pos: Buffer, crd: Buffer, ranges: bool, is_part: bool },
     /// Coordinates, of which one that is none says that nothing is stored.
     Singleton(Buffer),
     /// For each position above how many coordinates are used of its slots, the coordinates, and how many slots each has.
@@ -55,7 +55,8 @@ pub(super) enum StoredLevel {
 }
 
 impl Levels {
-    pub fn new(tensor: &TensorVariable, types: NumberTypes<'_>, names: &mut Names) -> Self {
+    /// Those of a tensor, of which a kernel may be given a part.
+    pub fn new(tensor: &TensorVariable, types: NumberTypes<'_>, names: &mut Names, is_part: bool) -> Self {
         let (name, format) = (tensor.name(), tensor.format());
         let levels = format.levels().iter().zip(format.properties()).enumerate().map(|(level, (kind, properties))| {
             let mut buffer = |what: &str| {
@@ -72,7 +73,10 @@ impl Levels {
                         slots: Variable::index(names.fresh(&format!("{name}{level}_slots"))),
                     }
                 }
-                _ => StoredLevel::Compressed { pos: buffer("pos"), crd: buffer("crd"), ranges: properties.ranges },
+                _ => {
+                    let (pos, crd, ranges) = (buffer("pos"), buffer("crd"), properties.ranges);
+                    StoredLevel::Compressed { pos, crd, ranges, is_part: is_part && level == 0 }
+                }
             }
         });
         let levels = levels.collect();
@@ -190,10 +194,10 @@ impl Storage {
 
     /// The positions below `above` in a compressed level.
     pub fn segment(&self, level: usize, above: &Expression) -> (Expression, Expression) {
-        let (pos, ranges) = match self {
+        let (pos, ranges, part) = match self {
             Self::List(list) => return (0.into(), list.length.value()),
             Self::Levels(Levels { levels, .. }) => match &levels[level] {
-                StoredLevel::Compressed { pos, ranges, .. } => (pos, *ranges),
+                StoredLevel::Compressed { pos, crd, ranges, is_part } => (pos, *ranges, is_part.then_some(crd)),
                 StoredLevel::Dense(extent) => return (0.into(), extent.value()),
                 StoredLevel::Singleton(_) => return (above.clone(), above.clone() + 1),
                 StoredLevel::Counter { used, slots, .. } => {
@@ -207,7 +211,12 @@ impl Storage {
             true => (above.clone() * 2, above.clone() * 2 + 1),
             false => (above.clone(), above.clone() + 1),
         };
-        (pos.load([first]).cast(I64), pos.load([second]).cast(I64))
+        let (begin, end) = (pos.load([first]).cast(I64), pos.load([second]).cast(I64));
+        match part {
+            // The root is told of all.
+            Some(crd) => (begin.maximum(crd.low(0)), end.minimum(crd.high(0))),
+            None => (begin, end),
+        }
     }
 
     /// The place below a position of a compressed level.

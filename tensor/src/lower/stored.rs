@@ -196,7 +196,7 @@ fn attempt(
                 }
                 _ => Storage::Appended(lowering.appended(appending, types, output)),
             },
-            _ => Storage::Levels(Levels::new(tensor, types, &mut lowering.names)),
+            _ => Storage::Levels(Levels::new(tensor, types, &mut lowering.names, !fixed.is_empty())),
         };
         lowering.storage.insert(tensor.name().to_owned(), storage);
     }

@@ -277,7 +277,7 @@ impl TensorVariable {
     }
 
     /// The same tensor under another name.
-    pub(crate) fn renamed(&self, name: &str) -> Self {
+    pub fn renamed(&self, name: &str) -> Self {
         Self(Arc::new(Inner { name: name.to_owned(), ..(*self.0).clone() }))
     }
 

@@ -39,6 +39,16 @@ pub enum ParseErrorKind {
     /// A name twice on one side.
     #[error("`{0}` occurs twice on this side: take two names")]
     Duplicate(String),
+    /// A name of no dimension on the right.
+    #[error(
+        "`{name}` is no dimension of the tensor, which are {known}: name one of these, or write `*` for a copy at each index of the grid's dimension"
+    )]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The dimensions.
+        known: String,
+    },
     /// Cyclic over what is not a dimension of the tensor.
     #[error("`{0}` is no dimension of the tensor, so it cannot be dealt out")]
     Cyclic(String),

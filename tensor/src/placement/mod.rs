@@ -9,7 +9,7 @@
 //! | `~x` | cuts what is stored into parts with as many positions each of the level that stores this dimension; where all is stored, these are blocks |
 //! | `~f`, after `f :` | cuts what is stored into parts with as many elements each: `xy -> f : ~f` |
 //! | a number | holds the tensor at this index only |
-//! | `*`, or a name that is not on the left | holds copies |
+//! | `*` | holds copies |
 //!
 //! So `xy -> xy` tiles a matrix over a grid of two dimensions, `xy -> x` cuts it into blocks of rows, `xy -> xy*` tiles it and copies
 //! the tiles along the third dimension, and `xy -> xy0` keeps them on one face. For a machine of several levels there is one statement for each,

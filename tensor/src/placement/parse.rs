@@ -10,7 +10,7 @@ impl FromStr for Placement {
     type Err = ParseError;
 
     /// Reads `xy -> xy`, or one such statement for each level, separated by `;`. Names are single letters, or longer ones separated by commas:
-    /// `row,column -> column,*`.
+    /// `row,column -> column,*`. Names on the right are those of the left.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut levels = Vec::new();
         let mut start = 0;
@@ -43,7 +43,7 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
     let statement = &text[span.clone()];
     let arrow = statement.find("->").ok_or((span.clone(), ParseErrorKind::Arrow))? + span.start;
     let mut dimensions: Vec<String> = Vec::new();
-    for (item, place) in items(text, span.start..arrow)? {
+    for (item, place) in items(text, span.start..arrow, &[])? {
         let Item::Name(name) = item else { return Err((place, ParseErrorKind::Name)) };
         if dimensions.contains(&name) {
             return Err((place, ParseErrorKind::Duplicate(name)));
@@ -54,7 +54,7 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
     // A name for all that is stored.
     let mut fused = None;
     if let Some(colon) = text[right.clone()].find(':').map(|colon| colon + right.start) {
-        fused = match &mut items(text, right.start..colon)?[..] {
+        fused = match &mut items(text, right.start..colon, &[])?[..] {
             [(Item::Name(name), _)] if !dimensions.contains(name) => Some(std::mem::take(name)),
             _ => return Err((right.start..colon, ParseErrorKind::Fused)),
         };
@@ -62,7 +62,7 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
     }
     let mut grid = Vec::new();
     let mut used: Vec<String> = Vec::new();
-    for (item, place) in items(text, right)? {
+    for (item, place) in items(text, right, &dimensions)? {
         let (name, cut) = match item {
             Item::Star => {
                 grid.push(Along::Broadcast);
@@ -86,7 +86,7 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
         }
         grid.push(match dimensions.iter().position(|dimension| *dimension == name) {
             Some(dimension) => Along::Partition(dimension, cut),
-            None if cut == Cut::Blocked => Along::Broadcast,
+            None if cut == Cut::Blocked => return Err((place, unknown(name, &dimensions))),
             None if cut == Cut::Positions => return Err((place, ParseErrorKind::NonZero)),
             None => return Err((place, ParseErrorKind::Cyclic(name))),
         });
@@ -95,8 +95,13 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
     Ok(Distribution { dimensions, grid })
 }
 
-/// The words of one side, with their places.
-fn items(text: &str, side: Range<usize>) -> Result<Vec<(Item, Range<usize>)>, Wrong> {
+fn unknown(name: String, dimensions: &[String]) -> ParseErrorKind {
+    let known = if dimensions.is_empty() { "none".to_owned() } else { dimensions.join(", ") };
+    ParseErrorKind::Unknown { name, known }
+}
+
+/// The words of one side, with their places. Words that are names in `known` need no commas.
+fn items(text: &str, side: Range<usize>, known: &[String]) -> Result<Vec<(Item, Range<usize>)>, Wrong> {
     let part = &text[side.clone()];
     // Commas inside of `cyclic(x, 4)` separate nothing.
     let mut depth = 0;
@@ -104,6 +109,7 @@ fn items(text: &str, side: Range<usize>) -> Result<Vec<(Item, Range<usize>)>, Wr
         depth += i32::from(character == '(') - i32::from(character == ')');
         character == ',' && depth == 0
     });
+    let is_whole = |word: &str| outer_comma || known.iter().any(|name| name == word);
     let mut items = Vec::new();
     let mut at = side.start;
     while at < side.end {
@@ -122,13 +128,11 @@ fn items(text: &str, side: Range<usize>) -> Result<Vec<(Item, Range<usize>)>, Wr
                 let skipped = after.len() - after.trim_start().len();
                 let name = &after[skipped..];
                 let length = match name.chars().next() {
-                    Some(first) if first.is_alphabetic() || first == '_' => match outer_comma {
-                        true => {
-                            let is_word = |character: char| character.is_alphanumeric() || character == '_';
-                            name.find(|character| !is_word(character)).unwrap_or(name.len())
-                        }
-                        false => first.len_utf8(),
-                    },
+                    Some(first) if first.is_alphabetic() || first == '_' => {
+                        let is_word = |character: char| character.is_alphanumeric() || character == '_';
+                        let word = name.find(|character| !is_word(character)).unwrap_or(name.len());
+                        if is_whole(&name[..word]) { word } else { first.len_utf8() }
+                    }
                     _ => return Err((at..at + 1, ParseErrorKind::NonZero)),
                 };
                 (Item::NonZero(name[..length].to_owned()), 1 + skipped + length)
@@ -143,7 +147,7 @@ fn items(text: &str, side: Range<usize>) -> Result<Vec<(Item, Range<usize>)>, Wr
                 (cyclic(text, at + "cyclic(".len()..at + end)?, end + 1)
             }
             _ if first.is_alphabetic() || first == '_' => {
-                let length = if outer_comma { word } else { first.len_utf8() };
+                let length = if is_whole(&rest[..word]) { word } else { first.len_utf8() };
                 (Item::Name(rest[..length].to_owned()), length)
             }
             _ => return Err((at..at + first.len_utf8(), ParseErrorKind::Item)),

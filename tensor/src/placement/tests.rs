@@ -75,10 +75,17 @@ fn a_matrix_is_copied_along_the_third_dimension() {
 }
 
 #[test]
-fn a_fresh_name_is_a_star() {
+fn long_names_of_dimensions_need_no_commas_on_the_right() {
     let parse = |text: &str| text.parse::<Placement>().expect("a placement");
-    assert_eq!(parse("x -> y"), parse("x -> *"));
-    assert_eq!(parse("xy -> xyz"), parse("xy -> xy*"));
+    assert_eq!(parse("row,column -> column"), parse("row,column -> column,"));
+    assert_eq!(parse("row,column -> ~column"), parse("row,column -> ~column,"));
+    assert_eq!(parse("row,column -> column row *0"), parse("row,column -> column,row,*,0"));
+    assert_eq!(parse("x,y -> yx"), parse("xy -> yx"));
+    let error = "row,column -> rows".parse::<Placement>().expect_err("no dimension").to_string();
+    assert!(
+        error.starts_with("`r` is no dimension of the tensor, which are row, column: name one of these"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -197,7 +204,9 @@ fn what_is_wrong_in_a_text_is_pointed_at() {
         ("xy -> x; xy", 8..11, Arrow),
         ("xx -> x", 1..2, Duplicate("x".into())),
         ("xy -> xx", 7..8, Duplicate("x".into())),
-        ("xy -> zz", 7..8, Duplicate("z".into())),
+        ("xy -> zz", 6..7, Unknown { name: "z".into(), known: "x, y".into() }),
+        ("xy -> xyz", 8..9, Unknown { name: "z".into(), known: "x, y".into() }),
+        (" -> z", 4..5, Unknown { name: "z".into(), known: "none".into() }),
         ("xy -> x; xy -> yy", 16..17, Duplicate("y".into())),
         ("x0 -> x", 1..2, Name),
         ("x* -> x", 1..2, Name),

@@ -17,13 +17,15 @@ pub enum PlanError {
     /// Points would write different elements of overlapping parts.
     #[error(
         "points of the launch over {variables} would write different elements, but overlapping parts, of {tensor}; \
-         distribute loops over blocks of its dimensions"
+         {advice}"
     )]
     Overlap {
         /// The launch's variables.
         variables: String,
         /// The result.
         tensor: String,
+        /// What to do.
+        advice: &'static str,
     },
     /// A statement on tensors in levels reads the elements that its result had before.
     #[error("{tensor} is read and assigned; where loops over levels are distributed, give what is read another name")]
@@ -145,15 +147,29 @@ fn unassembled(statement: &Statement, appending: &Appending) -> Option<&'static 
     } else if !appending.once && !adds_up(statement) {
         Some("and what is combined into an element is written in parts that are not sums: declare it dense")
     } else if !format.is_plain() {
-        Some(
-            "whose levels are no dimensions, and points assemble blocks of the outermost one: declare it csr, and convert it",
-        )
+        Some(match format.rank() {
+            0 | 1 => {
+                "whose levels are no dimensions, and points assemble blocks of the outermost one: declare it {C}, and have tasks convert it"
+            }
+            2 => {
+                "whose levels are no dimensions, and points assemble blocks of the outermost one: declare it csr or dcsr, and have tasks convert it"
+            }
+            _ => {
+                "whose levels are no dimensions, and points assemble blocks of the outermost one: declare it csf, and have tasks convert it"
+            }
+        })
     } else if !format.levels().iter().enumerate().all(is_assembled)
         || format.properties().iter().any(|level| level.ranges)
     {
-        Some(
-            "and points assemble dense and compressed levels, and singleton, hashed and run-length ones below the outermost: declare it csr, csf or coo, and convert it",
-        )
+        Some(match format.rank() {
+            0 | 1 => "and points assemble dense and compressed levels: declare it {C}, and have tasks convert it",
+            2 => {
+                "and points assemble dense and compressed levels, and singleton, hashed and run-length ones below the outermost: declare it csr, dcsr or coo, and have tasks convert it"
+            }
+            _ => {
+                "and points assemble dense and compressed levels, and singleton, hashed and run-length ones below the outermost: declare it csf or coo, and have tasks convert it"
+            }
+        })
     } else {
         None
     }
@@ -198,7 +214,11 @@ impl Builder<'_> {
         let privilege = match (launch, reduced) {
             (true, false) => of_launch().ok_or_else(|| {
                 let names: Vec<_> = variables.iter().map(IndexVariable::name).collect();
-                PlanError::Overlap { variables: names.join(", "), tensor: result.name().to_owned() }
+                let advice = match &self.made.0 {
+                    Output::Elements => "distribute loops over blocks of its dimensions",
+                    _ => "distribute one loop, over the dimension that it stores outermost, or declare it dense",
+                };
+                PlanError::Overlap { variables: names.join(", "), tensor: result.name().to_owned(), advice }
             })?,
             _ if self.made.0 == Output::Beside => Privilege::ReadWrite,
             _ => privilege::of_step(self.statement, &fixed, reduced),

@@ -85,6 +85,8 @@ pub enum Pieces {
     Named(usize),
     /// What belongs to equal parts of the positions of a level.
     Shares(Shares),
+    /// What is below those coordinates of the outermost level that follow from the bounds of loops: of each piece those from the first to the last.
+    Rows(Arc<Colors>),
 }
 
 /// One thing that is done.
@@ -279,8 +281,8 @@ impl Graph {
         })
     }
 
-    /// The partition of what is stored of a tensor that has these parts of its coordinates. None if it can't be told which positions these are, because there is a compressed level
-    /// around that has no pieces itself.
+    /// The partition of what is stored of a tensor that has these parts of its coordinates. None if it can't be told which positions these are, because levels around have no pieces
+    /// themselves, and the outermost one has all coordinates in each, or stores them in no order.
     fn partition_by(&mut self, tensor: &TensorVariable, space: Space, colors: &Arc<Colors>) -> Option<usize> {
         let are_dense = |count: usize| tensor.format().levels()[..count].iter().all(|level| *level == Level::Dense);
         let pieces = match space {
@@ -289,6 +291,10 @@ impl Graph {
             Space::Offsets(level) if level > 0 && are_dense(level) => Pieces::Bounds(Arc::clone(colors)),
             Space::Positions(level) if level > 0 && are_dense(level) && !are_dense(level + 1) => {
                 Pieces::Below(self.partition_by(tensor, Space::Offsets(level), colors)?)
+            }
+            Space::Offsets(0) => return None,
+            Space::Offsets(_) | Space::Positions(_) if are_rows_apart(tensor, colors) => {
+                Pieces::Rows(Arc::clone(colors))
             }
             Space::Offsets(_) | Space::Positions(_) => return None,
         };
@@ -316,6 +322,7 @@ impl Graph {
                     (Pieces::Below(known), Pieces::Below(offsets)) => known == offsets,
                     (Pieces::Named(known), Pieces::Named(positions)) => known == positions,
                     (Pieces::Shares(known), Pieces::Shares(shares)) => known == shares,
+                    (Pieces::Rows(known), Pieces::Rows(colors)) => known.has_parts_of(colors),
                     _ => false,
                 }
         };
@@ -374,6 +381,10 @@ impl Graph {
                         Pieces::Bounds(colors) if colors.count() == 2 => writeln!(f, "{name} = {what} in one piece")?,
                         Pieces::Bounds(colors) => writeln!(f, "{name} = {what} in {} pieces", colors.count() - 1)?,
                         Pieces::Below(offsets) => writeln!(f, "{name} = {what} below {}", self.name(*offsets))?,
+                        Pieces::Rows(colors) => {
+                            let pieces = colors.count() - 1;
+                            writeln!(f, "{name} = {what} below {pieces} parts of its outermost coordinates")?;
+                        }
                         Pieces::Named(positions) => writeln!(f, "{name} = {what} at {}", self.name(*positions))?,
                         Pieces::Shares(Shares { tensor: of, level, parts, rows }) => {
                             let (of, beside) =
@@ -412,6 +423,29 @@ impl Graph {
         }
         Ok(())
     }
+}
+
+/// More pieces are not told apart by the coordinates of the outermost level.
+const MOST_BY_ROWS: i64 = 1 << 12;
+
+/// Whether parts have different coordinates in the dimension that a tensor stores outermost, in their order.
+fn are_rows_apart(tensor: &TensorVariable, colors: &Colors) -> bool {
+    let format = tensor.format();
+    let (Some(kind), Some(&outermost)) = (format.levels().first(), format.order().first()) else { return false };
+    let is_in_order = match kind {
+        Level::Dense => true,
+        Level::Compressed => format.properties()[0].ordered && !format.properties()[0].ranges,
+        _ => false,
+    };
+    let is_whole = |color: i64| rows_of(colors, color, outermost) == (0, tensor.dimensions()[outermost]);
+    is_in_order && (3..=MOST_BY_ROWS).contains(&colors.count()) && !(1..colors.count()).all(is_whole)
+}
+
+/// The coordinates of a part in a dimension, from the first to before the last.
+pub(crate) fn rows_of(colors: &Colors, color: i64, dimension: usize) -> (i64, i64) {
+    let parts = colors.parts(color);
+    let rows = parts.iter().filter(|part| !part.is_empty()).filter_map(|part| part.bounds().nth(dimension));
+    rows.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))).unwrap_or((0, 0))
 }
 
 impl fmt::Display for Graph {

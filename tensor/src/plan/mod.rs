@@ -86,6 +86,7 @@ mod step;
 mod substitute;
 
 pub use build::PlanError;
+pub(crate) use graph::rows_of;
 pub use graph::{Fetch, Graph, Launching, Operation, Partition, Pieces};
 pub use order::Order;
 pub use piece::Piece;

@@ -54,8 +54,12 @@ pub enum Reason {
     #[error("the loops over {listed} are not directly inside of one another: {between}")]
     NotContiguous { listed: String, between: String },
     // Workspaces.
-    #[error("the expression {0} is in no assignment")]
-    NoExpression(String),
+    #[error("the expression {expression} is in no assignment; these assign {values}")]
+    NoExpression { expression: String, values: String },
+    #[error(
+        "{workspace} is taken: without a schedule there is a workspace of this name, in which {values} is gathered for the result; choose a new name"
+    )]
+    TakenByWorkspace { workspace: String, values: String },
     #[error("the expression {expression} is in {count} assignments; it has to be in one")]
     SeveralAssignments { expression: String, count: usize },
     #[error("{variable} is no loop around the assignment to {target}")]

@@ -22,15 +22,25 @@ pub(super) fn apply(
     if !variables.is_empty() {
         select::check_list("variables", variables)?;
     }
+    if let Some(value) = gathered_in(statement, workspace) {
+        return Err(Reason::TakenByWorkspace { workspace: workspace.to_owned(), values: value.to_string() });
+    }
     select::check_new(statement, inside.iter().map(IndexVariable::name).chain([workspace]))?;
-    // Numbers in the expression get the type that they have in the statement.
+    // Tensors in the expression are stored as they are in the statement, and numbers get the type that they have there.
+    let expression = &expression.with_tensors(&|access| {
+        let mut known = statement.tensors().into_iter().chain(statement.body.workspaces());
+        known.find(|tensor| tensor.name() == access.tensor.name()).cloned()
+    });
     let is_it = |other: &Expression| {
         other == expression || typed(expression, element_of(other)).is_ok_and(|typed| *other == typed)
     };
     let sites = statement.body.sites();
     let found: Vec<_> = sites.iter().filter(|site| contains(site.value, &is_it)).collect();
     let site = match found[..] {
-        [] => return Err(Reason::NoExpression(expression.to_string())),
+        [] => {
+            let values: Vec<String> = sites.iter().map(|site| site.value.to_string()).collect();
+            return Err(Reason::NoExpression { expression: expression.to_string(), values: values.join(" and ") });
+        }
         [site] => site,
         _ => {
             return Err(Reason::SeveralAssignments { expression: expression.to_string(), count: found.len() });
@@ -47,6 +57,13 @@ pub(super) fn apply(
     let tensor = TensorVariable::new(workspace, element_of(&instance(site.value, &is_it)), dimensions);
     let plan = Plan { statement, is_it: &is_it, variables, inside, tensor };
     plan.carry_out(site.target.tensor.name())
+}
+
+/// What is assigned to a workspace, if there is one of this name.
+fn gathered_in<'s>(statement: &'s Statement, workspace: &str) -> Option<&'s Expression> {
+    let is_made = statement.body.workspaces().iter().any(|made| made.name() == workspace);
+    let mut sites = statement.body.sites().into_iter();
+    sites.find(|site| is_made && site.target.tensor.name() == workspace).map(|site| site.value)
 }
 
 /// Whether `is_it` holds for `expression` or a part of it.

@@ -11,7 +11,7 @@ use crate::schedule::{Races, ScheduleError};
 /// Rows that have more columns are gathered in hash tables, which are as large as what is gathered: of others each thread has a place for each column.
 const MOST_PLACES: i64 = 1 << 24;
 
-/// An operand under another name: in another format than it has, or as it was before it is changed.
+/// An operand in another format than it has, or as it was before it is changed; under another name, if its own is used too.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Renamed {
     pub(super) name: String,
@@ -60,20 +60,31 @@ fn in_loops(mut statement: Statement, given: Option<&[IndexVariable]>) -> (State
         None => in_order(&wanted, &before, &is_sparse),
     };
     let place = |variable: &IndexVariable| order.iter().position(|other| other == variable);
-    let mut replaced: Vec<(Access, TensorVariable)> = Vec::new();
+    let mut used: Vec<(Access, Format)> = Vec::new();
     for (access, mut format) in accesses.into_iter().zip(formats) {
         if edges(&access, &format, &nest).iter().any(|(first, then)| place(first) > place(then)) {
             format = converted(&format, |mode| place(access.variables[mode].base()));
         }
-        let is_result = access.tensor.name() == result.name();
-        if (format == *access.tensor.format() && !is_result) || replaced.iter().any(|(other, _)| *other == access) {
-            continue;
+        if !used.iter().any(|(other, _)| *other == access) {
+            used.push((access, format));
         }
-        let known = renamed.iter().find(|known: &&Renamed| known.of == access.tensor.name() && known.format == format);
+    }
+    let is_other = |(access, format): &(Access, Format)| {
+        *format != *access.tensor.format() || access.tensor.name() == result.name()
+    };
+    let as_they_are: Vec<String> =
+        used.iter().filter(|own| !is_other(own)).map(|(access, _)| access.tensor.name().to_owned()).collect();
+    let mut replaced: Vec<(Access, TensorVariable)> = Vec::new();
+    for (access, format) in used.into_iter().filter(is_other) {
+        let own = access.tensor.name();
+        let known = renamed.iter().find(|known: &&Renamed| known.of == own && known.format == format);
         let name = known.map(|known| known.name.clone()).unwrap_or_else(|| {
-            let taken = |name: &str| statement.is_taken(name) || renamed.iter().any(|renamed| renamed.name == name);
-            let name = fresh(access.tensor.name(), &taken);
-            renamed.push(Renamed { name: name.clone(), of: access.tensor.name().to_owned(), format: format.clone() });
+            let is_new = |name: &str| !renamed.iter().any(|renamed| renamed.name == name);
+            // What is used in one format alone keeps its name.
+            let keeps = own != result.name() && is_new(own) && !as_they_are.iter().any(|name| name == own);
+            let taken = |name: &str| !(keeps && name == own) && (statement.is_taken(name) || !is_new(name));
+            let name = fresh(own, &taken);
+            renamed.push(Renamed { name: name.clone(), of: own.to_owned(), format: format.clone() });
             name
         });
         let tensor = access.tensor.renamed(&name).stored(format);

@@ -10,7 +10,7 @@ use super::error::SparseError;
 use super::run::{Loops, Run, given};
 use crate::concrete::Statement;
 use crate::element::{Element, ElementType};
-use crate::format::Format;
+use crate::format::{Format, Level};
 use crate::kernel::{Kernels, Scoped, Team};
 use crate::loops::Reduction;
 use crate::lower::{Appending, Output, adds_up, stored};
@@ -80,6 +80,37 @@ impl<'a> Computation<'a> {
     pub fn by_entries(&self) -> Result<Option<Self>, SparseError> {
         let Some(statement) = by_entries(&self.assignment) else { return Ok(None) };
         Self::of(self.assignment.clone(), statement.clone(), statement, Vec::new()).map(Some)
+    }
+
+    /// The same assignment with a result that is stored in another format, and the loops that it has without a schedule: where one is made of the other, as [on several
+    /// nodes](crate::distributed::Tensor::converted).
+    ///
+    /// # Errors
+    ///
+    /// [`SparseError::Notation`] if the format has other dimensions, [`SparseError::Parts`].
+    pub fn storing(&self, format: &Format) -> Result<Computation<'static>, SparseError> {
+        let result = self.assignment.left().tensor.stored(format.clone());
+        let assignment = self.assignment.with(&[result])?;
+        let (statement, renamed) = arrange(&assignment, None);
+        Computation::of(Cow::Owned(assignment), statement.clone(), on_threads(&statement), renamed)
+    }
+
+    /// The formats in which points of a launch may assemble the result, if not in its own: all levels compressed, with the dimension of the outermost loop first; and then others with another
+    /// dimension first.
+    pub fn assembled(&self) -> Vec<Format> {
+        let (left, loops) = (self.assignment.left(), self.statement.body().loops());
+        let place = |mode: &usize| {
+            let is_of = |variable: &IndexVariable| self.statement.ancestors(variable).contains(&left.variables[*mode]);
+            loops.iter().position(|outer| is_of(&outer.variable)).unwrap_or(usize::MAX)
+        };
+        let mut modes: Vec<usize> = (0..left.tensor.order()).collect();
+        modes.sort_by_key(place);
+        let first = |at: usize| {
+            let others = modes.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, mode)| *mode);
+            let order: Vec<usize> = [modes[at]].into_iter().chain(others).collect();
+            Format::new(vec![Level::Compressed; order.len()], order)
+        };
+        (0..modes.len()).filter_map(|at| first(at).ok()).collect()
     }
 
     /// The loops as they run.

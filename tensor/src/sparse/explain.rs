@@ -15,11 +15,13 @@ impl Computation<'_> {
     /// iteration has an effect. A loop without any visits all values. Other operands of the loop's variable are found once its value is known.
     pub fn explain(&self) -> String {
         let mut text = String::new();
+        let statement = self.run_loops();
+        let is_distributed = statement.body().loops().iter().any(|outer| outer.level().is_some());
+        let when = if is_distributed { "where it is placed" } else { "before, each time" };
         for (name, format) in self.conversions() {
             // Writing to a string succeeds.
-            let _ = writeln!(text, "{name} is converted to {format} before, each time");
+            let _ = writeln!(text, "{name} is converted to {format} {when}");
         }
-        let statement = self.run_loops();
         for outer in statement.body().loops() {
             let Some((_, body)) = statement.body().find(&outer.variable) else { continue };
             let points = lattice_points(statement, &outer.variable, body);

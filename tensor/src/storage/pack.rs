@@ -55,8 +55,37 @@ pub fn pack_by<T: Element>(
     entries: EntryList<T>,
     duplicates: Duplicates,
 ) -> Result<Packed<T>, StorageError> {
+    packed(team, (format, dimensions, fill), (entries, duplicates), None)
+}
+
+/// What is stored of a tensor below a block of the coordinates of its outermost level, which has positions for these alone, where each position above of level `l` has `least[l]` positions
+/// at least, if the level has as many for each.
+///
+/// # Errors
+///
+/// As of [`pack`].
+pub(crate) fn pack_block<T: Element>(
+    team: &dyn Team,
+    (format, dimensions, fill): (&Format, &[i64], T),
+    entries: EntryList<T>,
+    (block, least): (Range<i64>, &[usize]),
+) -> Result<SparseTensor<T>, StorageError> {
+    let packed = packed(team, (format, dimensions, fill), (entries, Duplicates::Sum), Some((block, least)));
+    packed.map(|packed| packed.tensor)
+}
+
+fn packed<T: Element>(
+    team: &dyn Team,
+    (format, dimensions, fill): (&Format, &[i64], T),
+    (entries, duplicates): (EntryList<T>, Duplicates),
+    block: Option<(Range<i64>, &[usize])>,
+) -> Result<Packed<T>, StorageError> {
     check_extents(format, dimensions, T::TYPE)?;
     let mut bounds: Vec<_> = format.expressions().iter().map(|expression| expression.bounds(dimensions)).collect();
+    let (block, least) = block.map_or((None, &[][..]), |(block, least)| (Some(block), least));
+    if let (Some(outermost), Some(block)) = (bounds.first_mut(), block) {
+        *outermost = block;
+    }
     let sorted = match Keys::new(format, dimensions) {
         Some(keys) => keys.sort(team, entries, duplicates)?,
         None => {
@@ -70,7 +99,7 @@ pub fn pack_by<T: Element>(
         }
     };
     let Sorted { levels, values, duplicates } = sorted;
-    let (stored, positions) = assemble(team, (format, dimensions, &bounds), levels, &values)?;
+    let (stored, positions) = assemble(team, (format, dimensions, &bounds, least), levels, &values)?;
     let count = stored.last().map_or(1, |last| last.positions);
     let values = if count == values.len() && is_identity(team, &positions) {
         values
@@ -101,7 +130,7 @@ fn as_positions(coordinates: Vec<i64>, start: i64) -> Vec<usize> {
 /// Stores all levels, and gives the position of each entry in the last one.
 fn assemble<T: Element>(
     team: &dyn Team,
-    (format, dimensions, bounds): (&Format, &[i64], &[Range<i64>]),
+    (format, dimensions, bounds, least): (&Format, &[i64], &[Range<i64>], &[usize]),
     levels: Vec<Vec<i64>>,
     values: &[T],
 ) -> Result<(Vec<LevelData>, Vec<usize>), StorageError> {
@@ -115,7 +144,7 @@ fn assemble<T: Element>(
             properties: format.properties()[level],
             line: format.line(level, dimensions),
             parents: stored.last().map_or(1, |above| above.positions),
-            positions: 0,
+            positions: least.get(level).copied().unwrap_or(0),
             components: Vec::new(),
         };
         if level == 0 && *kind == Level::Dense {

@@ -38,7 +38,7 @@ pub(super) fn check_extents(format: &Format, dimensions: &[i64], element: Elemen
 }
 
 impl<T: Element> SparseTensor<T> {
-    pub(super) fn of(format: &Format, dimensions: &[i64], fill: T, levels: Vec<LevelData>, values: Vec<T>) -> Self {
+    pub(crate) fn of(format: &Format, dimensions: &[i64], fill: T, levels: Vec<LevelData>, values: Vec<T>) -> Self {
         let levels = Arc::new(levels);
         Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values, known: Known::default() }
     }

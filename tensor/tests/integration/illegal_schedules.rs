@@ -112,10 +112,13 @@ fn fusions_bounds_and_orders() {
 fn workspaces() {
     let product = statement("A(i,j) = B(i,k) * C(k,j)");
     let table: [(&str, Change); 7] = [
-        ("precompute(B(i,j), {}, {}, w): the expression B(i,j) is in no assignment", |s| {
-            let b = s.operands()[0].clone();
-            s.precompute(b.at(["i", "j"]), [""; 0], [""; 0], "w")
-        }),
+        (
+            "precompute(B(i,j), {}, {}, w): the expression B(i,j) is in no assignment; these assign B(i,k) * C(k,j)",
+            |s| {
+                let b = s.operands()[0].clone();
+                s.precompute(b.at(["i", "j"]), [""; 0], [""; 0], "w")
+            },
+        ),
         ("precompute(B(i,k), k, {a, b}, w): there are 1 variables, but 2 workspace variables; give as many", |s| {
             let b = s.operands()[0].clone();
             s.precompute(b.at(["i", "k"]), ["k"], ["a", "b"], "w")

@@ -43,6 +43,7 @@ mod sessions;
 mod simulation;
 mod slices;
 mod slices_with_data;
+mod sparse_conversions;
 mod sparse_placements;
 mod sparse_results;
 mod sparse_tensors;

@@ -19,7 +19,7 @@ use maniple_tests::nodes::{Nodes, on_nodes};
 use crate::sparse_tensors::assignment;
 
 /// By order; of each kind of level there are some, in each place that it can have.
-const FORMATS: [&[&str]; 4] = [
+pub const FORMATS: [&[&str]; 4] = [
     &["{C}", "{C~o}", "{H}", "{B}", "{L}", "{E}", "(i) -> (i/4: C, i%4: B)", "(i) -> (i/2: H, i%2: D)"],
     &[
         "csr",
@@ -68,7 +68,7 @@ const FORMATS: [&[&str]; 4] = [
 ];
 
 /// A tensor with random extents, of which between none and most elements are stored.
-fn a_tensor(random: &mut Rng) -> (TensorVariable, SparseTensor<i64>) {
+pub fn a_tensor(random: &mut Rng) -> (TensorVariable, SparseTensor<i64>) {
     let order = random.usize(1..=FORMATS.len());
     let most = [40, 9, 7, 4][order - 1];
     let extents: Vec<i64> = (0..order).map(|_| random.i64(1..most)).collect();
@@ -266,8 +266,15 @@ fn pieces_are_those_of_a_coloring_of_what_is_stored() {
 /// A product in blocks of rows, or in parts with as many elements, finds the matrix where it was placed so.
 #[test]
 fn what_is_placed_where_it_is_used_is_not_moved() {
+    for format in ["csr", "dcsr"] {
+        is_not_moved(format);
+    }
+}
+
+fn is_not_moved(format: &str) {
     let (n, nodes) = (60_i64, 3);
-    let spmv = assignment("y(i) = A(i,j) * x(j)", &[("y", "dense", &[n]), ("A", "csr", &[n, n]), ("x", "dense", &[n])]);
+    let spmv =
+        assignment("y(i) = A(i,j) * x(j)", &[("y", "dense", &[n]), ("A", format, &[n, n]), ("x", "dense", &[n])]);
     let (variables, machine) = (spmv.tensors(), nodes.to_string().parse::<Machine>().unwrap());
     let loops = Computation::new(&spmv).unwrap();
     let rows = loops.statement().distribute(["i"], ["io"], ["ii"], &[nodes]).unwrap();
@@ -277,7 +284,7 @@ fn what_is_placed_where_it_is_used_is_not_moved() {
     let mut entries = EntryList::new(2);
     // Rows of very different lengths.
     (0..n).for_each(|row| (0..=row).for_each(|column| entries.push(&[row, column], row - column)));
-    let a = Arc::new(pack(&"csr".parse().unwrap(), &[n, n], 0, entries, Duplicates::Sum).unwrap().tensor);
+    let a = Arc::new(pack(&format.parse().unwrap(), &[n, n], 0, entries, Duplicates::Sum).unwrap().tensor);
     for (statement, placement) in [(rows, "xy -> x"), (equal, "xy -> f : ~f")] {
         let plan = Arc::new(Plan::new(&statement).unwrap());
         let moved = on_nodes(Nodes::new(nodes as usize), async |cx, runtime| -> Result<[u64; 3]> {

@@ -218,21 +218,30 @@ fn results_that_points_cannot_assemble_are_refused_with_what_to_write_instead() 
     let rows = "distribute(i, io, ii, 3)";
     for format in ["ell", "bitmap", "hash", "{D,E}", "{C,B}", "{C<ranges>,C}"] {
         let told = schedule(format, sum, rows);
-        assert!(told.ends_with("below the outermost: declare it csr, csf or coo, and convert it"), "{format}: {told}");
+        assert!(told.ends_with("declare it csr, dcsr or coo, and have tasks convert it"), "{format}: {told}");
     }
     for format in ["dia", "bcsr:2x3"] {
         let told = schedule(format, sum, rows);
         assert!(
-            told.contains("whose levels are no dimensions") && told.ends_with("declare it csr, and convert it"),
+            told.contains("whose levels are no dimensions")
+                && told.ends_with("declare it csr or dcsr, and have tasks convert it"),
             "{told}"
         );
+    }
+    for format in ["{H}", "{L}", "{B}", "(i) -> (i/4: C, i%4: B)"] {
+        let tensors: [(&str, &str, &[i64]); 2] = [("Y", format, &[12]), ("A", "{C}", &[12])];
+        let sum = assignment("Y(i) = A(i) + A(i)", &tensors);
+        let loops = Computation::new(&sum).unwrap().statement().distribute(["i"], ["io"], ["ii"], &[3]).unwrap();
+        let told = Plan::new(&loops).unwrap_err().to_string();
+        assert!(told.ends_with("declare it {C}, and have tasks convert it"), "{format}: {told}");
     }
     let told = schedule("dcsr", "Y(i,j) += A(i,j)", rows);
     assert!(told.contains("give what is assembled another name, and add it"), "{told}");
     let told = schedule("dcsr", sum, "distribute(j, jo, ji, 3)");
     assert!(told.contains("assembled by one launch: distribute the loops that are around all others"), "{told}");
     let told = schedule("dcsr", sum, "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2})");
-    assert!(told.contains("overlapping parts, of Y"), "{told}");
+    let advice = "distribute one loop, over the dimension that it stores outermost, or declare it dense";
+    assert!(told.contains("overlapping parts, of Y") && told.ends_with(advice), "{told}");
 }
 
 #[test]
@@ -392,4 +401,54 @@ fn random_sparse_results_are_the_same_as_tasks() {
         same(1 + number % 3, &assignment, &Arc::new(plan), &given);
     }
     assert!(assembled > most / 6 && beside > most / 6, "{assembled} assembled and {beside} with levels of {most}");
+}
+
+/// Results in all formats, of operands by rows and by columns: points assemble compressed levels in the order of the loops, and tasks convert these.
+#[test]
+fn results_of_any_format_are_made_of_those_that_points_assemble() {
+    let all = [
+        "csr",
+        "csc",
+        "dcsc",
+        "ell",
+        "dia",
+        "bitmap",
+        "hash",
+        "bcsr:2x3",
+        "coo",
+        "{D,L}",
+        "{B,C}",
+        "{C,E}(1,0)",
+        "{H,C}",
+    ];
+    for (number, format) in all.into_iter().enumerate() {
+        for (text, operand) in [
+            ("Y(i,j) = A(i,k) * B(k,j)", "csr"),
+            ("Y(i,j) = A(i,j) + B(i,j)", "csr"),
+            ("Y(i,j) = A(i,j) + B(i,j)", "csc"),
+            ("Y(i,j) = A(i,j) * 2", "csr"),
+            ("Y(j,i) = A(i,j) * 2 + B(i,j)", "csr"),
+        ] {
+            let tensors: [(&str, &str, &[i64]); 3] =
+                [("Y", format, &[13, 13]), ("A", operand, &[13, 13]), ("B", operand, &[13, 13])];
+            let declared = assignment(text, &tensors);
+            let computation = Computation::new(&declared).unwrap();
+            let planned = computation.assembled().into_iter().find_map(|format| {
+                let other = computation.storing(&format).ok().filter(|other| other.conversions().is_empty())?;
+                Plan::new(other.on_grid(&[4]).ok()?.statement()).ok()
+            });
+            let planned = Arc::new(planned.unwrap_or_else(|| panic!("{text} as {format}")));
+            let given: Vec<(String, Arc<SparseTensor<i64>>)> = declared
+                .tensors()
+                .into_iter()
+                .zip(2..)
+                .map(|(variable, every)| (variable.name().to_owned(), Arc::new(tensor(&variable, every))))
+                .collect();
+            same(1 + number % 3, &declared, &planned, &given);
+        }
+    }
+    let tensors: [(&str, &str, &[i64]); 2] = [("Y", "csc", &[13, 13]), ("A", "csr", &[13, 13])];
+    let scaled = assignment("Y(i,j) = A(i,j) * 2", &tensors);
+    let formats: Vec<String> = Computation::new(&scaled).unwrap().assembled().iter().map(ToString::to_string).collect();
+    assert_eq!(formats, ["{C,C}(0,1)", "{C,C}(1,0)"]);
 }

@@ -80,18 +80,27 @@ fn are_same(
     let operands: Vec<(&str, &SparseTensor<i64>)> = given.iter().map(|(name, tensor)| (&**name, &**tensor)).collect();
     let (kernels, computation) = (Kernels::new(None, None), Computation::new(assignment).unwrap());
     let expected = computation.run_by(&operands, &kernels, &Serial).unwrap();
+    let declared = &assignment.left().tensor;
     let results = on_nodes(Nodes::new(nodes), async |cx, _| -> Result<()> {
         let result = plan.statement.result();
         let mut operands = Vec::new();
         for variable in plan.statement.tensors().into_iter().filter(|variable| *variable != result) {
-            let stored = &given.iter().find(|(name, _)| name == variable.name()).unwrap().1;
+            // One that is used in two formats has two names.
+            let (name, mut names) = (variable.name(), given.iter());
+            let stored = names.find(|(own, _)| own == name).or_else(|| {
+                given.iter().find(|(own, _)| name.strip_prefix(own.as_str()).is_some_and(|rest| rest.starts_with('_')))
+            });
+            let stored = &stored.unwrap().1;
             operands.push(match variable.format().is_dense() {
                 true => {
                     let tensor = Tensor::new(cx, variable)?;
                     tensor.write_elements(cx, stored.elements())?;
                     tensor
                 }
-                false => Tensor::from_sparse(cx, variable, Arc::clone(stored))?,
+                false => {
+                    let own = Tensor::from_sparse(cx, &variable.stored(stored.format().clone()), Arc::clone(stored))?;
+                    own.converted(cx, variable).await?
+                }
             });
         }
         let mut tensors: Vec<&Tensor> = operands.iter().collect();
@@ -107,7 +116,8 @@ fn are_same(
         };
         if plan.leaf().output == Output::Entries {
             for _ in 0..2 {
-                let found = assemble(cx, plan, &tensors).await?.read_sparse(cx).await?;
+                let made = assemble(cx, plan, &tensors).await?;
+                let found = made.converted(cx, declared).await?.read_sparse(cx).await?;
                 assert_eq!(entries(&found), entries(&expected), "{}", shown());
             }
             let error = Distributed::new(cx, plan, &tensors).await.map(|_| ()).unwrap_err().to_string();
@@ -123,7 +133,10 @@ fn are_same(
             }
             computation.launch(cx)?.await?;
             match plan.pattern() {
-                Some(_) => assert_eq!(entries(&made.read_sparse(cx).await?), entries(&expected), "{}", shown()),
+                Some(_) => {
+                    let found = made.converted(cx, declared).await?.read_sparse(cx).await?;
+                    assert_eq!(entries(&found), entries(&expected), "{}", shown());
+                }
                 None => assert_eq!(made.read_elements::<i64>(cx).await?, expected.elements(), "{}", shown()),
             }
         }
@@ -212,12 +225,28 @@ fn what_is_below_rows_follows_them_whatever_reads_it() {
         let tensors = [vectors[0], ("A", a, &[23, 9]), ("B", b, extents), vectors[1]];
         agrees(2, &assignment(text, &tensors), rows);
     }
-    // Rows that are not stored one by one: all of the matrix is given to each point.
+    // Rows that are not stored one by one: those between bounds are looked up.
     for format in ["dcsr", "{C,D}"] {
         let tensors = [vectors[0], ("A", format, &[23, 9]), vectors[1]];
-        let done = agrees(2, &assignment("y(i) = A(i,j) * x(j)", &tensors), rows);
-        assert!(done.contains("all of A read"), "{done}");
+        for nodes in 1..=3 {
+            let done = agrees(nodes, &assignment("y(i) = A(i,j) * x(j)", &tensors), rows);
+            assert!(done.contains("= level 0 of A below 3 parts of its outermost coordinates"), "{done}");
+            assert!(!done.contains("all of A"), "{done}");
+        }
     }
+    // Parts of any length, some without rows, and loops that search; and where all rows are used, all are given.
+    let vector: [(&str, &str, &[i64]); 3] = [("y", "dense", &[23]), ("A", "{C}", &[23]), ("B", "dcsr", &[23, 23])];
+    let parts = |statement: &Statement| {
+        statement.split_at("i", "io", "ii", &[1, 2, 20, 22]).unwrap().distribute_loops(["io"]).unwrap()
+    };
+    for text in ["y(i) = A(i) + 1", "y(i) = A(i) * B(i,j)", "y(i) = A(i) * B(j,i)", "y(i) = B(i,j) * A(j) + A(i)"] {
+        let assignment = assignment(text, &vector);
+        if Computation::new(&assignment).unwrap().conversions().is_empty() {
+            (1..=2).for_each(|nodes| _ = agrees(nodes, &assignment, parts));
+        }
+    }
+    let square = assignment("s = B(i,j) * B(i,k) * B(j,k)", &[("s", "dense", &[]), ("B", "dcsr", &[23, 23])]);
+    assert!(agrees(2, &square, rows).contains("all of B read"));
 }
 
 #[test]
@@ -231,7 +260,19 @@ fn tensors_of_more_levels_are_given_by_the_first_that_has_offsets() {
     let tensors: [(&str, &str, &[i64]); 3] = [("y", "dense", &[12]), ("T", "{D,C,C}", &extents), ("x", "dense", &[8])];
     let rows = |statement: &Statement| statement.distribute(["i"], ["io"], ["ii"], &[5]).unwrap();
     let done = agrees(2, &assignment("y(i) = T(i,j,k) * x(k)", &tensors), rows);
-    assert!(done.contains("T.1 = level 1 of T below T.0") && done.contains("all of T read"), "{done}");
+    assert!(done.contains("= level 1 of T below T.0") && !done.contains("all of T"), "{done}");
+    assert!(done.contains("= level 2 of T below 5 parts of its outermost coordinates"), "{done}");
+    let tensors = [tensors[0], ("T", "csf:3", tensors[1].2), tensors[2]];
+    for nodes in 1..=3 {
+        let done = agrees(nodes, &assignment("y(i) = T(i,j,k) * x(k)", &tensors), rows);
+        assert!(!done.contains("all of T"), "{done}");
+    }
+    // A result with the levels of an operand has the same pieces.
+    for format in ["{D,C,C}", "{D,C,D}"] {
+        let tensors: [(&str, &str, &[i64]); 3] =
+            [("Y", format, &extents), ("T", format, &extents), ("x", "dense", &[8])];
+        (1..=3).for_each(|nodes| _ = agrees(nodes, &assignment("Y(i,j,k) = T(i,j,k) * x(k)", &tensors), rows));
+    }
 }
 
 #[test]
@@ -488,12 +529,39 @@ fn what_regions_have_not_is_refused() {
     assert!(error.starts_with("B is stored as"), "{error}");
 }
 
-/// Formats whose levels regions have.
+/// Formats of operands: those that loops go through, and those that are converted for them.
 const FORMATS: [&[&str]; 4] = [
     &["{}"],
-    &["{D}", "{C}"],
-    &["rows", "columns", "csr", "csc", "dcsr", "dcsc", "{C,D}", "{C<i64,i64>,C<i64,i64>}", "coo", "ell", "{E,C}"],
+    &["{D}", "{C}", "{H}", "{B}", "{L}", "(i) -> (i/4: C, i%4: B)"],
     &[
+        "rows",
+        "columns",
+        "csr",
+        "csc",
+        "dcsr",
+        "dcsc",
+        "{C,D}",
+        "{C<i64,i64>,C<i64,i64>}",
+        "coo",
+        "coo",
+        "coo",
+        "ell",
+        "{E,C}",
+        "dia",
+        "hash",
+        "bitmap",
+        "bcsr:2x3",
+        "{D,L}",
+        "{C,L}(1,0)",
+        "{D,H}(1,0)",
+        "{B,C}",
+        "(i,j) -> (i+j: C, j: R)",
+    ],
+    &[
+        "{D,B,C}",
+        "{C,B,L}(1,0,2)",
+        "{H,C,H}(2,0,1)",
+        "{C~u,S,C}",
         "dense:3",
         "csf:3",
         "{D,C,C}(2,0,1)",
@@ -507,12 +575,25 @@ const FORMATS: [&[&str]; 4] = [
     ],
 ];
 
-/// Formats that results alone have.
+/// Formats that results alone have: those that points assemble, and those that are made of these.
 const ASSEMBLED: [&[&str]; 4] = [
     &["{}"],
-    &["{C~o}"],
-    &["coo", "{C~u,S}(1,0)", "{D,H}", "{C,L}", "{D,C~o}", "{C,H}(1,0)"],
-    &["coo:3", "{C,C,H}", "{D,C,L}(1,0,2)", "{C~u,S,S}(2,1,0)"],
+    &["{C~o}", "{B}", "{H}", "{L}", "{E}"],
+    &[
+        "coo",
+        "{C~u,S}(1,0)",
+        "{D,H}",
+        "{C,L}",
+        "{D,C~o}",
+        "{C,H}(1,0)",
+        "ell",
+        "bitmap",
+        "dia",
+        "hash",
+        "bcsr:2x2",
+        "{B,C}",
+    ],
+    &["coo:3", "{C,C,H}", "{D,C,L}(1,0,2)", "{C~u,S,S}(2,1,0)", "{D,D,B}", "{C,E,D}"],
 ];
 
 /// The statement with loops over equal parts of the positions of an operand on points.
@@ -534,6 +615,7 @@ fn parts_of_positions(statement: &Statement, random: &mut Rng) -> Option<Stateme
 fn random_statements_on_random_formats_are_the_same_as_tasks() {
     let (mut random, mut tried, mut launched) = (Rng::with_seed(17), 0, 0);
     let (mut in_pieces, mut in_shares, mut assembled, mut by_entries) = (0, 0, 0, 0);
+    let (mut of_others, mut to_others) = (0, 0);
     let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
     while tried < most {
         let problem = Problem::of(ElementType::I64, &mut random);
@@ -568,7 +650,14 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
             }
             None => computation,
         };
-        if !computation.conversions().is_empty() || computation.statement().operands().len() + 1 != variables.len() {
+        let of_result = assignment.left().tensor.format();
+        let forms = if of_result.is_dense() { Vec::new() } else { computation.assembled() };
+        // Of some results others are assembled, and then converted.
+        let computation = match forms.get(random.usize(..3)).map(|format| computation.storing(format)) {
+            Some(Ok(other)) => other,
+            _ => computation,
+        };
+        if !computation.kept().is_empty() {
             continue;
         }
         let mut statement = computation.statement().clone();
@@ -617,6 +706,8 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
             .collect();
         tried += 1;
         assembled += usize::from(plan.leaf().output == Output::Entries);
+        of_others += usize::from(!computation.conversions().is_empty());
+        to_others += usize::from(plan.statement.result().format() != assignment.left().tensor.format());
         launched += usize::from(!plan.launches().is_empty());
         let graph = Graph::new(&[Arc::new(plan.clone())]);
         let has = |is_one: fn(&Pieces) -> bool| graph.partitions.iter().any(|partition| is_one(&partition.pieces));
@@ -627,4 +718,5 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
     let of = format!("{launched} were launched, {in_pieces} with parts of levels, {in_shares} with parts of positions");
     assert!(launched > 60 && in_pieces > 20 && in_shares > 8, "{of}");
     assert!(assembled > most / 12 && by_entries > 0, "{assembled} were assembled, {by_entries} went through entries");
+    assert!(of_others > most / 8 && to_others > most / 20, "{of_others} with, and {to_others} to, converted tensors");
 }

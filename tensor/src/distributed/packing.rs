@@ -1,0 +1,410 @@
+//! Entries that lie in blocks, stored in levels.
+//!
+//! Each block has the entries of some neighbouring coordinates of the outermost level, and is packed by a task of its own. Blocks of the outermost level have nothing in common below it, so that
+//! what a level stores of all is what it stores of one block after the other, and the result is the same for any number of blocks. Where the positions of each block begin in each level follows
+//! from how many there are of all blocks before.
+
+use std::sync::Arc;
+
+use maniple::space::{AnyRect, AnySpace, Rect};
+use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
+use maniple::{
+    Arrangement, Context, Error, FieldId, FieldMask, FieldType, FieldValue, LayoutConstraint, LogicalPartition,
+    Privilege, Projection, Region, Requirement, Target, TaskLauncher,
+};
+
+use super::error::DistributedError;
+use super::fetch::by_color;
+use super::levels::{Component, Index, Levels, Narrowed, components};
+use super::operators::{Adds, operator};
+use super::tensor::Tensor;
+use crate::element::{Element, ElementType};
+use crate::format::Level;
+use crate::kernel::Serial;
+use crate::level::{Array, Per, Stored};
+use crate::loops::Reduction;
+use crate::notation::TensorVariable;
+use crate::storage::{Duplicates, EntryList, SparseTensor, StorageError, pack, pack_block};
+
+/// From the first to before the last, for each block.
+pub(super) type Intervals = Arc<[(i64, i64)]>;
+
+/// Blocks, and which of them each point of a launch has.
+#[derive(Clone)]
+pub(super) struct Blocks<'a> {
+    pub(super) cx: &'a Context,
+    /// How many points there are.
+    pub(super) points: i64,
+    /// The block of a point.
+    pub(super) of_point: Arc<dyn Fn(i64) -> i64 + Send + Sync>,
+    /// The rows of each block, or its coordinates of the outermost level: from the first to before the last.
+    pub(super) parts: Vec<(i64, i64)>,
+}
+
+impl Blocks<'_> {
+    pub(super) fn domain(&self) -> AnyRect {
+        AnyRect::from(Rect::<1>::from(0..self.points))
+    }
+
+    pub(super) fn projection(&self) -> Projection {
+        let of_point = Arc::clone(&self.of_point);
+        by_color(self.points, move |point| of_point(point))
+    }
+
+    /// A partition of a component into the piece of each block.
+    pub(super) fn partition(
+        &self,
+        of: &Component,
+        pieces: &[(i64, i64)],
+    ) -> Result<LogicalPartition, DistributedError> {
+        let piece = |(first, end): &(i64, i64)| AnyRect::from(Rect::<1>::from(*first..*end)).into();
+        let pieces: Vec<AnySpace> = pieces.iter().map(piece).collect();
+        let partitioning = self.cx.index_partition(of.region.space(), pieces.len(), &pieces)?;
+        Ok(of.region.partition(&partitioning).map_err(Error::from)?)
+    }
+
+    /// What points are given of a field: their blocks' pieces.
+    pub(super) fn own(&self, partition: &LogicalPartition, field: FieldId, privilege: Privilege) -> Requirement {
+        let target = Target::Partition(partition.clone(), self.projection());
+        Requirement::new(target, FieldMask::of(field), privilege)
+    }
+
+    /// Where what each point has so much of begins and ends for each block, and how much there is of all: blocks follow one another, whichever point has them.
+    pub(super) fn intervals(&self, totals: &[i64]) -> (Vec<(i64, i64)>, i64) {
+        let mut of_blocks = vec![0; self.parts.len()];
+        for (point, total) in (0..).zip(totals) {
+            of_blocks[(self.of_point)(point) as usize] = *total;
+        }
+        let (mut intervals, mut total) = (vec![(0, 0); self.parts.len()], 0);
+        for block in self.in_order() {
+            intervals[block] = (total, total + of_blocks[block]);
+            total += of_blocks[block];
+        }
+        (intervals, total)
+    }
+
+    /// The blocks in the order of their parts.
+    pub(super) fn in_order(&self) -> Vec<usize> {
+        let mut in_order: Vec<usize> = (0..self.parts.len()).collect();
+        in_order.sort_by_key(|&block| (self.parts[block].0, block));
+        in_order
+    }
+}
+
+/// The fields with entries of a requirement: one for the coordinates of each dimension, and that of the elements.
+#[derive(Clone)]
+pub(super) struct Entries {
+    pub(super) requirement: usize,
+    pub(super) coordinates: Vec<FieldId>,
+    pub(super) values: FieldId,
+}
+
+impl Entries {
+    /// Room for so many entries, as fields of one region: coordinates of type `N` for each dimension, and elements.
+    pub(super) fn with_room<N: Index, T: Element + FieldValue>(
+        cx: &Context,
+        (order, total): (usize, i64),
+    ) -> Result<(Self, Component), DistributedError> {
+        let names: Vec<String> = (0..order).map(|mode| format!("coordinates {mode}")).collect();
+        let coordinates = names.iter().map(|name| (name.as_str(), FieldType::of::<N>(), N::TYPE));
+        let fields: Vec<_> = coordinates.chain([("values", FieldType::of::<T>(), T::TYPE)]).collect();
+        let found = components(cx, total as usize, &fields)?;
+        let coordinates = found[..order].iter().map(|component| component.field).collect();
+        let values = &found[order];
+        Ok((Self { requirement: 0, coordinates, values: values.field }, values.clone()))
+    }
+
+    /// All fields.
+    pub(super) fn mask(&self) -> FieldMask {
+        let fields = self.coordinates.iter().chain([&self.values]).map(|&field| FieldMask::of(field));
+        fields.reduce(|all, field| all.union(&field)).unwrap_or_default()
+    }
+
+    /// What a point is given of them.
+    fn read<N: Index, T: Element + FieldValue>(&self, call: &LeafCall<'_>) -> maniple::Result<EntryList<T>> {
+        let mut list = EntryList::new(self.coordinates.len());
+        for (into, &field) in list.coordinates.iter_mut().zip(&self.coordinates) {
+            let coordinates = call.read::<N, 1>(self.requirement, field)?;
+            for own in coordinates.space().rects().iter().filter(|own| own.lo <= own.hi) {
+                into.extend(coordinates.span(*own).iter().map(|&at| -> i64 { at.into() }));
+            }
+        }
+        let values = call.read::<T, 1>(self.requirement, self.values)?;
+        for own in values.space().rects().iter().filter(|own| own.lo <= own.hi) {
+            list.values.extend_from_slice(&values.span(*own));
+        }
+        Ok(list)
+    }
+}
+
+/// A component of a level that points write: which one it is, its numbers of each block and what is added to these, and the requirement.
+struct Written {
+    level: usize,
+    stored: Stored,
+    moved: Intervals,
+    requirement: usize,
+    field: FieldId,
+    element: ElementType,
+}
+
+/// Entries in blocks, and the tensor that they become.
+pub(super) struct Packing<'a> {
+    pub(super) blocks: &'a Blocks<'a>,
+    pub(super) variable: &'a TensorVariable,
+    /// The coordinates of the outermost level of each block.
+    pub(super) coordinates: Intervals,
+    pub(super) entries: Entries,
+    /// The entries of each block.
+    pub(super) of_blocks: LogicalPartition,
+}
+
+impl Packing<'_> {
+    /// How many positions each level has for each point.
+    pub(super) async fn measured<N: Index, T: Element + FieldValue>(
+        &self,
+        least: &[usize],
+    ) -> Result<Vec<Vec<i64>>, DistributedError> {
+        let (variable, entries) = (self.variable.clone(), self.entries.clone());
+        let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
+        let least: Vec<usize> = least.to_vec();
+        let task = task(("measure", self.variable), Codec::of::<Measured>(), move |call| {
+            let block = coordinates[of_point(call.point().coords()[0]) as usize];
+            Ok(positions_of(entries.read::<N, T>(call)?, (&variable, block, &least)))
+        });
+        let launcher = TaskLauncher::new(&task).requirement(self.given());
+        let measured = self.blocks.cx.index_launch(self.blocks.domain(), launcher.typed::<Measured>()).all().await?;
+        all_measured(measured, self.variable)
+    }
+
+    fn given(&self) -> Requirement {
+        let target = Target::Partition(self.of_blocks.clone(), self.blocks.projection());
+        Requirement::new(target, self.entries.mask(), Privilege::Read)
+    }
+
+    /// The tensor, given how many positions each level has for each point.
+    pub(super) async fn stored<N: Index, T: Element + FieldValue>(
+        &self,
+        mut positions: Vec<Vec<i64>>,
+    ) -> Result<Tensor, DistributedError> {
+        let (cx, format, rank) = (self.blocks.cx, self.variable.format(), self.variable.format().levels().len());
+        // All have as many slots as the one that needs most.
+        let slots = |level: usize, positions: &[i64]| {
+            let above = level.checked_sub(1).map_or(1, |above| positions[above]);
+            positions[level].checked_div(above).unwrap_or(0) as usize
+        };
+        let most = |level: usize| match format.levels()[level] {
+            Level::Counter => positions.iter().map(|positions| slots(level, positions)).max().unwrap_or(0),
+            _ => 0,
+        };
+        let least: Vec<usize> = (0..rank).map(most).collect();
+        if least.iter().any(|&least| least > 0) {
+            positions = self.measured::<N, T>(&least).await?;
+        }
+        let of_level = |level: usize| positions.iter().map(|all| all[level]).collect::<Vec<i64>>();
+        let levels: Vec<(Intervals, i64)> = (0..rank)
+            .map(|level| self.blocks.intervals(&of_level(level)))
+            .map(|(intervals, total)| (intervals.into(), total))
+            .collect();
+        let made = Levels::with_room(
+            cx,
+            (T::TYPE, self.is_narrow(levels.iter().map(|(_, total)| *total))),
+            format.levels(),
+            levels.iter().map(|(_, total)| *total as usize).collect(),
+        )?;
+        // The root is above the outermost level, and the first block's.
+        let count = self.coordinates.len();
+        let first =
+            self.blocks.in_order().into_iter().find(|&block| self.coordinates[block].0 < self.coordinates[block].1);
+        let root: Intervals = (0..count).map(|block| (0, i64::from(Some(block) == first))).collect();
+        let still: Intervals = vec![(0, 0); count].into();
+        let (mut all, mut given) = (Vec::new(), vec![self.given()]);
+        for level in 0..rank {
+            let own = &levels[level].0;
+            let above = if level == 0 { &root } else { &levels[level - 1].0 };
+            for (stored, component) in made.stored(level) {
+                let moved = if matches!(stored.per, Per::Offset | Per::Word) { own } else { &still };
+                let pieces = match stored.per {
+                    Per::Offset | Per::Parent => Arc::clone(above),
+                    Per::Position | Per::Slot => Arc::clone(own),
+                    Per::Word => own.iter().map(|&own| words(own)).collect(),
+                };
+                let mut privilege = Privilege::Discard;
+                match stored.per {
+                    Per::Offset => set_all(cx, component, levels[level].1)?,
+                    // Neighbours may have bits of one word, which add up.
+                    Per::Word => {
+                        set_all(cx, component, 0)?;
+                        let added = operator(Reduction::Sum, component.element);
+                        privilege = Privilege::Reduce(added.expect("numbers have sums"));
+                    }
+                    _ => {}
+                }
+                let (moved, requirement) = (Arc::clone(moved), given.len());
+                let (field, element) = (component.field, component.element);
+                all.push(Written { level, stored: *stored, moved, requirement, field, element });
+                given.push(self.blocks.own(&self.blocks.partition(component, &pieces)?, field, privilege));
+            }
+        }
+        let (values, of_values) = (made.values(), given.len());
+        let pieces = levels.last().map_or(&root, |(intervals, _)| intervals);
+        given.push(self.blocks.own(&self.blocks.partition(values, pieces)?, values.field, Privilege::Discard));
+        let task = self.storing::<N, T>(least, (all, of_values, values.field));
+        let launcher = given.into_iter().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
+        let _launched = cx.index_launch(self.blocks.domain(), launcher.typed::<i64>());
+        Tensor::in_levels(self.variable, made)
+    }
+
+    /// Whether positions and coordinates have 32 bits.
+    fn is_narrow(&self, mut positions: impl Iterator<Item = i64>) -> bool {
+        let dimensions = self.variable.dimensions();
+        let mut bounds = self.variable.format().expressions().iter().map(|level| level.bounds(dimensions));
+        let fits = |number: i64| i32::try_from(number).is_ok();
+        positions.all(fits) && bounds.all(|bounds| fits(bounds.start) && fits(bounds.end))
+    }
+
+    /// The task that stores a block.
+    fn storing<N: Index, T: Element + FieldValue>(
+        &self,
+        least: Vec<usize>,
+        (all, of_values, values): (Vec<Written>, usize, FieldId),
+    ) -> Arc<TaskDefinition> {
+        let (variable, entries) = (self.variable.clone(), self.entries.clone());
+        let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
+        task(("assemble", self.variable), Codec::of::<i64>(), move |call| {
+            let number = of_point(call.point().coords()[0]) as usize;
+            let block = coordinates[number];
+            if block.0 == block.1 {
+                return Ok(0_i64);
+            }
+            let packed = packed(entries.read::<N, T>(call)?, (&variable, block, &least)).map_err(Error::from_task)?;
+            for written in &all {
+                let array = packed.levels()[written.level].component(written.stored.name);
+                match (written.stored.per, written.element) {
+                    (Per::Word, _) => add_bits(call, written, (array, number))?,
+                    (_, ElementType::I32) => write::<i32>(call, written, (array, number))?,
+                    _ => write::<i64>(call, written, (array, number))?,
+                }
+            }
+            let mut values = call.write::<T, 1>(of_values, values)?;
+            if let Some(own) = only(values.space().rects()) {
+                values.span_mut(own).copy_from_slice(packed.values());
+            }
+            Ok(packed.values().len() as i64)
+        })
+    }
+}
+
+/// How many positions each level has for the entries of a block, or why levels do not store them.
+pub(super) type Measured = Result<Vec<i64>, String>;
+
+pub(super) fn positions_of<T: Element>(
+    list: EntryList<T>,
+    (variable, block, least): (&TensorVariable, (i64, i64), &[usize]),
+) -> Measured {
+    if block.0 == block.1 {
+        return Ok(vec![0; variable.format().levels().len()]);
+    }
+    let packed = packed(list, (variable, block, least)).map_err(|error| error.to_string())?;
+    Ok(packed.levels().iter().map(|level| level.positions as i64).collect())
+}
+
+/// What all points have measured.
+pub(super) fn all_measured(
+    measured: Vec<Measured>,
+    variable: &TensorVariable,
+) -> Result<Vec<Vec<i64>>, DistributedError> {
+    let unfit = |reason| DistributedError::Unfit { tensor: variable.name().to_owned(), reason };
+    measured.into_iter().collect::<Result<_, String>>().map_err(unfit)
+}
+
+/// A block in levels.
+fn packed<T: Element>(
+    list: EntryList<T>,
+    (variable, block, least): (&TensorVariable, (i64, i64), &[usize]),
+) -> Result<SparseTensor<T>, StorageError> {
+    let stored = (variable.format(), variable.dimensions(), fill(variable));
+    pack_block(&Serial, stored, list, (block.0..block.1, least))
+}
+
+/// A tensor in which nothing is stored.
+pub(super) fn without_entries<T: Element + FieldValue>(
+    cx: &Context,
+    variable: &TensorVariable,
+) -> Result<Tensor, DistributedError> {
+    let none = EntryList::new(variable.order());
+    let none = pack(variable.format(), variable.dimensions(), fill::<T>(variable), none, Duplicates::Sum);
+    let none = none.map_err(|error| DistributedError::Broken { tensor: variable.name().to_owned(), error })?;
+    Tensor::from_sparse(cx, variable, none.tensor)
+}
+
+/// A task of a tensor's.
+pub(super) fn task<R: Send + Sync + 'static>(
+    (what, variable): (&str, &TensorVariable),
+    codec: Codec,
+    run: impl Fn(&LeafCall<'_>) -> maniple::Result<R> + Send + Sync + 'static,
+) -> Arc<TaskDefinition> {
+    let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
+    let options = TaskOptions { layout, ..TaskOptions::default() };
+    let task = TaskDefinition::new(&format!("{what} {}", variable.name())).codec(codec);
+    Arc::new(task.leaf(options, move |call| Ok(Value::new(run(call)?))))
+}
+
+/// The only rectangle of a space, as pieces of rows are; none if it is empty.
+pub(super) fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
+    rects.first().copied().filter(|rect| rect.lo <= rect.hi)
+}
+
+/// The words with the bits of these positions.
+pub(super) fn words((first, end): (i64, i64)) -> (i64, i64) {
+    if first < end { (first / 64, (end - 1) / 64 + 1) } else { (0, 0) }
+}
+
+/// Sets all numbers of a component.
+fn set_all(cx: &Context, component: &Component, number: i64) -> Result<(), DistributedError> {
+    if component.region.space().space().volume() == 0 {
+        return Ok(());
+    }
+    let region: Region<(), 1> = Region::try_from_logical(component.region.clone())?;
+    match component.element {
+        ElementType::I32 => cx.fill_field(&region, component.field, number as i32)?,
+        _ => cx.fill_field(&region, component.field, number)?,
+    }
+    Ok(())
+}
+
+/// Writes a component of a level of a block to where it belongs.
+fn write<N: Element + FieldValue + Narrowed>(
+    call: &LeafCall<'_>,
+    Written { stored, moved, requirement, field, .. }: &Written,
+    (array, block): (&Array, usize),
+) -> maniple::Result<()> {
+    let mut numbers = call.write::<N, 1>(*requirement, *field)?;
+    let Some(own) = only(numbers.space().rects()) else { return Ok(()) };
+    let nothing = (stored.per == Per::Slot).then(|| array.width().greatest());
+    for (place, number) in numbers.span_mut(own).iter_mut().enumerate() {
+        let found = array.get(place);
+        *number = if Some(found) == nothing { N::GREATEST } else { N::narrowed(found + moved[block].0) };
+    }
+    Ok(())
+}
+
+/// Adds the bits of a block to where they belong, which may begin in the middle of a word.
+fn add_bits(
+    call: &LeafCall<'_>,
+    Written { moved, requirement, field, .. }: &Written,
+    (array, block): (&Array, usize),
+) -> maniple::Result<()> {
+    let mut bits = call.reduce::<Adds, i64, 1>(*requirement, *field)?;
+    let (first, end) = words(moved[block]);
+    let shift = moved[block].0 % 64;
+    let word = |place: i64| if (0..array.len() as i64).contains(&place) { array.get(place as usize) as u64 } else { 0 };
+    for place in 0..end - first {
+        let below = if shift == 0 { 0 } else { word(place - 1) >> (64 - shift) };
+        bits.fold(first + place, ((word(place) << shift) | below) as i64);
+    }
+    Ok(())
+}
+
+fn fill<T: Element>(variable: &TensorVariable) -> T {
+    T::from_scalar(variable.fill()).expect("fill values have the type of their tensors")
+}
