@@ -10,14 +10,26 @@ use crate::{IndexSpace, OverlapIndex, Point, Rect};
 /// For each target, the points of the source whose pointer is in it. Targets may overlap; a point
 /// is then in the preimage of each that holds its pointer.
 ///
-/// Linear in the points of the source, with a table over the targets where that is not much larger
-/// than the source, and else a search in a tree of their rectangles for each pointer.
+/// Linear in the points of the source. The targets of a pointer are found by a search among few intervals if
+/// they are that; in a table over the targets where that is not much larger than the source; and else by a
+/// search in a tree of their rectangles.
 pub fn preimage<const T: usize, const S: usize>(
     targets: &[IndexSpace<T>],
     field: &impl FieldRead<Point<T>, S>,
     source: &IndexSpace<S>,
 ) -> Vec<IndexSpace<S>> {
     let mut lists = RowLists::new(targets.len());
+    if let Some(stretches) = Stretches::build(targets) {
+        let mut here = stretches.containing(0);
+        for_each_value(source, field, |at, pointer| {
+            // Pointers that follow each other often lead near each other.
+            if !here.range.contains(&pointer[0]) {
+                here = stretches.containing(pointer[0]);
+            }
+            stretches.sets.deal(at, here.set, &mut lists);
+        });
+        return lists.into_spaces();
+    }
     match ColorTable::build(targets, source.volume()) {
         Some(table) => {
             let mut lookups = Vec::with_capacity(LOOKUPS);
@@ -65,14 +77,103 @@ pub fn preimage_rects<const T: usize, const S: usize>(
     lists.into_spaces()
 }
 
+/// Sets of colors, by numbers. A set is a smaller set and one color more, so there are as many as
+/// combinations of colors occur, and their colors form chains.
+struct ColorSets {
+    sets: Vec<(u32, u32)>,
+    /// The set that each set became with the color that was added last, and that color.
+    extended: Vec<(u32, u32)>,
+}
+
+impl ColorSets {
+    fn new() -> Self {
+        Self { sets: vec![(EMPTY_SET, 0)], extended: vec![(u32::MAX, EMPTY_SET)] }
+    }
+
+    /// Adds a color to a set. Colors are added one after the other, each to all sets that it is to be in.
+    #[inline]
+    fn extend(&mut self, set: &mut u32, color: u32) {
+        let (added, extension) = &mut self.extended[*set as usize];
+        if *added != color {
+            (*added, *extension) = (color, self.sets.len() as u32);
+            self.sets.push((*set, color));
+            *set = *extension;
+            self.extended.push((u32::MAX, EMPTY_SET));
+        } else {
+            *set = *extension;
+        }
+    }
+
+    /// Gives a point to the pieces of all colors of a set.
+    #[inline]
+    fn deal<const S: usize>(&self, at: Point<S>, mut set: u32, lists: &mut RowLists<S>) {
+        while set != EMPTY_SET {
+            let (smaller, color) = self.sets[set as usize];
+            lists.push(color as usize, at);
+            set = smaller;
+        }
+    }
+}
+
+/// The line, cut where one of some spaces begins or ends, and which of them contain each stretch.
+struct Stretches {
+    /// Where each stretch but the first begins, in ascending order.
+    cuts: Vec<i64>,
+    set_of_stretch: Vec<u32>,
+    sets: ColorSets,
+}
+
+/// What is between two cuts.
+struct Stretch {
+    range: std::ops::RangeInclusive<i64>,
+    set: u32,
+}
+
+/// So many intervals are searched: they fit into the first cache.
+const FEW_INTERVALS: usize = if cfg!(test) { 8 } else { 1024 };
+
+impl Stretches {
+    /// The stretches of spaces of one dimension that are few intervals.
+    fn build<const D: usize>(spaces: &[IndexSpace<D>]) -> Option<Self> {
+        let intervals: usize = spaces.iter().map(|space| space.rects().len()).sum();
+        if D != 1 || intervals > FEW_INTERVALS {
+            return None;
+        }
+        let of = |space: &IndexSpace<D>| space.rects().iter().map(|rect| (rect.lo[0], rect.hi[0])).collect::<Vec<_>>();
+        let ends = spaces.iter().flat_map(of).flat_map(|(low, high)| [Some(low), high.checked_add(1)]);
+        let mut cuts: Vec<i64> = ends.flatten().collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut stretches = Self { set_of_stretch: vec![EMPTY_SET; cuts.len() + 1], cuts, sets: ColorSets::new() };
+        for (color, space) in (0u32..).zip(spaces) {
+            for (low, high) in of(space) {
+                let (first, last) = (stretches.number(low), stretches.number(high));
+                for set in &mut stretches.set_of_stretch[first..=last] {
+                    stretches.sets.extend(set, color);
+                }
+            }
+        }
+        Some(stretches)
+    }
+
+    /// The number of the stretch that a point is in.
+    fn number(&self, point: i64) -> usize {
+        self.cuts.partition_point(|&cut| cut <= point)
+    }
+
+    fn containing(&self, point: i64) -> Stretch {
+        let number = self.number(point);
+        let first = number.checked_sub(1).map_or(i64::MIN, |before| self.cuts[before]);
+        let last = self.cuts.get(number).map_or(i64::MAX, |next| next - 1);
+        Stretch { range: first..=last, set: self.set_of_stretch[number] }
+    }
+}
+
 /// For each point of the bounds of some spaces, which of them contain it.
-///
-/// A point stores the number of a color set. A set is a smaller set and one color more, so the
-/// table has as many sets as combinations of colors occur, and their colors form chains.
 struct ColorTable<const D: usize> {
     bounds: Rect<D>,
     linear: Linear<D>,
-    sets: Vec<(u32, u32)>,
+    sets: ColorSets,
     set_of_point: Vec<u32>,
 }
 
@@ -95,25 +196,15 @@ impl<const D: usize> ColorTable<D> {
         let mut table = Self {
             bounds,
             linear: Linear::of(&bounds),
-            sets: vec![(EMPTY_SET, 0)],
+            sets: ColorSets::new(),
             set_of_point: vec![EMPTY_SET; bounds.volume() as usize],
         };
-        // The set that each set became with the color being added, and that color.
-        let mut extended = vec![(u32::MAX, EMPTY_SET)];
         for (color, space) in (0u32..).zip(spaces) {
             for row in space.rows() {
                 let first = table.linear.rank(row.lo) as usize;
                 let last = table.linear.rank(row.hi) as usize;
                 for set in &mut table.set_of_point[first..=last] {
-                    let (added, extension) = &mut extended[*set as usize];
-                    if *added != color {
-                        (*added, *extension) = (color, table.sets.len() as u32);
-                        table.sets.push((*set, color));
-                        *set = *extension;
-                        extended.push((u32::MAX, EMPTY_SET));
-                    } else {
-                        *set = *extension;
-                    }
+                    table.sets.extend(set, color);
                 }
             }
         }
@@ -128,12 +219,8 @@ impl<const D: usize> ColorTable<D> {
 
     /// Gives points to the pieces of all colors of the sets found for them.
     fn deal<const S: usize>(&self, lookups: &mut Vec<(Point<S>, u32)>, lists: &mut RowLists<S>) {
-        for (at, mut set) in lookups.drain(..) {
-            while set != EMPTY_SET {
-                let (smaller, color) = self.sets[set as usize];
-                lists.push(color as usize, at);
-                set = smaller;
-            }
+        for (at, set) in lookups.drain(..) {
+            self.sets.deal(at, set, lists);
         }
     }
 }

@@ -406,3 +406,33 @@ fn a_stored_field_gives_rows_only_where_it_has_them() {
     assert_eq!(field.row(Point([0, 6]), 3), None);
     assert_eq!(field.row(Point([2, 5]), 1), None);
 }
+
+/// Targets of few intervals, which are searched, and of many, for which there is a table; with pointers to the ends of what there is.
+#[test]
+fn pointers_into_few_and_many_intervals_lead_to_the_same_pieces() {
+    let ends = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX];
+    let pointers: Vec<Point<1>> =
+        (0..20_000_i64).map(|at| at * 7919 % 6000 - 500).chain(ends).map(|at| Point([at])).collect();
+    let rect = Rect::from(0..pointers.len() as i64);
+    let source = IndexSpace::from(rect);
+    let blocks = |first: i64, step: i64, length: i64, count: i64| {
+        IndexSpace::from_rects((0..count).map(|block| {
+            let low = first + block * step;
+            Rect::from(low..low + length)
+        }))
+    };
+    let everything = IndexSpace::from(Rect::new(Point([i64::MIN]), Point([i64::MAX])));
+    for targets in [
+        vec![blocks(0, 100, 30, 10), blocks(15, 100, 60, 10), IndexSpace::empty()],
+        vec![blocks(-100, 3, 2, 1500), blocks(-99, 5, 3, 1000), blocks(0, 6000, 6000, 1)],
+        vec![everything, blocks(-500, 1, 1, 1)],
+        Vec::new(),
+    ] {
+        let found = partition::preimage(&targets, &SliceField::new(rect, &pointers), &source);
+        let expected: Vec<Points<1>> = targets
+            .iter()
+            .map(|target| source.points().filter(|at| target.contains(pointers[at[0] as usize])).collect())
+            .collect();
+        assert_pieces(&found, &expected);
+    }
+}
