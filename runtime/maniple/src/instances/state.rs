@@ -93,12 +93,11 @@ impl RegionData {
         is_nameless
     }
 
-    /// The region is destroyed, and another will have its name, which holds nothing yet. The memory goes as it does with other regions that are destroyed; and who uses the new
-    /// one need not wait for those who use the old one.
+    /// The region is destroyed, and another will have its name, which holds nothing yet. The memory goes as it does with other regions that are destroyed: when those who use it have ended.
     pub(crate) fn begin_anew(&mut self) {
         self.is_renewed = true;
         if !self.in_replay {
-            self.table.collect(None);
+            self.table.forget_unheld();
         }
     }
 

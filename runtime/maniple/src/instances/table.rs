@@ -138,6 +138,14 @@ impl InstanceTable {
         any
     }
 
+    /// Forgets all instances that hold nothing any more, also those that are in use: they go when that has ended.
+    pub(crate) fn forget_unheld(&mut self) {
+        for here in self.by_place.values_mut() {
+            here.retain(|Entry { instance, .. }| instance.holders() > 0);
+        }
+        self.by_place.retain(|_, here| !here.is_empty());
+    }
+
     fn at(&self, memory: MemoryId, space: &IndexSpaceNode) -> impl Iterator<Item = &Entry> {
         self.by_place.get(&(memory, space.id())).into_iter().flatten()
     }
