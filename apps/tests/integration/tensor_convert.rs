@@ -160,6 +160,12 @@ fn what_cannot_be_converted_leaves_everything_as_it_was() {
         code == Some(1) && error.contains("large.npy") && error.contains("which the system does not give"),
         "{error}"
     );
+    // The system would promise eight terabytes.
+    let [low, high] = [1_u64, 1 << 40];
+    let text = format!("%%MatrixMarket matrix coordinate real general\n{high} {high} 1\n{low} {high} 1\n");
+    std::fs::write(folder.join("large.mtx"), text).unwrap();
+    let (code, _, error) = run(&folder, "convert large.mtx large.npz --format csr");
+    assert!(code == Some(1) && error.contains("which the system does not give"), "{error}");
     assert_eq!(std::fs::read_to_string(folder.join("out.mtx")).unwrap(), "as it was");
     let mut left: Vec<String> =
         std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();

@@ -1,5 +1,9 @@
 //! Arrays of whole numbers, each as narrow as its numbers allow.
 
+use std::sync::LazyLock;
+
+use maniple::Topology;
+
 use super::error::LevelError;
 use super::width::Width;
 
@@ -35,12 +39,27 @@ pub(crate) use with_numbers;
 ///
 /// [`LevelError::Memory`] instead of the end of the process.
 pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>, LevelError> {
-    let bytes = || LevelError::Memory { bytes: count as u128 * size_of::<T>() as u128 };
+    let bytes = count as u128 * size_of::<T>() as u128;
+    check_room(bytes)?;
     // Whether there is room: `vec!` alone knows how to get zeros, and does not ask.
-    Vec::<T>::new().try_reserve_exact(count).map_err(|_| bytes())?;
+    Vec::<T>::new().try_reserve_exact(count).map_err(|_| LevelError::Memory { bytes })?;
     let numbers = vec![value; count];
     take_large_pages(&numbers);
     Ok(numbers)
+}
+
+/// Refuses more than the whole memory of the machine: the system may promise it, and end the process that writes to it.
+///
+/// # Errors
+///
+/// [`LevelError::Memory`].
+pub fn check_room(bytes: u128) -> Result<(), LevelError> {
+    static MEMORY: LazyLock<u64> = LazyLock::new(|| Topology::detect().memory());
+    // A small array is no question.
+    match bytes > 1 << 30 && bytes > u128::from(*MEMORY) {
+        true => Err(LevelError::Memory { bytes }),
+        false => Ok(()),
+    }
 }
 
 /// Room for `count` elements.
@@ -51,6 +70,7 @@ pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>, LevelError> {
 pub fn room<T>(count: usize) -> Result<Vec<T>, LevelError> {
     let mut elements = Vec::new();
     let bytes = count as u128 * size_of::<T>() as u128;
+    check_room(bytes)?;
     elements.try_reserve_exact(count).map_err(|_| LevelError::Memory { bytes })?;
     take_large_pages(&elements);
     Ok(elements)
