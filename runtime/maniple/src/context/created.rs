@@ -36,7 +36,7 @@ impl Created {
         Self { state, name: region.tree().name_number(), changes: fields.changes(), generations, renewal: None }
     }
 
-    /// Whether nobody can name the region any more. One that is being worked on is in use.
+    /// Whether no name of the region is left. One that is being worked on is in use.
     pub(super) fn is_nameless(&self) -> bool {
         self.state.try_lock().is_some_and(|state| state.is_nameless())
     }
