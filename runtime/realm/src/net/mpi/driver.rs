@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use mpi::environment::Universe;
+use mpi::request::Request;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Equivalence, Source};
 use mpi::{Tag, Threading};
@@ -115,8 +116,10 @@ fn hash(build: &BuildId) -> u64 {
 struct Peer {
     /// It sends nothing any more, or this node does not listen to it.
     has_ended: bool,
-    /// It is lost.
+    /// It has given up, or gone without a last word.
     is_lost: bool,
+    /// It has given up: it stays for a moment, until all have heard.
+    has_given_up: bool,
     /// Whether something has come since the last heartbeat.
     has_spoken: bool,
     /// Whether something was sent since the last heartbeat.
@@ -152,10 +155,40 @@ struct Driver<'a> {
     /// In the order in which they came.
     receiving: Vec<Receiving>,
     last_beat: Instant,
-    /// When closing: when patience ends.
-    closing_until: Option<Instant>,
-    /// All nodes have agreed to end.
-    is_orderly: bool,
+    /// Since when this node has been closing, and for how long.
+    closing: Option<(Instant, Duration)>,
+    last_meeting: LastMeeting,
+}
+
+/// Where all nodes wait, when each has heard the last word of all others, until each has sent all it had to.
+///
+/// What one sends in bulk may come after its last word, and MPI must not be finalised while another's message still needs this node to receive it. Nor may it be
+/// where a node has left: finalising waits for all. Whoever has come may have left before the last came. So they meet twice, and the second time all come at once.
+#[derive(Default)]
+struct LastMeeting {
+    /// How often all have met.
+    met: u8,
+    /// This node waits for the others.
+    waiting: Option<Request<'static, ()>>,
+}
+
+impl LastMeeting {
+    /// Comes, or looks again whether all others have come.
+    fn has_met(&mut self, world: &SimpleCommunicator) -> bool {
+        let request = self.waiting.take().unwrap_or_else(|| world.immediate_barrier());
+        if let Err(request) = request.test() {
+            self.waiting = Some(request);
+            return false;
+        }
+        self.met += 1;
+        true
+    }
+
+    /// Goes, with the others or without.
+    fn leave(self) {
+        // A request that is dropped panics.
+        mem::forget(self.waiting);
+    }
 }
 
 impl<'a> Driver<'a> {
@@ -164,6 +197,7 @@ impl<'a> Driver<'a> {
         let peer = |rank| Peer {
             has_ended: rank == usize::from(shared.rank.0),
             is_lost: false,
+            has_given_up: false,
             has_spoken: true,
             was_sent_to: true,
             silent_since: now,
@@ -179,13 +213,13 @@ impl<'a> Driver<'a> {
             sending: Vec::new(),
             receiving: Vec::new(),
             last_beat: now,
-            closing_until: None,
-            is_orderly: false,
+            closing: None,
+            last_meeting: LastMeeting::default(),
             shared,
         }
     }
 
-    /// Goes on until the end; gives whether all have ended in order.
+    /// Goes on until the end; gives whether all nodes have come to it.
     fn drive(mut self) -> bool {
         let (mut worked_at, mut sleep) = (Instant::now(), SHORTEST_SLEEP);
         loop {
@@ -194,9 +228,9 @@ impl<'a> Driver<'a> {
             has_worked |= has_received | self.send(has_received);
             let now = Instant::now();
             self.look_at_heartbeats(now);
-            if self.is_done(now) {
-                let is_clean = self.is_orderly && self.peers.iter().all(|peer| peer.has_ended && !peer.is_lost);
-                return is_clean && self.sending.is_empty() && self.receiving.is_empty();
+            if let Some(is_clean) = self.end(now) {
+                self.last_meeting.leave();
+                return is_clean;
             }
             let awake = if self.sending.is_empty() && self.receiving.is_empty() { AWAKE } else { AWAKE_IN_FLIGHT };
             if has_worked {
@@ -229,7 +263,7 @@ impl<'a> Driver<'a> {
 
     /// Takes what has come, and what this node has sent to itself.
     fn receive(&mut self) -> bool {
-        if self.receiver.is_none() && self.closing_until.is_none() {
+        if self.receiver.is_none() && self.closing.is_none() {
             // It waits until it is wanted.
             return false;
         }
@@ -391,28 +425,27 @@ impl<'a> Driver<'a> {
             return;
         }
         peer.is_lost = true;
+        peer.has_given_up = matches!(loss, Loss::Aborted(_));
         let last = match &loss {
             // It waits until everybody has heard.
             Loss::Aborted(_) => word(Header::Goodbye, ""),
             loss => word(Header::Abort, cut(&format!("it could not go on with {node}: {loss}"), 4000)),
         };
         self.shared.send_last(node, last, false);
-        if let (None, Some(receiver)) = (self.closing_until, self.receiver.clone()) {
+        if let (None, Some(receiver)) = (self.closing, self.receiver.clone()) {
             receiver.lost(node, loss);
         }
     }
 
     fn close(&mut self, close: Close) {
-        if self.closing_until.is_some() {
+        if self.closing.is_some() {
             return;
         }
         let patience = match &close {
             Close::Orderly => self.settings.silence,
-            // Others may be as badly off as we are.
-            Close::Abort(_) => self.settings.silence.min(Duration::from_secs(5)),
+            Close::Abort(_) => self.patience_with_failures(),
         };
-        self.closing_until = Some(Instant::now() + patience);
-        self.is_orderly = close == Close::Orderly;
+        self.closing = Some((Instant::now(), patience));
         self.shared.is_closing.store(true, Ordering::Relaxed);
         for rank in 0..self.peers.len() {
             let last = match &close {
@@ -423,13 +456,37 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn is_done(&self, now: Instant) -> bool {
-        let Some(until) = self.closing_until else { return false };
-        // What MPI was given for a node that is lost may never leave.
+    /// For how long to close when a node has failed: others may be as badly off.
+    fn patience_with_failures(&self) -> Duration {
+        self.settings.silence.min(Duration::from_secs(5))
+    }
+
+    /// Whether all nodes have come to the end, once there is nothing more to do.
+    fn end(&mut self, now: Instant) -> Option<bool> {
+        let (since, mut patience) = self.closing?;
+        if self.peers.iter().any(|peer| peer.is_lost) {
+            patience = patience.min(self.patience_with_failures());
+        }
+        if now >= since + patience {
+            return Some(false);
+        }
+        // What MPI was given for a node that is gone may never leave.
+        let is_gone = |peer: &Peer| peer.is_lost && !peer.has_given_up;
         let is_sent = |rank: usize, peer: &Peer| {
-            self.shared.outboxes[rank].is_empty() && (peer.is_lost || peer.sending == [0; 2])
+            self.shared.outboxes[rank].is_empty() && (is_gone(peer) || peer.sending == [0; 2])
         };
-        now >= until || self.peers.iter().enumerate().all(|(rank, peer)| peer.has_ended && is_sent(rank, peer))
+        if !self.peers.iter().enumerate().all(|(rank, peer)| peer.has_ended && is_sent(rank, peer)) {
+            return None;
+        }
+        if self.peers.iter().any(is_gone) {
+            return Some(false);
+        }
+        if self.last_meeting.met < 2 && self.last_meeting.has_met(self.world) {
+            // From here on they come at once.
+            self.closing = Some((now, patience));
+        }
+        // When all have met, all that others have sent is here, or a part of it.
+        (self.last_meeting.met == 2 && self.receiving.is_empty()).then_some(true)
     }
 
     fn look_at_heartbeats(&mut self, now: Instant) {

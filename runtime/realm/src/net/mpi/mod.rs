@@ -99,8 +99,8 @@ pub struct Mpi {
 impl Mpi {
     /// Initialises MPI and meets the other nodes; all must call it, each once.
     ///
-    /// MPI is finalised when all have ended in order. When one has failed it is not, since that would wait for the failed one: then the process ends without, at
-    /// which the launcher ends the others, if they have not ended by themselves.
+    /// MPI is finalised when all nodes have come to the end, in order or because one has given up and said so. When one is gone without a word it is not, since
+    /// that would wait for it: then the process ends without, at which the launcher ends the others, if they have not ended by themselves.
     ///
     /// # Errors
     ///

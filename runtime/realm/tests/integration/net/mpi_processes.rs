@@ -154,6 +154,8 @@ fn a_node_that_gives_up_is_heard_by_all_before_the_launcher_ends_them() {
     for nodes in [2, 4] {
         let Some((output, text)) = run(nodes, "abort") else { return };
         assert!(!output.status.success(), "{output:?}");
+        // All have finalised MPI: the launcher sees processes that fail, none that leaves it.
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("exiting improperly"), "{output:?}");
         for node in (0..nodes).filter(|node| *node != 1) {
             let words = format!("node {node} has lost node 1: it gave up: memory 3 is full");
             assert!(text.contains(&words), "{text}");
