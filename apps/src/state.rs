@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use maniple::{Context, File, Runtime};
+use maniple_files::npy::Header;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error as AppError, Result as AppResult};
@@ -84,11 +85,11 @@ pub struct Loaded {
 const MOST_STEPS: usize = 1 << 48;
 
 impl Loaded {
-    /// The state of a program in a folder.
+    /// The state of a program in a folder: arrays of these names.
     ///
     /// # Errors
-    /// [`AppError::Usage`] if there is none, or it is of something else.
-    pub fn open(folder: &Path, program: &str, of: &Subject) -> AppResult<Self> {
+    /// [`AppError::Usage`] if there is none, it is of something else, or its arrays are not whole.
+    pub fn open(folder: &Path, program: &str, of: &Subject, arrays: &[&str]) -> AppResult<Self> {
         let refused =
             |reason: String| Err(AppError::Usage(format!("cannot go on from `{}`: {reason}", folder.display())));
         let Some(found) = Manifest::read(folder)? else {
@@ -108,6 +109,12 @@ impl Loaded {
                 ));
             }
         }
+        for name in arrays {
+            let path = Manifest::file(folder, name, found.number);
+            if let Err(reason) = check(&path) {
+                return refused(format!("`{}` {reason}; it is not as --save has stored it", path.display()));
+            }
+        }
         Ok(Self { folder: folder.to_owned(), number: found.number, steps: found.steps })
     }
 
@@ -115,6 +122,23 @@ impl Loaded {
     #[must_use]
     pub fn array(&self, name: &str) -> File {
         File::npy(Manifest::file(&self.folder, name, self.number))
+    }
+}
+
+/// Whether an array is whole; otherwise why not.
+fn check(path: &Path) -> Result<(), String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let found = fs::metadata(path).map_err(unreadable)?;
+    // To read a pipe is to wait for its other end.
+    if !found.is_file() {
+        return Err("is no file".to_owned());
+    }
+    let mut file = fs::File::open(path).map_err(unreadable)?;
+    let header = Header::read(&mut file).map_err(|error| format!("cannot be read: {error}"))?;
+    let (expected, found) = (header.start + header.bytes(), found.len());
+    match found == expected {
+        true => Ok(()),
+        false => Err(format!("has {found} bytes, and must have {expected} by its header")),
     }
 }
 
@@ -230,12 +254,24 @@ mod tests {
     fn a_state_is_that_which_the_folder_names_and_others_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        let refused = |program, size| Loaded::open(path, program, &of(size)).unwrap_err().to_string();
+        let refused = |program, size| Loaded::open(path, program, &of(size), &["cells"]).unwrap_err().to_string();
         assert!(refused("stencil", "3").contains("there is no `state.json`"));
         let manifest = Manifest { program: "stencil".to_owned(), steps: 7, number: 4, of: of("3") };
         replace(path, &manifest).unwrap();
         assert_eq!(Manifest::read(path).unwrap(), Some(manifest));
-        let loaded = Loaded::open(path, "stencil", &of("3")).unwrap();
+        assert!(refused("stencil", "3").contains("cells-4.npy` cannot be read: No such file"));
+        let mut array = Vec::new();
+        maniple_files::npy::write_array(&mut array, &[3], &[1.0, 2.0, 3.0]).unwrap();
+        for (damaged, told) in [
+            (&array[..array.len() - 1], "cells-4.npy` has 151 bytes, and must have 152 by its header"),
+            (&[&array[..], b"x"].concat(), "cells-4.npy` has 153 bytes, and must have 152 by its header"),
+            (&array[1..], "cells-4.npy` cannot be read: byte 0: this is no .npy file"),
+        ] {
+            fs::write(Manifest::file(path, "cells", 4), damaged).unwrap();
+            assert!(refused("stencil", "3").contains(told), "{}", refused("stencil", "3"));
+        }
+        fs::write(Manifest::file(path, "cells", 4), &array).unwrap();
+        let loaded = Loaded::open(path, "stencil", &of("3"), &["cells"]).unwrap();
         assert_eq!((loaded.steps, loaded.number), (7, 4));
         assert!(refused("circuit", "3").contains("it is the state of `stencil`, not of `circuit`"));
         assert!(refused("stencil", "4").contains("its size is 3, not 4"));

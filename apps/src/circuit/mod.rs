@@ -170,7 +170,10 @@ pub fn run(options: &Options) -> AppResult<Report> {
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     let shape = shape_of(options)?;
     let StateOptions { load, save } = &options.state;
-    let loaded = load.as_deref().map(|folder| Loaded::open(folder, "circuit", &subject(&shape))).transpose()?;
+    let loaded = load
+        .as_deref()
+        .map(|folder| Loaded::open(folder, "circuit", &subject(&shape), &["charge", "voltage"]))
+        .transpose()?;
     let saving = save.as_deref().map(|folder| Saving::prepare(folder, "circuit", subject(&shape))).transpose()?;
     let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
     let simulated =

@@ -11,7 +11,7 @@ use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 
 use super::files::{Contents, SparseFile, Stored};
 use super::options::Options;
-use super::values::Values;
+use super::values::{self, Values};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 
@@ -143,6 +143,8 @@ pub(super) fn operand<T: Stored>(
                 )));
             }
             let rows = 0..dimensions.first().copied().unwrap_or(1);
+            // By its name, too: a sum of two equal patterns would show nothing.
+            let seed = values::key(seed, tensor);
             kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
         }
     };

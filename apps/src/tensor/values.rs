@@ -25,8 +25,7 @@ impl Values {
     /// Random elements for a tensor of this name.
     #[must_use]
     pub fn random(seed: u64, tensor: &TensorVariable) -> Self {
-        let name = tensor.name().bytes();
-        Self::Random(name.fold(mixed(seed), |key, byte| mixed(key ^ u64::from(byte))))
+        Self::Random(key(seed, tensor))
     }
 
     /// The element at these coordinates.
@@ -58,6 +57,12 @@ impl Values {
             }),
         }
     }
+}
+
+/// What the random elements of a tensor follow from: tensors of other names have others.
+#[must_use]
+pub(super) fn key(seed: u64, tensor: &TensorVariable) -> u64 {
+    tensor.name().bytes().fold(mixed(seed), |key, byte| mixed(key ^ u64::from(byte)))
 }
 
 /// The number of an element, in the order of coordinates.

@@ -21,7 +21,7 @@ pub enum LevelError {
         /// How much was needed.
         bytes: u128,
     },
-    /// More positions than can be counted.
+    /// More positions than can be counted, or visited one by one.
     #[error("it has {parents} times {extent} positions, which are too many: choose levels that store less")]
     Large {
         /// The positions of the level above.

@@ -35,6 +35,10 @@ impl LevelKind for RunLength {
     }
 
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {
+        let extent = u128::from(level.bounds.end.abs_diff(level.bounds.start));
+        if level.parents as u128 * extent >= MOST_COORDINATES {
+            return Err(LevelError::Large { parents: level.parents, extent });
+        }
         // For each parent, how far its runs reach, and how many there are.
         let mut reached = filled(level.bounds.start, level.parents)?;
         let mut starts = filled(0_usize, level.parents + 1)?;
@@ -105,6 +109,9 @@ impl LevelKind for RunLength {
         Ok(())
     }
 }
+
+/// What reads the level visits each coordinate, there or not: as many as this would take hours.
+const MOST_COORDINATES: u128 = 1 << 40;
 
 /// Whether an entry belongs to the run of the one before, which has the same parent.
 fn extends(entries: &Entries<'_>, entry: usize) -> bool {

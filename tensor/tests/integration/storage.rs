@@ -355,6 +355,9 @@ fn what_does_not_fit_in_memory_is_an_error() {
         );
         assert!(is_told, "{text}: {error}");
     }
+    // It takes little memory, and would be read for hours.
+    let error = packed_of("{C,L}", &[1, 1 << 40], [vec![0, 5]].into_iter()).unwrap_err();
+    assert!(matches!(error, StorageError::Level { error: LevelError::Large { parents: 1, .. }, .. }), "{error}");
 }
 
 #[test]
