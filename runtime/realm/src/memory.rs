@@ -22,6 +22,7 @@
 //! ```
 
 pub mod ledger;
+mod spare;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::RefCell;
@@ -37,6 +38,8 @@ use thiserror::Error;
 use crate::machine::{Machine, MemoryId};
 use crate::profile::{Profiler, Record};
 use ledger::{Decision, Ledger, Ticket};
+pub use spare::ReusedBlock;
+use spare::Spares;
 
 /// A memory cannot hold what was asked of it, not even after all announced releases.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -86,7 +89,11 @@ pub struct MemoryPool {
     state: Mutex<State>,
     next_instance: AtomicU64,
     profiler: OnceLock<Profiler>,
+    spares: Arc<Spares>,
 }
+
+/// At most so many bytes of dropped blocks are kept for others, and no more than a quarter of a memory.
+const MOST_SPARE: u64 = 64 << 20;
 
 struct State {
     ledger: Ledger,
@@ -115,7 +122,18 @@ impl MemoryPool {
     pub fn new(memory: MemoryId, capacity: u64) -> Arc<Self> {
         let state = State { ledger: Ledger::new(capacity), waiting: HashMap::new() };
         let (state, next_instance) = (Mutex::new(state), AtomicU64::new(0));
-        Arc::new(Self { memory, state, next_instance, profiler: OnceLock::new() })
+        let spares = Spares::new((capacity / 4).min(MOST_SPARE) as usize);
+        Arc::new(Self { memory, state, next_instance, profiler: OnceLock::new(), spares })
+    }
+
+    /// Bytes that the caller writes before it reads them: they may be those of a dropped block, as it was. Nothing is counted: that is for a
+    /// [reservation](Self::reserve).
+    ///
+    /// # Errors
+    ///
+    /// As [`Block::zeroed`].
+    pub fn reused_block(&self, bytes: usize, align: usize) -> Result<ReusedBlock, SystemRefused> {
+        self.spares.block(bytes, align)
     }
 
     /// Has the bytes in use recorded from now on.

@@ -169,7 +169,7 @@ pub(super) fn store(kept: Box<dyn Any + Send>) -> Option<Finished> {
     Some(Finished::Later(Box::new(move || {
         let Contents { room, bytes, piece, at, is_whole, .. } = contents;
         // SAFETY: the block has so many bytes, which were zero at first and then values of a type without padding; the instance that used them is gone.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(room.block.base().as_ptr(), bytes) };
+        let bytes = unsafe { std::slice::from_raw_parts_mut(room.base().as_ptr(), bytes) };
         at.write(&piece, bytes)?;
         if is_whole {
             at.finish()?;
@@ -222,8 +222,8 @@ impl Context {
         part.contents.is_written &= is_first;
         part.contents.is_whole = true;
         let FilePart { memory, contents, load } = part;
-        // SAFETY: the bytes are the block's, all zero; any are a value of a type that is plain old data. They stay where they are, and nothing but the load, which
-        // comes before all uses, touches them.
+        // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain old data. They stay where they are, and nothing
+        // but the load, which comes before all uses, touches them.
         unsafe { self.attach_claimed(&values, claimed, (memory, contents), (store, load)) }.map(AttachedFile)
     }
 
@@ -264,11 +264,11 @@ impl ContextState {
         (values, bytes): (&Values<'_>, usize),
         (at, access): (&Arc<Place>, Access),
     ) -> Result<FilePart> {
-        let room = self.room(values, bytes)?;
+        let is_read = matches!(access, Access::Read | Access::ReadWrite);
+        let room = self.room(values, (bytes, is_read && at.is_here()))?;
         let piece = values.region.space().space().bounds();
         let order = Some(at.array.order());
-        let memory = Memory { base: room.block.base(), bytes, backing: Backing::Attached, order };
-        let is_read = matches!(access, Access::Read | Access::ReadWrite);
+        let memory = Memory { base: room.base(), bytes, backing: Backing::Attached, order };
         let load = is_read.then(|| Load { at: Arc::clone(at), piece, bytes });
         let is_written = access != Access::Read;
         let contents = Contents { room, bytes, piece, at: Arc::clone(at), is_written, is_whole: false };

@@ -85,7 +85,7 @@ impl Context {
             let FilePart { memory, contents, load } = self.state.contents((values, bytes), (&at, file.access))?;
             Ok((memory, contents, load))
         };
-        // SAFETY: the bytes are those of a block, all zero; any are a value of a type that is plain old data. They stay where they are, and nothing but the load, which
+        // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain old data. They stay where they are, and nothing but the load, which
         // comes before all uses, touches them.
         let pieces = unsafe { self.attach_each(partition, (field, ty), store, make) }?;
         Ok(AttachedFilePieces { pieces, at, access: file.access })

@@ -40,6 +40,11 @@ pub(super) enum Opened {
 }
 
 impl Place {
+    /// Whether this node has the file.
+    pub(super) fn is_here(&self) -> bool {
+        matches!(self.file, Opened::Here(_))
+    }
+
     fn failed(&self, action: &'static str, offset: u64, source: io::Error) -> Error {
         system(action, &self.path, offset, source)
     }
@@ -200,7 +205,9 @@ impl Load {
     pub(super) unsafe fn run(self, instance: &PhysicalInstance) -> Result<()> {
         let Some(base) = instance.storage().base() else { return Ok(()) };
         // SAFETY: the memory has so many bytes, all initialised; the rest is promised by the caller.
-        self.at.read(&self.piece, unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), self.bytes) })
+        let bytes = unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), self.bytes) };
+        // What is not read may be what an earlier file had.
+        self.at.read(&self.piece, bytes).inspect_err(|_| bytes.fill(0))
     }
 }
 

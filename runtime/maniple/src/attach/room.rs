@@ -1,26 +1,42 @@
 //! Memory of the runtime's for the values of files, counted like that of instances.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use maniple_mapper::MappingFailure;
 use maniple_realm::locks::Mutex;
-use maniple_realm::memory::{Block, Grant, Reservation};
+use maniple_realm::memory::{Block, Grant, Reservation, ReusedBlock};
 
 use super::ATTACH;
 use super::placing::Values;
 use crate::context::ContextState;
 use crate::error::{Error, Result};
 
-/// Memory that is zero at first.
+/// Memory of the runtime's.
 pub(super) struct Room {
-    pub(super) block: Block,
+    bytes: Bytes,
     /// What is counted: there once those bytes are free.
     _counted: Arc<Mutex<Option<Reservation>>>,
 }
 
+enum Bytes {
+    Zero(Block),
+    Any(ReusedBlock),
+}
+
+impl Room {
+    /// The first byte.
+    pub(super) fn base(&self) -> NonNull<u8> {
+        match &self.bytes {
+            Bytes::Zero(block) => block.base(),
+            Bytes::Any(block) => block.block().base(),
+        }
+    }
+}
+
 impl ContextState {
-    /// Memory for values, where copies that are not needed make room for it.
-    pub(super) fn room(&self, values: &Values<'_>, bytes: usize) -> Result<Room> {
+    /// Memory for values: zero, unless they are read from a file before they are used. Copies that are not needed make room for it.
+    pub(super) fn room(&self, values: &Values<'_>, (bytes, is_read): (usize, bool)) -> Result<Room> {
         let (store, memory) = (&self.core.store, self.own_memory());
         let pool = self.core.realm().memory_pool(memory);
         let lacking = |failure| {
@@ -47,9 +63,12 @@ impl ContextState {
             }
             break counted;
         };
-        let block = Block::zeroed(bytes, values.ty.align);
-        let block = block
-            .map_err(|_| lacking(MappingFailure::SystemRefused { requirement: 0, memory, bytes: bytes as u64 }))?;
-        Ok(Room { block, _counted: counted })
+        let align = values.ty.align;
+        let made = match is_read {
+            true => pool.reused_block(bytes, align).map(Bytes::Any),
+            false => Block::zeroed(bytes, align).map(Bytes::Zero),
+        };
+        let refused = |_| lacking(MappingFailure::SystemRefused { requirement: 0, memory, bytes: bytes as u64 });
+        Ok(Room { bytes: made.map_err(refused)?, _counted: counted })
     }
 }

@@ -26,11 +26,7 @@ pub fn image<const S: usize, const T: usize>(
     target: &IndexSpace<T>,
 ) -> Vec<IndexSpace<T>> {
     let mut pointers = PointerSet::new(target.membership());
-    let image_of = |source| {
-        for_each_value(source, field, |_, pointer| pointers.push(pointer));
-        pointers.take()
-    };
-    sources.iter().map(image_of).collect()
+    sources.iter().map(|source| pointers.of(source, field)).collect()
 }
 
 /// For each source, the points of the target in the rectangles that its field holds: the entries

@@ -1,7 +1,7 @@
 //! Preimages: the points whose pointers lead to a set of points.
 
 use super::FieldRead;
-use super::collect::RowLists;
+use super::collect::{RowLists, follows};
 use super::field::for_each_value;
 use crate::bitmap::Linear;
 use crate::overlap::{LastSeen, index_of_spaces};
@@ -20,14 +20,26 @@ pub fn preimage<const T: usize, const S: usize>(
 ) -> Vec<IndexSpace<S>> {
     let mut lists = RowLists::new(targets.len());
     if let Some(stretches) = Stretches::build(targets) {
+        // Pointers that follow each other often lead near each other: as long as they do, their points are dealt together.
         let mut here = stretches.containing(0);
+        let mut open: Option<Rect<S>> = None;
         for_each_value(source, field, |at, pointer| {
-            // Pointers that follow each other often lead near each other.
-            if !here.range.contains(&pointer[0]) {
-                here = stretches.containing(pointer[0]);
+            let is_here = here.range.contains(&pointer[0]);
+            match &mut open {
+                Some(row) if is_here && follows(row.hi, at) => row.hi = at,
+                _ => {
+                    if let Some(row) = open.replace(Rect::from_point(at)) {
+                        stretches.sets.deal(row, here.set, &mut lists);
+                    }
+                    if !is_here {
+                        here = stretches.containing(pointer[0]);
+                    }
+                }
             }
-            stretches.sets.deal(at, here.set, &mut lists);
         });
+        if let Some(row) = open {
+            stretches.sets.deal(row, here.set, &mut lists);
+        }
         return lists.into_spaces();
     }
     match ColorTable::build(targets, source.volume()) {
@@ -104,12 +116,12 @@ impl ColorSets {
         }
     }
 
-    /// Gives a point to the pieces of all colors of a set.
+    /// Gives the points of a row to the pieces of all colors of a set.
     #[inline]
-    fn deal<const S: usize>(&self, at: Point<S>, mut set: u32, lists: &mut RowLists<S>) {
+    fn deal<const S: usize>(&self, row: Rect<S>, mut set: u32, lists: &mut RowLists<S>) {
         while set != EMPTY_SET {
             let (smaller, color) = self.sets[set as usize];
-            lists.push(color as usize, at);
+            lists.push_row(color as usize, row);
             set = smaller;
         }
     }
@@ -220,7 +232,7 @@ impl<const D: usize> ColorTable<D> {
     /// Gives points to the pieces of all colors of the sets found for them.
     fn deal<const S: usize>(&self, lookups: &mut Vec<(Point<S>, u32)>, lists: &mut RowLists<S>) {
         for (at, set) in lookups.drain(..) {
-            self.sets.deal(at, set, lists);
+            self.sets.deal(Rect::from_point(at), set, lists);
         }
     }
 }

@@ -16,6 +16,16 @@ impl RunFinder {
     /// ... and always this many, which stay in the cache.
     const SMALL_BITMAP: u64 = 1 << 12;
 
+    /// A bitmap for about so many numbers below a bound, unless a list of them takes less memory.
+    pub(crate) fn marks(&mut self, bound: u64, numbers: u64) -> Option<&mut Marks> {
+        let words = bound.div_ceil(64);
+        if words > numbers.max(Self::SMALL_BITMAP) {
+            return None;
+        }
+        self.marks.make_room(words as usize);
+        Some(&mut self.marks)
+    }
+
     /// Calls `visit(first, last)` for each longest run of consecutive numbers, ascending. May
     /// reorder the numbers.
     ///
@@ -36,8 +46,9 @@ impl RunFinder {
         let words = (max - base) / 64 + 1;
         let affordable = (numbers.len() as u64).saturating_mul(Self::WORDS_PER_NUMBER);
         if words <= affordable.max(Self::SMALL_BITMAP) {
-            self.marks.set(numbers, base, words as usize);
-            self.marks.take_runs(words as usize, |first, last| visit(base + first, base + last));
+            self.marks.make_room(words as usize);
+            numbers.iter().for_each(|number| self.marks.set(number - base));
+            self.marks.take_runs(words * 64, |first, last| visit(base + first, base + last));
         } else {
             sort(numbers, &mut self.scratch, min, max);
             runs_of_sorted(numbers, visit);
@@ -62,7 +73,7 @@ fn runs_of_sorted(numbers: &[u64], mut visit: impl FnMut(u64, u64)) {
 
 /// A bitmap with a summary, so that sparse marks are found without a look at every word.
 #[derive(Default)]
-struct Marks {
+pub(crate) struct Marks {
     /// All clear between uses.
     words: Vec<u64>,
     /// A bit for each word that has marks.
@@ -70,24 +81,28 @@ struct Marks {
 }
 
 impl Marks {
-    /// Marks numbers, relative to `base`, in the first `words` words.
-    fn set(&mut self, numbers: &[u64], base: u64, words: usize) {
+    /// Makes the first words usable.
+    fn make_room(&mut self, words: usize) {
         if self.words.len() < words {
-            self.words.resize(words, 0);
-            self.summary.resize(words.div_ceil(64), 0);
-        }
-        for &number in numbers {
-            let bit = number - base;
-            let word = (bit / 64) as usize;
-            self.words[word] |= 1 << (bit % 64);
-            self.summary[word / 64] |= 1 << (word % 64);
+            // All are clear. New ones are pages that the system makes when they are first written to.
+            self.words = vec![0; words];
+            self.summary = vec![0; words.div_ceil(64)];
         }
     }
 
-    /// Visits the runs of marks and clears them.
-    fn take_runs(&mut self, words: usize, mut visit: impl FnMut(u64, u64)) {
+    /// Marks a number, for which there is room.
+    #[inline]
+    pub(crate) fn set(&mut self, number: u64) {
+        let word = (number / 64) as usize;
+        self.words[word] |= 1 << (number % 64);
+        self.summary[word / 64] |= 1 << (word % 64);
+    }
+
+    /// Visits the runs of marks, which are all below a bound, and clears them.
+    pub(crate) fn take_runs(&mut self, bound: u64, mut visit: impl FnMut(u64, u64)) {
         let mut joiner = RunJoiner::default();
-        for (group, summary) in self.summary[..words.div_ceil(64)].iter_mut().enumerate() {
+        let groups = bound.div_ceil(64 * 64) as usize;
+        for (group, summary) in self.summary[..groups].iter_mut().enumerate() {
             while *summary != 0 {
                 let word = group * 64 + summary.trailing_zeros() as usize;
                 *summary &= *summary - 1;
