@@ -107,6 +107,25 @@ fn a_file_is_made_and_holds_what_the_region_has() {
     assert_eq!((file.values(), fs::metadata(&file.0).unwrap().len()), (vec![2; 4], 32));
 }
 
+/// Blocks of this size are used again.
+#[test]
+fn memory_of_a_detached_file_has_nothing_of_it_for_the_next() {
+    const MANY: u64 = 1 << 18;
+    let (first, second, made) = (Scratch::of(1..=MANY), Scratch::of((0..MANY).map(|row| row * 3)), Scratch::new(b""));
+    run(async |cx| {
+        let cells = cx.region::<Cell>(MANY as usize)?;
+        for file in [&first, &second, &first] {
+            let attached = cx.attach_file(&cells, Cell::value, File::raw(&file.0))?;
+            assert_eq!(cx.launch(sum(&cells)).await?, file.values().into_iter().sum());
+            cx.detach_file(attached)?.await?;
+        }
+        let attached = cx.attach_file(&cells, Cell::value, File::raw(&made.0).create())?;
+        cx.detach_file(attached)?.await
+    })
+    .unwrap();
+    assert_eq!(made.values(), vec![0; MANY as usize]);
+}
+
 #[test]
 fn a_file_that_is_discarded_or_dropped_is_not_written() {
     let file = Scratch::of(0..4);
