@@ -82,10 +82,12 @@ fn a_state_that_is_another_is_refused() {
     // Arrays that are not what they should be.
     let input = Path::new(&folder).join("input-1.npy");
     let whole = fs::read(&input).unwrap();
-    fs::write(&input, &whole[..whole.len() - 8]).unwrap();
-    fails(&format!("{grid} --size 9 --load {folder}"), 1, &format!("file `{}` has ", input.display()));
-    fs::write(&input, [&whole[..], &[0; 8]].concat()).unwrap();
-    prints(&format!("{grid} --size 9 --load {folder}"));
+    for other in [whole[..whole.len() - 8].to_vec(), [&whole[..], &[0; 8]].concat()] {
+        fs::write(&input, &other).unwrap();
+        let told = format!("{cannot}`{}` has {} bytes, and must have {}", input.display(), other.len(), whole.len());
+        fails(&format!("{grid} --size 9 --load {folder}"), 2, &told);
+    }
+    fs::write(&input, &whole).unwrap();
     let text = fs::read_to_string(Path::new(&folder).join("state.json")).unwrap().replace("9 x 9", "9 x 8");
     fs::write(Path::new(&folder).join("state.json"), text).unwrap();
     fails(
