@@ -1,6 +1,6 @@
 //! What can go wrong, and the exit codes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use maniple::profile::{ProfileError, RecordingError};
@@ -95,6 +95,16 @@ pub enum Error {
     Output(#[from] std::io::Error),
 }
 
+/// Why there is no folder for a file.
+fn obstacle(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    match folder.ancestors().find(|above| above.exists()) {
+        Some(above) if !above.is_dir() => Some(format!("`{}` is a file, and no folder", above.display())),
+        Some(above) if above == folder => None,
+        _ => Some(format!("there is no folder `{}`", folder.display())),
+    }
+}
+
 fn place(port: Option<u16>) -> String {
     port.map_or_else(|| "any port".to_owned(), |port| format!("port {port}"))
 }
@@ -116,6 +126,19 @@ impl From<maniple::Error> for Error {
 }
 
 impl Error {
+    /// A file that cannot be written: with what is in its way, where the system does not name it.
+    pub(crate) fn write(path: &Path, source: std::io::Error) -> Self {
+        // Without the name of a file beside it that was tried.
+        let inner = source.get_ref().and_then(|error| error.source()?.downcast_ref::<std::io::Error>());
+        let code = inner.and_then(std::io::Error::raw_os_error);
+        let source = match (obstacle(path), code) {
+            (Some(found), _) => std::io::Error::new(source.kind(), found),
+            (None, Some(code)) => std::io::Error::from_raw_os_error(code),
+            (None, None) => source,
+        };
+        Self::Write { path: path.to_owned(), source }
+    }
+
     pub(crate) fn launch(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |source| Self::Launch { what, source }
@@ -157,5 +180,29 @@ impl Error {
             Self::AfterRun { error, .. } => error.exit_code(),
             _ => ExitCode::FAILURE,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_of_a_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, missing) = (folder.path().join("file"), folder.path().join("missing"));
+        std::fs::write(&file, "").unwrap();
+        let said = |path: PathBuf| {
+            let beside = tempfile::tempfile_in(path.parent().unwrap()).unwrap_err();
+            Error::write(&path, beside).to_string()
+        };
+        assert!(said(file.join("a.tcs")).ends_with(&format!("`{}` is a file, and no folder", file.display())));
+        assert!(
+            said(file.join("b").join("a.tcs")).ends_with(&format!("`{}` is a file, and no folder", file.display()))
+        );
+        assert!(said(missing.join("a.tcs")).ends_with(&format!("there is no folder `{}`", missing.display())));
+        let denied = std::io::Error::from_raw_os_error(13);
+        let denied = Error::write(&folder.path().join("a.tcs"), denied).to_string();
+        assert!(denied.contains("os error 13"), "{denied}");
     }
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -105,7 +104,7 @@ impl Loaded {
             let stored = found.of.get(name).map_or("unknown", String::as_str);
             if stored != expected {
                 return refused(format!(
-                    "its {name} is {stored}, not {expected}; run it with the options that it was stored with"
+                    "its {name}: {stored}, not {expected}; run it with the options that it was stored with"
                 ));
             }
         }
@@ -216,14 +215,16 @@ impl Storing {
     }
 }
 
-/// Writes what a folder has, beside its place, and puts it there when it is whole.
+/// Writes what a folder has, beside its place, and puts it there when it is whole. What a program that was killed has left beside it is overwritten.
 fn replace(folder: &Path, manifest: &Manifest) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(manifest)?;
-    // Whoever may read the arrays may read this, too.
-    let mut file = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(folder.join(STATE)).map_err(|error| error.error)?;
+    let (path, beside) = (folder.join(STATE), folder.join(format!(".{STATE}.part")));
+    let written = fs::File::create(&beside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, &path)
+    });
+    written.inspect_err(|_| _ = fs::remove_file(&beside))?;
     // So that the names are stored too, where the system can be told so.
     fs::File::open(folder).and_then(|folder| folder.sync_all()).or(Ok(()))
 }
@@ -257,8 +258,11 @@ mod tests {
         let refused = |program, size| Loaded::open(path, program, &of(size), &["cells"]).unwrap_err().to_string();
         assert!(refused("stencil", "3").contains("there is no `state.json`"));
         let manifest = Manifest { program: "stencil".to_owned(), steps: 7, number: 4, of: of("3") };
+        // As if a program had been killed.
+        fs::write(path.join(".state.json.part"), "{".repeat(10_000)).unwrap();
         replace(path, &manifest).unwrap();
         assert_eq!(Manifest::read(path).unwrap(), Some(manifest));
+        assert_eq!(fs::read_dir(path).unwrap().count(), 1);
         assert!(refused("stencil", "3").contains("cells-4.npy` cannot be read: No such file"));
         let mut array = Vec::new();
         maniple_files::npy::write_array(&mut array, &[3], &[1.0, 2.0, 3.0]).unwrap();
@@ -274,7 +278,7 @@ mod tests {
         let loaded = Loaded::open(path, "stencil", &of("3"), &["cells"]).unwrap();
         assert_eq!((loaded.steps, loaded.number), (7, 4));
         assert!(refused("circuit", "3").contains("it is the state of `stencil`, not of `circuit`"));
-        assert!(refused("stencil", "4").contains("its size is 3, not 4"));
+        assert!(refused("stencil", "4").contains("its size: 3, not 4"));
         assert!(Saving::prepare(path, "circuit", of("3")).unwrap_err().to_string().contains("the state of `stencil`"));
         let manifest = Manifest { program: "stencil".to_owned(), steps: usize::MAX - 1, number: 4, of: of("3") };
         replace(path, &manifest).unwrap();

@@ -15,7 +15,8 @@
 //! - `targets`: what the runtime is to cost, laid beside what it does cost;
 //! - `rivals`: the same programs on this runtime and on others, as far as this machine has them;
 //! - `tensors`: tensor algebra on this runtime, and by OpenBLAS, ScaLAPACK and NumPy, as far as this machine has them;
-//! - `sparse`: sparse tensors, and by SciPy and MKL, as far as this machine has them.
+//! - `sparse`: sparse tensors, and by SciPy and MKL, as far as this machine has them;
+//! - `files`: files of tensors, beside what the system takes to read and write as many bytes, SciPy and NumPy.
 //!
 //! Of `rivals`, the parts in reading order:
 //!
@@ -24,10 +25,11 @@
 //! - [`rivals`]: the contests; [`machine`]: what figures depend on besides.
 //!
 //! Of `targets`: [`targets`], with a file for each. Of `tensors`: [`tensors`], which shares [`toolbox`]. Of `sparse`:
-//! [`sparse`], whose programs take turns as those of [`tensors`] do.
+//! [`sparse`], whose programs take turns as those of [`tensors`] do. Of `files`: [`files`], which shares them.
 
 pub mod contest;
 pub mod error;
+pub mod files;
 pub mod machine;
 pub mod rivals;
 pub mod sparse;

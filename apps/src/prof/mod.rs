@@ -195,7 +195,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
-    let failed = |source| Error::Write { path: path.to_owned(), source };
+    let failed = |source| Error::write(path, source);
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     write(&mut file).and_then(|()| file.flush()).map_err(failed)
 }

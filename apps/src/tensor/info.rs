@@ -65,7 +65,7 @@ pub fn run(options: &Options) -> Result<String> {
             let stored = tensor.convert(&format).map_err(unsuitable)?;
             let name = options.file.path().file_stem().unwrap_or_default().to_string_lossy();
             let written = std::fs::write(picture, draw(&stored, &name, None));
-            written.map_err(|source| Error::Write { path: picture.clone(), source })?;
+            written.map_err(|source| Error::write(picture, source))?;
         }
         Ok(format!("{file}\n{table}"))
     })

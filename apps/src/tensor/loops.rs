@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use maniple_tensor::choose::{Processors, SparseEstimate, choose_sparse};
 use maniple_tensor::element::Element;
-use maniple_tensor::notation::Assignment;
+use maniple_tensor::format::Format;
+use maniple_tensor::notation::{Assignment, IndexVariable};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
@@ -22,6 +23,8 @@ pub(super) struct Loops<'p> {
     statements: &'p [Assignment],
     /// Those that are known; others are chosen when their operands are there.
     known: Vec<Option<Computation<'p>>>,
+    /// Why they are others than a schedule or a grid says, of each statement.
+    told: Vec<String>,
     schedules: BTreeMap<usize, Schedule>,
     grid: Vec<i64>,
     processors: Processors,
@@ -54,6 +57,7 @@ impl<'p> Loops<'p> {
         Ok(Self {
             statements,
             known: asked.collect::<Result<_>>()?,
+            told: vec![String::new(); statements.len()],
             schedules: schedules.clone(),
             grid: grid.to_vec(),
             processors: Processors { threads, memory, capacity },
@@ -71,29 +75,66 @@ impl<'p> Loops<'p> {
         }
         for number in 0..self.known.len() {
             let known = self.known[number].take();
-            self.known[number] = Some(self.assembled(number, known)?);
+            let (found, told) = self.assembled(number, known)?;
+            (self.known[number], self.told[number]) = (Some(found), told);
         }
         check_operands(self.known.iter().flatten())?;
         let known = self.known.iter().flatten().zip(self.statements);
         Tasks::new(known.map(|(computation, statement)| (computation, &statement.left().tensor)))
     }
 
-    /// A statement as points can compute it: with its result in another format, which it is then made of, if they cannot assemble its own.
-    fn assembled(&self, number: usize, known: Option<Computation<'p>>) -> Result<Computation<'p>> {
-        let plain = Computation::new(&self.statements[number]).map_err(usage)?;
-        let (grid, schedule) = (&self.grid[..], self.schedules.get(&(number + 1)));
+    /// A statement as points can compute it, if they cannot assemble its result with the loops that it has: with the result in another format, which it is then converted from; else with a loop over
+    /// a dimension of the result outermost; else with one loop over all processors of the grid.
+    fn assembled(&self, number: usize, known: Option<Computation<'p>>) -> Result<(Computation<'p>, String)> {
+        let statement = &self.statements[number];
+        let plain = Computation::new(statement).map_err(usage)?;
         let is_alone = known.is_none();
-        let known = known.map_or_else(|| Computation::new(&self.statements[number]).map_err(usage), Ok)?;
+        let known = known.map_or_else(|| Computation::new(statement).map_err(usage), Ok)?;
         if known.statement().result().format().is_dense() || Plan::new(known.statement()).is_ok() {
-            return Ok(known);
+            return Ok((known, String::new()));
         }
-        let other = plain.assembled().into_iter().find_map(|format| {
-            let other = plain.storing(&format).ok()?;
-            let other = if is_alone { other } else { in_loops(other, schedule, grid).ok()? };
-            Plan::new(other.statement()).is_ok().then_some(other)
-        });
-        // What is wrong with its own format is said when it is planned.
-        Ok(other.unwrap_or(known))
+        let schedule = self.schedules.get(&(number + 1));
+        let line = [self.grid.iter().fold(1_i64, |product, extent| product.saturating_mul(*extent))];
+        let grids = [&self.grid[..], &line].into_iter().take(self.grid.len().clamp(1, 2));
+        let formats: Vec<Option<Format>> =
+            std::iter::once(None).chain(plain.assembled().into_iter().map(Some)).collect();
+        let orders = std::iter::once(None).chain(plain.by_result().into_iter().map(Some));
+        for (grid, order) in grids.flat_map(|grid| orders.clone().map(move |order| (grid, order))) {
+            let planned = |format: &Option<Format>| {
+                let stored = match format {
+                    None => Computation::new(statement).ok()?,
+                    Some(format) => plain.storing(format).ok()?,
+                };
+                let ordered = match &order {
+                    None => stored,
+                    Some(order) => stored.in_order(order).ok()?,
+                };
+                let looped = if is_alone { ordered } else { in_loops(ordered, schedule, grid).ok()? };
+                Plan::new(looped.statement()).is_ok().then_some(looped)
+            };
+            if let Some(found) = formats.iter().find_map(planned) {
+                return Ok((found, self.told(statement, grid, order.as_deref())));
+            }
+        }
+        // What is wrong with its own loops is said when they are planned.
+        Ok((known, String::new()))
+    }
+
+    /// Why loops are not those that a statement would have.
+    fn told(&self, statement: &Assignment, grid: &[i64], order: Option<&[IndexVariable]>) -> String {
+        let (result, mut text) = (&statement.left().tensor, String::new());
+        if let Some(order) = order {
+            let order: Vec<&str> = order.iter().map(IndexVariable::name).collect();
+            let _ =
+                writeln!(text, "loops {}: in this order points have parts of {result} of their own", order.join(", "));
+        }
+        if *grid != self.grid {
+            let extents: Vec<String> = self.grid.iter().map(i64::to_string).collect();
+            let (extents, count) = (extents.join("x"), grid[0]);
+            let why = format!("as points of several loops cannot assemble {result}");
+            let _ = writeln!(text, "grid {extents}: one loop is distributed over its {count} processors, {why}");
+        }
+        text
     }
 
     /// The loops of a statement, which are chosen the first time.
@@ -142,6 +183,7 @@ impl<'p> Loops<'p> {
                 );
                 self.known[number] = Some(best.computation);
             }
+            let told = self.told[number].clone();
             let computation = self.of(number, tensors)?;
             // Writing to a string succeeds.
             let _ = writeln!(text, "{statement}\n{}", computation.statement());
@@ -151,7 +193,7 @@ impl<'p> Loops<'p> {
                 let _ = writeln!(text, "operand {}: {elements} elements as {format}, {bytes} bytes", tensor.name());
             }
             let (made, declared) = (computation.statement().result(), &statement.left().tensor);
-            let explained = computation.explain();
+            let explained = told + &computation.explain();
             let converted = match made.format() == declared.format() {
                 true => String::new(),
                 false => format!("result {made}: it is converted to {} by tasks, block by block\n", declared.format()),

@@ -53,16 +53,25 @@ use crate::warnings;
 
 /// What helps where memory is too small.
 pub(crate) const ON_MEMORY: &str =
-    "give data more memory with --memory, or take smaller tensors with --size; a grid of more nodes has more memory";
+    "give data more memory with --memory, or take smaller tensors with --size; more nodes have more memory";
 
 /// The same where extents are those of files.
-const ON_MEMORY_OF_FILES: &str = "give data more memory with --memory; a grid of more nodes has more memory";
+const ON_MEMORY_OF_FILES: &str = "give data more memory with --memory; more nodes have more memory";
+
+/// The same where data may take most of the machine's memory, as it may without `--memory`.
+const ON_ALL_MEMORY: &str = "data may take most of this machine's memory: take smaller tensors with --size, or formats that store less with --format, or start more nodes, which have more memory";
+
+/// The same where extents are those of files.
+const ON_ALL_MEMORY_OF_FILES: &str = "data may take most of this machine's memory: take formats that store less with --format, or start more nodes, which have more memory";
 
 /// What helps where memory is too small for what a command line asks for.
 pub(crate) fn on_memory(line: &CommandLine) -> &'static str {
-    match line {
-        CommandLine::Statement(options) if options.input.is_empty() => ON_MEMORY,
-        _ => ON_MEMORY_OF_FILES,
+    let CommandLine::Statement(options) = line else { return ON_ALL_MEMORY_OF_FILES };
+    match (options.runtime.memory.is_some(), options.input.is_empty()) {
+        (true, true) => ON_MEMORY,
+        (true, false) => ON_MEMORY_OF_FILES,
+        (false, true) => ON_ALL_MEMORY,
+        (false, false) => ON_ALL_MEMORY_OF_FILES,
     }
 }
 
@@ -147,7 +156,7 @@ fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Ch
     let choices = choose(problem, wishes)?;
     if let (Some(file), 0) = (&options.draw, place().rank.0) {
         let written = std::fs::write(file, picture::draw(problem, &choices));
-        written.map_err(|source| AppError::Write { path: file.clone(), source })?;
+        written.map_err(|source| AppError::write(file, source))?;
     }
     Ok(choices)
 }

@@ -18,7 +18,7 @@ use maniple_tensor::with_element;
 
 use super::Answer;
 use super::blocks;
-use super::files::{SparseFile, Stored, TensorFile, format_of};
+use super::files::{SparseFile, Stored, TensorFile, format_of, left};
 use super::loops::{Loops, usage};
 use super::operands::{Given, number, operand, read_as};
 use super::options::Options;
@@ -79,14 +79,16 @@ pub fn is_asked_for(options: &Options) -> bool {
         || options.input.iter().any(|(_, file)| has_levels(file))
 }
 
-/// The options, with the formats that `.tcs` files say where --format does not.
+/// The options, with the formats that `.tcs` files say where --format does not. Of other files with the entries of a sparse tensor --format has to say it.
 fn with_formats_of_files(options: &Options) -> Result<Options> {
     let mut told = options.clone();
     for (name, file) in &options.input {
         if told.format.iter().any(|(other, _)| other == name) {
             continue;
         }
-        let header = SparseFile::of(file.path())?.header()?;
+        let file = SparseFile::of(file.path())?;
+        file.check_named(name)?;
+        let header = file.header()?;
         if let Some(format) = header.and_then(|header| format_of(&header).ok()) {
             told.format.push((name.clone(), format));
         }
@@ -196,6 +198,10 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         (tensors, times, done) = (outcome.tensors, outcome.times, outcome.done);
     }
     let repeats = if tasks.is_some() { 0..0 } else { 0..options.repeat + 1 };
+    if !repeats.is_empty() {
+        let results = program.results().into_iter().filter(|result| !tensors.contains_key(result.name()));
+        check_memory(options, &tensors, results.map(|result| dense_bytes(&result)).fold(0, u64::saturating_add))?;
+    }
     for _ in repeats {
         tensors.clone_from(&inputs);
         let started = Instant::now();
@@ -206,6 +212,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
                 tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
             let result = computation.run_by(&operands, Kernels::shared(), &team);
             tensors.insert(statement.left().tensor.name().to_owned(), result.map_err(usage)?);
+            check_memory(options, &tensors, 0)?;
         }
         times.push(started.elapsed());
     }
@@ -217,6 +224,9 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         if let Some(tensor) = tensors.get(name) {
             file.write(tensor)?;
         }
+    }
+    if place().rank.0 == 0 {
+        outputs.iter().for_each(|(_, file)| left::tell(file.path()));
     }
     let (first, rest) = times.split_first().map_or((Duration::ZERO, &times[..]), |(first, rest)| (*first, rest));
     let mut sorted = rest.to_vec();
@@ -239,6 +249,23 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
         checked,
     }))
+}
+
+/// The bytes of a dense tensor; of others it is not known before.
+fn dense_bytes(tensor: &TensorVariable) -> u64 {
+    let bytes = |bytes: u64, extent: &i64| bytes.saturating_mul(extent.unsigned_abs());
+    if tensor.format().is_dense() { tensor.dimensions().iter().fold(tensor.element().size() as u64, bytes) } else { 0 }
+}
+
+/// Refuses tensors on one node that take, with so many bytes more, more memory than data may take by --memory. What tasks have is limited by the runtime.
+fn check_memory<T: Element>(options: &Options, tensors: &BTreeMap<String, SparseTensor<T>>, more: u64) -> Result<()> {
+    let wanted = tensors.values().map(|tensor| tensor.bytes() as u64).fold(more, u64::saturating_add);
+    match options.runtime.memory {
+        Some(limit) if wanted > limit => {
+            Err(Error::TooLarge { what: "what tensors store".to_owned(), wanted, available: Some(limit) })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The files that results go to, with the name of each.
@@ -306,7 +333,7 @@ fn drawn<T: Element>(
     }
     let titles: Vec<String> = program.statements().iter().map(ToString::to_string).collect();
     let written = std::fs::write(file, arranged(&pictures, &titles.join("; ")));
-    written.map_err(|source| Error::Write { path: file.to_owned(), source })
+    written.map_err(|source| Error::write(file, source))
 }
 
 /// Sparse statements know no algorithms.

@@ -231,7 +231,7 @@ impl Tasks {
                             Ok(Err(InputError::Unsuitable { name, reason }.into()))
                         }
                         Err(DistributedError::File { name, reason, .. }) => {
-                            Ok(Err(AppError::Write { path: name.into(), source: io::Error::other(reason) }))
+                            Ok(Err(AppError::write(name.as_ref(), io::Error::other(reason))))
                         }
                         Err(other) => Err(other.into()),
                     }

@@ -23,6 +23,7 @@ mod tensor_blocks;
 mod tensor_chapter;
 mod tensor_command;
 mod tensor_convert;
+mod tensor_distributed;
 #[cfg(target_os = "linux")]
 mod tensor_failure;
 mod tensor_files;

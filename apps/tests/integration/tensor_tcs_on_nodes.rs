@@ -145,7 +145,9 @@ fn results_that_cannot_be_written_are_told_in_a_line() {
     for nodes in [1, 2] {
         let (code, _, error) = run(nodes, &folder, &spmv);
         assert_eq!(code, Some(1), "{error}");
-        assert!(error.starts_with("error: cannot write `none/a.tcs`: No such file or directory"), "{error}");
+        // What the launcher says may come first.
+        let told = "error: cannot write `none/a.tcs`: there is no folder `none`";
+        assert!(error.lines().any(|line| line == told), "{error}");
     }
     let (code, _, error) = run(1, &folder, &["a = B(i,j) * c(j)", "-i", "B:b.tcs", "--split", "i=2", "-o", "a.tcs"]);
     assert_eq!(code, Some(2), "{error}");

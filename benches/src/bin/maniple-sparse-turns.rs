@@ -1,11 +1,13 @@
-//! Computes with sparse tensors over and over, whenever it is its turn, for the bench `sparse`; or starts itself as several nodes.
+//! Computes with sparse tensors over and over, whenever it is its turn, for the bench `sparse`; loads a file, for the bench `files`; or starts itself as several nodes.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use maniple::Runtime;
 use maniple_apps::launch;
 use maniple_benches::error::Result;
+use maniple_benches::files::levels;
 use maniple_benches::sparse::works::Work;
 use maniple_benches::sparse::{nodes, ours};
 use maniple_tensor::distributed::TensorMapper;
@@ -48,6 +50,16 @@ enum Command {
         workers: usize,
     },
 
+    /// Load a `.tcs` file, and print the most bytes of data that there were on this node
+    Load {
+        /// The file
+        file: PathBuf,
+
+        /// Worker threads of this node
+        #[arg(long)]
+        workers: usize,
+    },
+
     /// Start a program as several nodes
     Launch(launch::Options),
 }
@@ -58,6 +70,7 @@ fn main() -> ExitCode {
             ours::serve(&Work { kernel, kind }, threads, by_rows).map(|()| ExitCode::SUCCESS)
         }
         Command::Nodes { kernel, kind, workers } => on_nodes(&Work { kernel, kind }, workers),
+        Command::Load { file, workers } => levels::serve(&file, workers).map(|()| ExitCode::SUCCESS),
         Command::Launch(options) => launch::run(&options).map_err(Into::into),
     };
     done.unwrap_or_else(|error| {

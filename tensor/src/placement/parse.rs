@@ -86,7 +86,7 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
         }
         grid.push(match dimensions.iter().position(|dimension| *dimension == name) {
             Some(dimension) => Along::Partition(dimension, cut),
-            None if cut == Cut::Blocked => return Err((place, unknown(name, &dimensions))),
+            None if cut == Cut::Blocked => return Err(unknown(text, place, &dimensions)),
             None if cut == Cut::Positions => return Err((place, ParseErrorKind::NonZero)),
             None => return Err((place, ParseErrorKind::Cyclic(name))),
         });
@@ -95,9 +95,17 @@ fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
     Ok(Distribution { dimensions, grid })
 }
 
-fn unknown(name: String, dimensions: &[String]) -> ParseErrorKind {
+/// A name of no dimension: the whole word that it is in, if that has no letter which is one.
+fn unknown(text: &str, place: Range<usize>, dimensions: &[String]) -> Wrong {
     let known = if dimensions.is_empty() { "none".to_owned() } else { dimensions.join(", ") };
-    ParseErrorKind::Unknown { name, known }
+    let is_other = |character: char| !(character.is_alphanumeric() || character == '_');
+    let start = text[..place.start]
+        .rfind(is_other)
+        .map_or(0, |before| before + text[before..].chars().next().map_or(1, char::len_utf8));
+    let end = text[place.end..].find(is_other).map_or(text.len(), |after| place.end + after);
+    let has_known = text[start..end].chars().any(|letter| dimensions.contains(&letter.to_string()));
+    let place = if has_known { place } else { start..end };
+    (place.clone(), ParseErrorKind::Unknown { name: text[place].to_owned(), known })
 }
 
 /// The words of one side, with their places. Words that are names in `known` need no commas.

@@ -83,7 +83,7 @@ fn long_names_of_dimensions_need_no_commas_on_the_right() {
     assert_eq!(parse("x,y -> yx"), parse("xy -> yx"));
     let error = "row,column -> rows".parse::<Placement>().expect_err("no dimension").to_string();
     assert!(
-        error.starts_with("`r` is no dimension of the tensor, which are row, column: name one of these"),
+        error.starts_with("`rows` is no dimension of the tensor, which are row, column: name one of these"),
         "{error}"
     );
 }
@@ -204,7 +204,7 @@ fn what_is_wrong_in_a_text_is_pointed_at() {
         ("xy -> x; xy", 8..11, Arrow),
         ("xx -> x", 1..2, Duplicate("x".into())),
         ("xy -> xx", 7..8, Duplicate("x".into())),
-        ("xy -> zz", 6..7, Unknown { name: "z".into(), known: "x, y".into() }),
+        ("xy -> zz", 6..8, Unknown { name: "zz".into(), known: "x, y".into() }),
         ("xy -> xyz", 8..9, Unknown { name: "z".into(), known: "x, y".into() }),
         (" -> z", 4..5, Unknown { name: "z".into(), known: "none".into() }),
         ("xy -> x; xy -> yy", 16..17, Duplicate("y".into())),

@@ -168,7 +168,7 @@ pub(super) fn nest(node: &Node) -> (Vec<IndexVariable>, &Node) {
 }
 
 /// The loops over the result's variables, in the order of its levels.
-fn order_of_result(statement: &Statement, nest: &[IndexVariable]) -> Vec<IndexVariable> {
+pub(super) fn order_of_result(statement: &Statement, nest: &[IndexVariable]) -> Vec<IndexVariable> {
     let sites = statement.body.sites();
     let site = sites.iter().find(|site| site.target.tensor == *statement.result());
     let Some(target) = site.map(|site| site.target) else { return Vec::new() };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::arrange::{Renamed, arrange, free_loops, on_grid, on_threads};
+use super::arrange::{Renamed, arrange, free_loops, on_grid, on_threads, order_of_result};
 use super::data::Data;
 use super::entries::by_entries;
 use super::error::SparseError;
@@ -111,6 +111,18 @@ impl<'a> Computation<'a> {
             Format::new(vec![Level::Compressed; order.len()], order)
         };
         (0..modes.len()).filter_map(|at| first(at).ok()).collect()
+    }
+
+    /// Orders of [the free loops](Self::free_loops) with one over a dimension of the result outermost, so that points of a launch may have parts of the result of their own; the dimension that the result
+    /// stores outermost comes first. The other loops follow as they are.
+    pub fn by_result(&self) -> Vec<Vec<IndexVariable>> {
+        let (mut free, loops) = (self.free_loops(), self.statement.body().loops());
+        free.sort_by_key(|own| loops.iter().position(|outer| outer.variable == *own).unwrap_or(usize::MAX));
+        let first = |outermost: IndexVariable| {
+            let others = free.iter().filter(|own| **own != outermost).cloned();
+            std::iter::once(outermost.clone()).chain(others).collect()
+        };
+        order_of_result(&self.statement, &free).into_iter().map(first).collect()
     }
 
     /// The loops as they run.

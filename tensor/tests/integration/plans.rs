@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::random;
 use fastrand::Rng;
-use maniple_tensor::notation;
+use maniple_tensor::concrete::Statement;
+use maniple_tensor::element::ElementType;
+use maniple_tensor::notation::{self, TensorVariable, parse};
 use maniple_tensor::plan::{Launch, Plan, PlanError, Privilege};
+use maniple_tensor::schedule::Schedule;
 use random::{Problem, fused, nested, schedule};
 
 #[test]
@@ -96,4 +99,46 @@ fn blocks_of_fused_loops_and_launches_in_launches_give_the_result_of_random_assi
         twice += usize::from(plan.statement.operands().iter().any(|tensor| two(tensor.name())));
     }
     assert!(exclusive > 60 && apart > 20 && twice > 30, "{exclusive} {apart} {twice}");
+}
+
+#[test]
+fn points_and_steps_are_numbered_by_blocks_in_the_order_asked_for_with_the_last_fastest() {
+    let mut random = Rng::with_seed(5);
+    let tensor = |name: &str, extents: [i64; 3]| TensorVariable::new(name, ElementType::F64, extents);
+    let matrix = TensorVariable::new("C", ElementType::F64, [5, 6]);
+    let variables = [tensor("A", [9, 8, 5]), tensor("B", [9, 8, 6]), matrix];
+    let assignment = parse("A(i,j,k) = B(i,j,l) * C(k,l)", &variables).unwrap();
+    for _ in 0..50 {
+        let mut loops = ["i", "j", "k", "l"].map(|name| (name, random.i64(1..5)));
+        random.shuffle(&mut loops);
+        let (points, steps) = loops.split_at(random.usize(1..4));
+        let names = |loops: &[(&str, i64)], suffix: &str| {
+            loops.iter().map(|(name, _)| format!("{name}{suffix}")).collect::<Vec<_>>().join(", ")
+        };
+        let divide = |(name, count): &(&str, i64)| format!("divide({name}, {name}b, {name}i, {count}); ");
+        let divided: String = loops.iter().map(divide).collect();
+        let (blocks, inner) = (names(&loops, "b"), names(&loops, "i"));
+        let last = names(&loops[3..], "b");
+        let moved = format!("distribute({{{}}}); communicate({{B, C}}, {last})", names(points, "b"));
+        let text = format!("{divided}reorder({{{blocks}, {inner}}}); {moved}");
+        let schedule = Schedule::parse(&text, &variables).unwrap();
+        let plan = Plan::new(&schedule.apply(&Statement::new(&assignment)).unwrap()).unwrap();
+        let order = plan.order();
+        let extent = |(_, count): &(&str, i64)| *count;
+        assert_eq!(order.extents(), points.iter().map(extent).collect::<Vec<_>>(), "{text}");
+        let number = |values: &[i64], of: &[(&str, i64)]| {
+            values.iter().zip(of).fold(0, |number, (value, (_, count))| number * count + value)
+        };
+        let mut seen = BTreeSet::new();
+        for step in 0..order.steps() {
+            for point in 0..order.points() {
+                let values = order.values(step, point);
+                assert!(values.iter().zip(&loops).all(|(value, (_, count))| value < count), "{text}: {values:?}");
+                let (of_point, of_step) = values.split_at(points.len());
+                assert_eq!((number(of_point, points), number(of_step, steps)), (point, step), "{text}");
+                assert!(seen.insert(values), "{text}");
+            }
+        }
+        assert_eq!(seen.len() as i64, loops.iter().map(extent).product::<i64>(), "{text}");
+    }
 }

@@ -4,6 +4,7 @@
 
 mod attached_arrays;
 mod attached_memory;
+mod blocks_on_nodes;
 mod book;
 mod checker;
 mod checker_of_traces;

@@ -188,6 +188,32 @@ fn no_node_needs_memory_for_the_whole_tensor() {
     assert!(fs::read(&copy).unwrap() == skewed().file(Width::Four));
 }
 
+#[test]
+fn nothing_of_the_pieces_stays_beside_the_tensor_that_was_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("skewed.tcs");
+    let bytes = skewed().file(Width::Eight);
+    fs::write(&path, &bytes).unwrap();
+    // In memory, numbers of 4 bytes and elements of 8.
+    let whole = bytes.len() as u64 * 3 / 4;
+    for nodes in [1, 2, 4] {
+        let used = on_nodes(Nodes::new(nodes), async |cx, runtime| {
+            let (tensor, _) = Tensor::load(cx, &skewed().variable("B"), &TcsFile::open(&path).unwrap()).await?;
+            cx.execution_fence().await?;
+            let used = |runtime: &maniple::Runtime| runtime.memories().iter().map(|memory| memory.used).sum::<u64>();
+            let loaded = used(runtime);
+            tensor.destroy(cx)?;
+            cx.execution_fence().await?;
+            Ok((loaded, used(runtime)))
+        });
+        let used: Vec<(u64, u64)> = used.into_iter().map(|used| used.unwrap()).collect();
+        for (loaded, _) in &used {
+            assert!(*loaded >= whole / nodes as u64 * 9 / 10 && *loaded <= whole, "{used:?} of {whole} on {nodes}");
+        }
+        assert!(used.iter().all(|(_, left)| *left < whole / 100), "{used:?} on {nodes}");
+    }
+}
+
 /// What a program that loads a file on two nodes hears.
 fn heard(path: &Path, case: &Case<f64>) -> Vec<String> {
     let done = on_nodes(Nodes::new(2), async |cx, _| {

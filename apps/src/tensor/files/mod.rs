@@ -3,6 +3,7 @@
 mod archive;
 mod array;
 mod contents;
+pub(super) mod left;
 mod sparse;
 mod tcs;
 
@@ -132,7 +133,7 @@ impl TensorFile {
             }
             file.flush()
         };
-        write().map_err(|source| Error::Write { path: self.path.clone(), source })
+        write().map_err(|source| Error::write(&self.path, source))
     }
 }
 

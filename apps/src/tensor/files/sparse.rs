@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use maniple_files::matrix_market::{self, Field, Reader};
+use maniple_files::matrix_market::{self, Field, Layout, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
 use maniple_files::{Complex, Entries, Number, NumberType, Parallel, npy, tns};
@@ -17,6 +17,7 @@ use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
 
 use super::archive::{archive, scalar};
 use super::contents::{Contents, element_of};
+use super::left;
 use super::tcs::{self, Written};
 use super::{Stored, TensorFile};
 use crate::error::{Error, Result};
@@ -102,6 +103,26 @@ impl SparseFile {
             Form::Levels => Ok(Self { width, ..self }),
             _ => Err(Error::Usage(format!("--width is for .tcs files, and {} is none", self.path.display()))),
         }
+    }
+
+    /// Checks that the file tells how it stores the operand of this name, or has all of its elements, where no format is given.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has the entries of a sparse tensor.
+    pub fn check_named(&self, name: &str) -> Result<()> {
+        let format = match self.form {
+            Form::Levels | Form::Numpy => return Ok(()),
+            Form::MatrixMarket => {
+                let reader = Reader::new(BufReader::new(self.open()?));
+                match reader.map_err(|error| InputError::read(&self.path, error))?.header().layout {
+                    Layout::Array => return Ok(()),
+                    Layout::Coordinate => "csr",
+                }
+            }
+            Form::Coordinates | Form::Archive => self.open().map(|_| "csf:3")?,
+        };
+        let reason = format!("the tensor is sparse: say how to store it, such as --format {name}={format}");
+        Err(InputError::Unsuitable { name: self.path.display().to_string(), reason }.into())
     }
 
     /// Whether it is a `.tcs` file.
@@ -207,7 +228,9 @@ impl SparseFile {
     /// Writes a file beside this one, which then takes its place; if that fails, all stays as it was.
     fn replace<R>(&self, write: impl FnOnce(&mut File) -> io::Result<R>) -> Result<R> {
         let write = || {
+            let (prefix, suffix) = left::around(&self.path);
             let mut builder = tempfile::Builder::new();
+            builder.prefix(&prefix).suffix(suffix);
             #[cfg(unix)]
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
             let mut file = builder.tempfile_in(self.folder())?;
@@ -215,7 +238,7 @@ impl SparseFile {
             file.persist(&self.path).map_err(|error| error.error)?;
             Ok(written)
         };
-        write().map_err(|source| Error::Write { path: self.path.clone(), source })
+        write().map_err(|source| Error::write(&self.path, source))
     }
 
     fn unreadable(&self, source: io::Error) -> Error {

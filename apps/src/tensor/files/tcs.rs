@@ -243,7 +243,7 @@ impl Text<'_> {
                 line(number, format!("{problem}, or say --sort"))
             }
             ConvertError::Entry { line: number, problem } => line(number, problem.to_string()),
-            ConvertError::Write(source) => Error::Write { path: to.to_owned(), source },
+            ConvertError::Write(source) => Error::write(to, source),
             other => InputError::Unsuitable { name: self.path.display().to_string(), reason: other.to_string() }.into(),
         }
     }

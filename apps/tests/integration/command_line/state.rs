@@ -71,7 +71,7 @@ fn a_state_that_is_another_is_refused() {
     );
     prints(&format!("{grid} --size 9 --save {folder}"));
     let cannot = format!("cannot go on from `{folder}`: ");
-    fails(&format!("{grid} --size 9x10 --load {folder}"), 2, &format!("{cannot}its size is 9 x 9, not 9 x 10"));
+    fails(&format!("{grid} --size 9x10 --load {folder}"), 2, &format!("{cannot}its size: 9 x 9, not 9 x 10"));
     fails(&format!("{SMALL_CIRCUIT} --load {folder}"), 2, &format!("{cannot}it is the state of `stencil`"));
     fails(
         &format!("{SMALL_CIRCUIT} --save {folder}"),

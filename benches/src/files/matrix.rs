@@ -1,0 +1,60 @@
+//! A sparse matrix in a file, written without any of it in memory.
+
+use std::fs::File;
+use std::path::Path;
+
+use maniple_files::NumberType;
+use maniple_files::tcs::store::{write_numbers, write_values};
+use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
+
+use crate::error::{Error, Result};
+
+/// So many entries each row has.
+const ENTRIES: u64 = 8;
+
+/// The bytes of a row in a `.tcs` file: where it begins, and a column and an element for each entry.
+const ROW: u64 = 8 + 16 * ENTRIES;
+
+/// The rows of a matrix whose `.tcs` file has about so many bytes.
+#[must_use]
+pub fn rows(bytes: u64) -> u64 {
+    (bytes / ROW).max(ENTRIES)
+}
+
+/// A number that looks like chance.
+fn chance(of: u64) -> u64 {
+    let mixed = (of ^ (of >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20
+}
+
+/// The column of an entry, by its number: those of a row ascend.
+fn column(entry: u64, rows: u64) -> u64 {
+    let part = rows / ENTRIES;
+    entry % ENTRIES * part + chance(entry) % part
+}
+
+/// Writes a square matrix by rows to a `.tcs` file of about so many bytes, and waits until it is on the disk.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write(path: &Path, bytes: u64) -> Result<()> {
+    let rows = rows(bytes);
+    let levels = vec![Level::new(Kind::Dense, 0, rows), Level::new(Kind::Sparse, 1, rows)];
+    let header = Header::new(NumberType::F64, Width::Eight, levels, &[rows, rows * ENTRIES]);
+    let mut header = header.map_err(|problem| Error::tensor(std::io::Error::other(problem.to_string())))?;
+    let mut written = || -> std::io::Result<()> {
+        let file = File::create(path)?;
+        let pos = (0..=rows).map(|row| row * ENTRIES);
+        let columns = (0..rows * ENTRIES).map(|entry| column(entry, rows));
+        let values = (0..rows * ENTRIES).map(|entry| (entry % 7) as f64 + 0.25);
+        let sums = [
+            (Part::Pos(1), write_numbers(&file, &header, (Part::Pos(1), 0), pos)?),
+            (Part::Idx(1), write_numbers(&file, &header, (Part::Idx(1), 0), columns)?),
+            (Part::Values, write_values(&file, &header, 0, values)?),
+        ];
+        sums.into_iter().for_each(|(part, sum)| header.set_checksum(part, Summed::join([sum])));
+        std::os::unix::fs::FileExt::write_all_at(&file, &header.to_bytes(), 0)?;
+        file.sync_all()
+    };
+    written().map_err(|error| Error::file(path, error))
+}
