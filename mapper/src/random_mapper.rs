@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fastrand::Rng;
 use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
-use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId, ProcessorInfo, Reachable};
 use maniple_space::AnyRect;
 
 use crate::{
@@ -12,6 +12,9 @@ use crate::{
     ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, Validity,
     VariantInfo,
 };
+
+/// Of more processors than this, groups have all or none.
+const MOST_IN_ANY_GROUP: usize = 8;
 
 /// An adversary: every decision is drawn at random from all that are allowed. Whatever it does, programs must give the same results.
 ///
@@ -110,6 +113,27 @@ impl RandomMapper {
             choices.extend([wild, InstanceChoice::in_memory(memory)]);
         }
         RequirementMapping::Instance(choices)
+    }
+
+    /// Now and then some processors, one of which is given, that see all that it sees.
+    fn group(&mut self, processor: ProcessorId, machine: &Machine) -> Vec<ProcessorId> {
+        if self.random.usize(..4) > 0 {
+            return Vec::new();
+        }
+        let info = machine.processor(processor);
+        let memories = machine.memories_visible_from(processor);
+        let is_alike = |other: &&ProcessorInfo| {
+            let sees = |memory: &Reachable| machine.affinity(other.id, memory.memory).is_some();
+            (other.node, other.kind) == (info.node, info.kind) && memories.iter().all(sees)
+        };
+        let mut alike: Vec<_> = machine.processors().iter().filter(is_alike).map(|other| other.id).collect();
+        // A runtime knows some groups only.
+        if alike.len() <= MOST_IN_ANY_GROUP {
+            let place = alike.iter().position(|&other| other == processor).unwrap_or(0);
+            alike.truncate(self.random.usize(place..alike.len()) + 1);
+            alike.drain(..self.random.usize(..=place));
+        }
+        alike
     }
 
     /// Seldom while it is used alone: that does not hold for later tasks.
@@ -219,6 +243,7 @@ impl Mapper for RandomMapper {
         TaskMapping {
             processor,
             pinned: self.random.bool(),
+            group: self.group(processor, machine),
             variant,
             any_variant,
             requirements,

@@ -83,6 +83,7 @@ impl Drawn {
         let TaskMapping {
             processor,
             pinned,
+            group,
             variant,
             any_variant,
             requirements,
@@ -95,6 +96,7 @@ impl Drawn {
         } = mapping;
         self.add("processor", processor);
         self.add("pinned", pinned);
+        self.add("group", group);
         self.add("variant", variant);
         self.add("any variant", any_variant);
         self.add("priority", priority);
@@ -240,6 +242,8 @@ fn every_value_of_what_is_said_of_a_task_is_drawn() {
         }
         drawn.has("processor", &[ProcessorId(0), ProcessorId(1)]);
         drawn.has("pinned", &[false, true]);
+        let [first, other] = [0, 1].map(ProcessorId);
+        drawn.has("group", &[vec![], vec![first], vec![other], vec![first, other]]);
         drawn.has("variant", &[0, 1]);
         drawn.has("priority", &[-2, -1, 0, 1, 2]);
         drawn.has("copy priority", &[-2, -1, 0, 1, 2]);

@@ -51,12 +51,39 @@ pub(crate) fn checked(mut mapping: TaskMapping, task: &TaskInfo<'_>, machine: &M
         let (found, wanted) = (mapping.requirements.len(), task.requirements.len());
         return fail(format!("mapped {found} requirements, of {wanted}"));
     }
+    check_group(&mapping, machine).map_err(wrong)?;
     for (number, (requirement, info)) in mapping.requirements.iter_mut().zip(task.requirements).enumerate() {
         check_requirement(requirement, info, is_leaf, (processor.id, machine))
             .and_then(|()| variant.map_or(Ok(()), |variant| keep_layout(requirement, (number, info), variant)))
             .map_err(|problem| wrong(format!("requirement {number}: {problem}")))?;
     }
     Ok(mapping)
+}
+
+/// Checks that processors may run a task in each other's place; the error says what is wrong.
+fn check_group(mapping: &TaskMapping, machine: &Machine) -> Result<(), String> {
+    let TaskMapping { processor, group, requirements, .. } = mapping;
+    if group.is_empty() {
+        return Ok(());
+    }
+    machine.group(group).map_err(|error| {
+        format!("named processors that cannot run it in each other's place: {error}; name those of one node and kind")
+    })?;
+    if !group.contains(processor) {
+        return Err(format!("chose {processor}, which is none of the group that it named; name it there too"));
+    }
+    for (number, requirement) in requirements.iter().enumerate() {
+        let RequirementMapping::Instance(choices) = requirement else { continue };
+        for memory in choices.iter().map(|choice| choice.memory) {
+            if let Some(blind) = group.iter().find(|&&member| machine.affinity(member, memory).is_none()) {
+                return Err(format!(
+                    "named a group with {blind}, which does not see {memory}, where requirement {number} is put; leave it out or choose memories \
+                     that all of the group see"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether a task that is mapped to any variant gets one that launches nothing: if there is one for the processor, or one could be made.

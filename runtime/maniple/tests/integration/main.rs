@@ -32,6 +32,7 @@ mod names_and_types;
 mod nothing;
 mod outputs;
 mod panics;
+mod processor_groups;
 mod provenance;
 mod records;
 mod records_of_traces;
