@@ -3,9 +3,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fastrand::Rng;
-use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
+use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint, padded};
 use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId, ProcessorInfo, Reachable};
-use maniple_space::AnyRect;
+use maniple_space::{AnyRect, AnySpace};
 
 use crate::{
     Columns, Extent, InstanceChoice, InstanceInfo, Keep, Mail, Mapper, MapperAddress, MappingContext, NodeSlice,
@@ -106,7 +106,7 @@ impl RandomMapper {
                     _ => Extent::Root,
                 },
                 columns: self.one_of(&[Columns::Requirement, Columns::Separate, Columns::All]),
-                layout: self.layout(variant, requirement.region.space().space().dim()),
+                layout: self.layout(variant, requirement.region.space().space()),
                 reduction: self.one_of(&[ReductionPlace::Buffer, ReductionPlace::InPlace]),
                 keep: self.keep(),
             };
@@ -145,7 +145,7 @@ impl RandomMapper {
     }
 
     /// Any layout that the variant accepts; or none, and the runtime sees to what the variant wants.
-    fn layout(&mut self, variant: &LayoutConstraint, dimensions: usize) -> LayoutConstraint {
+    fn layout(&mut self, variant: &LayoutConstraint, points: &AnySpace) -> LayoutConstraint {
         let arrangements = [
             Arrangement::StructOfArrays,
             Arrangement::ArrayOfStructs,
@@ -156,12 +156,18 @@ impl RandomMapper {
             layout.arrangement = variant.arrangement.or_else(|| Some(self.one_of(&arrangements)));
         }
         if self.random.usize(..3) == 0 {
-            let mut order: Vec<usize> = (0..dimensions).collect();
+            let mut order: Vec<usize> = (0..points.dim()).collect();
             self.random.shuffle(&mut order);
             layout.order = variant.order.or_else(|| DimensionOrder::new(&order).ok());
         }
-        if self.random.usize(..8) == 0 {
-            layout.align = Some(self.one_of(&[variant.align.unwrap_or(1), 256]));
+        match self.random.usize(..8) {
+            0 if variant.pad.is_none() => {
+                layout.align = Some(self.one_of(&[variant.align.unwrap_or(1), 256]));
+            }
+            1 if variant.align.is_none() => {
+                layout.pad = Some(self.random.u32(..3)).filter(|&pad| padded(points, pad).is_some());
+            }
+            _ => {}
         }
         layout
     }

@@ -522,6 +522,7 @@ fn data_is_put_where_it_is_wanted_first_and_where_it_would_be_else_if_there_is_n
         arrangement: Some(Arrangement::ArrayOfStructs),
         order: Some(DimensionOrder::column_major(1)),
         align: Some(64),
+        pad: None,
     };
     assert_eq!((first.layout, first.reduction), (layout, ReductionPlace::InPlace));
     assert!(choices.ends_with(&plain), "{choices:#?}");
@@ -714,6 +715,7 @@ fn whatever_rules_say_an_answer_is_one_that_the_runtime_accepts() {
                         let mut run_by = mapping.group.iter().chain([&mapping.processor]);
                         assert!(run_by.all(|&by| machine.affinity(by, choice.memory).is_some()), "{text}");
                         assert!(choice.layout.and(&variant.layout).is_some(), "{text}");
+                        assert!(choice.layout.align.is_none() || choice.layout.pad.is_none(), "{text}");
                         assert!(choice.layout.order.is_none_or(|order| order.dim() == 1), "{text}");
                     }
                 }

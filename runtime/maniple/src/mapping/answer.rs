@@ -1,7 +1,7 @@
 //! Checking what a mapper says: whatever it answers, nothing breaks.
 
 use maniple_mapper::{InstanceChoice, RequirementInfo, RequirementMapping, Slice, TaskInfo, TaskMapping, VariantInfo};
-use maniple_realm::layout::{Arrangement, LayoutConstraint, MAX_ALIGN};
+use maniple_realm::layout::{Arrangement, LayoutConstraint, MAX_ALIGN, padded};
 use maniple_realm::machine::{Machine, ProcessorId, ProcessorKind};
 use maniple_space::{AnyRect, AnySpace};
 
@@ -105,7 +105,8 @@ fn keep_layout(
     }
     check_layout(wanted, info).map_err(|problem| format!("variant `{}` {problem}", variant.name))?;
     let keep = |choice: &mut InstanceChoice| {
-        choice.layout = choice.layout.and(wanted).ok_or_else(|| {
+        let both = choice.layout.and(wanted).filter(|both| both.pad.is_none() || both.align.is_none());
+        choice.layout = both.ok_or_else(|| {
             let (name, chosen) = (variant.name, &choice.layout);
             format!(
                 "variant `{name}` wants its data as {wanted}, and the choice is {chosen}; leave the layout open or choose another variant"
@@ -127,6 +128,14 @@ fn check_layout(layout: &LayoutConstraint, info: &RequirementInfo) -> Result<(),
         && (!align.is_power_of_two() || align as usize > MAX_ALIGN)
     {
         return Err(format!("wants values aligned to {align} bytes; choose a power of two up to {MAX_ALIGN}"));
+    }
+    if let Some(pad) = layout.pad
+        && (layout.align.is_some() || padded(info.region.space().space(), pad).is_none())
+    {
+        return Err(format!(
+            "wants room for {pad} points around {}; leave that out where points are no rectangle or at the end of all numbers, or an alignment is wanted",
+            info.region
+        ));
     }
     let Some(order) = layout.order else { return Ok(()) };
     let has = info.region.space().space().dim();

@@ -31,6 +31,7 @@ mod named_mappers;
 mod names_and_types;
 mod nothing;
 mod outputs;
+mod padding;
 mod panics;
 mod processor_groups;
 mod provenance;
