@@ -16,6 +16,10 @@ pub struct TaskMapping {
     /// Whether the task must run on exactly that processor. Otherwise an idle one of the same kind and with the same memories may
     /// take it. Of a task that [goes to another node](crate::Mapper::select_node), whichever worker there is free takes it.
     pub pinned: bool,
+    /// Processors of which the first that is free runs the task, and no other; [`processor`](Self::processor) is one of them, and the one that counts for what the task launches. They are of one
+    /// node and kind, and each sees every memory that the choices name. Empty: what [`pinned`](Self::pinned) says, which counts for nothing else. A replay leaves it to `processor`,
+    /// unless these are all that have workers. A runtime knows 256 groups at most: a mapper should name the same again and again.
+    pub group: Vec<ProcessorId>,
     /// The implementation, an index into [`crate::TaskInfo::variants`].
     pub variant: usize,
     /// Any implementation for the processor will do, whatever `variant` says: instances are found and made as the choices say, and of the variants that can work with their layouts
@@ -119,8 +123,13 @@ impl fmt::Display for TaskMapping {
             true => write!(f, "{}, any variant", self.processor)?,
             false => write!(f, "{}, variant {}", self.processor, self.variant)?,
         }
-        if self.pinned {
-            f.write_str(", pinned")?;
+        match &self.group[..] {
+            [] if self.pinned => f.write_str(", pinned")?,
+            [] => {}
+            group => {
+                let numbers: Vec<_> = group.iter().map(|processor| processor.0.to_string()).collect();
+                write!(f, ", or the first free of {}", numbers.join(", "))?;
+            }
         }
         if self.priority != 0 {
             write!(f, ", priority {}", self.priority)?;

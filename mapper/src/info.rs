@@ -129,8 +129,9 @@ impl VariantInfo {
     /// How many conditions it has for the layouts of so many requirements.
     #[must_use]
     pub fn conditions(&self, requirements: usize) -> usize {
-        let of_one = |LayoutConstraint { arrangement, order, align }| {
-            usize::from(arrangement.is_some()) + usize::from(order.is_some()) + usize::from(align.is_some())
+        let of_one = |LayoutConstraint { arrangement, order, align, pad }| {
+            let conditions = [arrangement.is_some(), order.is_some(), align.is_some(), pad.is_some()];
+            conditions.into_iter().filter(|condition| *condition).count()
         };
         (0..requirements).map(|requirement| of_one(self.layout_of(requirement))).sum()
     }

@@ -186,6 +186,7 @@ pub trait Mapper: Send {
         TaskMapping {
             processor,
             pinned: false,
+            group: Vec::new(),
             variant,
             any_variant: false,
             requirements,

@@ -3,15 +3,18 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fastrand::Rng;
-use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
-use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
-use maniple_space::AnyRect;
+use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint, padded};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId, ProcessorInfo, Reachable};
+use maniple_space::{AnyRect, AnySpace};
 
 use crate::{
     Columns, Extent, InstanceChoice, InstanceInfo, Keep, Mail, Mapper, MapperAddress, MappingContext, NodeSlice,
     ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, Validity,
     VariantInfo,
 };
+
+/// Of more processors than this, groups have all or none.
+const MOST_IN_ANY_GROUP: usize = 8;
 
 /// An adversary: every decision is drawn at random from all that are allowed. Whatever it does, programs must give the same results.
 ///
@@ -103,13 +106,34 @@ impl RandomMapper {
                     _ => Extent::Root,
                 },
                 columns: self.one_of(&[Columns::Requirement, Columns::Separate, Columns::All]),
-                layout: self.layout(variant, requirement.region.space().space().dim()),
+                layout: self.layout(variant, requirement.region.space().space()),
                 reduction: self.one_of(&[ReductionPlace::Buffer, ReductionPlace::InPlace]),
                 keep: self.keep(),
             };
             choices.extend([wild, InstanceChoice::in_memory(memory)]);
         }
         RequirementMapping::Instance(choices)
+    }
+
+    /// Now and then some processors, one of which is given, that see all that it sees.
+    fn group(&mut self, processor: ProcessorId, machine: &Machine) -> Vec<ProcessorId> {
+        if self.random.usize(..4) > 0 {
+            return Vec::new();
+        }
+        let info = machine.processor(processor);
+        let memories = machine.memories_visible_from(processor);
+        let is_alike = |other: &&ProcessorInfo| {
+            let sees = |memory: &Reachable| machine.affinity(other.id, memory.memory).is_some();
+            (other.node, other.kind) == (info.node, info.kind) && memories.iter().all(sees)
+        };
+        let mut alike: Vec<_> = machine.processors().iter().filter(is_alike).map(|other| other.id).collect();
+        // A runtime knows some groups only.
+        if alike.len() <= MOST_IN_ANY_GROUP {
+            let place = alike.iter().position(|&other| other == processor).unwrap_or(0);
+            alike.truncate(self.random.usize(place..alike.len()) + 1);
+            alike.drain(..self.random.usize(..=place));
+        }
+        alike
     }
 
     /// Seldom while it is used alone: that does not hold for later tasks.
@@ -121,7 +145,7 @@ impl RandomMapper {
     }
 
     /// Any layout that the variant accepts; or none, and the runtime sees to what the variant wants.
-    fn layout(&mut self, variant: &LayoutConstraint, dimensions: usize) -> LayoutConstraint {
+    fn layout(&mut self, variant: &LayoutConstraint, points: &AnySpace) -> LayoutConstraint {
         let arrangements = [
             Arrangement::StructOfArrays,
             Arrangement::ArrayOfStructs,
@@ -132,12 +156,18 @@ impl RandomMapper {
             layout.arrangement = variant.arrangement.or_else(|| Some(self.one_of(&arrangements)));
         }
         if self.random.usize(..3) == 0 {
-            let mut order: Vec<usize> = (0..dimensions).collect();
+            let mut order: Vec<usize> = (0..points.dim()).collect();
             self.random.shuffle(&mut order);
             layout.order = variant.order.or_else(|| DimensionOrder::new(&order).ok());
         }
-        if self.random.usize(..8) == 0 {
-            layout.align = Some(self.one_of(&[variant.align.unwrap_or(1), 256]));
+        match self.random.usize(..8) {
+            0 if variant.pad.is_none() => {
+                layout.align = Some(self.one_of(&[variant.align.unwrap_or(1), 256]));
+            }
+            1 if variant.align.is_none() => {
+                layout.pad = Some(self.random.u32(..3)).filter(|&pad| padded(points, pad).is_some());
+            }
+            _ => {}
         }
         layout
     }
@@ -219,6 +249,7 @@ impl Mapper for RandomMapper {
         TaskMapping {
             processor,
             pinned: self.random.bool(),
+            group: self.group(processor, machine),
             variant,
             any_variant,
             requirements,

@@ -257,7 +257,7 @@ impl UnsoundMapper {
     }
 
     fn whim(&mut self) -> Option<usize> {
-        (self.random.usize(..25) == 0).then(|| self.random.usize(..8))
+        (self.random.usize(..25) == 0).then(|| self.random.usize(..9))
     }
 
     fn spoil(&mut self, mapping: &mut RequirementMapping, whim: usize) {
@@ -307,8 +307,9 @@ impl Mapper for UnsoundMapper {
             Some(1) => mapping.processor = ProcessorId(99),
             Some(2) => mapping.variant = 99,
             Some(3) => drop(mapping.requirements.pop()),
+            Some(4) => mapping.group = vec![mapping.processor, ProcessorId(self.random.u32(..9))],
             Some(whim) => {
-                mapping.requirements.iter_mut().for_each(|requirement| self.spoil(requirement, whim - 4));
+                mapping.requirements.iter_mut().for_each(|requirement| self.spoil(requirement, whim - 5));
             }
             None => {}
         }

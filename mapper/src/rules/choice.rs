@@ -77,8 +77,10 @@ impl<'r> Decided<'r> {
         if variant.order.is_none() {
             choice.layout.order = self.order.and_then(|order| order.of(dimensions)).or(choice.layout.order);
         }
-        // More than the variant asks for is enough for it.
-        choice.layout.align = self.align.or(choice.layout.align);
+        // More than the variant asks for is enough for it. What is aligned has no room around it.
+        if let (Some(align), None) = (self.align, variant.pad) {
+            (choice.layout.align, choice.layout.pad) = (Some(align), None);
+        }
         choice
     }
 }

@@ -56,7 +56,7 @@ pub struct TaskRule {
     pub nodes: Vec<NodeId>,
     /// `processors`: which processors run the tasks.
     pub processors: Option<Processors>,
-    /// `deal`: how points of a launch are dealt to these processors; in blocks if nothing is said.
+    /// `deal`: how points of a launch are dealt to these processors, or that the first that is free runs each task; in blocks if nothing is said.
     pub deal: Option<Deal>,
     /// `variant`: the name of the implementation.
     pub variant: Option<String>,
@@ -143,6 +143,8 @@ pub enum Deal {
     Blocks,
     /// One to each in turn.
     Cycles,
+    /// To the first that is free, tasks that are no index launch too: see [`TaskMapping::group`](crate::TaskMapping::group).
+    FirstFree,
 }
 
 /// Which node gets which part.

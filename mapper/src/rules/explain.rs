@@ -120,6 +120,7 @@ impl TaskRule {
         words.extend(self.deal.map(|deal| match deal {
             Deal::Blocks => "points are dealt to processors in blocks".to_owned(),
             Deal::Cycles => "points go around the processors one by one".to_owned(),
+            Deal::FirstFree => "each on the first of the processors that is free".to_owned(),
         }));
         words.extend(self.variant.as_ref().map(|variant| format!("by the variant `{variant}`")));
         words.extend(self.pinned.map(|pinned| match pinned {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maniple_realm::layout::LayoutConstraint;
-use maniple_realm::machine::{Machine, NodeId, ProcessorId};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_space::AnyRect;
 
 use super::choice::{Decided, visible};
@@ -47,15 +47,15 @@ impl<M: Mapper> RuleMapper<M> {
         OfTask { name: task.name, tag: Some(task.tag), node: self.node }
     }
 
-    /// The processor and the variant that the rules want for a task which the other mapper has put somewhere.
-    fn place(&mut self, task: &TaskInfo<'_>, given: (ProcessorId, usize), machine: &Machine) -> (ProcessorId, usize) {
+    /// The processor and the variant that the rules want for a task which the other mapper has put somewhere, and if the first processor that is free is to run it, all of those.
+    fn place(&mut self, task: &TaskInfo<'_>, given: (ProcessorId, usize), machine: &Machine) -> Placed {
         let rules = &self.rules;
         let of = self.of(task);
         let processors = rules.decided(of, |rule| rule.processors.as_ref());
         let variant = rules.decided(of, |rule| rule.variant.as_deref());
         let deal = rules.decided(of, |rule| rule.deal);
         if processors.is_none() && variant.is_none() && deal.is_none() {
-            return given;
+            return Placed::at(given);
         }
         let variant_on = |processor: ProcessorId| {
             let kind = machine.processor(processor).kind;
@@ -71,12 +71,12 @@ impl<M: Mapper> RuleMapper<M> {
         let Some(&first) = able.first() else {
             let variant = variant.map_or_else(|| "a variant".to_owned(), |name| format!("the variant `{name}`"));
             rules.tell(format!("task `{}` has {variant} for none of the processors that it is to run on", task.name));
-            return given;
+            return Placed::at(given);
         };
         let index = task.index();
         let processor = match (task.is_index_launch, deal) {
             // Only the variant is decided, and can be had where the task is.
-            (_, None) if processors.is_none() && able.contains(&given.0) => given.0,
+            (_, None | Some(Deal::FirstFree)) if processors.is_none() && able.contains(&given.0) => given.0,
             (true, Some(Deal::Cycles)) => able[(index % able.len() as u64) as usize],
             (true, _) => block(index, task.domain.volume(), &able),
             (false, _) if able.contains(&task.origin) => task.origin,
@@ -91,7 +91,8 @@ impl<M: Mapper> RuleMapper<M> {
             None if fits(given.1) => Some(given.1),
             None => Some(self.inner.select_variant(task, processor, machine)).filter(|&index| fits(index)),
         };
-        (processor, chosen.or_else(|| variant_on(processor)).unwrap_or(given.1))
+        let place = (processor, chosen.or_else(|| variant_on(processor)).unwrap_or(given.1));
+        Placed { place, first_free: if deal == Some(Deal::FirstFree) { able } else { Vec::new() } }
     }
 
     /// Where the rules want the data of a requirement, which the other mapper has put somewhere.
@@ -138,6 +139,46 @@ impl<M: Mapper> Drop for RuleMapper<M> {
     fn drop(&mut self) {
         self.rules.add_seen(std::mem::take(&mut self.seen));
     }
+}
+
+/// Where the rules want a task.
+struct Placed {
+    /// Its processor and variant.
+    place: (ProcessorId, usize),
+    /// If the first that is free is to run it, these.
+    first_free: Vec<ProcessorId>,
+}
+
+impl Placed {
+    fn at(place: (ProcessorId, usize)) -> Self {
+        Self { place, first_free: Vec::new() }
+    }
+}
+
+/// Of some processors those that can run a task in place of its own: of the same node and kind, each once, and where its data can be.
+fn together(named: &[ProcessorId], mapping: &TaskMapping, machine: &Machine) -> Vec<ProcessorId> {
+    let Some(own) = machine.processors().get(mapping.processor.0 as usize) else { return named.to_vec() };
+    let memories: Vec<MemoryId> = mapping.requirements.iter().flat_map(memories).collect();
+    let serves = |id: &ProcessorId| {
+        machine.processors().get(id.0 as usize).is_some_and(|other| {
+            (other.node, other.kind) == (own.node, own.kind)
+                && memories.iter().all(|&memory| machine.affinity(*id, memory).is_some())
+        })
+    };
+    let mut group: Vec<ProcessorId> = named.iter().copied().filter(serves).collect();
+    group.push(own.id);
+    group.sort_unstable();
+    group.dedup();
+    group
+}
+
+/// The memories that choices name.
+fn memories(mapping: &RequirementMapping) -> impl Iterator<Item = MemoryId> {
+    let choices = match mapping {
+        RequirementMapping::Virtual => &[][..],
+        RequirementMapping::Instance(choices) => choices,
+    };
+    choices.iter().map(|choice| choice.memory)
 }
 
 /// The element that a point gets if so many points are dealt out in blocks.
@@ -222,9 +263,12 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
         let mut mapping = self.inner.map_task(task, context);
         let machine = context.machine();
         let given = (mapping.processor, mapping.variant);
-        let place = self.place(task, given, machine);
+        let Placed { place, first_free } = self.place(task, given, machine);
         (mapping.processor, mapping.variant) = place;
         mapping.any_variant &= place == given;
+        if place != given || !first_free.is_empty() {
+            mapping.group.clear();
+        }
         let Some(variant) = task.variants.get(mapping.variant) else { return mapping };
         let of = self.of(task);
         let is_virtual = self.rules.decided(of, |rule| rule.is_virtual);
@@ -244,7 +288,12 @@ impl<M: Mapper> Mapper for RuleMapper<M> {
             let about = (task.name, number, &task.requirements[number]);
             *requirement = self.put(taken, about, (place.0, &variant.layout_of(number)), machine);
         }
-        mapping.pinned = self.rules.decided(of, |rule| rule.pinned).unwrap_or(mapping.pinned);
+        if !first_free.is_empty() || !mapping.group.is_empty() {
+            let named = if first_free.is_empty() { std::mem::take(&mut mapping.group) } else { first_free };
+            mapping.group = together(&named, &mapping, machine);
+        }
+        let pinned = self.rules.decided(of, |rule| rule.pinned);
+        mapping.pinned = pinned.unwrap_or(mapping.pinned);
         mapping.priority = self.rules.decided(of, |rule| rule.priority).unwrap_or(mapping.priority);
         let copies = self.rules.decided(of, |rule| rule.copy_priority);
         mapping.copy_priority = copies.unwrap_or(mapping.copy_priority);

@@ -30,7 +30,8 @@ macro_rules! words {
 words!(ProcessorKind, "a kind of processor": "cpu" => Self::Cpu, "gpu" => Self::Gpu);
 words!(MemoryKind, "a kind of memory":
     "system" => Self::System, "socket" => Self::Socket, "framebuffer" => Self::Framebuffer, "zero-copy" => Self::ZeroCopy);
-words!(Deal, "a way to deal points": "blocks" => Self::Blocks, "cycles" => Self::Cycles);
+words!(Deal, "a way to deal points":
+    "blocks" => Self::Blocks, "cycles" => Self::Cycles, "first-free" => Self::FirstFree);
 words!(Share, "a way to deal points": "stay" => Self::Stay, "blocks" => Self::Blocks, "cycles" => Self::Cycles);
 words!(Validity, "a validity": "once" => Self::Once, "while-unchanged" => Self::WhileUnchanged);
 words!(PrivilegeKind, "a privilege":

@@ -46,6 +46,7 @@ fn random_rules_say_every_word_of_mapping_files() {
         "processors = 1",
         "deal = \"blocks\"",
         "deal = \"cycles\"",
+        "deal = \"first-free\"",
         "variant = \"fast\"",
         "pinned = true",
         "pinned = false",
@@ -415,6 +416,28 @@ fn points_are_dealt_to_the_processors_that_are_named() {
 }
 
 #[test]
+fn the_first_processor_that_is_free_runs_what_a_rule_leaves_to_several() {
+    let group = |text: &str, at| {
+        let mapping = Asked::with(text).map(at);
+        let group: Vec<u32> = mapping.group.iter().map(|processor| processor.0).collect();
+        (mapping.processor.0, group)
+    };
+    let rule = "[[task]]\ndeal = 'first-free'\n";
+    assert_eq!(group(&format!("{rule}processors = [1, 0]"), (3, 4)), (1, vec![0, 1]));
+    assert_eq!(group(&format!("{rule}processors = 'cpu'"), (0, 1)), (1, vec![0, 1]));
+    assert_eq!(group(&format!("{rule}processors = 0"), (3, 4)), (0, vec![0]));
+    // Of all, those of the kind that the task is on.
+    assert_eq!(group(rule, (0, 4)), (0, vec![0, 1]));
+    assert_eq!(group(rule, (3, 4)).1, [2]);
+    // Of processors that there are not, none.
+    assert_eq!(group(&format!("{rule}processors = [0, 7]"), (0, 1)).1, [0]);
+    assert!(group(&format!("{rule}processors = 7"), (0, 4)).1.is_empty());
+    // Where the data is seen by one of them alone.
+    let data = "[[data]]\nmemory = 'framebuffer'\n";
+    assert_eq!(group(&format!("{rule}processors = [0, 1, 2]\n{data}"), (2, 3)).1, [2]);
+}
+
+#[test]
 fn variants_bring_their_processors() {
     let mut asked = Asked::with("[[task]]\nvariant = 'device'");
     let mapping = asked.map((0, 4));
@@ -499,6 +522,7 @@ fn data_is_put_where_it_is_wanted_first_and_where_it_would_be_else_if_there_is_n
         arrangement: Some(Arrangement::ArrayOfStructs),
         order: Some(DimensionOrder::column_major(1)),
         align: Some(64),
+        pad: None,
     };
     assert_eq!((first.layout, first.reduction), (layout, ReductionPlace::InPlace));
     assert!(choices.ends_with(&plain), "{choices:#?}");
@@ -680,14 +704,18 @@ fn whatever_rules_say_an_answer_is_one_that_the_runtime_accepts() {
         let mapping = asked.map(((seed % 5) as i64, 5));
         let variant = &asked.variants[mapping.variant];
         assert_eq!(variant.processor, machine.processor(mapping.processor).kind, "{text}");
+        assert!(mapping.group.is_empty() || mapping.group.contains(&mapping.processor), "{text}");
+        assert!(mapping.group.is_empty() || machine.group(&mapping.group).is_ok(), "{text}");
         for requirement in &mapping.requirements {
             match requirement {
                 RequirementMapping::Virtual => assert!(!variant.is_leaf, "{text}"),
                 RequirementMapping::Instance(choices) => {
                     assert!(!choices.is_empty(), "{text}");
                     for choice in choices {
-                        assert!(machine.affinity(mapping.processor, choice.memory).is_some(), "{text}");
+                        let mut run_by = mapping.group.iter().chain([&mapping.processor]);
+                        assert!(run_by.all(|&by| machine.affinity(by, choice.memory).is_some()), "{text}");
                         assert!(choice.layout.and(&variant.layout).is_some(), "{text}");
+                        assert!(choice.layout.align.is_none() || choice.layout.pad.is_none(), "{text}");
                         assert!(choice.layout.order.is_none_or(|order| order.dim() == 1), "{text}");
                     }
                 }

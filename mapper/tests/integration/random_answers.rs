@@ -83,6 +83,7 @@ impl Drawn {
         let TaskMapping {
             processor,
             pinned,
+            group,
             variant,
             any_variant,
             requirements,
@@ -95,6 +96,7 @@ impl Drawn {
         } = mapping;
         self.add("processor", processor);
         self.add("pinned", pinned);
+        self.add("group", group);
         self.add("variant", variant);
         self.add("any variant", any_variant);
         self.add("priority", priority);
@@ -124,10 +126,11 @@ impl Drawn {
         self.add("columns", columns);
         self.add("reduction", reduction);
         self.add("keep", keep);
-        let LayoutConstraint { arrangement, order, align } = layout;
+        let LayoutConstraint { arrangement, order, align, pad } = layout;
         self.add("arrangement", arrangement);
         self.add("order", order);
         self.add("align", align);
+        self.add("pad", pad);
     }
 
     /// Fails unless each of these values was drawn, and no other.
@@ -194,6 +197,7 @@ impl Drawn {
             }
         }
         self.has("arrangement", &arrangements);
+        self.has("pad", &[None, Some(0), Some(1), Some(2)]);
         self.has("order", &[None, Some(DimensionOrder::row_major(2)), Some(DimensionOrder::column_major(2))]);
     }
 }
@@ -240,6 +244,8 @@ fn every_value_of_what_is_said_of_a_task_is_drawn() {
         }
         drawn.has("processor", &[ProcessorId(0), ProcessorId(1)]);
         drawn.has("pinned", &[false, true]);
+        let [first, other] = [0, 1].map(ProcessorId);
+        drawn.has("group", &[vec![], vec![first], vec![other], vec![first, other]]);
         drawn.has("variant", &[0, 1]);
         drawn.has("priority", &[-2, -1, 0, 1, 2]);
         drawn.has("copy priority", &[-2, -1, 0, 1, 2]);
@@ -317,7 +323,7 @@ fn every_value_of_the_other_answers_is_drawn() {
 fn a_layout_that_a_variant_wants_is_repeated_or_left_open_and_never_contradicted() {
     let context = Context::new();
     let (arrangement, order) = (Some(Arrangement::Blocked(4)), Some(DimensionOrder::column_major(2)));
-    let layout = LayoutConstraint { arrangement, order, align: Some(32) };
+    let layout = LayoutConstraint { arrangement, order, align: Some(32), pad: None };
     let variants = [VariantInfo { layout, ..variants()[0].clone() }];
     let requirements = [context.requirement.clone()];
     let mut drawn = Drawn::default();

@@ -239,6 +239,7 @@ fn a_mapping_is_a_short_line() {
     let mapping = TaskMapping {
         processor: ProcessorId(1),
         pinned: false,
+        group: vec![ProcessorId(0), ProcessorId(1)],
         variant: 0,
         any_variant: false,
         requirements: vec![RequirementMapping::Instance(choices), RequirementMapping::Virtual],
@@ -249,7 +250,7 @@ fn a_mapping_is_a_short_line() {
         window: Some(3),
         validity: Validity::Once,
     };
-    let expected = "processor 1, variant 0, priority 2, at most 3 in flight: \
+    let expected = "processor 1, variant 0, or the first free of 0, 1, priority 2, at most 3 in flight: \
                     memory 0, the whole | the part, made for it | the part | memory 2, all fields; virtual";
     assert_eq!(mapping.to_string(), expected);
 }

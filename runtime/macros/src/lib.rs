@@ -104,7 +104,8 @@ pub fn derive_fields(input: TokenStream) -> TokenStream {
 /// | `name: T` | an argument, passed by value or as a future of its value |
 ///
 /// `#[layout(..)]` beside the privileges of a region says how the body gets the data of just this one, whatever the mapper says: `soa` or `aos`, `row_major` or `column_major`,
-/// `align = BYTES`, or several of these.
+/// `align = BYTES` or `pad = POINTS`, or several of these. `pad` gives fields that the task writes or discards room for so many points around the region, a rectangle, on both sides of each dimension: the
+/// accessors reach them, they are zero when the body begins, and are lost when it ends.
 ///
 /// `Context`, `Piece`, `Region` and `Point` are known by the last segment of their path. A region has at least one privilege, and each of its
 /// fields is named at most once:

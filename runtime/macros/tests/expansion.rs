@@ -130,8 +130,9 @@ fn a_task_is_registered_under_its_name_with_its_options() {
         arrangement: Some(Arrangement::ArrayOfStructs),
         order: Some(model::DimensionOrder::column_major(2)),
         align: None,
+        pad: None,
     };
-    let aligned = model::LayoutConstraint { arrangement: None, order: None, align: Some(64) };
+    let aligned = model::LayoutConstraint { arrangement: None, order: None, align: Some(64), pad: None };
     // The first parameter has two requirements.
     assert_eq!((variant.layouts)(), [(2, by_columns), (3, aligned)]);
     assert_eq!(variant.processor, model::ProcessorKind::Cpu);

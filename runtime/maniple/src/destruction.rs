@@ -13,7 +13,7 @@ impl Context {
     ///
     /// A loop that makes a region, uses it and destroys it in each iteration is replayed like one that uses the same region throughout, in a [trace](Self::trace) or not: the next region that the task makes
     /// with the same rows and fields takes over the name, as does a partition of it into the same pieces. While it is replayed the memory stays, until something else needs it. What was
-    /// destroyed remains so. In jobs of several nodes each region has a name of its own, and such a loop is not replayed.
+    /// destroyed remains so.
     ///
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before, or ended with an earlier run; [`crate::Error::NotTheMaker`] if another task made it;
@@ -96,7 +96,6 @@ impl Context {
             return Err(RegionError::NoSuchField { field }.into());
         }
         self.state.check_field_unattached(fields.id(), field)?;
-        self.state.note_deletion((fields.id(), Some(field)), fields.mark_freed(field)?);
-        Ok(())
+        self.state.note_freed_field(fields, field)
     }
 }

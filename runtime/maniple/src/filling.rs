@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple_region::{Field, FieldId, FieldMask, FieldValue, LogicalRegion, Privilege, Requirement};
 
 use crate::bulk::one;
-use crate::context::{Context, DESTRUCTION, FillOperation};
+use crate::context::{Context, DESTRUCTION, FillOperation, NEW_FIELDS};
 use crate::error::Result;
 use crate::fill::FillValue;
 use crate::launch::Filling;
@@ -185,9 +185,26 @@ impl Context {
         self.give(Filling::new(DESTRUCTION, requirement, FillValue::default()), None)
     }
 
+    /// Fields that took the ids of freed ones become zero before what is about to use them, in every region of the task's that has them: as a fill, which is replayed where it was recorded.
+    pub(crate) fn begin_new_fields(&self, requirements: &[Requirement]) -> Result<()> {
+        if !self.state.frees_fields() {
+            return Ok(());
+        }
+        for zero in requirements.iter().filter_map(|requirement| self.state.new_fields(requirement)) {
+            let requirement = Requirement::new(zero.region.clone(), zero.fields.clone(), Privilege::Discard);
+            // Where the task holds old values mapped, new ones begin all the same.
+            if self.give_at(Filling::new(NEW_FIELDS, requirement, FillValue::default()), None).is_err() {
+                self.state.interrupt(NEW_FIELDS);
+                self.state.submit_zero(zero)?;
+            }
+        }
+        Ok(())
+    }
+
     #[track_caller]
     fn give(&self, filling: Filling, number: Option<Number>) -> Result<()> {
         let here = self.here();
+        self.begin_new_fields(slice::from_ref(&filling.requirement))?;
         self.give_at(filling, number).map_err(|error| error.launched_at(Some(&here)))
     }
 

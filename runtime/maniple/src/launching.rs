@@ -124,6 +124,11 @@ impl Context {
         launcher.note_provenance(launched);
         launcher.check_points();
         self.state.fetch_pieces(launcher.requirements(), &[domain]);
+        if self.state.frees_fields()
+            && let Err(error) = self.begin_new_fields(launcher.requirements())
+        {
+            return self.failed(launcher.definition(), domain, &error.launched_at(launcher.provenance()));
+        }
         let Some(replica) = Replica::of(&self.state) else {
             return self.submit_local(launcher, (domain, None, index_launch));
         };

@@ -13,7 +13,7 @@ use maniple_analysis::order;
 use maniple_realm::UserEvent;
 use maniple_realm::locks::Mutex;
 use maniple_record::{Launch, LaunchNumber, OperationNumber, Place};
-use maniple_region::Provenance;
+use maniple_region::{Provenance, TreeId};
 use smallvec::SmallVec;
 
 use crate::instances::bound::Bound;
@@ -65,6 +65,9 @@ pub(crate) trait Scope: Send + Sync {
 
     /// The number of the task's beginning, while a record is kept.
     fn recorded(&self) -> Option<OperationNumber>;
+
+    /// The data of a region that was destroyed was given up, and is not used by a replay: what is remembered of its instances is of no use.
+    fn gave_up(&self, tree: TreeId);
 
     /// An operation may be mapped.
     fn ready_to_map(&self, operation: &Arc<Operation>);

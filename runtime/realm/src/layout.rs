@@ -35,7 +35,7 @@ use field::Ranking;
 pub use address::{AffineAddress, FieldAddress};
 pub use constraint::LayoutConstraint;
 pub use field::FieldLayout;
-pub use gaps::{keeps_in_one, with_gaps};
+pub use gaps::{has_room, keeps_in_one, padded, with_gaps};
 
 /// The most dimensions that a point has.
 pub const MAX_DIMENSIONS: usize = 4;

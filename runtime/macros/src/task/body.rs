@@ -207,7 +207,10 @@ fn region_value(task: &Task, name: &Ident, region: &Region, first: usize) -> Tok
                 Privilege::Writes | Privilege::Discards => quote!(write::<#ty, #dimension>),
                 Privilege::Reduces(operator) => quote!(reduce::<#operator, #ty, #dimension>),
             };
-            quote!(#name: __call.#access(#number, #id)?)
+            match (&region.layout.pad, requirement.privilege.writes()) {
+                (Some(pad), true) => quote!(#name: __call.write_padded::<#ty, #dimension>(#number, #id, #pad)?),
+                _ => quote!(#name: __call.#access(#number, #id)?),
+            }
         })
     });
     quote!(#piece { #(#members,)* __piece: __call.piece::<#fields, #dimension>(#first_number)? })

@@ -92,10 +92,10 @@ fn registration(task: &Task) -> TokenStream {
 fn layouts(task: &Task) -> TokenStream {
     let runtime = task.runtime();
     let regions: Vec<&Region> = task.regions().map(|(_, region)| region).collect();
-    let of_requirements = regions.iter().flat_map(|region| region.requirements.iter().map(|_| *region)).enumerate();
-    let layouts = of_requirements.filter_map(|(number, region)| {
-        let Layout { arrangement, order, align } = &region.layout;
-        if arrangement.is_none() && order.is_none() && align.is_none() {
+    let of_requirements = regions.iter().flat_map(|region| region.requirements.iter().map(move |one| (*region, one)));
+    let layouts = of_requirements.enumerate().filter_map(|(number, (region, requirement))| {
+        let Layout { arrangement, order, align, pad } = region.layout.of(requirement);
+        if arrangement.is_none() && order.is_none() && align.is_none() && pad.is_none() {
             return None;
         }
         let none = || quote!(::core::option::Option::None);
@@ -109,7 +109,8 @@ fn layouts(task: &Task) -> TokenStream {
             |word| quote!(::core::option::Option::Some(#runtime::DimensionOrder::#word(#dimension))),
         );
         let align = align.as_ref().map_or_else(none, |bytes| quote!(::core::option::Option::Some(#bytes)));
-        let layout = quote!({ arrangement: #arrangement, order: #order, align: #align });
+        let pad = pad.as_ref().map_or_else(none, |points| quote!(::core::option::Option::Some(#points)));
+        let layout = quote!({ arrangement: #arrangement, order: #order, align: #align, pad: #pad });
         Some(quote!((#number, #runtime::LayoutConstraint #layout)))
     });
     quote!(|| ::std::vec![#(#layouts),*])

@@ -50,6 +50,8 @@ pub(super) struct Layout {
     pub(super) order: Option<Ident>,
     /// Bytes.
     pub(super) align: Option<LitInt>,
+    /// Points around the region's.
+    pub(super) pad: Option<LitInt>,
 }
 
 /// How the body sees a region.
@@ -100,7 +102,10 @@ impl Parameter {
         let mut kind = Kind::of(&name, &written.ty, requirements, point)?;
         match (&mut kind, layout) {
             (_, None) => {}
-            (Kind::Region(region), Some((layout, _))) => region.layout = layout,
+            (Kind::Region(region), Some((layout, _))) => {
+                region.check_pad(&layout)?;
+                region.layout = layout;
+            }
             (_, Some((_, attribute))) => {
                 let message = format!("`{name}` is no region and has no layout: drop `layout`");
                 return Err(Error::new_spanned(attribute, message));
@@ -168,10 +173,29 @@ impl Region {
     }
 }
 
+impl Region {
+    /// Room around a region is for who alone uses it.
+    fn check_pad(&self, layout: &Layout) -> Result<()> {
+        let Some(pad) = &layout.pad else { return Ok(()) };
+        let writes = |requirement: &Requirement| requirement.privilege.writes();
+        if self.view == View::Piece && self.requirements.iter().any(writes) {
+            return Ok(());
+        }
+        let message = "room around a region is for fields of a `Piece` that the task writes or discards, and it has none: drop `pad`";
+        Err(Error::new_spanned(pad, message))
+    }
+}
+
 impl Layout {
+    /// What a requirement asks for: room around the region if it writes.
+    pub(super) fn of(&self, requirement: &Requirement) -> Self {
+        let pad = self.pad.clone().filter(|_| requirement.privilege.writes());
+        Self { pad, ..self.clone() }
+    }
+
     fn parse(attribute: &Attribute) -> Result<Self> {
         let expected = "expected `soa` (struct of arrays) or `aos` (array of structs), `row_major` or `column_major`, \
-                        `align = BYTES`, or several of these";
+                        `align = BYTES` or `pad = POINTS`, or several of these";
         let mut layout = Self::default();
         if matches!(attribute.meta, Meta::Path(_)) {
             return Err(Error::new_spanned(attribute, format!("`layout` says nothing: {expected}")));
@@ -193,6 +217,13 @@ impl Layout {
                     layout.align = Some(bytes);
                     return Ok(());
                 }
+                "pad" if layout.pad.is_some() => return Err(option.error("`pad` is given twice: keep one")),
+                "pad" => {
+                    let points: LitInt = option.value()?.parse()?;
+                    points.base10_parse::<u32>()?;
+                    layout.pad = Some(points);
+                    return Ok(());
+                }
                 found => return Err(option.error(format!("{expected}, found `{found}`"))),
             };
             match place.replace(word) {
@@ -201,9 +232,13 @@ impl Layout {
             }
         })?;
         match &layout {
-            Self { arrangement: None, order: None, align: None } => {
+            Self { arrangement: None, order: None, align: None, pad: None } => {
                 Err(Error::new_spanned(attribute, format!("`layout` says nothing: {expected}")))
             }
+            Self { align: Some(_), pad: Some(pad), .. } => Err(Error::new_spanned(
+                pad,
+                "what is aligned begins with the region's own values, and has no room before them: drop `align` or `pad`",
+            )),
             _ => Ok(layout),
         }
     }
@@ -262,6 +297,11 @@ fn no_field(attribute: &Attribute) -> Error {
 }
 
 impl Privilege {
+    /// Whether nothing else uses the data meanwhile.
+    pub(super) fn writes(&self) -> bool {
+        matches!(self, Self::Writes | Self::Discards)
+    }
+
     /// The word for it in attributes and messages.
     pub(super) fn word(&self) -> &'static str {
         match self {

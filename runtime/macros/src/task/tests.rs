@@ -414,7 +414,7 @@ fn parameters_are_plain_names_of_concrete_owned_types() {
 #[test]
 fn a_layout_is_said_once_of_a_region_in_words_that_do_not_clash() {
     let expected = "expected `soa` (struct of arrays) or `aos` (array of structs), `row_major` or `column_major`, \
-                    `align = BYTES`, or several of these";
+                    `align = BYTES` or `pad = POINTS`, or several of these";
     let cases = [
         (quote!(#[layout] #[reads(a)] rows: Piece<Row>), format!("`layout` says nothing: {expected}")),
         (quote!(#[layout()] #[reads(a)] rows: Piece<Row>), format!("`layout` says nothing: {expected}")),
@@ -426,6 +426,18 @@ fn a_layout_is_said_once_of_a_region_in_words_that_do_not_clash() {
         (
             quote!(#[layout(align = 48)] #[reads(a)] rows: Piece<Row>),
             "expected an alignment that is a power of two, in bytes".into(),
+        ),
+        (
+            quote!(#[layout(pad = 1)] #[reads(a)] rows: Piece<Row>),
+            "room around a region is for fields of a `Piece` that the task writes or discards, and it has none: drop `pad`".into(),
+        ),
+        (
+            quote!(#[layout(pad = 1, align = 8)] #[writes(a)] rows: Piece<Row>),
+            "what is aligned begins with the region's own values, and has no room before them: drop `align` or `pad`".into(),
+        ),
+        (
+            quote!(#[layout(pad = 1, pad = 2)] #[writes(a)] rows: Piece<Row>),
+            "`pad` is given twice: keep one".into(),
         ),
         (
             quote!(#[layout(align = 8, align = 16)] #[reads(a)] rows: Piece<Row>),

@@ -124,6 +124,7 @@ pub struct LayoutConstraint {
     pub arrangement: Option<Arrangement>,
     pub order: Option<DimensionOrder>,
     pub align: Option<u32>,
+    pub pad: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use bytemuck::Zeroable;
 use maniple_realm::instance::Instance;
 use maniple_realm::layout::{FieldAddress, FieldId, FieldLayout};
 use maniple_region::FieldType;
@@ -132,6 +133,29 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
         };
         // SAFETY: the point is stored, so this is within the instance's bytes.
         unsafe { NonNull::new_unchecked(place).cast() }
+    }
+
+    /// Makes the values zero at all points but those of a rectangle.
+    ///
+    /// # Safety
+    /// Nothing else uses the values at these points.
+    pub(crate) unsafe fn begin_around(&self, own: &Rect<D>)
+    where
+        T: Zeroable,
+    {
+        for row in self.space.rows() {
+            let (mut before, mut after) = (row, Rect::EMPTY);
+            if (0..D - 1).all(|d| (own.lo[d]..=own.hi[d]).contains(&row.lo[d])) {
+                (before, _) = row.split_at(D - 1, own.lo[D - 1]);
+                if let Some(next) = own.hi[D - 1].checked_add(1) {
+                    (_, after) = row.split_at(D - 1, next);
+                }
+            }
+            for place in before.points().chain(after.points()).filter_map(|point| self.place(point)) {
+                // SAFETY: the place is of a value of this type; the rest is promised by the caller.
+                unsafe { place.write(T::zeroed()) };
+            }
+        }
     }
 
     #[cold]

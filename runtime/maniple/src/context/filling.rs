@@ -29,6 +29,9 @@ pub(crate) struct FillOperation {
 /// What a fill is called that gives up the data of a region which is destroyed, and whose name another will have.
 pub(crate) const DESTRUCTION: &str = "destruction";
 
+/// What a fill is called by which fields begin that took the ids of freed ones.
+pub(crate) const NEW_FIELDS: &str = "new fields";
+
 /// For each part of what is filled, the number of its filling, while a record is kept.
 pub(crate) type FillNumbers = SmallVec<[Option<OperationNumber>; 1]>;
 
@@ -57,6 +60,9 @@ impl Mappable for FillOperation {
             self.bound.parts.iter().for_each(|(_, state)| states.of(state).begin_anew());
         }
         drop(states);
+        if self.name == DESTRUCTION {
+            operation.scope.gave_up(self.bound.requirement.target.tree().id());
+        }
         operation.mark_mapped();
         operation.retire(Ok(()));
     }

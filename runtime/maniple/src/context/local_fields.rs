@@ -62,10 +62,9 @@ impl ContextState {
     /// Frees a local field, unless the program has done so.
     pub(crate) fn free_local_field(&self, local: &Local) {
         self.created.local_fields.0.lock().all.retain(|known| !known.is_same(local));
-        if self.is_there(local)
-            && let Ok(freed) = local.fields.mark_freed(local.field)
-        {
-            self.note_deletion((local.fields.id(), Some(local.field)), freed);
+        if self.is_there(local) {
+            // It fails if the program has freed it meanwhile.
+            let _ = self.note_freed_field(&local.fields, local.field);
         }
     }
 

@@ -37,7 +37,7 @@ use crate::operation::MapperNumber;
 use crate::results::{Origin, Results};
 use crate::watched::Watched;
 
-pub(crate) use self::filling::{DESTRUCTION, FillNumbers, FillOperation, Zeroing};
+pub(crate) use self::filling::{DESTRUCTION, FillNumbers, FillOperation, NEW_FIELDS, Zeroing};
 use self::in_flight::InFlight;
 pub(crate) use self::local_fields::Local;
 pub(crate) use self::parts::{Part, Parts, Slot};

@@ -19,6 +19,9 @@ pub(crate) trait Part: Any + Send + Sync {
     /// The task has destroyed a region, and has given up its data. The next one with the same rows and fields takes over its name.
     fn put_aside(&self, _region: &LogicalRegion) {}
 
+    /// The data of a region that was [put aside](Self::put_aside) was given up, in the order in which operations are mapped, and no replay uses it.
+    fn gave_up(&self, _tree: TreeId) {}
+
     /// Fields of a region become zero: their ids were those of freed ones.
     fn zeroed(&self, _region: &LogicalRegion, _fields: &FieldMask) {}
 

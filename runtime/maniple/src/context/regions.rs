@@ -1,10 +1,10 @@
 //! The regions of a task: those that it holds, and those that it has made.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use maniple_realm::locks::{Mutex, MutexGuard};
-use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, Target, TreeId};
+use maniple_region::{FieldId, FieldMask, FieldSpace, LogicalRegion, Privilege, Requirement, Target, TreeId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -54,6 +54,8 @@ pub(super) struct Made {
     pub(super) scratch: ScratchRegions,
     pub(super) renewals: Renewals,
     pub(super) local_fields: LocalFields,
+    /// The task has freed fields: ids of fields may be those of new ones.
+    frees_fields: AtomicBool,
 }
 
 impl Made {
@@ -260,6 +262,16 @@ impl ContextState {
         Err(self.not_held(operation, &requirement, &missing))
     }
 
+    /// Fields of a requirement's region that took the ids of freed ones and are to become zero now, if the task has made it.
+    pub(crate) fn new_fields(&self, requirement: &Requirement) -> Option<Renewed> {
+        let (bound, mut new) = (requirement.target.bound(), None);
+        // What another runtime has made may have the same number.
+        if self.core.forest().check_own_region(&bound).is_ok() {
+            self.find_created(&bound, &mut |zero| new = Some(zero));
+        }
+        new
+    }
+
     /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
     pub(super) fn find_created(
         &self,
@@ -285,6 +297,30 @@ impl ContextState {
             renew(Renewed { region: region.root_region(), fields: renewed, state: Arc::clone(&state) });
         }
         Some(state)
+    }
+
+    /// The task frees a field.
+    pub(crate) fn note_freed_field(&self, fields: &FieldSpace, field: FieldId) -> Result<()> {
+        let freed = fields.mark_freed(field)?;
+        self.created.frees_fields.store(true, Ordering::Relaxed);
+        self.note_deletion((fields.id(), Some(field)), freed);
+        Ok(())
+    }
+
+    /// Whether the task has freed fields.
+    #[inline]
+    pub(crate) fn frees_fields(&self) -> bool {
+        self.created.get().is_some_and(|made| made.frees_fields.load(Ordering::Relaxed))
+    }
+
+    /// Whether the fields of a requirement are there, and none is to become zero yet as it took the id of one that was freed. Known of regions that the task has made.
+    #[cold]
+    pub(crate) fn has_fields_of(&self, requirement: &Requirement) -> bool {
+        let (Some(made), tree) = (self.created.get(), requirement.target.tree()) else { return false };
+        let regions = made.regions.lock();
+        let known = regions.by_tree.get(&tree.id()).filter(|created| created.name == tree.name_number());
+        known.is_some_and(|created| created.changes == tree.fields().changes())
+            && requirement.fields.iter().all(|field| tree.fields().has(field, self))
     }
 
     /// Whether data of a requirement is in the state of the parent, where others than this task's operations may change it.

@@ -4,7 +4,7 @@
 //! have memory are there, and so a loop that makes a region, uses it and destroys it is replayed as one that uses the same region throughout.
 //!
 //! A region is put aside when it is destroyed, its data given up, if the task has destroyed one with the same rows and fields before, or makes and destroys it within
-//! a trace that the program has named. Not in jobs of several nodes, where what a loop makes and destroys ends its replays.
+//! a trace that the program has named. All is a function of what the task does: on several nodes they do the same.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -86,9 +86,6 @@ impl ContextState {
 
     /// The task has made a region with this key.
     pub(crate) fn may_renew(&self, region: &LogicalRegion, key: RegionKey) {
-        if self.core.migration().is_some() {
-            return;
-        }
         let in_trace = self.is_in_named_trace();
         let recurs = in_trace || self.created.renewals.0.lock().destroyed.contains(&key);
         let partitions = (recurs && key.has_own_rows()).then(|| region.space().keep_partitions(true)).flatten();

@@ -278,6 +278,10 @@ impl Scope for ContextState {
         self.recorded
     }
 
+    fn gave_up(&self, tree: TreeId) {
+        self.parts.iter().for_each(|part| part.gave_up(tree));
+    }
+
     /// Tells the mapper of this task's processor.
     fn ready_to_map(&self, operation: &Arc<Operation>) {
         self.core.enqueue(self.processor, Arc::clone(operation));

@@ -2,6 +2,7 @@
 
 mod fork_counts;
 mod fork_decisions;
+mod groups;
 mod mail;
 mod ready;
 mod release;
@@ -34,6 +35,7 @@ use crate::profiling::MAPPING;
 
 pub(crate) use self::fork_counts::ForkCounts;
 pub(crate) use self::fork_decisions::ForkDecisions;
+use self::groups::Groups;
 use self::mail::Inbox;
 use self::ready::ReadyQueue;
 pub(crate) use self::release::is_used_once;
@@ -91,6 +93,7 @@ pub(crate) struct RuntimeCore {
     has_starving: AtomicBool,
     starving: Arc<Mutex<Starving>>,
     pub(crate) forks: ForkCounts,
+    groups: Groups,
     tracing: bool,
     automatic_tracing: bool,
     /// Sessions of traces that have begun. Each knows the operation that stands for it, and that knows the session.
@@ -134,6 +137,7 @@ impl RuntimeCore {
             has_starving: AtomicBool::new(false),
             starving: Arc::default(),
             forks,
+            groups: Groups::default(),
             tracing: limits.tracing,
             automatic_tracing: limits.automatic_tracing,
             sessions: Mutex::default(),

@@ -204,6 +204,8 @@ impl TaskState {
         let mut attempt = 0;
         loop {
             let mut mapping = self.ask(states, &info).map_err(PointError::Fatal)?;
+            let target = self.context.core.target_of(self.name(), &mapping);
+            let (target, is_bound) = target.map_err(PointError::Fatal)?;
             let mut node = match batch {
                 Some(batch) => Some(batch.node()),
                 None if mapping.any_variant => None,
@@ -255,6 +257,8 @@ impl TaskState {
                         point,
                         index,
                         mapping,
+                        target,
+                        is_bound,
                         node,
                         batch,
                         chosen,
@@ -425,7 +429,7 @@ impl TaskState {
         mapped: &Arc<MappedPoint>,
         (placed, mut before, recorder): (&PointMapping<'_>, Preparation, Option<&PointRecorder<'_>>),
     ) -> Event {
-        let MappedPoint { mapping, chosen, places, .. } = &**mapped;
+        let MappedPoint { mapping, target, chosen, places, .. } = &**mapped;
         let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());
         let found = known.as_deref_mut().unwrap_or(&mut found);
         if found.is_empty() {
@@ -435,14 +439,13 @@ impl TaskState {
         placed.prepare(states, (chosen, found), &mut before);
         let recorded =
             placed.place.and_then(|place| self.record(mapped, place, (self.start_of(mapped.point), before.after())));
-        let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
         let task = PointTask {
             state: Arc::clone(self),
             operation: Arc::clone(operation),
             mapped: Arc::clone(mapped),
             beginning: before.take_beginning(),
         };
-        let (realm, priority) = (self.context.core.realm(), mapping.priority);
+        let (realm, target, priority) = (self.context.core.realm(), *target, mapping.priority);
         let event = match (self.site.definition.body(mapping.variant), recorder) {
             (Body::Leaf(_), Some(recorder)) => {
                 let data = before.after_mut();

@@ -52,8 +52,7 @@ impl MobileTask {
         let PointTask { state, mapped, .. } = self.task.point_task();
         let core = self.task.core();
         let migration = core.migration().filter(|_| !self.stays)?;
-        let may_steal =
-            || !mapped.mapping.pinned && migration.has_thieves_of_leaves() && can_spare(state, migration, worker);
+        let may_steal = || !mapped.is_bound && migration.has_thieves_of_leaves() && can_spare(state, migration, worker);
         if mapped.node == Some(migration.node()) || (mapped.node.is_none() && !may_steal()) {
             return None;
         }
@@ -222,9 +221,8 @@ impl RemoteLeaf {
     fn run_here(self, why: &str) {
         let PointTask { state, mapped, .. } = self.task.point_task();
         tracing::warn!(task = state.name(), point = %mapped.point, why, "a task was not run on another node, and runs here");
-        let mapping = &mapped.mapping;
-        let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
-        let spawn = Spawn { target, priority: mapping.priority, tag: self.task.point_task().tag(), ..Spawn::ANYWHERE };
+        let (target, priority) = (mapped.target, mapped.mapping.priority);
+        let spawn = Spawn { target, priority, tag: self.task.point_task().tag(), ..Spawn::ANYWHERE };
         let realm = self.task.core().realm().clone();
         realm.spawn(spawn, MobileTask { task: self.task, done: self.done, stays: true });
     }

@@ -154,5 +154,6 @@ fn common(one: LayoutConstraint, other: LayoutConstraint) -> LayoutConstraint {
         arrangement: one.arrangement.filter(|_| one.arrangement == other.arrangement),
         order: one.order.filter(|_| one.order == other.order),
         align: one.align.min(other.align),
+        pad: one.pad.min(other.pad),
     }
 }

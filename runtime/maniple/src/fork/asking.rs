@@ -52,6 +52,7 @@ fn ask(core: &Arc<RuntimeCore>, task: &TaskDefinition, (origin, depth): (Process
             && (mapping.variant, mapping.priority) == (0, 0)
             && !mapping.any_variant
             && !mapping.pinned
+            && mapping.group.is_empty()
             && !mapping.profile
     })
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use maniple_analysis::validity;
 use maniple_mapper::{InstanceId, InstanceInfo, Keep};
 use maniple_realm::instance::{Instance, InstanceKind};
-use maniple_realm::layout::{Arrangement, LayoutConstraint};
+use maniple_realm::layout::{Arrangement, LayoutConstraint, has_room};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
 use maniple_realm::transfer::{self, Transfer};
@@ -201,7 +201,15 @@ impl PhysicalInstance {
     pub(crate) fn satisfies(&self, constraint: &LayoutConstraint, region: &LogicalRegion) -> bool {
         let unaligned = LayoutConstraint { align: None, ..*constraint };
         let align = constraint.align.unwrap_or(1) as usize;
-        self.storage.layout().satisfies(&unaligned) && (align == 1 || self.is_aligned(align, region))
+        self.storage.layout().satisfies(&unaligned)
+            && (align == 1 || self.is_aligned(align, region))
+            && constraint.pad.is_none_or(|pad| self.reduction.is_some() || self.has_room(region, pad))
+    }
+
+    /// Whether there is room for so many points around a region, in which no values of other points lie.
+    pub(crate) fn has_room(&self, region: &LogicalRegion, pad: u32) -> bool {
+        let (own, points) = (self.region.space(), region.space());
+        own.shape() == points.shape() && has_room(self.storage.layout().points(), points.space(), pad)
     }
 
     /// Whether the first value of each field of a region, or its first struct or block, is at a multiple of so many bytes.
@@ -258,7 +266,8 @@ impl PhysicalInstance {
         let spec = self.storage.layout().spec();
         // Of what is attached the runtime promises no more than that values are aligned.
         let align = (!self.is_attached() && spec.align > 1).then_some(spec.align as u32);
-        let layout = LayoutConstraint { arrangement: Some(spec.arrangement), order: Some(spec.order), align };
+        let layout =
+            LayoutConstraint { arrangement: Some(spec.arrangement), order: Some(spec.order), align, pad: None };
         InstanceInfo {
             id: self.id,
             memory: self.memory(),
@@ -290,9 +299,11 @@ impl validity::Instance for PhysicalInstance {
     }
 
     fn can_hold(&self, points: &Shape) -> bool {
+        // What is stored between the points of a region serves for other points; room around one does not.
+        let (own, stored) = (self.region.space().space(), self.storage.layout().points());
         self.reduction.is_none()
             && !self.is_read_only()
-            && points.space().is_subset_of(self.storage.layout().points()).unwrap_or(false)
+            && points.space().is_subset_of(if own.is_dense() { own } else { stored }).unwrap_or(false)
     }
 
     #[inline]

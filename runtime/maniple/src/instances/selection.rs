@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple_analysis::validity::{Instance as _, Mode, Order};
 use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace, Reuse};
 use maniple_realm::instance::{InstanceError, InstanceKind};
-use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, keeps_in_one, with_gaps};
+use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, keeps_in_one, padded, with_gaps};
 use maniple_realm::machine::MemoryId;
 use maniple_record::Place;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
@@ -199,8 +199,9 @@ impl RegionData {
         let wide = self.extent(request.region, choice.extent);
         for columns in columns(&missing, &self.validity.available_fields(), choice.columns) {
             let part = request.region.space().space();
-            // A rectangle is to lie in one, whatever the mapper says; and what is aligned begins with the region's own values.
+            // A rectangle is to lie in one, whatever the mapper says; what is aligned begins with the region's own values, and room is around them.
             let region = match choice.layout.align.is_none()
+                && choice.layout.pad.is_none()
                 && keeps_in_one(wide.space().space(), bytes_of_point(&wide, &columns), part)
             {
                 true => &wide,
@@ -462,7 +463,12 @@ pub(crate) fn layout(
         specs.push(FieldSpec { id, size, align });
     }
     let bytes_of_point = specs.iter().map(|field| field.size).sum();
-    let mut spec = LayoutSpec::new(with_gaps(region.space().space(), bytes_of_point), specs);
+    let points = region.space().space();
+    let points = match choice.layout.pad {
+        Some(pad) if operator.is_none() => padded(points, pad).ok_or_else(|| no_room_around(region, pad))?,
+        _ => with_gaps(points, bytes_of_point),
+    };
+    let mut spec = LayoutSpec::new(points, specs);
     if let Some(arrangement) = choice.layout.arrangement {
         spec = spec.arranged(arrangement);
     }
@@ -473,6 +479,10 @@ pub(crate) fn layout(
         spec = spec.aligned(align as usize);
     }
     Ok(spec)
+}
+
+fn no_room_around(region: &LogicalRegion, pad: u32) -> Error {
+    Error::mapper("map_requirement", format!("wants room for {pad} points around {region}, which is no rectangle"))
 }
 
 pub(crate) fn instance_kind(

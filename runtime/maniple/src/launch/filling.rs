@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use maniple_region::{Requirement, TreeId, endings};
 use rustc_hash::FxHasher;
 
+use super::site::{changes, has_fields};
 use crate::context::ContextState;
 use crate::fill::FillValue;
 use crate::instances::bound::Bound;
@@ -82,7 +83,7 @@ impl FillSite {
                 true => self.is_there(context),
                 false => {
                     let target = &filling.requirement.target;
-                    self.changes == changes(&filling.requirement)
+                    has_fields(&filling.requirement, self.changes, context)
                         && target.check_alive(context).is_ok()
                         && context.may_use(target)
                 }
@@ -91,10 +92,7 @@ impl FillSite {
 
     /// Whether two sites are of the same fills.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.name == other.name
-            && self.bound.requirement == other.bound.requirement
-            && self.value.is_same(&other.value)
-            && self.changes == other.changes
+        self.name == other.name && self.bound.requirement == other.bound.requirement && self.value.is_same(&other.value)
     }
 
     fn is_there(&self, context: &ContextState) -> bool {
@@ -103,7 +101,8 @@ impl FillSite {
             return true;
         }
         let requirement = &self.bound.requirement;
-        let is_there = self.changes == changes(requirement) && requirement.target.check_alive(context).is_ok();
+        let is_there =
+            has_fields(requirement, self.changes, context) && requirement.target.check_alive(context).is_ok();
         if is_there {
             self.there_after.store(endings, Ordering::Relaxed);
         }
@@ -128,8 +127,4 @@ impl FillSite {
 
 fn shown(name: &str, requirement: &Requirement) -> String {
     format!("{name} of field(s) {} of {}", requirement.field_names(), requirement.target)
-}
-
-fn changes(requirement: &Requirement) -> u64 {
-    requirement.target.tree().fields().changes()
 }

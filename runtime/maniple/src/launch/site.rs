@@ -193,7 +193,7 @@ impl LaunchSite {
     /// Whether what a launch names that arrives is there, with the fields that there were.
     #[cold]
     fn is_there_for(&self, requirement: &Requirement, before: u64, context: &ContextState) -> bool {
-        before == changes(requirement)
+        has_fields(requirement, before, context)
             && is_still_there(requirement, &self.domain, context)
             && context.may_use(&requirement.target)
     }
@@ -215,7 +215,7 @@ impl LaunchSite {
             return true;
         }
         let is_there = |(bound, &before): (&Bound, &u64)| {
-            before == changes(&bound.requirement) && is_still_there(&bound.requirement, &self.domain, context)
+            has_fields(&bound.requirement, before, context) && is_still_there(&bound.requirement, &self.domain, context)
         };
         let all_there = self.bounds.iter().zip(&self.changes).all(is_there);
         if all_there && !self.may_change {
@@ -251,7 +251,6 @@ impl LaunchSite {
             && (self.domain, self.share) == (other.domain, other.share)
             && (self.index_launch, self.tag, self.mapper) == (other.index_launch, other.tag, other.mapper)
             && self.over == other.over
-            && self.changes == other.changes
     }
 
     /// A point as messages show it.
@@ -288,6 +287,12 @@ impl LaunchSite {
     }
 }
 
-fn changes(requirement: &Requirement) -> u64 {
+pub(super) fn changes(requirement: &Requirement) -> u64 {
     requirement.target.tree().fields().changes()
+}
+
+/// Whether the ids of fields mean what they meant after so many [changes](maniple_region::FieldSpace::changes), or fields of the same types whose values have begun anew.
+#[inline]
+pub(super) fn has_fields(requirement: &Requirement, before: u64, context: &ContextState) -> bool {
+    before == changes(requirement) || context.has_fields_of(requirement)
 }

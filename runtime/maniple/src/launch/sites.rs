@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maniple_realm::locks::Mutex;
-use maniple_region::LogicalRegion;
+use maniple_region::{LogicalRegion, TreeId};
 use rustc_hash::FxHashMap;
 
 use super::check::{Everywhere, Here, View, check};
@@ -92,6 +92,14 @@ impl Cache for Sites {
 impl Part for Sites {
     fn destroyed(&self, _context: &ContextState, region: &LogicalRegion) {
         self.forget(|site| site.uses(region.tree().id()));
+    }
+
+    fn gave_up(&self, tree: TreeId) {
+        let known = self.0.lock();
+        let using: Vec<_> = known.by_token.values().filter(|site| site.uses(tree)).cloned().collect();
+        drop(known);
+        // They hold on to instances, and may be the last to do so.
+        using.iter().for_each(|site| _ = site.decisions.forget());
     }
 
     fn release_regions(&self) {

@@ -1,7 +1,7 @@
 //! Checking what a mapper says: whatever it answers, nothing breaks.
 
 use maniple_mapper::{InstanceChoice, RequirementInfo, RequirementMapping, Slice, TaskInfo, TaskMapping, VariantInfo};
-use maniple_realm::layout::{Arrangement, LayoutConstraint, MAX_ALIGN};
+use maniple_realm::layout::{Arrangement, LayoutConstraint, MAX_ALIGN, padded};
 use maniple_realm::machine::{Machine, ProcessorId, ProcessorKind};
 use maniple_space::{AnyRect, AnySpace};
 
@@ -51,12 +51,39 @@ pub(crate) fn checked(mut mapping: TaskMapping, task: &TaskInfo<'_>, machine: &M
         let (found, wanted) = (mapping.requirements.len(), task.requirements.len());
         return fail(format!("mapped {found} requirements, of {wanted}"));
     }
+    check_group(&mapping, machine).map_err(wrong)?;
     for (number, (requirement, info)) in mapping.requirements.iter_mut().zip(task.requirements).enumerate() {
         check_requirement(requirement, info, is_leaf, (processor.id, machine))
             .and_then(|()| variant.map_or(Ok(()), |variant| keep_layout(requirement, (number, info), variant)))
             .map_err(|problem| wrong(format!("requirement {number}: {problem}")))?;
     }
     Ok(mapping)
+}
+
+/// Checks that processors may run a task in each other's place; the error says what is wrong.
+fn check_group(mapping: &TaskMapping, machine: &Machine) -> Result<(), String> {
+    let TaskMapping { processor, group, requirements, .. } = mapping;
+    if group.is_empty() {
+        return Ok(());
+    }
+    machine.group(group).map_err(|error| {
+        format!("named processors that cannot run it in each other's place: {error}; name those of one node and kind")
+    })?;
+    if !group.contains(processor) {
+        return Err(format!("chose {processor}, which is none of the group that it named; name it there too"));
+    }
+    for (number, requirement) in requirements.iter().enumerate() {
+        let RequirementMapping::Instance(choices) = requirement else { continue };
+        for memory in choices.iter().map(|choice| choice.memory) {
+            if let Some(blind) = group.iter().find(|&&member| machine.affinity(member, memory).is_none()) {
+                return Err(format!(
+                    "named a group with {blind}, which does not see {memory}, where requirement {number} is put; leave it out or choose memories \
+                     that all of the group see"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether a task that is mapped to any variant gets one that launches nothing: if there is one for the processor, or one could be made.
@@ -78,7 +105,8 @@ fn keep_layout(
     }
     check_layout(wanted, info).map_err(|problem| format!("variant `{}` {problem}", variant.name))?;
     let keep = |choice: &mut InstanceChoice| {
-        choice.layout = choice.layout.and(wanted).ok_or_else(|| {
+        let both = choice.layout.and(wanted).filter(|both| both.pad.is_none() || both.align.is_none());
+        choice.layout = both.ok_or_else(|| {
             let (name, chosen) = (variant.name, &choice.layout);
             format!(
                 "variant `{name}` wants its data as {wanted}, and the choice is {chosen}; leave the layout open or choose another variant"
@@ -100,6 +128,14 @@ fn check_layout(layout: &LayoutConstraint, info: &RequirementInfo) -> Result<(),
         && (!align.is_power_of_two() || align as usize > MAX_ALIGN)
     {
         return Err(format!("wants values aligned to {align} bytes; choose a power of two up to {MAX_ALIGN}"));
+    }
+    if let Some(pad) = layout.pad
+        && (layout.align.is_some() || padded(info.region.space().space(), pad).is_none())
+    {
+        return Err(format!(
+            "wants room for {pad} points around {}; leave that out where points are no rectangle or at the end of all numbers, or an alignment is wanted",
+            info.region
+        ));
     }
     let Some(order) = layout.order else { return Ok(()) };
     let has = info.region.space().space().dim();

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::atomic::AtomicCell;
 use maniple_mapper::{Keep, RequirementMapping, Reuse, Slice, TaskMapping, Validity};
+use maniple_realm::Target;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
@@ -19,6 +20,10 @@ pub(crate) struct MappedPoint {
     pub(crate) point: AnyPoint,
     pub(crate) index: usize,
     pub(crate) mapping: TaskMapping,
+    /// Where it runs.
+    pub(crate) target: Target,
+    /// Only some of this node's workers may run it.
+    pub(crate) is_bound: bool,
     /// The node that the mapper has selected, if it was asked and wants a certain one.
     pub(crate) node: Option<NodeId>,
     /// The tasks with which it goes there, if it is of a slice: then the decision is not kept.

@@ -205,6 +205,8 @@ impl PointMapping<'_> {
             point,
             index,
             mapping,
+            target: earlier.target,
+            is_bound: earlier.is_bound,
             node,
             batch: None,
             chosen,

@@ -3,9 +3,10 @@
 pub(crate) mod values;
 
 use std::any::TypeId;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use maniple_mapper::{InstanceId, RequirementInfo};
+use maniple_realm::layout::padded;
 use maniple_realm::transfer::FewValues;
 use maniple_record::Usage;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege};
@@ -64,6 +65,8 @@ pub(crate) struct PhysicalRegion {
     pub(crate) place: Placement,
     /// What was found out for many calls: see [`PhysicalRegion::locate`].
     pub(crate) located: Option<Box<Located>>,
+    /// The region's points with those around them that a task may use, if it asks for them.
+    pub(crate) padded: OnceLock<Box<AnySpace>>,
 }
 
 /// Where a requirement's data is, for a task that is called again and again.
@@ -115,8 +118,18 @@ impl PhysicalRegion {
     /// A requirement, with its number, for one call.
     pub(crate) fn of(asked: RequirementInfo, requirement: (&Bound, usize), chosen: &Chosen) -> Self {
         let RequirementInfo { region, fields, privilege, .. } = asked;
-        let place = Placement::of(requirement, chosen);
-        Self { region, fields, privilege, place, located: None }
+        Self::new(region, (fields, privilege), Placement::of(requirement, chosen))
+    }
+
+    pub(crate) fn new(region: LogicalRegion, (fields, privilege): (FieldMask, Privilege), place: Placement) -> Self {
+        Self { region, fields, privilege, place, located: None, padded: OnceLock::new() }
+    }
+
+    /// The region's points and so many around them, if these are the same as where it was asked before.
+    pub(crate) fn padded(&self, pad: u32) -> Option<&AnySpace> {
+        let wanted = padded(self.space(), pad)?;
+        let known = self.padded.get_or_init(|| Box::new(wanted.clone()));
+        (known.bounds() == wanted.bounds()).then_some(known)
     }
 
     /// Finds out where the fields are, for a task that is called again and again with this data. It may be one that sends or receives it.

@@ -233,7 +233,7 @@ impl<'a> PointRecorder<'a> {
         }
         let instances = mapped.physical.iter().flat_map(PhysicalRegion::instance_ids).collect();
         let body = NodeTape::Task(Arc::clone(mapped));
-        let task = tape.add_node(self, mapped.mapping.pinned, instances, body, (after, event));
+        let task = tape.add_node(self, mapped.is_bound, instances, body, (after, event));
         let (mapped, transfers) = (Arc::clone(mapped), self.moved.take());
         tape.stages[self.stage as usize].points.push(PointTape { mapped, task, transfers });
     }

@@ -154,7 +154,7 @@ impl MigratedTask {
         };
         let instances = columns.into_iter().map(make).collect::<std::result::Result<_, Stop>>()?;
         let (fields, privilege) = (requirement.fields.clone(), requirement.privilege);
-        Ok(PhysicalRegion { region, fields, privilege, place: Placement::Instances(instances), located: None })
+        Ok(PhysicalRegion::new(region, (fields, privilege), Placement::Instances(instances)))
     }
 }
 

@@ -10,7 +10,7 @@ use maniple_realm::transfer::{FewValues, InstanceField, ReductionMode};
 use maniple_region::{
     FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
 };
-use maniple_space::{AnyPoint, AnyRect, AnySpace, PointSet};
+use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, PointSet};
 use smallvec::SmallVec;
 
 use crate::access::{Column, PieceInfo, Read, Reduce, Strided, Write};
@@ -172,6 +172,35 @@ impl<'a> LeafCall<'a> {
         }
         self.take(requirement, field)?;
         Ok(Write::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
+    }
+
+    /// Reads and writes a field of a requirement with the privilege `writes` or `discards`, with room for so many points around the region, on both sides of each dimension. The accessor reaches those
+    /// too: they are zero at first, belong to this call alone, and are lost at its end. The requirement's data needs a [layout](crate::LayoutConstraint::pad) with as much room.
+    ///
+    /// # Errors
+    /// [`Error::Access`] as of [`write`](Self::write), and if there is no such room: the layout does not ask for it, or the points are no rectangle.
+    pub fn write_padded<T: FieldValue, const D: usize>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+        pad: u32,
+    ) -> Result<Write<'a, T, D>> {
+        let physical = self.requirement(requirement)?;
+        let denied = |problem: String| self.denied(requirement, field, problem);
+        if !physical.privilege.writes() {
+            return Err(denied(format!("its privilege is `{}`, not `writes` or `discards`", physical.privilege)));
+        }
+        let has_room = physical.instance(field).is_some_and(|instance| instance.has_room(&physical.region, pad));
+        let Some(padded) = physical.padded(pad).filter(|_| has_room) else {
+            return Err(denied(format!("there is no room for {pad} points around it; ask for that by the layout")));
+        };
+        let own: &IndexSpace<D> = physical.space().typed().map_err(|error| denied(error.to_string()))?;
+        let space = padded.typed().map_err(|error| denied(error.to_string()))?;
+        self.take(requirement, field)?;
+        let column = self.column_within::<T, T, D>(physical, (requirement, field), space)?;
+        // SAFETY: the instance has room for these points, in which no values of others lie: it is for this very region, which only this call uses now, and the field is taken.
+        unsafe { column.begin_around(&own.bounds()) };
+        Ok(Write::new(column))
     }
 
     /// Reduces to a field of a requirement with the privilege `reduces(Op)`.
@@ -359,6 +388,17 @@ impl<'a> LeafCall<'a> {
         physical: &'a PhysicalRegion,
         (requirement, field): (usize, FieldId),
     ) -> Result<Column<'a, Stored, D>> {
+        let space = physical.space().typed().map_err(|error| self.denied(requirement, field, error.to_string()))?;
+        self.column_within::<T, Stored, D>(physical, (requirement, field), space)
+    }
+
+    /// The same for these points: the region's, and others of which the caller knows that the instance has room for them.
+    fn column_within<T: FieldValue, Stored, const D: usize>(
+        &self,
+        physical: &'a PhysicalRegion,
+        (requirement, field): (usize, FieldId),
+        space: &'a IndexSpace<D>,
+    ) -> Result<Column<'a, Stored, D>> {
         if !physical.fields.contains(field) {
             return Err(self.denied(requirement, field, "the requirement does not have it; declare it".into()));
         }
@@ -369,7 +409,6 @@ impl<'a> LeafCall<'a> {
         }
         let not_mapped = || self.denied(requirement, field, "it is not mapped to memory".into());
         let instance = physical.instance(field).ok_or_else(not_mapped)?;
-        let space = physical.space().typed().map_err(|error| self.denied(requirement, field, error.to_string()))?;
         // SAFETY: the field's declared type was checked above, buffers hold the operator's contributions by construction, and all instances
         // are filled or written before they are valid; selection gave an instance that covers the region. The task's preconditions came
         // before this call and its event comes after, so the physical analysis keeps away whoever interferes; within the task,

@@ -136,11 +136,12 @@ impl TaskDefinition {
         if let Some(variant) = self.infos.last_mut() {
             let layouts = &mut variant.requirement_layouts;
             layouts.resize(layouts.len().max(requirement + 1), variant.layout);
-            let LayoutConstraint { arrangement, order, align } = layouts[requirement];
+            let LayoutConstraint { arrangement, order, align, pad } = layouts[requirement];
             layouts[requirement] = LayoutConstraint {
                 arrangement: layout.arrangement.or(arrangement),
                 order: layout.order.or(order),
                 align: layout.align.or(align),
+                pad: layout.pad.or(pad),
             };
         }
         self

@@ -202,10 +202,14 @@ impl Part for Mutex<Tracing> {
     }
 
     fn put_aside(&self, region: &LogicalRegion) {
+        let (mut tracing, tree) = (self.lock(), region.tree().id());
         // Within a run it is made anew in each.
-        let strict = &mut self.lock().strict;
-        if !strict.are_running() {
-            strict.forget_tree(region.tree().id());
+        if !tracing.strict.are_running() {
+            tracing.strict.forget_tree(tree);
+        }
+        // Templates hold on to instances.
+        if tracing.session().is_none_or(|(_, session)| !session.lock().uses(tree)) {
+            tracing.book.forget_tree(tree);
         }
     }
 

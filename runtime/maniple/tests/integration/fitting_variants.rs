@@ -18,9 +18,9 @@ struct Cell {
 }
 
 const SOA: LayoutConstraint =
-    LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None, align: None };
+    LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None, align: None, pad: None };
 const AOS: LayoutConstraint =
-    LayoutConstraint { arrangement: Some(Arrangement::ArrayOfStructs), order: None, align: None };
+    LayoutConstraint { arrangement: Some(Arrangement::ArrayOfStructs), order: None, align: None, pad: None };
 
 /// Says what a mapper did.
 type Log = Arc<Mutex<Vec<String>>>;

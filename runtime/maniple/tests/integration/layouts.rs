@@ -88,7 +88,7 @@ fn ordered(order: DimensionOrder) -> LayoutConstraint {
     LayoutConstraint { order: Some(order), ..LayoutConstraint::default() }
 }
 
-const OPEN: LayoutConstraint = LayoutConstraint { arrangement: None, order: None, align: None };
+const OPEN: LayoutConstraint = LayoutConstraint { arrangement: None, order: None, align: None, pad: None };
 
 /// Tasks that return how many bytes apart neighbours in the first dimension are in the first field; a variant for each layout.
 fn measuring(layouts: &[LayoutConstraint]) -> Arc<TaskDefinition> {

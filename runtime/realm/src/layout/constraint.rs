@@ -14,6 +14,9 @@ pub struct LayoutConstraint {
     /// The address of each field's first value is a multiple of so many bytes: a power of two, at most [`MAX_ALIGN`](super::MAX_ALIGN). Of an array of structs or blocks, that of the first struct or
     /// block. The first value is that of the first point, in the order of the rectangles, of the region that the constraint is for.
     pub align: Option<u32>,
+    /// Room for so many points around the points, on both sides of each dimension, where no value of another point lies. For points that are a rectangle, and not with an alignment. A [`Layout`] does not know
+    /// of which points it is to have room around: see [`has_room`](super::has_room).
+    pub pad: Option<u32>,
 }
 
 impl LayoutConstraint {
@@ -22,7 +25,7 @@ impl LayoutConstraint {
     pub fn entails(&self, other: &Self) -> bool {
         let arrangement = other.arrangement.is_none() || self.arrangement == other.arrangement;
         let order = other.order.is_none() || self.order == other.order;
-        arrangement && order && self.align.unwrap_or(1) >= other.align.unwrap_or(1)
+        arrangement && order && self.align.unwrap_or(1) >= other.align.unwrap_or(1) && self.pad >= other.pad
     }
 
     /// What satisfies both, or `None` if nothing does in general.
@@ -35,7 +38,8 @@ impl LayoutConstraint {
             }
         }
         let arrangement = both(self.arrangement, other.arrangement)?;
-        Some(Self { arrangement, order: both(self.order, other.order)?, align: self.align.max(other.align) })
+        let order = both(self.order, other.order)?;
+        Some(Self { arrangement, order, align: self.align.max(other.align), pad: self.pad.max(other.pad) })
     }
 
     pub(super) fn allows(&self, layout: &Layout) -> bool {
@@ -53,6 +57,7 @@ impl fmt::Display for LayoutConstraint {
             self.arrangement.map(|arrangement| arrangement.to_string()),
             self.order.map(|order| format!("dimensions in the order {order:?}")),
             self.align.map(|align| format!("aligned to {align} bytes")),
+            self.pad.map(|pad| format!("with room for {pad} points around")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         f.write_str(if parts.is_empty() { "any layout" } else { "" })?;

@@ -4,7 +4,7 @@
 //! be known of them. So gaps between rectangles are stored too, as long as what that takes stays within bounds: memory
 //! follows the number of points, wherever they are.
 
-use maniple_space::{AnySpace, IndexSpace, Rect, for_dimension};
+use maniple_space::{AnySpace, IndexSpace, Point, Rect, for_dimension};
 
 /// The bytes that an instance may have whatever part of them is used: one page of memory.
 const SMALL_BYTES: u64 = 4096;
@@ -21,6 +21,28 @@ pub fn with_gaps(points: &AnySpace, bytes_of_point: usize) -> AnySpace {
         return points.clone();
     }
     for_dimension!(points, |points| with_gaps_of(points, bytes_of_point as u64).into())
+}
+
+/// A rectangle with room for so many points around it, on both sides of each dimension. None if the points are no rectangle, or there are no numbers for points around them. No points have
+/// none around them.
+#[must_use]
+pub fn padded(points: &AnySpace, pad: u32) -> Option<AnySpace> {
+    fn of<const D: usize>(points: &IndexSpace<D>, pad: i64) -> Option<AnySpace> {
+        let bounds = points.bounds();
+        let has_ends = |d: usize| bounds.lo[d].checked_sub(pad).is_some() && bounds.hi[d].checked_add(pad).is_some();
+        let has_room = bounds.is_empty() || (0..D).all(has_ends);
+        has_room.then(|| IndexSpace::from(bounds.grow(Point([pad; D]))).into())
+    }
+    if !points.is_dense() {
+        return None;
+    }
+    for_dimension!(points, |points| of(points, pad.into()))
+}
+
+/// Whether an instance that stores these points, and is for some of them, has [room](padded) for so many points around those.
+#[must_use]
+pub fn has_room(stored: &AnySpace, points: &AnySpace, pad: u32) -> bool {
+    padded(points, pad).is_some_and(|wide| stored.is_dense() && wide.is_subset_of(stored).unwrap_or(false))
 }
 
 /// Some of the points wanted, and how many rectangles they are.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use maniple_space::{AnyPoint, IndexSpace, Rect};
+use maniple_space::{AnyPoint, IndexSpace, Point, Rect};
 use proptest::prelude::*;
 
 use super::*;
@@ -286,6 +286,22 @@ proptest! {
         prop_assert!(stored.rect_count() <= wanted.rect_count().max(1));
         let most = (2 * wanted.volume() * size as u64 + 64 * wanted.rect_count() as u64).max(4096);
         prop_assert!(stored.volume() * size as u64 <= most, "{stored} for {wanted}");
+    }
+
+    #[test]
+    fn room_around_a_rectangle_is_all_that_is_near_enough(
+        lo in prop::array::uniform2(-7..7i64), extent in prop::array::uniform2(0..6i64), pad in 0..5u32, other in 0..5u32
+    ) {
+        let rect = Rect::new(lo, [lo[0] + extent[0] - 1, lo[1] + extent[1] - 1]);
+        let points = AnySpace::from(rect);
+        let wide = padded(&points, pad).unwrap();
+        let away = |point: Point<2>| (0..2).map(|d| (rect.lo[d] - point[d]).max(point[d] - rect.hi[d])).max().unwrap();
+        for point in Rect::new([-20, -20], [20, 20]).points() {
+            let is_near = !rect.is_empty() && away(point) <= i64::from(pad);
+            prop_assert_eq!(wide.contains(point.into()), is_near);
+        }
+        prop_assert_eq!(has_room(&wide, &points, other), rect.is_empty() || other <= pad);
+        prop_assert!(padded(&Rect::new([0, i64::MAX - 1], [3, i64::MAX]).into(), pad).is_some() == (pad == 0));
     }
 
     #[test]

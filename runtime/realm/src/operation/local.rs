@@ -155,7 +155,11 @@ impl Operations {
             }
             Destination::Group(group) => {
                 let group = self.queues.push_group(group, rank, index);
-                let _woken = group.members().iter().any(|&worker| self.presence.sleep.wake(worker));
+                let (members, presence) = (group.members(), &self.presence);
+                let is_woken = members.iter().any(|&worker| presence.sleep.wake(worker));
+                if !is_woken && members.contains(&LENT) && presence.seat.is_unattended() {
+                    presence.seat.give_back();
+                }
             }
         }
     }

@@ -2,92 +2,41 @@
 
 use std::sync::{Arc, Condvar, Mutex};
 
-use maniple::machine::{Affinity, MemoryKind, ProcessorKind};
 use maniple::prelude::*;
-use maniple::record::check;
-use maniple::{AnySpace, Error, Field, FieldId, FieldSpace, FieldType, IndexSpaceNode, Machine, Rect, Scratch, TreeId};
+use maniple::{AnySpace, Error, Field, FieldId, FieldSpace, FieldType, IndexSpaceNode, Rect};
 
-#[derive(Fields)]
-struct Cell {
-    value: i64,
-}
-
-#[derive(Fields)]
-struct Other {
-    value: i64,
-}
-
-#[task(leaf)]
-fn double(#[discards(value)] to: Piece<Cell>, #[reads(value)] from: Piece<Cell>) {
-    to.points().for_each(|point| to.value[point] = 2 * from.value[point]);
-}
-
-#[task(leaf)]
-fn add(#[writes(value)] to: Piece<Cell>, #[reads(value)] from: Piece<Cell>) {
-    to.points().for_each(|point| to.value[point] = (to.value[point] + from.value[point]) % 1009);
-}
-
-#[task(leaf)]
-fn total(#[reads(value)] cells: Piece<Cell>) -> i64 {
-    cells.points().map(|point| cells.value[point]).sum()
-}
-
-fn runtime() -> Runtime {
-    Runtime::builder().workers(2).build().unwrap()
-}
-
-fn tree<F, const D: usize>(scratch: &Scratch<F, D>) -> TreeId {
-    scratch.logical().tree().id()
-}
-
-const STEPS: usize = 60;
-
-/// Each step makes two regions, which it drops in one order or the other.
-async fn steps(cx: &Context, marked: bool) -> Result<Vec<i64>> {
-    let cells = cx.region::<Cell>(24)?;
-    let tiles = cells.blocks([8])?;
-    cx.fill(&cells, Cell::value, 3)?;
-    let mut seen = Vec::new();
-    for step in 0..STEPS {
-        let body = |cx: &Context| -> Result<_> {
-            let (one, other) = (cx.scratch_like::<Cell, _, _>(&cells)?, cx.scratch_like::<Cell, _, _>(&cells)?);
-            let (ones, others) = (one.split_like(&tiles)?, other.split_like(&tiles)?);
-            // What an earlier step has left there is gone.
-            let zero = cx.launch(total(&other));
-            cx.index_launch(tiles.colors(), double(&ones, &tiles));
-            cx.index_launch(tiles.colors(), double(&others, &ones));
-            cx.index_launch(tiles.colors(), add(&tiles, &others));
-            if step % 2 == 0 {
-                drop(one);
-                drop(other);
-            }
-            Ok(zero)
-        };
-        seen.push(if marked { cx.trace("step", body)? } else { body(cx)? });
-    }
-    let mut all = Vec::new();
-    for zero in seen {
-        all.push(zero.await?);
-    }
-    assert_eq!(all, [0; STEPS]);
-    Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
-}
+use super::{Cell, Other, STEPS, add, double, everywhere, runtime, small, total, total_of_child, tree};
 
 #[test]
 fn a_loop_with_temporary_regions_is_replayed() {
-    let expected: i64 = (0..STEPS).fold(3, |value, _| (value + 4 * value) % 1009);
-    for (marked, traced, recorded) in
-        [(true, true, false), (false, true, false), (true, true, true), (false, true, true), (true, false, false)]
-    {
-        let runtime = Runtime::builder().workers(2).tracing(traced).record_operations(recorded).build().unwrap();
-        let outcome = runtime.run(async |cx| steps(cx, marked).await).unwrap();
-        assert_eq!(outcome, [expected; 24]);
-        let statistics = runtime.statistics();
-        assert!(!traced || statistics.replays >= 20, "marked {marked}: {statistics:?}");
-        if recorded {
-            check(&runtime.take_record()).unwrap_or_else(|violation| panic!("{violation}"));
+    let outcome = everywhere(async |cx, step| {
+        let cells = cx.region::<Cell>(24)?;
+        let tiles = cells.blocks([8])?;
+        cx.fill(&cells, Cell::value, 3)?;
+        let mut seen = Vec::new();
+        for number in 0..STEPS {
+            step(cx, &mut |cx| {
+                let (one, other) = (cx.scratch_like::<Cell, _, _>(&cells)?, cx.scratch_like::<Cell, _, _>(&cells)?);
+                let (ones, others) = (one.split_like(&tiles)?, other.split_like(&tiles)?);
+                // What an earlier step has left there is gone.
+                seen.push(cx.launch(total(&other)));
+                cx.index_launch(tiles.colors(), double(&ones, &tiles));
+                cx.index_launch(tiles.colors(), double(&others, &ones));
+                cx.index_launch(tiles.colors(), add(&tiles, &others));
+                // In one order or the other.
+                if number.is_multiple_of(2) {
+                    drop(one);
+                    drop(other);
+                }
+                Ok(())
+            })?;
         }
-    }
+        for zero in seen {
+            assert_eq!(zero.await?, 0);
+        }
+        Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
+    });
+    assert_eq!(outcome, [(0..STEPS).fold(3, |value: i64, _| (value + 4 * value) % 1009); 24]);
 }
 
 #[test]
@@ -185,13 +134,6 @@ fn tasks_launched_before_a_scratch_region_is_dropped_are_not_disturbed() {
     outcome.unwrap();
 }
 
-/// Launches on what it was given, later than its launcher goes on.
-#[task]
-async fn total_of_child(cx: &Context, #[reads(value)] cells: Region<Cell>) -> Result<i64> {
-    cx.execution_fence().await?;
-    cx.launch(total(&cells)).await
-}
-
 /// Gives away what should end with it.
 #[task]
 async fn leak(cx: &Context) -> Result<Region<Cell>> {
@@ -244,15 +186,6 @@ fn a_scratch_region_that_outlives_its_program_is_dropped_in_peace() {
         .unwrap();
     drop(runtime);
     drop(left);
-}
-
-/// One processor, and memory for two fields of a thousand cells.
-fn small() -> Machine {
-    let mut machine = Machine::builder();
-    let processor = machine.processor(ProcessorKind::Cpu);
-    let memory = machine.memory(MemoryKind::System, 2 * 8 * 1000 + 512);
-    machine.sees(processor, memory, Affinity { bandwidth_mb_s: 1000, latency_ns: 100 });
-    machine.build().unwrap()
 }
 
 #[test]
