@@ -16,7 +16,7 @@ fn beside(path: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let is_part = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(&prefix) && name.ends_with(suffix)
+        name.strip_prefix(&prefix).is_some_and(|rest| rest.ends_with(suffix))
     };
     let mut found: Vec<PathBuf> = files.map(|file| file.path()).filter(is_part).collect();
     found.sort();
