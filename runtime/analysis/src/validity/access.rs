@@ -88,6 +88,15 @@ impl Mode {
         }
     }
 
+    /// The operator of contributions.
+    #[inline]
+    pub(super) fn operator(self) -> Option<OperatorId> {
+        match self {
+            Self::ReduceInPlace(operator) | Self::ReduceInBuffer(operator) => Some(operator),
+            Self::Read | Self::Write | Self::Discard => None,
+        }
+    }
+
     /// Whether an access to part of a set can only begin when the set's pending reductions have been applied.
     #[inline]
     pub(super) fn settles<I: Instance>(self, set: &EquivalenceSet<I>, cover: &Cover, shapes: &ShapeTable) -> bool {

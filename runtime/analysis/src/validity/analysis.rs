@@ -163,7 +163,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
     }
 
     /// Splits sets of which only a part has pending reductions that are about to be applied: whoever uses the rest must not be waited for.
-    /// It may be the task itself, with a mapping. Returns whether there were any.
+    /// It may be the task itself, with a mapping; or the operation, which may be about to contribute to a buffer that is pending there by another of its
+    /// accesses. Returns whether there were any.
     pub(super) fn set_pending_apart(&mut self, group: usize, mode: Mode, touched: &[(SetId, Cover)]) -> bool {
         let shapes = self.shapes;
         let mut any = false;
@@ -172,7 +173,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
             if !mode.settles(set, cover, shapes) {
                 continue;
             }
-            if let Cover::Part(part) = set.pending_cover(shapes) {
+            if let Cover::Part(part) = set.pending_cover_besides(mode.operator(), shapes) {
                 self.state.group_mut(group).cut(*id, &part, shapes);
                 any = true;
             }

@@ -166,9 +166,10 @@ impl<I: Instance> EquivalenceSet<I> {
         self.pending.iter().any(|pending| pending.operator != operator && pending.cover.overlaps(cover, shapes))
     }
 
-    /// The points that reductions are pending for.
-    pub(super) fn pending_cover(&self, shapes: &ShapeTable) -> Cover {
-        Cover::union_of(self.pending.iter().map(|pending| &pending.cover), &self.shape, shapes)
+    /// The points that reductions are pending for, but for those of an operator, if one is given.
+    pub(super) fn pending_cover_besides(&self, operator: Option<OperatorId>, shapes: &ShapeTable) -> Cover {
+        let others = self.pending.iter().filter(|pending| Some(pending.operator) != operator);
+        Cover::union_of(others.map(|pending| &pending.cover), &self.shape, shapes)
     }
 
     /// Adds contributions, keeping program order. If uses may be merged, those in one buffer are merged.

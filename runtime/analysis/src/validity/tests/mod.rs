@@ -75,3 +75,17 @@ proptest! {
         check(&commands, world, machine);
     }
 }
+
+/// The last operation's first access has the products applied, which are elsewhere; its second access adds to a buffer that is pending since the first operation.
+#[test]
+fn what_an_operation_applies_is_not_what_it_is_about_to_add_to() {
+    let reduce = |region, fields, operator| Wanted { region, fields, kind: Kind::Reduce(operator) };
+    let together = |accesses| Command::Operation { accesses, style: Style::Together, fails: false };
+    let commands = [
+        together(vec![reduce(188, 29, Operator::Sum)]),
+        Command::Lose { region: 50, fields: 0 },
+        together(vec![Wanted { region: 81, fields: 0, kind: Kind::Read }, reduce(98, 47, Operator::Product)]),
+        together(vec![reduce(66, 7, Operator::Sum), reduce(188, 0, Operator::Sum)]),
+    ];
+    check(&commands, (false, Start::Fresh), (1181694773913182451, false, 0));
+}
