@@ -14,6 +14,7 @@ use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::{Computation, SparseError};
 use maniple_tensor::storage::{Parts, SparseTensor, Statistics};
 
+use super::blocks;
 use super::options::Options;
 use super::tasks::Tasks;
 use crate::error::{Error, Result};
@@ -47,6 +48,11 @@ impl<'p> Loops<'p> {
             let schedule = schedules.get(&(number + 1));
             if schedule.is_none() && grid.is_empty() {
                 return Ok(None);
+            }
+            if blocks::are_asked_for(options)
+                && let Some(by_blocks) = by_blocks(options, (statement, &computation), schedule)
+            {
+                return Ok(Some(by_blocks));
             }
             in_loops(computation, schedule, grid).map(Some).map_err(usage)
         });
@@ -135,6 +141,25 @@ impl<'p> Loops<'p> {
             let _ = writeln!(text, "grid {extents}: one loop is distributed over its {count} processors, {why}");
         }
         text
+    }
+
+    /// Stores operands by blocks that loops go through so.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub(super) fn store_by_blocks<T: Element>(&self, tensors: &mut BTreeMap<String, SparseTensor<T>>) -> Result<()> {
+        for computation in self.known.iter().flatten() {
+            for operand in computation.run_loops().operands() {
+                let stored = computation.stored_as(operand);
+                if let Some(tensor) = tensors.get_mut(stored.name())
+                    && stored.dimensions() != operand.dimensions()
+                    && tensor.format() != stored.format()
+                {
+                    *tensor = tensor.convert(stored.format()).map_err(|error| Error::Usage(error.to_string()))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The loops of a statement, which are chosen the first time.
@@ -264,6 +289,28 @@ fn statistics<T: Element>(
         Some((tensor.name().to_owned(), stored.statistics().clone()))
     });
     known.collect()
+}
+
+/// A computation in blocks, of operands that are stored by blocks; none if loops do not go through these as they are stored.
+fn by_blocks<'c>(
+    options: &Options,
+    (statement, computation): (&Assignment, &Computation<'c>),
+    schedule: Option<&Schedule>,
+) -> Option<Computation<'c>> {
+    let mut stored = blocks::stored_by_blocks(options, statement);
+    while !stored.is_empty() {
+        let made = in_loops(computation.reading(&stored).ok()?, schedule, &[]).ok()?;
+        let converted = made.conversions();
+        if converted.is_empty() {
+            return Some(made);
+        }
+        let before = stored.len();
+        stored.retain(|tensor| !converted.iter().any(|(name, _)| name == tensor.name()));
+        if stored.len() == before {
+            return None;
+        }
+    }
+    None
 }
 
 /// A computation with the loops that a schedule, or a grid, makes of its own.

@@ -179,6 +179,9 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         }
         tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given.map(|(_, given)| given))?);
     }
+    if tasks.is_none() {
+        loops.store_by_blocks(&mut tensors)?;
+    }
     let inputs = tensors.clone();
     let outputs = outputs(options, &program)?;
     if options.explain {

@@ -137,8 +137,8 @@ fn digest<T: Element>(tensor: &SparseTensor<T>) -> u64 {
 /// A statement as tasks.
 struct Planned {
     plan: Arc<Plan>,
-    /// The operands, each under the plan's name for it and in the format in which it is used, with its name in the program.
-    operands: Vec<(TensorVariable, String)>,
+    /// The operands, each as the plan has it and as the program calls it, in the format in which it is used.
+    operands: Vec<(TensorVariable, TensorVariable)>,
     /// The result as it is declared, which it is converted to if points assemble it in another format.
     declared: TensorVariable,
 }
@@ -173,7 +173,7 @@ impl Tasks {
             let plan = plan.map_err(|error| AppError::Usage(error.to_string()))?;
             check_tasks(&plan)?;
             let operands = plan.statement.operands().iter();
-            let operands = operands.map(|own| (own.clone(), computation.operand_of(own.name()).to_owned())).collect();
+            let operands = operands.map(|own| (own.clone(), computation.stored_as(own))).collect();
             Ok(Planned { plan, operands, declared: declared.clone() })
         };
         Ok(Some(Self { planned: computations.into_iter().map(planned).collect::<AppResult<_>>()? }))
@@ -191,10 +191,9 @@ impl Tasks {
     /// The operands, each under its name in the program and in the formats in which it is used.
     pub(super) fn operands(&self) -> Vec<TensorVariable> {
         let mut all: Vec<TensorVariable> = Vec::new();
-        for (used, name) in self.planned.iter().flat_map(|planned| &planned.operands) {
-            let used = used.renamed(name);
-            if !all.contains(&used) {
-                all.push(used);
+        for (_, stored) in self.planned.iter().flat_map(|planned| &planned.operands) {
+            if !all.contains(stored) {
+                all.push(stored.clone());
             }
         }
         all
@@ -289,8 +288,8 @@ impl Tasks {
         let names: Vec<&str> = results.clone().map(TensorVariable::name).collect();
         let is_made = |(number, planned): (usize, &Planned)| {
             let is_other = given.contains_key(names[number]) || names[..number].contains(&names[number]);
-            let reads_other = planned.operands.iter().any(|(used, name)| {
-                results.clone().any(|result| result.name() == name && result.format() != used.format())
+            let reads_other = planned.operands.iter().any(|(_, stored)| {
+                results.clone().any(|result| result.name() == stored.name() && result.format() != stored.format())
             });
             let output = planned.plan.leaf().output;
             !planned.is_converted()
@@ -432,9 +431,12 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
     /// What a statement uses, under its names.
     async fn of(&self, cx: &Context, planned: &Planned) -> Result<Vec<Tensor>, DistributedError> {
         let mut used: Vec<Tensor> = self.find(planned.plan.statement.result()).cloned().into_iter().collect();
-        for (variable, name) in &planned.operands {
-            if let Some(tensor) = self.find(&variable.renamed(name)) {
-                used.push(tensor.converted(cx, variable).await?);
+        for (variable, stored) in &planned.operands {
+            if let Some(tensor) = self.find(stored) {
+                used.push(match variable.dimensions() == stored.dimensions() {
+                    true => tensor.converted(cx, variable).await?,
+                    false => tensor.converted(cx, stored).await?.reshaped(variable)?,
+                });
             }
         }
         Ok(used)
@@ -502,8 +504,8 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
 
     /// Prepares and launches a plan, or has its result assembled; and has it converted, if it is declared in another format.
     async fn compute(&mut self, cx: &Context, planned: &Planned) -> Result<(), DistributedError> {
-        for (variable, name) in &planned.operands {
-            self.convert(cx, &variable.renamed(name)).await?;
+        for (_, stored) in &planned.operands {
+            self.convert(cx, stored).await?;
         }
         if planned.plan.leaf().output == Output::Entries {
             let used = self.of(cx, planned).await?;

@@ -12,6 +12,7 @@
 //! | `number` | the six types of elements, [`Number`] and [`NumberType`] |
 //! | `parallel` | [`Parallel`]: the threads that the caller has |
 //! | `lines` | [`Entries`], a line each, read and written by several threads |
+//! | `line_writer` | [`LineWriter`]: entries written as lines, one after the other |
 //! | `text` | lines of text, of which nothing is taken for granted |
 //! | `error` | [`ReadError`]: the line or byte, and the [`Problem`] there |
 //!
@@ -32,6 +33,7 @@
 
 mod dense;
 mod error;
+mod line_writer;
 mod lines;
 pub mod matrix_market;
 pub mod npy;
@@ -46,6 +48,7 @@ pub use num_complex::Complex;
 
 pub use self::dense::{Dense, Order};
 pub use self::error::{Problem, ReadError};
+pub use self::line_writer::LineWriter;
 pub use self::lines::Entries;
 pub use self::number::{Number, NumberType};
 pub use self::parallel::{InTurn, Parallel};

@@ -173,22 +173,37 @@ pub(crate) fn write(
     parallel: &dyn Parallel,
     line: impl Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync,
 ) -> io::Result<()> {
-    let wave = LINES * parallel.parts().max(1);
-    for first in (0..count).step_by(wave) {
-        let end = (first + wave).min(count);
-        let parts: Vec<Range<usize>> =
-            (first..end).step_by(LINES).map(|first| first..(first + LINES).min(end)).collect();
-        let expected = parts.len();
-        let texts = each(parallel, parts, |mut lines| {
-            let mut text = Vec::new();
-            lines.try_for_each(|number| line(number, &mut text)).map(|()| text)
-        });
-        if texts.len() < expected {
-            return Err(io::Error::other("the lines of a part were not made"));
-        }
-        texts.into_iter().try_for_each(|text| into.write_all(&text?))?;
+    let (wave, mut texts) = (wave(parallel), Vec::new());
+    (0..count)
+        .step_by(wave)
+        .try_for_each(|first| write_wave(into, first..(first + wave).min(count), (parallel, &mut texts), &line))
+}
+
+/// So many lines are made by all threads before they go to the file.
+pub(crate) fn wave(parallel: &dyn Parallel) -> usize {
+    LINES * parallel.parts().max(1)
+}
+
+/// Writes some lines, each part of them by way of one of the texts, whose memory is used again.
+pub(crate) fn write_wave(
+    into: &mut impl Write,
+    lines: Range<usize>,
+    (parallel, texts): (&dyn Parallel, &mut Vec<Vec<u8>>),
+    line: &(impl Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync),
+) -> io::Result<()> {
+    let parts: Vec<Range<usize>> =
+        lines.clone().step_by(LINES).map(|first| first..(first + LINES).min(lines.end)).collect();
+    texts.resize_with(parts.len().max(texts.len()), Vec::new);
+    let expected = parts.len();
+    let given = parts.into_iter().zip(texts.iter_mut()).collect();
+    let made = each(parallel, given, |(mut lines, text): (Range<usize>, &mut Vec<u8>)| {
+        text.clear();
+        lines.try_for_each(|number| line(number, text)).map(|()| text)
+    });
+    if made.len() < expected {
+        return Err(io::Error::other("the lines of a part were not made"));
     }
-    Ok(())
+    made.into_iter().try_for_each(|text| into.write_all(text?))
 }
 
 /// Writes a coordinate, which text counts from 1, and a blank.

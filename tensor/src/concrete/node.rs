@@ -268,6 +268,20 @@ impl Node {
         }
     }
 
+    /// The same tree with other accesses of what is read in the place of those for which `other` gives one.
+    pub(crate) fn with_accesses(self, other: &dyn Fn(&Access) -> Option<Access>) -> Self {
+        match self {
+            Self::Forall(outer, body) => Self::Forall(outer, Box::new(body.with_accesses(other))),
+            Self::Assign { target, operator, value } => {
+                Self::Assign { target, operator, value: value.with_accesses(other) }
+            }
+            Self::Where { workspace, consumer, producer } => {
+                let [consumer, producer] = [consumer, producer].map(|node| Box::new(node.with_accesses(other)));
+                Self::Where { workspace, consumer, producer }
+            }
+        }
+    }
+
     /// The same tree with other tensors in those accesses for which `other` gives one, and `targets` in what is assigned.
     pub(crate) fn with_tensors(
         self,

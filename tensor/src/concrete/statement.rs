@@ -177,6 +177,16 @@ impl Statement {
             true => None,
             false => other(target),
         });
+        self.with_body(body)
+    }
+
+    /// The same statement with other accesses of what is read in the place of those for which `other` gives one.
+    pub(crate) fn with_accesses(&self, other: &dyn Fn(&Access) -> Option<Access>) -> Self {
+        self.with_body(self.body.clone().with_accesses(other))
+    }
+
+    /// The same statement with another tree of loops between the same variables.
+    fn with_body(&self, body: Node) -> Self {
         let mut operands: Vec<TensorVariable> = Vec::new();
         let workspaces = body.workspaces();
         for access in body.sites().iter().flat_map(|site| site.value.accesses()) {

@@ -227,6 +227,27 @@ impl Tensor {
         }
     }
 
+    /// The same tensor as one that has a dimension for each level: of one in `(i,j) -> (i/2: D, j/4: C, i%2: D, j%4: D)`, a tensor of order four in `{D,C,D,D}`, which computations that go through blocks
+    /// as they are stored [know](crate::sparse::Computation::stored_as).
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] unless the variable is that.
+    pub fn reshaped(&self, variable: &TensorVariable) -> Result<Self, DistributedError> {
+        let own = &self.variable;
+        let expected = own.format().reshaped(own.dimensions()).filter(|_| self.levels.is_some());
+        let expected = expected
+            .map(|(format, dimensions)| own.renamed(variable.name()).with_dimensions(&dimensions).stored(format));
+        if expected.as_ref() == Some(variable) {
+            return Ok(self.called(variable));
+        }
+        let describe = |of: &TensorVariable| {
+            format!("{} elements with extents {:?} as {}", of.element(), of.dimensions(), of.format())
+        };
+        let expected = expected.as_ref().map_or_else(|| "a tensor in blocks".to_owned(), describe);
+        Err(DistributedError::Shape { tensor: own.name().to_owned(), expected, found: describe(variable) })
+    }
+
     /// The same tensor under the name of a variable that differs in nothing else.
     pub(super) fn called(&self, variable: &TensorVariable) -> Self {
         Self { variable: variable.clone(), ..self.clone() }

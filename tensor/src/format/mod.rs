@@ -294,6 +294,22 @@ impl Format {
         expression::inverse(self.rank, &self.expressions).expect("formats are checked when they are made")
     }
 
+    /// The format of the tensor that has a dimension for each level, and its extents, where levels store dimensions, blocks of them and places in blocks: its levels store what those of this one do. None
+    /// for plain formats, and those that store diagonals or counts.
+    pub(crate) fn reshaped(&self, dimensions: &[i64]) -> Option<(Self, Vec<i64>)> {
+        let is_kept = |expression: &LevelExpression| {
+            matches!(expression, LevelExpression::Mode(_) | LevelExpression::Block(..) | LevelExpression::Within(..))
+        };
+        if self.is_plain() || !self.expressions.iter().all(is_kept) {
+            return None;
+        }
+        let levels = self.levels.iter().zip(&self.properties).enumerate();
+        let levels = levels.map(|(mode, (level, properties))| (LevelExpression::Mode(mode), *level, *properties));
+        let format = Self::of_levels(self.levels.len(), levels.collect()).ok()?;
+        let extents = self.expressions.iter().map(|expression| expression.bounds(dimensions).end);
+        Some((format, extents.collect()))
+    }
+
     /// The level that stores `mode`.
     pub fn level_of(&self, mode: usize) -> Option<usize> {
         self.order.iter().position(|stored| *stored == mode)

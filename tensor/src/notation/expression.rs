@@ -173,14 +173,16 @@ impl Expression {
 
     /// The same expression with other tensors in those accesses for which `other` gives one.
     pub(crate) fn with_tensors(&self, other: &dyn Fn(&Access) -> Option<TensorVariable>) -> Self {
-        let replaced = |access: &Access| {
-            let tensor = other(access).unwrap_or_else(|| access.tensor.clone());
-            Access { tensor, ..access.clone() }
-        };
+        self.with_accesses(&|access| Some(Access { tensor: other(access)?, ..access.clone() }))
+    }
+
+    /// The same expression with other accesses in the place of those for which `other` gives one.
+    pub(crate) fn with_accesses(&self, other: &dyn Fn(&Access) -> Option<Access>) -> Self {
+        let replaced = |access: &Access| other(access).unwrap_or_else(|| access.clone());
         match self {
             Self::Access(access) => Self::Access(replaced(access)),
             Self::Test(test, access) => Self::Test(*test, replaced(access)),
-            _ => self.map(&mut |operand| operand.with_tensors(other)),
+            _ => self.map(&mut |operand| operand.with_accesses(other)),
         }
     }
 

@@ -7,6 +7,7 @@ use super::arrange::{Renamed, arrange, free_loops, on_grid, on_threads, order_of
 use super::data::Data;
 use super::entries::by_entries;
 use super::error::SparseError;
+use super::reshape::{as_scheduled, in_blocks};
 use super::run::{Loops, Run, given};
 use crate::concrete::Statement;
 use crate::element::{Element, ElementType};
@@ -26,6 +27,8 @@ pub struct Computation<'a> {
     statement: Statement,
     renamed: Vec<Renamed>,
     loops: Loops,
+    /// The operands that the loops as they run use under other names.
+    used: Vec<Renamed>,
 }
 
 impl<'a> Computation<'a> {
@@ -42,8 +45,15 @@ impl<'a> Computation<'a> {
             }
         }
         let assignment = written_out(assignment)?;
-        let (statement, renamed) = arrange(&assignment, None);
-        Self::of(assignment, statement.clone(), on_threads(&statement), renamed)
+        Self::arranged(assignment, None)
+    }
+
+    /// Of an assignment that is written out, with its loops in an order, if one is given.
+    fn arranged(assignment: Cow<'a, Assignment>, order: Option<&[IndexVariable]>) -> Result<Self, SparseError> {
+        let (statement, renamed) = arrange(&assignment, order);
+        let (run, used) =
+            in_blocks(&assignment, (&statement, &renamed)).unwrap_or((statement.clone(), renamed.clone()));
+        Self::of(assignment, (statement, renamed), (on_threads(&run), used))
     }
 
     /// The loops of the assignment that can be in any order, from the outermost.
@@ -58,8 +68,7 @@ impl<'a> Computation<'a> {
     ///
     /// [`SparseError::Parts`].
     pub fn in_order(&self, order: &[IndexVariable]) -> Result<Self, SparseError> {
-        let (statement, renamed) = arrange(&self.assignment, Some(order));
-        Self::of(self.assignment.clone(), statement.clone(), on_threads(&statement), renamed)
+        Self::arranged(self.assignment.clone(), Some(order))
     }
 
     /// The same with its outermost loop on threads, and its innermost on lanes, as far as iterations write different elements, as it is without a schedule.
@@ -68,7 +77,8 @@ impl<'a> Computation<'a> {
     ///
     /// [`SparseError::Parts`].
     pub fn on_threads(&self) -> Result<Self, SparseError> {
-        Self::of(self.assignment.clone(), self.statement.clone(), on_threads(&self.statement), self.renamed.clone())
+        let run = (on_threads(&self.statement), self.renamed.clone());
+        Self::of(self.assignment.clone(), (self.statement.clone(), self.renamed.clone()), run)
     }
 
     /// The same assignment in a loop over the entries of its only operand that is not dense, without a conversion of it, if that is stored entry by entry, as `coo` is, and the assignment is a
@@ -79,7 +89,7 @@ impl<'a> Computation<'a> {
     /// [`SparseError::Parts`].
     pub fn by_entries(&self) -> Result<Option<Self>, SparseError> {
         let Some(statement) = by_entries(&self.assignment) else { return Ok(None) };
-        Self::of(self.assignment.clone(), statement.clone(), statement, Vec::new()).map(Some)
+        Self::alike(self.assignment.clone(), (statement, Vec::new())).map(Some)
     }
 
     /// The same assignment with a result that is stored in another format, and the loops that it has without a schedule: where one is made of the other, as [on several
@@ -91,8 +101,16 @@ impl<'a> Computation<'a> {
     pub fn storing(&self, format: &Format) -> Result<Computation<'static>, SparseError> {
         let result = self.assignment.left().tensor.stored(format.clone());
         let assignment = self.assignment.with(&[result])?;
-        let (statement, renamed) = arrange(&assignment, None);
-        Computation::of(Cow::Owned(assignment), statement.clone(), on_threads(&statement), renamed)
+        Computation::arranged(Cow::Owned(assignment), None)
+    }
+
+    /// The same assignment with operands that are stored in other formats, and the loops that it has without a schedule.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseError::Notation`] if they have other dimensions, [`SparseError::Parts`].
+    pub fn reading(&self, operands: &[TensorVariable]) -> Result<Computation<'static>, SparseError> {
+        Computation::arranged(Cow::Owned(self.assignment.with(operands)?), None)
     }
 
     /// The formats in which points of a launch may assemble the result, if not in its own: all levels compressed, with the dimension of the outermost loop first; and then others with another
@@ -132,20 +150,37 @@ impl<'a> Computation<'a> {
 
     /// The operand that the loops know under a name: its name in the assignment.
     pub fn operand_of<'n>(&'n self, name: &'n str) -> &'n str {
-        self.renamed.iter().find(|renamed| renamed.name == name).map_or(name, |renamed| &renamed.of)
+        self.used.iter().find(|renamed| renamed.name == name).map_or(name, |renamed| &renamed.of)
     }
 
+    /// An operand of the loops as the assignment calls it, in the format in which it is used. Of one in blocks loops may know the tensor that has a dimension for each level.
+    pub fn stored_as(&self, operand: &TensorVariable) -> TensorVariable {
+        let Some(renamed) = self.used.iter().find(|renamed| renamed.name == operand.name()) else {
+            return operand.clone();
+        };
+        let own = self.assignment.tensors().into_iter().find(|tensor| tensor.name() == renamed.of);
+        own.map_or_else(|| operand.renamed(&renamed.of), |own| own.stored(renamed.format.clone()))
+    }
+
+    /// With loops that run as schedules find them.
+    fn alike(
+        assignment: Cow<'a, Assignment>,
+        (statement, renamed): (Statement, Vec<Renamed>),
+    ) -> Result<Self, SparseError> {
+        Self::of(assignment, (statement.clone(), renamed.clone()), (statement, renamed))
+    }
+
+    /// With loops as schedules find them, and as they run, each with the operands that they use under other names.
     fn of(
         assignment: Cow<'a, Assignment>,
-        statement: Statement,
-        run: Statement,
-        renamed: Vec<Renamed>,
+        (statement, renamed): (Statement, Vec<Renamed>),
+        (run, used): (Statement, Vec<Renamed>),
     ) -> Result<Self, SparseError> {
         let appending = Appending::new(&run);
         if appending.as_ref().is_some_and(|appending| !appending.once) && !adds_up(&run) {
             return Err(SparseError::Parts { tensor: run.result().name().to_owned() });
         }
-        Ok(Self { assignment, statement, renamed, loops: Loops::new(run, appending) })
+        Ok(Self { assignment, statement, renamed, loops: Loops::new(run, appending), used })
     }
 
     /// The loops, which a schedule can change. Without a schedule, those of the outermost loop run on threads if they can.
@@ -161,7 +196,8 @@ impl<'a> Computation<'a> {
     pub fn scheduled(&self, schedule: &Schedule) -> Result<Self, SparseError> {
         let statement =
             schedule.apply(&self.statement).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
-        Self::of(self.assignment.clone(), statement.clone(), statement, self.renamed.clone())
+        let fitting = as_scheduled(&self.assignment, (&statement, &self.renamed));
+        Self::alike(self.assignment.clone(), fitting.unwrap_or((statement, self.renamed.clone())))
     }
 
     /// The same with its outermost loops distributed over a grid of processors, in blocks of equal length, one loop for each of its extents, as far as there are loops around all others; and
@@ -171,8 +207,10 @@ impl<'a> Computation<'a> {
     ///
     /// [`ScheduleError`] if an extent of the grid is not positive.
     pub fn on_grid(&self, grid: &[i64]) -> Result<Self, SparseError> {
-        let statement = on_grid(&self.statement, grid).map_err(|error| SparseError::Schedule(Box::new(error)))?;
-        Self::of(self.assignment.clone(), statement.clone(), statement, self.renamed.clone())
+        let blocked = in_blocks(&self.assignment, (&self.statement, &self.renamed));
+        let (statement, renamed) = blocked.unwrap_or((self.statement.clone(), self.renamed.clone()));
+        let statement = on_grid(&statement, grid).map_err(|error| SparseError::Schedule(Box::new(error)))?;
+        Self::alike(self.assignment.clone(), (statement, renamed))
     }
 
     /// The formats in which operands are used that differ from those that they have: they are converted each time.
@@ -181,7 +219,7 @@ impl<'a> Computation<'a> {
         let is_other = |renamed: &&Renamed| {
             !tensors.iter().any(|tensor| tensor.name() == renamed.of && *tensor.format() == renamed.format)
         };
-        self.renamed.iter().filter(is_other).map(|renamed| (renamed.of.clone(), renamed.format.clone())).collect()
+        self.used.iter().filter(is_other).map(|renamed| (renamed.of.clone(), renamed.format.clone())).collect()
     }
 
     /// The operands that the computation uses as they were before it, because its result has their name.
@@ -295,7 +333,8 @@ impl<'a> Computation<'a> {
         }
         let mut data = BTreeMap::new();
         for tensor in self.loops.statement.operands() {
-            data.insert(tensor.name().to_owned(), Data::new(self.operand(operands, tensor)?));
+            let shape = (tensor.format(), tensor.dimensions());
+            data.insert(tensor.name().to_owned(), Data::new(self.operand(operands, tensor)?, shape));
         }
         Ok(Run { loops: &self.loops, data, kernels, team })
     }
@@ -306,12 +345,11 @@ impl<'a> Computation<'a> {
         operands: &[(&str, &'t SparseTensor<T>)],
         tensor: &TensorVariable,
     ) -> Result<Cow<'t, SparseTensor<T>>, SparseError> {
-        let renamed = self.renamed.iter().find(|renamed| renamed.name == tensor.name());
-        let found = given(operands, renamed.map_or(tensor.name(), |renamed| &renamed.of))?;
-        Ok(if found.format() == tensor.format() {
-            Cow::Borrowed(found)
-        } else {
-            Cow::Owned(found.convert(tensor.format())?)
+        let stored = self.stored_as(tensor);
+        let found = given(operands, stored.name())?;
+        Ok(match found.format() == stored.format() {
+            true => Cow::Borrowed(found),
+            false => Cow::Owned(found.convert(stored.format())?),
         })
     }
 }

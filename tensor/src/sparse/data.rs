@@ -12,6 +12,9 @@ use crate::storage::SparseTensor;
 /// A tensor that kernels read.
 pub(super) struct Data<'a, T: Clone> {
     pub(super) tensor: Cow<'a, SparseTensor<T>>,
+    /// How kernels see it: what is in blocks has a dimension for each level.
+    format: &'a Format,
+    dimensions: &'a [i64],
 }
 
 /// Numbers of a component, as kernels read them.
@@ -26,8 +29,8 @@ pub(super) enum Numbers<'a> {
 const MANY: usize = 1 << 14;
 
 impl<'a, T: Element> Data<'a, T> {
-    pub(super) fn new(tensor: Cow<'a, SparseTensor<T>>) -> Self {
-        Self { tensor }
+    pub(super) fn new(tensor: Cow<'a, SparseTensor<T>>, (format, dimensions): (&'a Format, &'a [i64])) -> Self {
+        Self { tensor, format, dimensions }
     }
 
     /// A component of a level.
@@ -37,8 +40,8 @@ impl<'a, T: Element> Data<'a, T> {
 
     /// The elements of a tensor whose levels are dense.
     pub(super) fn elements(&self) -> Result<View<'_>, SparseError> {
-        let (dimensions, values) = (self.tensor.dimensions(), self.tensor.values());
-        Ok(View::read(values, &whole(dimensions), &strides(self.tensor.format(), dimensions))?)
+        let values = self.tensor.values();
+        Ok(View::read(values, &whole(self.dimensions), &strides(self.format, self.dimensions))?)
     }
 }
 

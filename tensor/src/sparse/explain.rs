@@ -22,6 +22,13 @@ impl Computation<'_> {
             // Writing to a string succeeds.
             let _ = writeln!(text, "{name} is converted to {format} {when}");
         }
+        for operand in statement.operands() {
+            let stored = self.stored_as(operand);
+            if stored.dimensions() != operand.dimensions() {
+                let (name, format) = (stored.name(), stored.format());
+                let _ = writeln!(text, "{name} as {format}: loops go through blocks as they are stored, by {operand}");
+            }
+        }
         for outer in statement.body().loops() {
             let Some((_, body)) = statement.body().find(&outer.variable) else { continue };
             let points = lattice_points(statement, &outer.variable, body);

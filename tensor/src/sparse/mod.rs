@@ -8,6 +8,7 @@
 //! | `order` | which variable is the outermost |
 //! | `arrange` | the loops of a statement, and which operands have to be converted for them |
 //! | `blocks` | dense rows that are summed in registers |
+//! | `reshape` | operands in blocks, as tensors of more dimensions |
 //! | `entries` | products with what is stored entry by entry |
 //! | `data` | what kernels are given of tensors in memory |
 //! | `run` | kernels run on tensors in memory, and what is kept from one run to the next |
@@ -41,6 +42,7 @@ mod entries;
 mod error;
 mod explain;
 mod order;
+mod reshape;
 mod run;
 
 pub use compute::Computation;

@@ -1,6 +1,6 @@
 //! Which variable is the outermost.
 
-use crate::format::{Format, Level};
+use crate::format::{Format, Level, LevelExpression};
 use crate::notation::{Access, IndexVariable};
 
 /// An order of `variables` in which each of the pairs `before` is in order, as far as that can be; if not, operands have to be converted.
@@ -51,11 +51,27 @@ pub(super) fn native(format: &Format) -> Format {
         return format.clone();
     }
     let rank = format.rank();
-    let order: Vec<usize> = if format.is_plain() { format.order().to_vec() } else { (0..rank).collect() };
+    let order = match format.is_plain() {
+        true => format.order().to_vec(),
+        false => order_of_levels(format),
+    };
     let mut levels = vec![Level::Compressed; rank];
     // Rows are there at little cost, and found at once.
     if rank > 1 && format.levels().first() == Some(&Level::Dense) {
         levels[0] = Level::Dense;
     }
     Format::new(levels, order).unwrap_or_else(|_| Format::dense(rank))
+}
+
+/// The dimensions in the order in which the levels of a format in blocks come to them; those of other formats in their own.
+fn order_of_levels(format: &Format) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    for expression in format.expressions() {
+        match expression {
+            LevelExpression::Mode(mode) | LevelExpression::Block(mode, _) if !order.contains(mode) => order.push(*mode),
+            LevelExpression::Mode(_) | LevelExpression::Block(..) | LevelExpression::Within(..) => {}
+            _ => return (0..format.rank()).collect(),
+        }
+    }
+    order
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
 mod algorithms;
+mod blocked;
 mod bounds;
 mod choices;
 mod colors;

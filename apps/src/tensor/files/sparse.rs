@@ -1,5 +1,6 @@
 //! Sparse tensors in files: Matrix Market, `.tns`, `.tcs`, `.npz`, and the elements of `.npy` files that are not zero.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -7,10 +8,10 @@ use std::path::{Path, PathBuf};
 use maniple_files::matrix_market::{self, Field, Layout, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
-use maniple_files::{Complex, Entries, Number, NumberType, Parallel, npy, tns};
+use maniple_files::{Complex, Entries, LineWriter, Number, NumberType, Parallel, npy, tns};
 use maniple_tensor::distributed::TcsFile;
 use maniple_tensor::element::{Element, ElementType, Scalar};
-use maniple_tensor::format::Format;
+use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Scoped, Team};
 use maniple_tensor::notation::cast;
 use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
@@ -416,18 +417,39 @@ impl SparseFile {
                 npy::write_array(into, &shape, dense.values())
             }
             Form::MatrixMarket | Form::Coordinates => {
-                let sorted = tensor.convert(&Format::coordinates(shape.len())).map_err(io::Error::other)?;
-                let (mut coordinates, values) = sorted.entries().into_parts();
-                if self.form == Form::Coordinates {
-                    return tns::write_lines(into, &Entries { coordinates, values }, &processors());
+                let sorted = match is_in_order(tensor.format()) {
+                    true => Cow::Borrowed(tensor),
+                    false => Cow::Owned(tensor.convert(&Format::coordinates(shape.len())).map_err(io::Error::other)?),
+                };
+                let (parallel, rank) = (processors(), shape.len());
+                let mut columns = rank;
+                if self.form == Form::MatrixMarket {
+                    let extent = |mode: usize| shape.get(mode).copied().unwrap_or(1);
+                    let mut count = 0;
+                    sorted.for_each(|_, _| count += 1);
+                    matrix_market::write_head::<T>(into, (extent(0), extent(1)), count)?;
+                    columns = 2;
                 }
-                let extent = |mode: usize| shape.get(mode).copied().unwrap_or(1);
-                coordinates.resize(2, vec![0; values.len()]);
-                let entries = Entries { coordinates, values };
-                matrix_market::write_entries(into, (extent(0), extent(1)), &entries, &processors())
+                let mut lines = LineWriter::new(into, columns, &parallel);
+                let (mut at, mut written) = (vec![0; columns], Ok(()));
+                sorted.for_each(|coordinates, value| {
+                    if written.is_ok() {
+                        at[..rank].copy_from_slice(coordinates);
+                        written = lines.push(&at, value);
+                    }
+                });
+                written.and_then(|()| lines.finish())
             }
         }
     }
+}
+
+/// Whether entries are stored in the order of their coordinates.
+fn is_in_order(format: &Format) -> bool {
+    let is_kind = |level: &Level| matches!(level, Level::Dense | Level::Compressed);
+    let are_strict = format.properties().iter().all(|level| level.ordered && level.unique);
+    let is_by_rows = format.is_plain() && format.order().is_sorted();
+    *format == Format::coordinates(format.rank()) || is_by_rows && format.levels().iter().all(is_kind) && are_strict
 }
 
 fn zero<T: Stored>() -> T {

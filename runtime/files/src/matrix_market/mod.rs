@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 pub use self::header::{Field, Header, Layout, Symmetry};
 pub use self::reader::{Entry, Reader};
-pub use self::whole::{read_entries, write_entries};
+pub use self::whole::{read_entries, write_entries, write_head};
 use crate::number::Number;
 
 /// Writes a general matrix in the layout `array`, of which the elements are given column by column.

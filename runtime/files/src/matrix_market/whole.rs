@@ -77,8 +77,8 @@ pub fn write_entries<T: Number>(
         let reason = format!("an entry is outside of a matrix of {rows} x {columns}");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
-    let (field, count) = (Field::of(T::TYPE), entries.values.len());
-    writeln!(into, "%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} {count}")?;
+    let count = entries.values.len();
+    write_head::<T>(into, (rows, columns), count as u64)?;
     lines::write(into, count, parallel, |entry, text| {
         write_coordinate(text, row[entry]);
         write_coordinate(text, column[entry]);
@@ -86,4 +86,13 @@ pub fn write_entries<T: Number>(
         text.push(b'\n');
         Ok(())
     })
+}
+
+/// Writes what is above the entries, so many, of a general matrix in the layout `coordinate`; a [`LineWriter`](crate::LineWriter) writes these.
+///
+/// # Errors
+/// As of `into`.
+pub fn write_head<T: Number>(into: &mut impl Write, (rows, columns): (u64, u64), entries: u64) -> io::Result<()> {
+    let field = Field::of(T::TYPE);
+    writeln!(into, "%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} {entries}")
 }

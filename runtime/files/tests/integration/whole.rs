@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use maniple_files::matrix_market::{self, Reader};
-use maniple_files::{Complex, Entries, InTurn, Number, Parallel, ReadError, tns};
+use maniple_files::{Complex, Entries, InTurn, LineWriter, Number, Parallel, ReadError, tns};
 use proptest::prelude::*;
 
 /// So many threads.
@@ -204,6 +204,13 @@ proptest! {
             let (mut market, mut lines) = (Vec::new(), Vec::new());
             matrix_market::write_entries(&mut market, (90, 80), &entries, team).unwrap();
             tns::write_lines(&mut lines, &entries, team).unwrap();
+            let mut one_by_one = Vec::new();
+            let mut writer = LineWriter::new(&mut one_by_one, 2, team);
+            for (entry, &value) in entries.values.iter().enumerate() {
+                writer.push(&[entries.coordinates[0][entry], entries.coordinates[1][entry]], value).unwrap();
+            }
+            writer.finish().unwrap();
+            prop_assert_eq!(&one_by_one, &lines);
             prop_assert_eq!(&matrix_market::read_entries::<f64>(&market, team).unwrap().1, &entries);
             if !entries.values.is_empty() {
                 prop_assert_eq!(&tns::read_entries::<f64>(&lines, 1, None, team).unwrap().1, &entries);

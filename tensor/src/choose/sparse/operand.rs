@@ -40,7 +40,8 @@ impl Operand {
         let element = element.size() as f64;
         let order: Vec<usize> = if format.is_plain() { format.order().to_vec() } else { (0..extents.len()).collect() };
         let entries = known.map_or_else(|| extents.iter().product(), |known| known.entries as f64);
-        let used = |mode: usize| known.map_or(extents[mode], |known| known.modes[mode].used as f64);
+        let known_of = |mode: usize| known.and_then(|known| known.modes.get(mode));
+        let used = |mode: usize| known_of(mode).map_or(extents[mode], |known| known.used as f64);
         let own = known.filter(|known| !is_converted && known.levels.len() == format.rank());
         let mut positions = Vec::new();
         let mut bytes = 0.0;
@@ -60,10 +61,7 @@ impl Operand {
             }
         }
         bytes += element * positions.last().copied().unwrap_or(1.0);
-        let longest = match (known, order.first()) {
-            (Some(known), Some(&mode)) => known.modes[mode].most as f64,
-            _ => 0.0,
-        };
+        let longest = order.first().and_then(|&mode| known_of(mode)).map_or(0.0, |known| known.most as f64);
         let is_local = known.and_then(|known| known.diagonals).is_some_and(|found| found.used <= LOCAL);
         let reached = match (known, &order[..]) {
             (Some(known), &[first, _]) if format.is_plain() => {
