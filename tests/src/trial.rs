@@ -159,8 +159,46 @@ pub enum Misfortune {
 }
 
 impl Misfortune {
+    /// One of a kind, at some turn of a run of so many nodes that takes so many turns.
+    #[must_use]
+    pub fn drawn(faults: Faults, nodes: usize, turns: u64, random: &mut Rng) -> Self {
+        let node = random.usize(..nodes);
+        let turn = random.u64(..turns.max(1));
+        match faults {
+            Faults::Stalls => {
+                let to = (node + random.usize(1..nodes)) % nodes;
+                Self::Stall { from: node, to, turns: [turn, turn + random.u64(1..=turns.max(1))] }
+            }
+            Faults::Deaths => Self::Death { node, turn },
+            Faults::Silences => Self::Silence { node, turn },
+        }
+    }
+
+    /// Has it happen in a simulation of nodes, each with what it comes to.
+    pub fn befall<T>(self, simulation: &mut Simulation, network: &Network, nodes: &[Answer<T>]) {
+        let id = |node: usize| NodeId(node as u16);
+        match self {
+            Self::None => {}
+            Self::Stall { from, to, turns: [from_turn, to_turn] } => {
+                let (before, after) = (network.clone(), network.clone());
+                simulation.at(from_turn, move || before.stall(id(from), id(to)));
+                simulation.at(to_turn, move || after.resume(id(from), id(to)));
+            }
+            Self::Death { node, turn } => {
+                let network = network.clone();
+                simulation.kill_at(turn, &nodes[node]);
+                simulation.at(turn, move || network.kill(id(node)));
+            }
+            Self::Silence { node, turn } => {
+                let network = network.clone();
+                simulation.at(turn, move || network.silence(id(node), Duration::from_secs(60)));
+            }
+        }
+    }
+
     /// Whether nodes are lost.
-    fn is_loss(self) -> bool {
+    #[must_use]
+    pub fn is_loss(self) -> bool {
         matches!(self, Self::Death { .. } | Self::Silence { .. })
     }
 }
@@ -266,17 +304,7 @@ impl Trial {
         else {
             return self;
         };
-        let mut random = Rng::with_seed(self.seed);
-        let node = random.usize(..self.nodes);
-        let turn = random.u64(..turns.max(1));
-        let misfortune = match faults {
-            Faults::Stalls => {
-                let to = (node + random.usize(1..self.nodes)) % self.nodes;
-                Misfortune::Stall { from: node, to, turns: [turn, turn + random.u64(1..=turns.max(1))] }
-            }
-            Faults::Deaths => Misfortune::Death { node, turn },
-            Faults::Silences => Misfortune::Silence { node, turn },
-        };
+        let misfortune = Misfortune::drawn(faults, self.nodes, turns, &mut Rng::with_seed(self.seed));
         Self { misfortune, ..self }
     }
 
@@ -347,7 +375,7 @@ impl Trial {
                 simulation.thread(format!("node {node}"), move || trial.run_here(program, expected, tally, job))
             })
             .collect();
-        self.befall(&mut simulation, &network, &nodes);
+        self.misfortune.befall(&mut simulation, &network, &nodes);
         match simulation.run() {
             Ok(report) => {
                 // All that have ended: none has, who was killed before.
@@ -363,27 +391,6 @@ impl Trial {
             Err(hang) => {
                 hang.places.iter().for_each(|place| eprintln!("{place}"));
                 Outcome::deviation(hang.to_string())
-            }
-        }
-    }
-
-    fn befall<T>(&self, simulation: &mut Simulation, network: &Network, nodes: &[Answer<T>]) {
-        let id = |node: usize| NodeId(node as u16);
-        match self.misfortune {
-            Misfortune::None => {}
-            Misfortune::Stall { from, to, turns: [from_turn, to_turn] } => {
-                let (before, after) = (network.clone(), network.clone());
-                simulation.at(from_turn, move || before.stall(id(from), id(to)));
-                simulation.at(to_turn, move || after.resume(id(from), id(to)));
-            }
-            Misfortune::Death { node, turn } => {
-                let network = network.clone();
-                simulation.kill_at(turn, &nodes[node]);
-                simulation.at(turn, move || network.kill(id(node)));
-            }
-            Misfortune::Silence { node, turn } => {
-                let network = network.clone();
-                simulation.at(turn, move || network.silence(id(node), Duration::from_secs(60)));
             }
         }
     }

@@ -155,7 +155,9 @@ impl<'a> Computation<'a> {
 
     /// An operand of the loops as the assignment calls it, in the format in which it is used. Of one in blocks loops may know the tensor that has a dimension for each level.
     pub fn stored_as(&self, operand: &TensorVariable) -> TensorVariable {
-        let Some(renamed) = self.used.iter().find(|renamed| renamed.name == operand.name()) else {
+        let is_run = self.loops.statement.operands().contains(operand);
+        let all = if is_run { &self.used } else { &self.renamed };
+        let Some(renamed) = all.iter().find(|renamed| renamed.name == operand.name()) else {
             return operand.clone();
         };
         let own = self.assignment.tensors().into_iter().find(|tensor| tensor.name() == renamed.of);

@@ -41,6 +41,7 @@ mod replays;
 mod rules;
 mod scans;
 mod sessions;
+mod simulated_tensors;
 mod simulation;
 mod slices;
 mod slices_with_data;
