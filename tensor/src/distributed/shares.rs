@@ -128,9 +128,10 @@ impl Ends {
         let interval = |(first, end): &Interval| AnySpace::from(AnyRect::from(Rect::<1>::from(*first..*end)));
         let pieces: Vec<AnySpace> = match space {
             Space::Positions(level) => self.positions[level].iter().map(interval).collect(),
-            // One more ends the last.
+            // One more ends the last, if there are offsets.
             Space::Offsets(level) => {
-                let around = |(first, end): &Interval| if first < end { (*first, end + 1) } else { (0, 0) };
+                let after = i64::from(offsets(tensor, level).is_some());
+                let around = |(first, end): &Interval| if first < end { (*first, end + after) } else { (0, 0) };
                 self.positions[level - 1].iter().map(around).map(|around| interval(&around)).collect()
             }
             Space::Elements => {
