@@ -13,7 +13,7 @@ use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::Computation;
 
-use super::loops::{check_operands, usage};
+use super::loops::usage;
 use super::options::Options;
 use super::split::Split;
 use crate::error::{Error, Result};
@@ -99,7 +99,6 @@ fn loops(assignment: &Assignment) -> Result<Vec<String>> {
         return Ok(names(&Statement::new(assignment)));
     }
     let computation = Computation::new(assignment).map_err(usage)?;
-    check_operands([&computation].into_iter())?;
     Ok(names(computation.statement()))
 }
 

@@ -84,16 +84,15 @@ impl<'p> Loops<'p> {
             let (found, told) = self.assembled(number, known)?;
             (self.known[number], self.told[number]) = (Some(found), told);
         }
-        check_operands(self.known.iter().flatten())?;
         let known = self.known.iter().flatten().zip(self.statements);
         Tasks::new(known.map(|(computation, statement)| (computation, &statement.left().tensor)))
     }
 
-    /// A statement as points can compute it, if they cannot assemble its result with the loops that it has: with the result in another format, which it is then converted from; else with a loop over
-    /// a dimension of the result outermost; else with one loop over all processors of the grid.
+    /// A statement as points can compute it, if they cannot assemble its result with the loops that it has: with the old elements of the result as an operand, if it accumulates into them; with the
+    /// result in another format, which it is then converted from; else with a loop over a dimension of the result outermost; else with one loop over all processors of the grid.
     fn assembled(&self, number: usize, known: Option<Computation<'p>>) -> Result<(Computation<'p>, String)> {
         let statement = &self.statements[number];
-        let plain = Computation::new(statement).map_err(usage)?;
+        let plain = Computation::new(statement).and_then(|own| own.with_old_elements()).map_err(usage)?;
         let is_alone = known.is_none();
         let known = known.map_or_else(|| Computation::new(statement).map_err(usage), Ok)?;
         if known.statement().result().format().is_dense() || Plan::new(known.statement()).is_ok() {
@@ -108,7 +107,7 @@ impl<'p> Loops<'p> {
         for (grid, order) in grids.flat_map(|grid| orders.clone().map(move |order| (grid, order))) {
             let planned = |format: &Option<Format>| {
                 let stored = match format {
-                    None => Computation::new(statement).ok()?,
+                    None => plain.with_old_elements().ok()?,
                     Some(format) => plain.storing(format).ok()?,
                 };
                 let ordered = match &order {
@@ -119,7 +118,8 @@ impl<'p> Loops<'p> {
                 Plan::new(looped.statement()).is_ok().then_some(looped)
             };
             if let Some(found) = formats.iter().find_map(planned) {
-                return Ok((found, self.told(statement, grid, order.as_deref())));
+                let told = self.told(statement, grid, order.as_deref());
+                return Ok((found, told));
             }
         }
         // What is wrong with its own loops is said when they are planned.
@@ -129,6 +129,12 @@ impl<'p> Loops<'p> {
     /// Why loops are not those that a statement would have.
     fn told(&self, statement: &Assignment, grid: &[i64], order: Option<&[IndexVariable]>) -> String {
         let (result, mut text) = (&statement.left().tensor, String::new());
+        if let Some(operator) = statement.accumulation() {
+            let _ = writeln!(
+                text,
+                "result {result}: its old elements are an operand, and combined with new ones by {operator}"
+            );
+        }
         if let Some(order) = order {
             let order: Vec<&str> = order.iter().map(IndexVariable::name).collect();
             let _ =
@@ -327,16 +333,6 @@ fn in_loops<'c>(
     match by_entries {
         Some(entries) => entries.on_grid(grid),
         None => computation.on_grid(grid),
-    }
-}
-
-/// Refuses operands that would have to be copied before: tasks are given them as they are, and so are blocks.
-pub(super) fn check_operands<'c>(mut computations: impl Iterator<Item = &'c Computation<'c>>) -> Result<()> {
-    match computations.find_map(|computation| computation.kept().into_iter().next()) {
-        Some(name) => Err(Error::Usage(format!(
-            "{name} is read and assigned by one statement, which is not done where loops are distributed: give what is read another name"
-        ))),
-        None => Ok(()),
     }
 }
 

@@ -35,7 +35,7 @@ impl Problem {
         let names = index_variables(text)?;
         let mut inputs = BTreeMap::new();
         for (name, file) in &options.input {
-            if inputs.insert(name.clone(), file.read()?).is_some() {
+            if inputs.insert(name.clone(), file.read(name)?).is_some() {
                 return Err(Error::Usage(format!("--input says twice what {name} is")));
             }
         }

@@ -147,6 +147,11 @@ impl Planned {
     fn is_converted(&self) -> bool {
         self.plan.statement.result().format() != self.declared.format()
     }
+
+    /// The operands that are what the result was before.
+    fn old(&self) -> impl Iterator<Item = &TensorVariable> {
+        self.operands.iter().filter(|(_, stored)| stored.name() == self.declared.name()).map(|(used, _)| used)
+    }
 }
 
 /// What statements do as tasks.
@@ -294,10 +299,11 @@ impl Tasks {
             let output = planned.plan.leaf().output;
             !planned.is_converted()
                 && !reads_other
+                && planned.old().next().is_none()
                 && (output == Output::Elements || output == Output::Beside && !is_other)
         };
         let prepared = match self.planned.iter().enumerate().all(is_made) {
-            true => Some(all.prepared(cx, &self.planned).await?),
+            true => Some(all.prepared(cx, &self.planned, &[]).await?),
             false => None,
         };
         let progress = Progress::steps(options.repeat + 1, &options.runtime);
@@ -428,10 +434,28 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         Ok(())
     }
 
-    /// What a statement uses, under its names.
-    async fn of(&self, cx: &Context, planned: &Planned) -> Result<Vec<Tensor>, DistributedError> {
+    /// What a statement reads of what its result was before, under its names.
+    async fn old(&mut self, cx: &Context, planned: &Planned) -> Result<Vec<Tensor>, DistributedError> {
+        let mut old = Vec::new();
+        for variable in planned.old() {
+            if let Some(tensor) = self.find(&variable.renamed(planned.declared.name())).cloned() {
+                let snapshot = tensor.snapshot(cx, variable).await?;
+                // What is in levels shares them with the tensor.
+                if snapshot.variable().format().is_dense() {
+                    self.made.push(snapshot.clone());
+                }
+                old.push(snapshot);
+            }
+        }
+        Ok(old)
+    }
+
+    /// What a statement uses, under its names: beside `old`, that of what its result was before.
+    async fn of(&self, cx: &Context, planned: &Planned, old: &[Tensor]) -> Result<Vec<Tensor>, DistributedError> {
         let mut used: Vec<Tensor> = self.find(planned.plan.statement.result()).cloned().into_iter().collect();
-        for (variable, stored) in &planned.operands {
+        used.extend_from_slice(old);
+        let others = planned.operands.iter().filter(|(_, stored)| stored.name() != planned.declared.name());
+        for (variable, stored) in others {
             if let Some(tensor) = self.find(stored) {
                 used.push(match variable.dimensions() == stored.dimensions() {
                     true => tensor.converted(cx, variable).await?,
@@ -470,23 +494,28 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
     }
 
     /// Makes the result of a plan, if it has the levels of an operand.
-    async fn make(&mut self, cx: &Context, planned: &Planned) -> Result<(), DistributedError> {
+    async fn make(&mut self, cx: &Context, planned: &Planned, old: &[Tensor]) -> Result<(), DistributedError> {
         if planned.plan.pattern().is_some() {
-            let used = self.of(cx, planned).await?;
+            let used = self.of(cx, planned, old).await?;
             let made = Tensor::for_result(cx, &planned.plan, &used.iter().collect::<Vec<_>>())?;
             self.put(made);
         }
         Ok(())
     }
 
-    /// Plans with results that there are.
-    async fn prepared(&mut self, cx: &Context, planned: &[Planned]) -> Result<Computation, DistributedError> {
+    /// Plans with results that there are; `old` is what they read of what these were before.
+    async fn prepared(
+        &mut self,
+        cx: &Context,
+        planned: &[Planned],
+        old: &[Tensor],
+    ) -> Result<Computation, DistributedError> {
         let mut used = Vec::new();
         for planned in planned {
-            self.make(cx, planned).await?;
+            self.make(cx, planned, old).await?;
         }
         for planned in planned {
-            used.extend(self.of(cx, planned).await?);
+            used.extend(self.of(cx, planned, old).await?);
         }
         let plans: Vec<Arc<Plan>> = planned.iter().map(|planned| Arc::clone(&planned.plan)).collect();
         Computation::in_order(cx, &plans, &used.iter().collect::<Vec<_>>()).await
@@ -507,12 +536,13 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         for (_, stored) in &planned.operands {
             self.convert(cx, stored).await?;
         }
+        let old = self.old(cx, planned).await?;
         if planned.plan.leaf().output == Output::Entries {
-            let used = self.of(cx, planned).await?;
+            let used = self.of(cx, planned, &old).await?;
             let made = assemble(cx, &planned.plan, &used.iter().collect::<Vec<_>>()).await?;
             self.put(made);
         } else {
-            let computation = self.prepared(cx, std::slice::from_ref(planned)).await?;
+            let computation = self.prepared(cx, std::slice::from_ref(planned), &old).await?;
             self.run(cx, &computation).await?;
         }
         if planned.is_converted()

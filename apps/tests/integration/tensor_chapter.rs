@@ -101,6 +101,23 @@ fn levels_are_distributed_as_the_table_of_the_book_says() {
 }
 
 #[test]
+fn loops_go_through_levels_as_the_table_of_the_book_says() {
+    let unquoted = |cell: &str| cell.trim_matches('`').to_owned();
+    let rows = rows("sparse.md", "what is stored");
+    assert!(rows.len() >= 8, "{rows:?}");
+    for row in rows {
+        let [_, format, loops, ..] = &row[..] else { panic!("{row:?}") };
+        let options = ["--generate", "A=uniform:0.2", "--size", "i=40,j=31", "--grid", "3", "--format"];
+        let options: Vec<String> = options.map(str::to_owned).into_iter().chain([unquoted(format)]).collect();
+        let told = verified("y(i) = A(i,j) * x(j)", &options);
+        match loops.strip_prefix("of ") {
+            Some(other) => assert!(told.contains(&format!("A is converted to {} where", unquoted(other))), "{told}"),
+            None => assert!(!told.contains("is converted") && loops != "of", "{row:?}\n{told}"),
+        }
+    }
+}
+
+#[test]
 fn statements_are_distributed_as_the_table_of_the_book_says() {
     let text = std::fs::read_to_string(book().join("sparse.md")).expect("the chapter can be read");
     let lines = text.lines().skip_while(|line| !line.starts_with("| statement | options |")).skip(2);

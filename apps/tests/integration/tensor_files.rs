@@ -218,7 +218,7 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
     refused(
         "sparse.mtx",
         market("coordinate real general\n1 1 1\n1 1 1\n"),
-        ":1: the matrix is sparse ('coordinate'): say how to store it, such as --format NAME=csr",
+        ":1: the matrix is sparse ('coordinate'): say how to store it, such as --format B=csr",
     );
     refused("wide.mtx", market("array real symmetric\n1 2\n"), ":2: the matrix is 1 by 2; a symmetric one is square");
     refused("broken.mtx", market("array real general\n2 1\n1\n"), ":3: the file ends after 1 of 2 entries");

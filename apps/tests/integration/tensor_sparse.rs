@@ -180,11 +180,22 @@ fn distributed_loops_run_as_tasks() {
     // As far as there are loops, in no more blocks than they are long; statements without loops among others.
     let vectors = [&grid[..5], &["i=31,j=20"]].concat();
     verifies("a = 3; y(i) = A(i,j) * x(j); z(i) = y(i) + a", &[&vectors[..], &["--grid", "40x2"]].concat());
-    // What can't be done says what to do.
-    for statement in ["y(i) = A(i,j) * x(j) + y(i)", "y(i) += A(i,j) * x(j) + y(i)"] {
-        let (code, _, error) = run(statement, &[&vectors[..], &["--grid", "2"]].concat());
-        assert!(code == Some(2) && error.contains("give what is read another name"), "{code:?} {error}");
+    // Statements may read what they assign, and accumulate into what is sparse.
+    let square = [&grid[..5], &["i=20,j=20", "--grid", "3"]].concat();
+    for statement in ["y(i) = A(i,j) * x(j) + y(i)", "y(i) += A(i,j) * x(j) + y(i)", "A(i,j) = A(i,j) * 2 + A(i,j)"] {
+        verifies(statement, &square);
     }
+    for format in ["csr", "dcsc", "coo", "bitmap", "bcsr:2x3", "{D,L}"] {
+        let format = format!("C={format}");
+        for statement in ["C(i,j) += A(i,j) * A(j,i)", "C(i,j) max= A(i,j); C(i,j) *= A(j,i)", "C(i,j) -= A(j,i)"] {
+            let common = [&square[..], &["--format", &format]].concat();
+            verifies(statement, &common);
+            let (code, out, _) = run(statement, &[&common[..], &["--explain"]].concat());
+            assert!(code == Some(0) && out.contains("its old elements are an operand"), "{statement} {format}\n{out}");
+        }
+        verifies("C(i,j) += A(i,j)", &[&square[..6], &["--format", &format, "--split", "i=3"]].concat());
+    }
+    // What can't be done says what to do.
     let (code, _, error) = run("y(i) = A(i,j) * x(j)", &[&vectors[..], &["--grid", "2"], &rows[..2]].concat());
     assert!(code == Some(2) && error.contains("leave one of the two out"), "{code:?} {error}");
 }
@@ -195,19 +206,21 @@ fn formats_of_all_kinds_are_distributed() {
     let product = "y(i) = A(i,j) * x(j)";
     let common = ["--generate", "A=uniform:0.1", "--size", "i=20,j=15"];
     for (format, used) in [
-        ("dia", "{C,C}(0,1)"),
-        ("hash", "{C,C}(0,1)"),
-        ("bitmap", "{D,C}(0,1)"),
-        ("{D,L}", "{D,C}(0,1)"),
-        ("bcsr:2x3", "{D,C}(0,1)"),
-        ("coo", "{C,C}(0,1)"),
+        ("dia", None),
+        ("hash", Some("{C,C}(0,1)")),
+        ("bitmap", None),
+        ("{D,L}", Some("{D,C}(0,1)")),
+        ("bcsr:2x3", Some("{D,C}(0,1)")),
+        ("(i,j) -> (j-i: C, j: R)", Some("{C,C}(0,1)")),
+        ("coo", Some("{C,C}(0,1)")),
     ] {
         let format = format!("A={format}");
         let rows = [&common[..], &["--format", &format, "--schedule", "distribute({i}, {io}, {ii}, {3})"]].concat();
         verifies(product, &rows);
         let (code, out, _) = run(product, &[&rows[..], &["--explain"]].concat());
-        let told = format!("A is converted to {used} where it is placed\n");
-        assert!(code == Some(0) && out.contains(&told), "{format}\n{out}");
+        let told =
+            used.map_or("is converted".to_owned(), |used| format!("A is converted to {used} where it is placed: "));
+        assert!(code == Some(0) && out.contains(&told) == used.is_some(), "{format}\n{out}");
         // Schedules name it as statements do, and blocks are no other.
         let equal = "fuse(i, j, f); pos(f, p, A); divide(p, po, pi, 4); distribute({po})";
         verifies(product, &[&common[..], &["--format", &format, "--schedule", equal]].concat());

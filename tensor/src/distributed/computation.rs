@@ -136,7 +136,7 @@ impl<'a> Preparation<'a> {
                         _ => below(cx, (tensor, *level), &partitions[*offsets]).await?,
                     }
                 }
-                (Pieces::Below(offsets), Space::Elements) => partitions[*offsets].clone(),
+                (Pieces::Below(offsets), Space::Elements | Space::Words(_)) => partitions[*offsets].clone(),
                 (Pieces::Named(positions), _) => {
                     let Partition { tensor: of, space, .. } = &graph.partitions[*positions];
                     named(cx, tensor, (&tensors[*of], *space), &partitions[*positions]).await?
@@ -300,10 +300,7 @@ impl Preparation<'_> {
         let argument = |slot: &Slot| match slot {
             Slot::Fixed(variable) => leaf.fixed.iter().position(|fixed| fixed == variable).map(Parameter::Fixed),
             Slot::Size(variable) => plan.statement.extent(variable).map(Parameter::Number),
-            Slot::Extent(name, level) => tensor(name).map(|tensor| {
-                let variable = tensor.variable();
-                Parameter::Number(variable.dimensions()[variable.format().order()[*level]])
-            }),
+            Slot::Extent(name, level) => tensor(name).map(|tensor| Parameter::Number(tensor.extent(*level))),
             Slot::Slots(name, level) => tensor(name).map(|tensor| Parameter::Number(below_each(tensor, *level))),
             Slot::Count(name, level) => tensor(name).map(|tensor| Parameter::Number(tensor.positions(*level))),
             Slot::Chunks => Some(Parameter::Chunks),

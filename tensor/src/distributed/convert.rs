@@ -11,8 +11,8 @@ use maniple::{Context, Error, FieldId, FieldMask, FieldValue, Privilege, Require
 
 use super::error::DistributedError;
 use super::fetch::by_color;
-use super::levels::Index;
-use super::packing::{Blocks, Entries, Packing, only, task, without_entries, words};
+use super::levels::{Index, words};
+use super::packing::{Blocks, Entries, Packing, only, task, without_entries};
 use super::placed_levels::cut_levels;
 use super::rows::blocks_for;
 use super::shares::{Ends, Interval};

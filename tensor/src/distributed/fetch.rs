@@ -10,7 +10,7 @@ use maniple::{
 };
 
 use super::error::DistributedError;
-use super::levels::parents_of;
+use super::levels::{parents_of, words};
 use super::operators::operator;
 use super::shares::below_each;
 use super::tensor::Tensor;
@@ -18,6 +18,7 @@ use crate::bounds::Colors;
 use crate::element::ElementType;
 use crate::lower::Slot;
 use crate::plan::{Fetch, Launching, Order, Privilege, Space};
+use crate::rectangle::Rectangle;
 
 /// The colors of so many points are looked up in a table; those of more are computed where they are asked for.
 const MOST_IN_TABLE: i64 = 1 << 12;
@@ -119,11 +120,23 @@ pub(super) fn partition(
     let stored = (tensor.variable().format(), tensor.variable().dimensions());
     let has_offsets = |level: usize| tensor.levels().is_some_and(|levels| levels.offsets(level).is_some());
     let piece = |color| match space {
+        Space::Positions(1) if !tensor.variable().format().is_plain() => {
+            Ok(along_diagonals(tensor, &colors.parts(color)))
+        }
         Space::Offsets(level) => {
             // One more ends the last.
             let after = i64::from(has_offsets(level));
             let parents = parents_of(&colors.parts(color), stored, level).into_iter();
             Ok(positions(parents.map(|(first, end)| (first, end + after))))
+        }
+        Space::Words(level) => {
+            let each_has = below_each(tensor, level);
+            let parents = parents_of(&colors.parts(color), stored, level).into_iter();
+            Ok(positions(
+                parents
+                    .filter(|(first, end)| first < end)
+                    .map(|(first, end)| words((first * each_has, end * each_has))),
+            ))
         }
         // Below so many positions above, without offsets.
         Space::Positions(level) => {
@@ -137,6 +150,25 @@ pub(super) fn partition(
     let region = tensor.part(space);
     let partitioning = cx.index_partition(region.space(), pieces.len(), &pieces)?;
     Ok(region.partition(&partitioning).map_err(Error::from)?)
+}
+
+/// More intervals of the positions along diagonals are not told apart: a piece has those of all of each diagonal.
+const MOST_ALONG: i64 = 1 << 12;
+
+/// The positions of parts of a matrix along all of its diagonals.
+fn along_diagonals(tensor: &Tensor, parts: &[Rectangle]) -> AnySpace {
+    let (diagonals, length) = (tensor.positions(0), tensor.extent(1));
+    let dimension = tensor.variable().format().expressions()[1].modes()[0];
+    let bounds = parts.iter().filter(|part| !part.is_empty()).filter_map(|part| part.bounds().nth(dimension));
+    let bounds: Vec<(i64, i64)> = bounds.collect();
+    if bounds.is_empty() {
+        return positions(std::iter::empty());
+    }
+    if bounds.contains(&(0, length)) || diagonals.saturating_mul(bounds.len() as i64) > MOST_ALONG {
+        return positions(std::iter::once((0, diagonals * length)));
+    }
+    let of_all = (0..diagonals).flat_map(|diagonal| bounds.iter().map(move |own| (diagonal * length, *own)));
+    positions(of_all.map(|(begin, (first, end))| (begin + first, begin + end)))
 }
 
 fn positions(intervals: impl Iterator<Item = (i64, i64)>) -> AnySpace {
@@ -167,7 +199,7 @@ pub(super) async fn named(
     positions: &LogicalPartition,
 ) -> Result<LogicalPartition, DistributedError> {
     let level = match space {
-        Space::Positions(level) | Space::Offsets(level) => level,
+        Space::Positions(level) | Space::Offsets(level) | Space::Words(level) => level,
         Space::Elements => 0,
     };
     let crd = tensor.component(&Slot::Coordinates(String::new(), level));

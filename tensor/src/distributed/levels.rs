@@ -196,6 +196,11 @@ impl Levels {
         self.one(level, |per| matches!(per, Per::Position | Per::Slot))
     }
 
+    /// The words with the bits of a level, if it has some.
+    fn bits(&self, level: usize) -> Option<&Component> {
+        self.one(level, |per| per == Per::Word)
+    }
+
     /// The elements.
     pub(super) fn values(&self) -> &Component {
         &self.values
@@ -206,6 +211,7 @@ impl Levels {
         match slot {
             Slot::Positions(_, level) => self.beginnings(*level),
             Slot::Coordinates(_, level) => self.coordinates(*level),
+            Slot::Bits(_, level) => self.bits(*level),
             Slot::Values(_) => Some(&self.values),
             _ => None,
         }
@@ -215,6 +221,7 @@ impl Levels {
     pub(super) fn region(&self, space: Space) -> &LogicalRegion {
         let component = match space {
             Space::Offsets(level) => self.beginnings(level),
+            Space::Words(level) => self.bits(level),
             Space::Positions(level) => self.coordinates(level),
             Space::Elements => None,
         };
@@ -251,6 +258,11 @@ pub(super) fn parents_of(
         intervals
     });
     of_parts.collect()
+}
+
+/// The words with the bits of these positions.
+pub(super) fn words((first, end): (i64, i64)) -> (i64, i64) {
+    if first < end { (first / 64, (end - 1) / 64 + 1) } else { (0, 0) }
 }
 
 /// A region with these fields over so many positions.

@@ -34,6 +34,7 @@ mod placed_levels;
 mod rows;
 mod scattered;
 mod shares;
+mod snapshot;
 mod tcs;
 mod tensor;
 

@@ -15,7 +15,7 @@ use maniple::{
 
 use super::error::DistributedError;
 use super::fetch::by_color;
-use super::levels::{Component, Index, Levels, Narrowed, components};
+use super::levels::{Component, Index, Levels, Narrowed, components, words};
 use super::operators::{Adds, operator};
 use super::tensor::Tensor;
 use crate::element::{Element, ElementType};
@@ -352,11 +352,6 @@ pub(super) fn task<R: Send + Sync + 'static>(
 /// The only rectangle of a space, as pieces of rows are; none if it is empty.
 pub(super) fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
     rects.first().copied().filter(|rect| rect.lo <= rect.hi)
-}
-
-/// The words with the bits of these positions.
-pub(super) fn words((first, end): (i64, i64)) -> (i64, i64) {
-    if first < end { (first / 64, (end - 1) / 64 + 1) } else { (0, 0) }
 }
 
 /// Sets all numbers of a component.

@@ -12,8 +12,7 @@ use maniple::{Context, Error, FieldMask, LogicalPartition, Privilege, Requiremen
 use super::error::DistributedError;
 use super::fetch::by_color;
 use super::launched::Launched;
-use super::levels::Component;
-use super::packing::words;
+use super::levels::{Component, words};
 use super::place::PLACE;
 use super::scattered::{self, Dealt};
 use super::shares::{Ends, Interval, is_in_order};

@@ -12,7 +12,7 @@ use maniple::{
 };
 
 use super::error::DistributedError;
-use super::levels::Component;
+use super::levels::{Component, words as words_of};
 use super::rows::blocks_for;
 use super::tensor::Tensor;
 use crate::element::ElementType;
@@ -128,6 +128,7 @@ impl Ends {
         let interval = |(first, end): &Interval| AnySpace::from(AnyRect::from(Rect::<1>::from(*first..*end)));
         let pieces: Vec<AnySpace> = match space {
             Space::Positions(level) => self.positions[level].iter().map(interval).collect(),
+            Space::Words(level) => self.positions[level].iter().map(|own| interval(&words_of(*own))).collect(),
             // One more ends the last, if there are offsets.
             Space::Offsets(level) => {
                 let after = i64::from(offsets(tensor, level).is_some());

@@ -6,13 +6,16 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | `expression` | what levels store, and how coordinates follow from it |
+//! | `dimensions` | how loops over dimensions go through diagonals |
 //! | `names` | formats that have a name |
 //! | `text` | formats as text |
 
+mod dimensions;
 mod expression;
 mod names;
 mod text;
 
+pub(crate) use dimensions::Stored;
 pub use expression::LevelExpression;
 pub(crate) use expression::Recovery;
 pub use text::ParseError;

@@ -17,7 +17,7 @@ impl Lowering<'_> {
                 return None;
             };
             match &levels[..] {
-                [StoredLevel::Dense(_), StoredLevel::Compressed { pos, ranges: false, .. }, ..]
+                [StoredLevel::Dense(..), StoredLevel::Compressed { pos, ranges: false, .. }, ..]
                     if *visit.variable(0) == outer.variable && matches!(place, Place::Level(0, _)) =>
                 {
                     Some(pos.clone())

@@ -1,17 +1,17 @@
 //! Loops over what is stored: where accesses have compressed levels of a variable, its loop merges their coordinates.
 //!
 //! A loop iterates over the levels of those accesses whose variable it drives: its own variable, or one that it completes, as the loop over `ii` does with `i = io * 32 + ii` inside of the
-//! loop over `io`, which then visits the coordinates from `io * 32` on. All other levels are found once their variables are known: dense ones by arithmetic, compressed ones by a search.
+//! loop over `io`, which then visits the coordinates from `io * 32` on. All other levels are [found](super::locate) once their variables are known.
 //!
 //! Where several accesses are iterated, they are merged as the algebra of the operators says (Kjolstad et al., *The tensor algebra compiler*, OOPSLA 2017, section 5).
 
 use std::collections::BTreeMap;
 
 use super::leaf::{Lowering, Parts, kind};
-use super::storage::{ListOrder, Place, Storage, Visit, is_sparse};
+use super::storage::{ListOrder, Place, Storage, Visit, is_found, is_sparse};
 use super::support::{Given, Support, lattice};
 use crate::concrete::{Loop, Node, Relation, Site};
-use crate::format::Level;
+use crate::format::{Format, Level};
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable, Test};
 
@@ -22,7 +22,7 @@ const MOST_MERGED: usize = 6;
 const MOST_BODIES: usize = 300;
 
 /// What is done where accesses have come as far as they can.
-type Inside<'f, L> = &'f mut dyn FnMut(&mut L) -> Step;
+pub(super) type Inside<'f, L> = &'f mut dyn FnMut(&mut L) -> Step;
 
 /// A loop, and the coordinates that its variable begins at, as far as they are others than its own.
 pub(super) struct Driven<'a> {
@@ -59,10 +59,22 @@ impl<'a> Lowering<'a> {
         for access in sites.iter().flat_map(|site| site.value.accesses()).chain(positions) {
             let tensor = &access.tensor;
             if is_sparse(tensor) && is_one(tensor) && self.visit(access).is_none() {
-                self.visits.push(Visit { access: access.clone(), format: tensor.format().clone() });
+                self.visits.push(Visit { access: access.clone(), format: self.seen(tensor) });
                 self.places.push(Place::Level(0, Expression::index(0)));
             }
         }
+    }
+
+    /// The format of a tensor or workspace as loops over its dimensions see it.
+    fn seen(&self, tensor: &TensorVariable) -> Format {
+        // What is marked in a workspace is listed before it is visited.
+        let is_listed =
+            tensor.format().levels() == [Level::Bitmap] && self.statement.body.workspaces().contains(&tensor);
+        match is_listed {
+            true => Format::new([Level::Compressed], [0]).ok(),
+            false => tensor.format().by_dimensions().map(|(seen, _)| seen),
+        }
+        .unwrap_or_else(|| tensor.format().clone())
     }
 
     /// The accesses in a node that are stored in levels, and those whose positions it goes through.
@@ -88,14 +100,32 @@ impl<'a> Lowering<'a> {
     }
 
     /// The next level of an access, its kind and the position above it; none if all levels are behind, or nothing is stored.
-    fn next(&self, visit: usize) -> Option<(usize, Level, Expression)> {
+    pub(super) fn next(&self, visit: usize) -> Option<(usize, Level, Expression)> {
         let (Place::Level(level, above) | Place::Maybe(level, above, _)) = &self.places[visit] else { return None };
         let kind = *self.visits[visit].format.levels().get(*level)?;
         Some((*level, kind, above.clone()))
     }
 
+    /// The position above the level that is next.
+    fn above(&self, visit: usize) -> Expression {
+        match &self.places[visit] {
+            Place::Level(_, above) | Place::Maybe(_, above, _) => above.clone(),
+            Place::Absent | Place::Element(..) => 0.into(),
+        }
+    }
+
+    /// The coordinate of a position in the next level of an access.
+    pub(super) fn coordinate(&self, visit: usize, level: usize, position: Expression) -> Expression {
+        self.stored(visit).coordinate(level, &self.above(visit), position)
+    }
+
+    /// The place below a position in the next level of an access.
+    pub(super) fn below_position(&self, visit: usize, level: usize, position: Expression) -> Place {
+        self.stored(visit).below(level, &self.above(visit), position)
+    }
+
     /// The positions below `above` in the next level of an access: none, if nothing turns out to be stored.
-    fn segment(&self, visit: usize, level: usize, above: &Expression) -> (Expression, Expression) {
+    pub(super) fn segment(&self, visit: usize, level: usize, above: &Expression) -> (Expression, Expression) {
         let (low, high) = self.stored(visit).segment(level, above);
         match &self.places[visit] {
             Place::Maybe(.., is_stored) => {
@@ -107,12 +137,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether the kernel is so large that what is stored is found out while it runs.
-    fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         self.bodies > MOST_BODIES
     }
 
     /// `inside`, with an access elsewhere.
-    fn with_place<R>(&mut self, visit: usize, place: Place, inside: impl FnOnce(&mut Self) -> R) -> R {
+    pub(super) fn with_place<R>(&mut self, visit: usize, place: Place, inside: impl FnOnce(&mut Self) -> R) -> R {
         let before = std::mem::replace(&mut self.places[visit], place);
         let made = inside(self);
         self.places[visit] = before;
@@ -157,7 +187,7 @@ impl<'a> Lowering<'a> {
         let mut driven = Vec::new();
         for &visit in visits {
             let Some((level, kind, _)) = self.next(visit) else { continue };
-            if kind == Level::Dense {
+            if is_found(kind) {
                 continue;
             }
             let target = self.visits[visit].variable(level).clone();
@@ -195,6 +225,9 @@ impl<'a> Lowering<'a> {
         }
         let high = self.high(&outer.variable);
         if iterated.is_empty() {
+            if let Some(over_bits) = self.over_bits(outer, body, &visits) {
+                return Some(over_bits);
+            }
             return Some(self.iterations(outer, body, 0.into(), high));
         }
         let driven = Driven { outer, body, base, high };
@@ -217,7 +250,7 @@ impl<'a> Lowering<'a> {
         for &visit in iterated {
             let merged = self.begin(visit, driven, &mut steps);
             let here = self.names.index("here");
-            let coordinate = self.stored(visit).coordinate(merged.level, merged.cursor.value());
+            let coordinate = self.coordinate(visit, merged.level, merged.cursor.value());
             let value = with_base(at.value(), &driven.base);
             let is_here = merged.cursor.value().less(merged.end.value()).and(coordinate.equal(value));
             inside.push(Step::bind(&here, is_here.select(1, 0)));
@@ -236,7 +269,7 @@ impl<'a> Lowering<'a> {
         let Some(((merged, here), others)) = found.split_first() else {
             return self.iteration(driven.outer, driven.body, at, false);
         };
-        let there = self.stored(merged.visit).below(merged.level, merged.cursor.value());
+        let there = self.below_position(merged.visit, merged.level, merged.cursor.value());
         if found.len() > MOST_MERGED || self.is_large() {
             return self.with_place(merged.visit, maybe(there, here), |lowering| lowering.cases(others, at, driven));
         }
@@ -271,7 +304,7 @@ impl<'a> Lowering<'a> {
             let mut inside = Vec::new();
             for visit in point {
                 let merged = of(visit);
-                let coordinate = self.stored(*visit).coordinate(merged.level, merged.cursor.value());
+                let coordinate = self.coordinate(*visit, merged.level, merged.cursor.value());
                 inside.push(Step::bind(&merged.coordinate, coordinate));
             }
             let least = point.iter().map(|visit| of(visit).coordinate.value()).reduce(Expression::minimum);
@@ -295,7 +328,7 @@ impl<'a> Lowering<'a> {
                 for visit in point {
                     let merged = of(visit);
                     self.places[*visit] = match case.contains(visit) {
-                        true => self.stored(*visit).below(merged.level, merged.cursor.value()),
+                        true => self.below_position(*visit, merged.level, merged.cursor.value()),
                         false => Place::Absent,
                     };
                 }
@@ -334,7 +367,7 @@ impl<'a> Lowering<'a> {
         let (mut inside, mut is_here) = (Vec::new(), BTreeMap::new());
         let is_left = |merged: &Merged| merged.cursor.value().less(merged.end.value());
         for merged in &merging {
-            let coordinate = self.stored(merged.visit).coordinate(merged.level, merged.cursor.value());
+            let coordinate = self.coordinate(merged.visit, merged.level, merged.cursor.value());
             inside.push(Step::bind(&merged.coordinate, is_left(merged).select(coordinate, i64::MAX)));
         }
         let at = self.names.index(driven.outer.variable.name());
@@ -345,7 +378,7 @@ impl<'a> Lowering<'a> {
             let here = self.names.index("here");
             inside.push(Step::bind(&here, merged.coordinate.value().equal(at.value()).select(1, 0)));
             self.places[merged.visit] =
-                maybe(self.stored(merged.visit).below(merged.level, merged.cursor.value()), &here);
+                maybe(self.below_position(merged.visit, merged.level, merged.cursor.value()), &here);
             is_here.insert(merged.visit, here);
         }
         let condition = support.condition(&|visit| match is_here.get(&visit) {
@@ -383,7 +416,7 @@ impl<'a> Lowering<'a> {
             let tensor = &self.visits[*visit].access.tensor;
             let element = Variable::new(self.names.fresh(tensor.name()), tensor.element());
             let fill = Expression::Constant(tensor.fill());
-            let below = self.stored(*visit).below(*level, cursor.value());
+            let below = self.below_position(*visit, *level, cursor.value());
             let stored = match &below {
                 Place::Level(_, position) if !counts => self.stored(*visit).element(position.clone()),
                 _ => fill.clone(),
@@ -415,7 +448,7 @@ impl<'a> Lowering<'a> {
             return counted;
         }
         let (position, at) = (self.names.index("p"), self.names.index(driven.outer.variable.name()));
-        let coordinate = self.stored(merged.visit).coordinate(merged.level, position.value());
+        let coordinate = self.coordinate(merged.visit, merged.level, position.value());
         let (there, element) = self.with_element((merged.visit, merged.level), driven.body, &position);
         let parallel = first && self.is_parallel(driven.outer, driven.body);
         let kind = if parallel { kind(driven.outer) } else { LoopKind::Serial };
@@ -436,7 +469,7 @@ impl<'a> Lowering<'a> {
         body: &Node,
         position: &Variable,
     ) -> (Place, Option<Step>) {
-        let place = self.stored(visit).below(level, position.value());
+        let place = self.below_position(visit, level, position.value());
         let Visit { access, format } = &self.visits[visit];
         let is_last = level + 1 == format.rank() && !matches!(body, Node::Assign { .. });
         let (Place::Level(_, position), true, false) = (&place, is_last, self.is_counting) else {
@@ -466,117 +499,16 @@ impl<'a> Lowering<'a> {
             steps.push(Step::bind_mutable(&until, cursor.value()));
             steps.push(self.bisect(visit, level, (&until, &end), last));
         }
+        if self.stored(visit).is_padded(level) {
+            // What is before and after the dimension comes first and last, and is little.
+            let is_left = cursor.value().less(end.value());
+            let is_before = self.coordinate(visit, level, cursor.value()).less(0);
+            steps.push(Step::repeat_while(is_left.clone().and(is_before), Step::set(&cursor, cursor.value() + 1)));
+            let extent = self.sizes.extent(self.statement, self.visits[visit].variable(level));
+            let is_after = extent.less_equal(self.coordinate(visit, level, end.value() - 1));
+            steps.push(Step::repeat_while(is_left.and(is_after), Step::set(&end, end.value() - 1)));
+        }
         Merged { visit, level, cursor, end, coordinate }
-    }
-
-    /// Moves `low` up to, and `high` down to, the first position between them whose coordinate is `least` or greater.
-    pub(super) fn bisect(
-        &mut self,
-        visit: usize,
-        level: usize,
-        (low, high): (&Variable, &Variable),
-        least: Expression,
-    ) -> Step {
-        let middle = self.names.index("middle");
-        let coordinate = self.stored(visit).coordinate(level, middle.value());
-        let halve = Step::Sequence(vec![
-            Step::bind(&middle, low.value() + (high.value() - low.value()).floor_divide(2)),
-            Step::choose(coordinate.less(least), Step::set(low, middle.value() + 1), Step::set(high, middle.value())),
-        ]);
-        Step::repeat_while(low.value().less(high.value()), halve)
-    }
-
-    /// Brings the accesses in `node` as far as the variables that are known, and does `inside`: through dense levels at once, through compressed ones by a search.
-    pub(super) fn located(&mut self, visits: &[usize], inside: Inside<'_, Self>) -> Step {
-        for &visit in visits {
-            while let Some((level, kind, above)) = self.next(visit) {
-                let Some(at) = self.recovered(self.visits[visit].variable(level)) else { break };
-                if kind != Level::Dense {
-                    return self.search((visit, level, above, at), visits, inside);
-                }
-                let variable = self.visits[visit].variable(level).clone();
-                if let Some(within) = self.is_in_dimension(&variable, &at).filter(|_| !self.is_checked(visit, level)) {
-                    self.checked.push((visit, level));
-                    let there = self.places[visit].clone();
-                    let step = self.either(visit, within, there, (visits, inside));
-                    self.checked.pop();
-                    return step;
-                }
-                let extent = self.stored(visit).segment(level, &above).1;
-                let position = match above {
-                    Expression::Constant(_) => at,
-                    above => above * extent + at,
-                };
-                self.places[visit] = match &self.places[visit] {
-                    Place::Maybe(.., is_stored) => Place::Maybe(level + 1, position, is_stored.clone()),
-                    _ => Place::Level(level + 1, position),
-                };
-            }
-        }
-        inside(self)
-    }
-
-    /// Whether it is known that a shift is within a level here.
-    fn is_checked(&self, visit: usize, level: usize) -> bool {
-        self.checked.contains(&(visit, level))
-    }
-
-    /// Finds a coordinate below a position of an access.
-    fn search(
-        &mut self,
-        (visit, level, above, at): (usize, usize, Expression, Expression),
-        visits: &[usize],
-        inside: Inside<'_, Self>,
-    ) -> Step {
-        if let Storage::List(list) = self.stored(visit).clone() {
-            let (mut find, is_there, place) = list.find(&at, &mut self.names);
-            find.push(self.either(visit, is_there, Place::Level(level + 1, place), (visits, inside)));
-            return Step::Sequence(find);
-        }
-        let (low, high) = self.segment(visit, level, &above);
-        let (first, last, end) = (self.names.index("p"), self.names.index("q"), self.names.index("end"));
-        let halve = self.bisect(visit, level, (&first, &last), at.clone());
-        let coordinate = self.stored(visit).coordinate(level, first.value());
-        let is_there = first.value().less(end.value()).and(coordinate.equal(at));
-        let there = Place::Level(level + 1, first.value());
-        let choice = self.either(visit, is_there, there, (visits, inside));
-        Step::Sequence(vec![
-            Step::bind_mutable(&first, low),
-            Step::bind(&end, high),
-            Step::bind_mutable(&last, end.value()),
-            halve,
-            choice,
-        ])
-    }
-
-    fn either(
-        &mut self,
-        visit: usize,
-        is_there: Expression,
-        there: Place,
-        (visits, inside): (&[usize], Inside<'_, Self>),
-    ) -> Step {
-        let before = self.places.clone();
-        if self.is_large() {
-            let here = self.names.index("here");
-            let (there, is_there) = match there {
-                Place::Maybe(level, position, is_stored) => {
-                    (Place::Level(level, position), is_stored.value().equal(1).and(is_there))
-                }
-                there => (there, is_there),
-            };
-            self.places[visit] = maybe(there, &here);
-            let step = self.located(visits, inside);
-            self.places = before;
-            return Step::Sequence(vec![Step::bind(&here, is_there.select(1, 0)), step]);
-        }
-        self.places[visit] = there;
-        let then = self.located(visits, inside);
-        self.places.clone_from(&before);
-        self.places[visit] = Place::Absent;
-        let otherwise = self.located(visits, inside);
-        self.places = before;
-        Step::choose(is_there, then, otherwise)
     }
 }
 
@@ -595,7 +527,7 @@ pub(super) fn without_base(coordinate: Expression, base: &Option<Expression>) ->
 }
 
 /// A place that is there, where there is something if the variable is 1.
-fn maybe(place: Place, is_stored: &Variable) -> Place {
+pub(super) fn maybe(place: Place, is_stored: &Variable) -> Place {
     match place {
         Place::Level(level, position) => Place::Maybe(level, position, is_stored.clone()),
         other => other,

@@ -233,6 +233,7 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn node(&mut self, node: &Node) -> Step {
         match node {
+            node if self.has_no_effect(node) => Step::nothing(),
             Node::Assign { target, operator, value } => self.assign(target, *operator, value),
             Node::Where { workspace, consumer, producer } => self.with_workspace(workspace, consumer, producer),
             Node::Forall(outer, body) => self.promoted(outer, body).unwrap_or_else(|| self.forall(outer, body)),

@@ -2,9 +2,9 @@
 
 use super::iterate::{Driven, Merged, without_base};
 use super::leaf::Lowering;
+use super::storage::is_found;
 use super::support::{Given, Support, lattice};
 use crate::concrete::{Merge, Node, Statement};
-use crate::format::Level;
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable};
 
@@ -19,7 +19,7 @@ pub fn lattice_points<'s>(statement: &'s Statement, variable: &IndexVariable, bo
     for visit in lowering.visits_in(body) {
         let levels = lowering.visits[visit].format.levels().to_vec();
         let of_loop = |level: &usize| {
-            levels[*level] != Level::Dense
+            !is_found(levels[*level])
                 && statement.dependencies(lowering.visits[visit].variable(*level)).contains(variable)
         };
         if (0..levels.len()).any(|level| of_loop(&level)) {
@@ -68,9 +68,9 @@ impl Lowering<'_> {
         let places = self.places.clone();
         let mut inside = Vec::new();
         for merged in merging {
-            let coordinate = self.stored(merged.visit).coordinate(merged.level, merged.cursor.value());
+            let coordinate = self.coordinate(merged.visit, merged.level, merged.cursor.value());
             inside.push(Step::bind(&merged.coordinate, coordinate));
-            self.places[merged.visit] = self.stored(merged.visit).below(merged.level, merged.cursor.value());
+            self.places[merged.visit] = self.below_position(merged.visit, merged.level, merged.cursor.value());
         }
         let farthest = merging.iter().map(|merged| merged.coordinate.value()).reduce(Expression::maximum);
         inside.extend(farthest.map(|farthest| Step::bind(&at, farthest)));
@@ -103,7 +103,7 @@ impl Lowering<'_> {
         let [step, high] = ["step", "high"].map(|name| self.names.index(name));
         let Merged { visit, level, cursor, end, .. } = merged;
         let next = cursor.value() + step.value();
-        let coordinate = self.stored(*visit).coordinate(*level, next.clone().minimum(end.value() - 1));
+        let coordinate = self.coordinate(*visit, *level, next.clone().minimum(end.value() - 1));
         let is_before = next.clone().less(end.value()).and(coordinate.less(least.value()));
         let farther = Step::Sequence(vec![Step::set(cursor, next.clone()), Step::set(&step, step.value() * 2)]);
         Step::Sequence(vec![

@@ -36,7 +36,9 @@
 //! | `values` | expressions |
 //! | `storage` | where elements are, and how far into its levels each access has come |
 //! | `support` | of which accesses an element has to be stored for an iteration to have an effect |
-//! | `iterate` | loops over what is stored, which merge and search |
+//! | `iterate` | loops over what is stored, which merge |
+//! | `bits` | loops over what bitmaps have |
+//! | `locate` | what is found where its coordinates are known |
 //! | `meet` | other ways of merging than step by step, where all of several accesses have to have an element |
 //! | `positions` | loops over positions of an operand, and parts of them for threads |
 //! | `append`, `list` | results that are appended to, and the workspaces in which their rows are gathered |
@@ -49,11 +51,13 @@
 mod append;
 mod balance;
 mod beside;
+mod bits;
 mod gathered;
 mod iterate;
 mod jam;
 mod leaf;
 mod list;
+mod locate;
 mod meet;
 mod positions;
 mod ranges;

@@ -15,6 +15,9 @@ use crate::element::ElementType::I64;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable};
 
+/// Why other levels are not met here.
+const NO_POSITIONS: &str = "loops go through positions of formats whose levels store dimensions";
+
 /// The target of an assignment in `node`, which is inside of a loop, that may change where `access` stores nothing.
 pub fn acts_without<'s>(statement: &'s Statement, node: &'s Node, access: &Access) -> Option<&'s Access> {
     let mut lowering = Lowering::new(statement, &[]);
@@ -69,10 +72,13 @@ impl<'a> Lowering<'a> {
     /// The positions of a level that are below those from `first` to before `end` of the level above; the root is the only position above the outermost.
     fn below(&self, visit: usize, level: usize, (first, end): (Expression, Expression)) -> (Expression, Expression) {
         match self.level(visit, level) {
-            StoredLevel::Dense(extent) => (first * extent.value(), end * extent.value()),
+            StoredLevel::Dense(extent, _) => (first * extent.value(), end * extent.value()),
             StoredLevel::Compressed { pos, .. } => (pos.load([first]).cast(I64), pos.load([end]).cast(I64)),
             StoredLevel::Singleton(_) => (first, end),
             StoredLevel::Counter { slots, .. } => (first * slots.value(), end * slots.value()),
+            StoredLevel::Bits { .. } | StoredLevel::Diagonals { .. } => {
+                unreachable!("{NO_POSITIONS}")
+            }
         }
     }
 
@@ -189,11 +195,14 @@ impl<'a> Lowering<'a> {
         least: Option<Expression>,
     ) -> (Vec<Step>, Expression) {
         let pos = match self.level(visit, level) {
-            StoredLevel::Dense(extent) => return (Vec::new(), position.floor_divide(extent.value().maximum(1))),
+            StoredLevel::Dense(extent, _) => return (Vec::new(), position.floor_divide(extent.value().maximum(1))),
             StoredLevel::Compressed { pos, .. } => pos.clone(),
             StoredLevel::Singleton(_) => return (Vec::new(), position),
             StoredLevel::Counter { slots, .. } => {
                 return (Vec::new(), position.floor_divide(slots.value().maximum(1)));
+            }
+            StoredLevel::Bits { .. } | StoredLevel::Diagonals { .. } => {
+                unreachable!("{NO_POSITIONS}")
             }
         };
         let least = least.unwrap_or_else(|| if self.counts.is_empty() { 0.into() } else { pos.low(0) });
@@ -233,12 +242,15 @@ impl<'a> Lowering<'a> {
         above: Option<Expression>,
     ) -> Expression {
         match (self.level(visit, level), above) {
-            (StoredLevel::Dense(extent), Some(above)) => position - above * extent.value(),
-            (StoredLevel::Dense(_), None) => position,
+            (StoredLevel::Dense(extent, _), Some(above)) => position - above * extent.value(),
+            (StoredLevel::Dense(..), None) => position,
             (
                 StoredLevel::Compressed { crd, .. } | StoredLevel::Singleton(crd) | StoredLevel::Counter { crd, .. },
                 _,
             ) => crd.load([position]).cast(I64),
+            (StoredLevel::Bits { .. } | StoredLevel::Diagonals { .. }, _) => {
+                unreachable!("{NO_POSITIONS}")
+            }
         }
     }
 

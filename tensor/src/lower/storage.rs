@@ -1,7 +1,7 @@
 //! Where elements are, and how far into its levels each access has come.
 
 use crate::element::ElementType::{self, I64};
-use crate::format::{Format, Level};
+use crate::format::{Format, Level, Stored};
 use crate::loops::{Access as Use, Buffer, Expression, Names, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
@@ -34,7 +34,7 @@ pub(super) struct Scalar {
 /// The type of the numbers of a component, `pos` or `crd`, of a level of a tensor.
 pub type NumberTypes<'t> = &'t dyn Fn(&str, usize, &str) -> ElementType;
 
-/// A tensor in levels.
+/// A tensor in levels, as [loops over dimensions](Format::by_dimensions) see them.
 #[derive(Clone)]
 pub(super) struct Levels {
     pub levels: Vec<StoredLevel>,
@@ -44,44 +44,131 @@ pub(super) struct Levels {
 /// What a kernel is given of a level.
 #[derive(Clone)]
 pub(super) enum StoredLevel {
-    /// The extent.
-    Dense(Variable),
+    /// The extent, and the number of the stored level.
+    Dense(Variable, usize),
     /// Positions and coordinates. Of the outermost level the kernel may be given a part.
     Compressed { pos: Buffer, crd: Buffer, ranges: bool, is_part: bool },
     /// Coordinates, of which one that is none says that nothing is stored.
     Singleton(Buffer),
     /// For each position above how many coordinates are used of its slots, the coordinates, and how many slots each has.
     Counter { used: Buffer, crd: Buffer, slots: Variable },
+    /// A bit for each coordinate, the extent, and the number of the stored level.
+    Bits { bits: Buffer, extent: Variable, level: usize },
+    /// The positions and coordinates of diagonals, below a dense level with this extent; the coordinate is that of the diagonal and the one above with this sign.
+    Diagonals { pos: Buffer, crd: Buffer, along: Variable, sign: i64 },
 }
 
 impl Levels {
     /// Those of a tensor, of which a kernel may be given a part.
     pub fn new(tensor: &TensorVariable, types: NumberTypes<'_>, names: &mut Names, is_part: bool) -> Self {
-        let (name, format) = (tensor.name(), tensor.format());
-        let levels = format.levels().iter().zip(format.properties()).enumerate().map(|(level, (kind, properties))| {
-            let mut buffer = |what: &str| {
-                Buffer::new(names.fresh(&format!("{name}{level}_{what}")), types(name, level, what), 1, Use::Read)
-            };
-            match kind {
-                Level::Dense => StoredLevel::Dense(Variable::index(names.fresh(&format!("{name}{level}_extent")))),
-                Level::Singleton => StoredLevel::Singleton(buffer("crd")),
-                Level::Counter => {
-                    let (used, crd) = (buffer("used"), buffer("crd"));
-                    StoredLevel::Counter {
-                        used,
-                        crd,
-                        slots: Variable::index(names.fresh(&format!("{name}{level}_slots"))),
-                    }
+        let format = tensor.format();
+        let stored = format.by_dimensions().map_or(Stored::Plain, |(_, stored)| stored);
+        let mut level = |level: usize| StoredLevel::new((tensor, level), types, names, is_part);
+        let levels = match stored {
+            Stored::Plain => (0..format.levels().len()).map(level).collect(),
+            Stored::Diagonals(sign) => match (level(0), level(1)) {
+                (StoredLevel::Compressed { pos, crd, .. }, StoredLevel::Dense(along, number)) => {
+                    vec![StoredLevel::Dense(along.clone(), number), StoredLevel::Diagonals { pos, crd, along, sign }]
                 }
-                _ => {
-                    let (pos, crd, ranges) = (buffer("pos"), buffer("crd"), properties.ranges);
-                    StoredLevel::Compressed { pos, crd, ranges, is_part: is_part && level == 0 }
-                }
-            }
-        });
-        let levels = levels.collect();
-        let values = Buffer::new(names.fresh(&format!("{name}_values")), tensor.element(), 1, Use::Read);
+                _ => unreachable!("diagonals are compressed, and what is along them is not stored"),
+            },
+        };
+        let values = Buffer::new(names.fresh(&format!("{}_values", tensor.name())), tensor.element(), 1, Use::Read);
         Self { levels, values }
+    }
+}
+
+impl StoredLevel {
+    /// A level that a tensor stores.
+    fn new(
+        (tensor, level): (&TensorVariable, usize),
+        types: NumberTypes<'_>,
+        names: &mut Names,
+        is_part: bool,
+    ) -> Self {
+        let (name, format) = (tensor.name(), tensor.format());
+        let extent = |names: &mut Names| Variable::index(names.fresh(&format!("{name}{level}_extent")));
+        let mut buffer = |what: &str| {
+            Buffer::new(names.fresh(&format!("{name}{level}_{what}")), types(name, level, what), 1, Use::Read)
+        };
+        match format.levels()[level] {
+            Level::Dense | Level::Range => Self::Dense(extent(names), level),
+            Level::Singleton => Self::Singleton(buffer("crd")),
+            Level::Bitmap => {
+                let bits = Buffer::new(names.fresh(&format!("{name}{level}_bits")), I64, 1, Use::Read);
+                Self::Bits { bits, extent: extent(names), level }
+            }
+            Level::Counter => {
+                let (used, crd) = (buffer("used"), buffer("crd"));
+                Self::Counter { used, crd, slots: Variable::index(names.fresh(&format!("{name}{level}_slots"))) }
+            }
+            _ => {
+                let (pos, crd, ranges) = (buffer("pos"), buffer("crd"), format.properties()[level].ranges);
+                Self::Compressed { pos, crd, ranges, is_part: is_part && level == 0 }
+            }
+        }
+    }
+
+    /// The coordinate of a position below `above`.
+    fn coordinate(&self, above: &Expression, position: Expression) -> Expression {
+        match self {
+            Self::Compressed { crd, .. } | Self::Singleton(crd) | Self::Counter { crd, .. } => {
+                crd.load([position]).cast(I64)
+            }
+            Self::Dense(..) | Self::Bits { .. } => position,
+            Self::Diagonals { crd, sign, .. } => {
+                let diagonal = crd.load([position]).cast(I64);
+                if *sign < 0 { diagonal - above.clone() } else { diagonal + above.clone() }
+            }
+        }
+    }
+
+    /// The positions that a loop goes through below `above`.
+    fn segment(&self, above: &Expression) -> (Expression, Expression) {
+        let (pos, ranges, part) = match self {
+            Self::Compressed { pos, crd, ranges, is_part } => (pos, *ranges, is_part.then_some(crd)),
+            Self::Dense(extent, _) | Self::Bits { extent, .. } => return (0.into(), extent.value()),
+            Self::Singleton(_) => return (above.clone(), above.clone() + 1),
+            Self::Counter { used, slots, .. } => {
+                let first = above.clone() * slots.value();
+                return (first.clone(), first + used.load([above.clone()]).cast(I64));
+            }
+            Self::Diagonals { pos, .. } => return (pos.load([0.into()]).cast(I64), pos.load([1.into()]).cast(I64)),
+        };
+        let (first, second) = match ranges {
+            true => (above.clone() * 2, above.clone() * 2 + 1),
+            false => (above.clone(), above.clone() + 1),
+        };
+        let (begin, end) = (pos.load([first]).cast(I64), pos.load([second]).cast(I64));
+        match part {
+            // The root is told of all.
+            Some(crd) => (begin.maximum(crd.low(0)), end.minimum(crd.high(0))),
+            None => (begin, end),
+        }
+    }
+
+    /// Where what is below a position is that a loop goes through below `above`.
+    fn below(&self, above: &Expression, position: Expression) -> Expression {
+        match self {
+            Self::Diagonals { along, .. } => position * along.value() + above.clone(),
+            _ => position,
+        }
+    }
+
+    /// Where what is below a coordinate of a dense or bitmap level is.
+    fn located(&self, above: &Expression, at: Expression) -> Expression {
+        match self {
+            Self::Dense(extent, _) | Self::Bits { extent, .. } => match above {
+                Expression::Constant(_) => at,
+                above => above.clone() * extent.value() + at,
+            },
+            _ => at,
+        }
+    }
+
+    /// Whether there may be positions at the ends that have coordinates outside of the dimension.
+    pub fn is_padded(&self) -> bool {
+        matches!(self, Self::Diagonals { .. })
     }
 }
 
@@ -178,53 +265,52 @@ impl Place {
 }
 
 impl Storage {
-    /// The coordinate of a position of a compressed level.
-    pub fn coordinate(&self, level: usize, position: Expression) -> Expression {
+    /// The coordinate of a position below `above` in a level that is not dense.
+    pub fn coordinate(&self, level: usize, above: &Expression, position: Expression) -> Expression {
         match self {
             Self::List(list) => list.coordinate(position),
-            Self::Levels(Levels { levels, .. }) => match &levels[level] {
-                StoredLevel::Compressed { crd, .. }
-                | StoredLevel::Singleton(crd)
-                | StoredLevel::Counter { crd, .. } => crd.load([position]).cast(I64),
-                StoredLevel::Dense(_) => position,
-            },
+            Self::Levels(Levels { levels, .. }) => levels[level].coordinate(above, position),
             _ => position,
         }
     }
 
-    /// The positions below `above` in a compressed level.
+    /// The positions below `above` that a loop over a level goes through.
     pub fn segment(&self, level: usize, above: &Expression) -> (Expression, Expression) {
-        let (pos, ranges, part) = match self {
-            Self::List(list) => return (0.into(), list.length.value()),
-            Self::Levels(Levels { levels, .. }) => match &levels[level] {
-                StoredLevel::Compressed { pos, crd, ranges, is_part } => (pos, *ranges, is_part.then_some(crd)),
-                StoredLevel::Dense(extent) => return (0.into(), extent.value()),
-                StoredLevel::Singleton(_) => return (above.clone(), above.clone() + 1),
-                StoredLevel::Counter { used, slots, .. } => {
-                    let first = above.clone() * slots.value();
-                    return (first.clone(), first + used.load([above.clone()]).cast(I64));
-                }
-            },
-            _ => return (0.into(), 0.into()),
-        };
-        let (first, second) = match ranges {
-            true => (above.clone() * 2, above.clone() * 2 + 1),
-            false => (above.clone(), above.clone() + 1),
-        };
-        let (begin, end) = (pos.load([first]).cast(I64), pos.load([second]).cast(I64));
-        match part {
-            // The root is told of all.
-            Some(crd) => (begin.maximum(crd.low(0)), end.minimum(crd.high(0))),
-            None => (begin, end),
+        match self {
+            Self::List(list) => (0.into(), list.length.value()),
+            Self::Levels(Levels { levels, .. }) => levels[level].segment(above),
+            _ => (0.into(), 0.into()),
         }
     }
 
-    /// The place below a position of a compressed level.
-    pub fn below(&self, level: usize, position: Expression) -> Place {
+    /// The place below a position that a loop over a level goes through.
+    pub fn below(&self, level: usize, above: &Expression, position: Expression) -> Place {
         match self {
             Self::List(list) => Place::Level(level + 1, list.place(position)),
+            Self::Levels(Levels { levels, .. }) => Place::Level(level + 1, levels[level].below(above, position)),
             _ => Place::Level(level + 1, position),
         }
+    }
+
+    /// The position below `above` of a coordinate of a dense or bitmap level.
+    pub fn located(&self, level: usize, above: &Expression, at: Expression) -> Expression {
+        match self {
+            Self::Levels(Levels { levels, .. }) => levels[level].located(above, at),
+            _ => at,
+        }
+    }
+
+    /// Whether the position of a bitmap level has something stored; none for levels that have it everywhere.
+    pub fn is_set(&self, level: usize, position: &Expression) -> Option<Expression> {
+        let Self::Levels(Levels { levels, .. }) = self else { return None };
+        let StoredLevel::Bits { bits, .. } = &levels[level] else { return None };
+        let word = bits.load([position.clone() / 64]);
+        Some(word.bit(position.clone() % 64).not_equal(0))
+    }
+
+    /// Whether a level may have coordinates outside of its dimension.
+    pub fn is_padded(&self, level: usize) -> bool {
+        matches!(self, Self::Levels(Levels { levels, .. }) if levels[level].is_padded())
     }
 
     /// The element at a position of the last level.
@@ -239,6 +325,11 @@ impl Storage {
 /// Whether a tensor has levels that are not dense, or do not store whole dimensions.
 pub(super) fn is_sparse(tensor: &TensorVariable) -> bool {
     !(tensor.format().is_dense() && tensor.format().is_plain())
+}
+
+/// Whether the position of a coordinate in levels of a kind follows from the one above, whatever is stored.
+pub(super) fn is_found(kind: Level) -> bool {
+    matches!(kind, Level::Dense | Level::Bitmap)
 }
 
 /// Whether a workspace remembers which of its elements were set.

@@ -34,6 +34,8 @@ pub enum Slot {
     Positions(String, usize),
     /// The coordinates of a level of a tensor.
     Coordinates(String, usize),
+    /// The bits of a level of a tensor.
+    Bits(String, usize),
     /// How many slots a level of a tensor has below each position of the one above.
     Slots(String, usize),
     /// The elements of a tensor in levels, in the order of the last one.
@@ -286,25 +288,7 @@ impl Storage {
         match self {
             Self::Buffer(elements) => buffer(elements, Slot::Elements(name.to_owned())),
             Self::Levels(Levels { levels, values }) => {
-                for (level, stored) in levels.iter().enumerate() {
-                    match stored {
-                        StoredLevel::Dense(extent) => {
-                            give(Parameter::Scalar(extent.clone()), Slot::Extent(name.to_owned(), level));
-                        }
-                        StoredLevel::Compressed { pos, crd, .. } => {
-                            give(Parameter::Buffer(pos.clone()), Slot::Positions(name.to_owned(), level));
-                            give(Parameter::Buffer(crd.clone()), Slot::Coordinates(name.to_owned(), level));
-                        }
-                        StoredLevel::Singleton(crd) => {
-                            give(Parameter::Buffer(crd.clone()), Slot::Coordinates(name.to_owned(), level));
-                        }
-                        StoredLevel::Counter { used, crd, slots } => {
-                            give(Parameter::Buffer(used.clone()), Slot::Positions(name.to_owned(), level));
-                            give(Parameter::Buffer(crd.clone()), Slot::Coordinates(name.to_owned(), level));
-                            give(Parameter::Scalar(slots.clone()), Slot::Slots(name.to_owned(), level));
-                        }
-                    }
-                }
+                levels.iter().enumerate().for_each(|(level, stored)| stored.parameters((name, level), give));
                 give(Parameter::Buffer(values.clone()), Slot::Values(name.to_owned()));
             }
             Self::Beside(values, _) => buffer(values, Slot::Values(name.to_owned())),
@@ -322,6 +306,39 @@ impl Storage {
                 }
             }
             Self::Scalar(_) | Self::List(_) | Self::Bound(_) => {}
+        }
+    }
+}
+
+impl StoredLevel {
+    /// Gives the parameters of a kernel that stand for a level of the tensor `name`.
+    fn parameters(&self, (name, level): (&str, usize), give: &mut dyn FnMut(Parameter, Slot)) {
+        let mut buffer = |buffer: &Buffer, slot: fn(String, usize) -> Slot, level: usize| {
+            give(Parameter::Buffer(buffer.clone()), slot(name.to_owned(), level));
+        };
+        match self {
+            Self::Dense(extent, level) => {
+                give(Parameter::Scalar(extent.clone()), Slot::Extent(name.to_owned(), *level));
+            }
+            Self::Compressed { pos, crd, .. } => {
+                buffer(pos, Slot::Positions, level);
+                buffer(crd, Slot::Coordinates, level);
+            }
+            Self::Singleton(crd) => buffer(crd, Slot::Coordinates, level),
+            Self::Bits { bits, extent, level } => {
+                buffer(bits, Slot::Bits, *level);
+                give(Parameter::Scalar(extent.clone()), Slot::Extent(name.to_owned(), *level));
+            }
+            Self::Counter { used, crd, slots } => {
+                buffer(used, Slot::Positions, level);
+                buffer(crd, Slot::Coordinates, level);
+                give(Parameter::Scalar(slots.clone()), Slot::Slots(name.to_owned(), level));
+            }
+            // The extent is that of the level above, which is stored below.
+            Self::Diagonals { pos, crd, .. } => {
+                buffer(pos, Slot::Positions, 0);
+                buffer(crd, Slot::Coordinates, 0);
+            }
         }
     }
 }

@@ -75,6 +75,13 @@ impl Lowering<'_> {
         }
     }
 
+    /// Whether a node changes nothing, as accesses have nothing stored here, and elements have their first values.
+    pub(super) fn has_no_effect(&self, node: &Node) -> bool {
+        self.places.contains(&Place::Absent)
+            && !(self.is_unset && self.changes_result(node))
+            && self.effect(node, &mut Given::default()) == Support::Never
+    }
+
     /// Where an expression is other than `value`, which has its type.
     pub(super) fn support(&self, expression: &Expression, value: Scalar, given: &Given<'_>) -> Support {
         let zero = |operand: &Expression| Reduction::Sum.identity(element_of(operand));

@@ -4,7 +4,6 @@ use super::leaf::Lowering;
 use super::storage::{Place, Scalar as OneElement, Storage};
 use super::support::{Given, Support};
 use crate::element::Scalar;
-use crate::format::Level;
 use crate::loops::{Expression, Reduction};
 use crate::notation::{self, Access, IndexVariable, Literal, Test, element_of};
 
@@ -87,7 +86,7 @@ impl Lowering<'_> {
 
     /// A fact about an element.
     fn test(&self, test: Test, access: &Access) -> Expression {
-        let keeps_fill = access.tensor.format().levels().last().is_some_and(|level| *level != Level::Dense);
+        let keeps_fill = access.tensor.format().levels().last().is_some_and(|level| !level.kind().capabilities().full);
         match (test, self.visit(access).map(|visit| &self.places[visit])) {
             (_, Some(Place::Absent)) => Expression::Bool(test == Test::IsFill),
             (Test::Stored, Some(Place::Maybe(.., is_stored))) if keeps_fill => is_stored.value().equal(1),

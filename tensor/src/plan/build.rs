@@ -139,7 +139,9 @@ fn unassembled(statement: &Statement, appending: &Appending) -> Option<&'static 
         Level::Bitmap | Level::Range | Level::Counter => false,
     };
     if statement.accumulates() {
-        Some("and added to: where loops are distributed, give what is assembled another name, and add it")
+        Some(
+            "and accumulated into: where loops are distributed, its old elements are an operand, as `Computation::with_old_elements` has it",
+        )
     } else if !spine[..steps(&spine)].iter().all(|outer| outer.level().is_some()) {
         Some(
             "and assembled by one launch: distribute the loops that are around all others, and communicate at none inside, or declare it dense",

@@ -45,7 +45,7 @@ use super::space::Space;
 use super::step::{Leaf, Plan, Privilege};
 use crate::bounds::Colors;
 use crate::element::Scalar;
-use crate::format::Level;
+use crate::format::{Level, Stored};
 use crate::notation::{Expression, IndexVariable, Literal, Place, TensorVariable};
 
 /// What the plans of a program do, one after the other.
@@ -284,19 +284,31 @@ impl Graph {
     /// The partition of what is stored of a tensor that has these parts of its coordinates. None if it can't be told which positions these are, because levels around have no pieces
     /// themselves, and the outermost one has all coordinates in each, or stores them in no order.
     fn partition_by(&mut self, tensor: &TensorVariable, space: Space, colors: &Arc<Colors>) -> Option<usize> {
-        let are_dense = |count: usize| tensor.format().levels()[..count].iter().all(|level| *level == Level::Dense);
+        let format = tensor.format();
+        let are_dense =
+            |count: usize| format.is_plain() && format.levels()[..count].iter().all(|level| *level == Level::Dense);
         let pieces = match space {
             Space::Elements => Pieces::Bounds(Arc::clone(colors)),
+            // Along the diagonals.
+            Space::Positions(1) if matches!(format.by_dimensions(), Some((_, Stored::Diagonals(_)))) => {
+                Pieces::Bounds(Arc::clone(colors))
+            }
             // Those of an outermost level are two.
             Space::Offsets(level) if level > 0 && are_dense(level) => Pieces::Bounds(Arc::clone(colors)),
+            // What is below a position follows from it.
+            Space::Words(level) | Space::Positions(level)
+                if level > 0 && are_dense(level) && format.levels()[level] == Level::Bitmap =>
+            {
+                Pieces::Bounds(Arc::clone(colors))
+            }
             Space::Positions(level) if level > 0 && are_dense(level) && !are_dense(level + 1) => {
                 Pieces::Below(self.partition_by(tensor, Space::Offsets(level), colors)?)
             }
             Space::Offsets(0) => return None,
-            Space::Offsets(_) | Space::Positions(_) if are_rows_apart(tensor, colors) => {
+            Space::Offsets(_) | Space::Words(_) | Space::Positions(_) if are_rows_apart(tensor, colors) => {
                 Pieces::Rows(Arc::clone(colors))
             }
-            Space::Offsets(_) | Space::Positions(_) => return None,
+            Space::Offsets(_) | Space::Words(_) | Space::Positions(_) => return None,
         };
         Some(self.partition(tensor, space, pieces))
     }
@@ -375,6 +387,7 @@ impl Graph {
                     let what = match space {
                         Space::Elements => tensor.to_owned(),
                         Space::Offsets(level) => format!("offsets of level {level} of {tensor}"),
+                        Space::Words(level) => format!("bits of level {level} of {tensor}"),
                         Space::Positions(level) => format!("level {level} of {tensor}"),
                     };
                     match pieces {
@@ -433,7 +446,7 @@ fn are_rows_apart(tensor: &TensorVariable, colors: &Colors) -> bool {
     let format = tensor.format();
     let (Some(kind), Some(&outermost)) = (format.levels().first(), format.order().first()) else { return false };
     let is_in_order = match kind {
-        Level::Dense => true,
+        Level::Dense | Level::Bitmap => true,
         Level::Compressed => format.properties()[0].ordered && !format.properties()[0].ranges,
         _ => false,
     };

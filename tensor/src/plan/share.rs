@@ -93,6 +93,7 @@ impl<'s> Share<'s> {
             Space::Offsets(0) => return None,
             // A result that has the operand's levels.
             Space::Positions(level) if variable == statement.result() && level == positions.level => None,
+            Space::Words(_) => return None,
             Space::Offsets(_) | Space::Positions(_) if variable.name() != of.name() => return None,
             Space::Offsets(_) => None,
             Space::Positions(level) if of.format().levels()[level] == Level::Dense && level < positions.level => {

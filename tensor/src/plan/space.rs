@@ -10,6 +10,8 @@ pub enum Space {
     Elements,
     /// The positions of the level above a compressed one, and one more: what is below a position begins at its offset, and ends at the next one. Of one with slots, the positions above alone.
     Offsets(usize),
+    /// The words with the bits of a level, each of 64 positions.
+    Words(usize),
     /// The positions of a level, at which its coordinates are; of the last level, the elements too.
     Positions(usize),
 }
@@ -20,6 +22,7 @@ impl Space {
         let (name, space) = match slot {
             Slot::Elements(name) => (name, Self::Elements),
             Slot::Positions(name, level) => (name, Self::Offsets(*level)),
+            Slot::Bits(name, level) => (name, Self::Words(*level)),
             Slot::Coordinates(name, level) => (name, Self::Positions(*level)),
             Slot::Values(name) => (name, Self::Positions(tensor.format().levels().len().saturating_sub(1))),
             _ => return None,

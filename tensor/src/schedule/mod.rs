@@ -78,4 +78,4 @@ pub use command::{Command, Schedule, apply};
 pub use error::{Reason, ScheduleError};
 pub use parallelize::Races;
 pub use parse::ParseError;
-pub(crate) use pos::is_of_entries;
+pub(crate) use pos::{has_positions, is_of_entries};

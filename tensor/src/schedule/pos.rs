@@ -84,7 +84,7 @@ fn found(statement: &Statement, variables: &[IndexVariable], tensor: &str) -> Re
 }
 
 /// Whether levels are of whole dimensions, dense or compressed, with each coordinate once and in order, and segments of positions follow one another; or of entries.
-fn has_positions(format: &Format) -> bool {
+pub(crate) fn has_positions(format: &Format) -> bool {
     let is_segmented = |(level, properties): (&Level, &crate::format::Properties)| match level {
         Level::Dense => true,
         Level::Compressed => properties.ordered && properties.unique && !properties.ranges,

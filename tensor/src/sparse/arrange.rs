@@ -1,7 +1,7 @@
 //! The loops of a statement on what is stored, where none are given: their order, workspaces, threads, and which operands have to be converted.
 
 use super::blocks::in_blocks;
-use super::order::{edges, in_order, native};
+use super::order::{compressed, edges, in_order, native};
 use crate::concrete::{Loop, Node, Statement, Unit};
 use crate::format::{Format, Level};
 use crate::lower::{Appending, adds_up};
@@ -21,9 +21,21 @@ pub(super) struct Renamed {
 
 /// A statement whose loops follow what is stored, or are in a given order from the outermost, and the operands that it uses under other names.
 pub(super) fn arrange(assignment: &Assignment, order: Option<&[IndexVariable]>) -> (Statement, Vec<Renamed>) {
-    let arranged = in_loops(Statement::new(assignment), order);
+    arrange_converted(assignment, order, &[])
+}
+
+/// The same with these operands in compressed levels, through whose positions loops can go.
+pub(super) fn arrange_converted(
+    assignment: &Assignment,
+    order: Option<&[IndexVariable]>,
+    converted: &[String],
+) -> (Statement, Vec<Renamed>) {
+    let arranged = in_loops(Statement::new(assignment), order, converted);
     let is_once = Appending::new(&arranged.0).is_none_or(|appending| appending.once);
-    if is_once || adds_up(&arranged.0) { arranged } else { in_loops(Statement::with_scalars(assignment), order) }
+    if is_once || adds_up(&arranged.0) {
+        return arranged;
+    }
+    in_loops(Statement::with_scalars(assignment), order, converted)
 }
 
 /// The loops of an assignment that can be in any order, from the outermost.
@@ -31,7 +43,11 @@ pub(super) fn free_loops(assignment: &Assignment) -> Vec<IndexVariable> {
     nest(&Statement::new(assignment).body).0
 }
 
-fn in_loops(mut statement: Statement, given: Option<&[IndexVariable]>) -> (Statement, Vec<Renamed>) {
+fn in_loops(
+    mut statement: Statement,
+    given: Option<&[IndexVariable]>,
+    in_compressed: &[String],
+) -> (Statement, Vec<Renamed>) {
     let mut renamed = Vec::new();
     let (nest, inside) = nest(&statement.body);
     let result = statement.result().clone();
@@ -42,7 +58,11 @@ fn in_loops(mut statement: Statement, given: Option<&[IndexVariable]>) -> (State
         .filter(|access| !is_made_here(&statement, access))
         .cloned()
         .collect();
-    let formats: Vec<Format> = accesses.iter().map(|access| native(access.tensor.format())).collect();
+    let used_as = |access: &Access| match in_compressed.iter().any(|name| name == access.tensor.name()) {
+        true => compressed(access.tensor.format()),
+        false => native(access.tensor.format()),
+    };
+    let formats: Vec<Format> = accesses.iter().map(used_as).collect();
     let first_of_result = order_of_result(&statement, &nest);
     let before: Vec<(IndexVariable, IndexVariable)> =
         accesses.iter().zip(&formats).flat_map(|(access, format)| edges(access, format, &nest)).collect();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::arrange::{Renamed, arrange, free_loops, on_grid, on_threads, order_of_result};
+use super::arrange::{Renamed, arrange, arrange_converted, free_loops, on_grid, on_threads, order_of_result};
 use super::data::Data;
 use super::entries::by_entries;
 use super::error::SparseError;
@@ -16,7 +16,7 @@ use crate::kernel::{Kernels, Scoped, Team};
 use crate::loops::Reduction;
 use crate::lower::{Appending, Output, adds_up, stored};
 use crate::notation::{Assignment, Expression, IndexVariable, TensorVariable};
-use crate::schedule::{Schedule, ScheduleError};
+use crate::schedule::{Command, Schedule, ScheduleError, has_positions};
 use crate::storage::SparseTensor;
 
 /// An assignment that can be computed on tensors of its formats.
@@ -44,8 +44,8 @@ impl<'a> Computation<'a> {
                 return Err(SparseError::Types { tensor: tensor.name().to_owned(), found: tensor.element(), expected });
             }
         }
-        let assignment = written_out(assignment)?;
-        Self::arranged(assignment, None)
+        let adds_to_entries = |operator: Reduction, is_zero: bool| operator == Reduction::Sum && is_zero;
+        Self::arranged(written_out(assignment, adds_to_entries)?, None)
     }
 
     /// Of an assignment that is written out, with its loops in an order, if one is given.
@@ -54,6 +54,18 @@ impl<'a> Computation<'a> {
         let (run, used) =
             in_blocks(&assignment, (&statement, &renamed)).unwrap_or((statement.clone(), renamed.clone()));
         Self::of(assignment, (statement, renamed), (on_threads(&run), used))
+    }
+
+    /// The same assignment with the old elements of the result among the operands, if it accumulates into a result that is not dense: that of what the old element and the new value are
+    /// together, with the loops that it has without a schedule. So points of a launch [assemble](crate::distributed::assemble) the result: the operand has another name, for which
+    /// [`operand_of`](Self::operand_of) gives that of the result.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseError::Notation`], [`SparseError::Parts`].
+    pub fn with_old_elements(&self) -> Result<Computation<'static>, SparseError> {
+        let assignment = Cow::Owned(written_out(&self.assignment, |_, _| false)?.into_owned());
+        Computation::arranged(assignment, None)
     }
 
     /// The loops of the assignment that can be in any order, from the outermost.
@@ -190,16 +202,36 @@ impl<'a> Computation<'a> {
         &self.statement
     }
 
-    /// The same with other loops, on threads only where the schedule says so.
+    /// The same with other loops, on threads only where the schedule says so. Operands whose positions the schedule goes through are converted each time if their levels have none that loops can go
+    /// through, unless the loops are those of another schedule already.
     ///
     /// # Errors
     ///
     /// [`ScheduleError`] if a command is illegal, and [`SparseError::Parts`].
     pub fn scheduled(&self, schedule: &Schedule) -> Result<Self, SparseError> {
+        let (statement, renamed) = self.with_positions(schedule);
         let statement =
-            schedule.apply(&self.statement).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
-        let fitting = as_scheduled(&self.assignment, (&statement, &self.renamed));
-        Self::alike(self.assignment.clone(), fitting.unwrap_or((statement, self.renamed.clone())))
+            schedule.apply(&statement).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
+        let fitting = as_scheduled(&self.assignment, (&statement, &renamed));
+        Self::alike(self.assignment.clone(), fitting.unwrap_or((statement, renamed)))
+    }
+
+    /// The loops, with operands in other formats if a schedule goes through positions that theirs have not.
+    fn with_positions(&self, schedule: &Schedule) -> (Statement, Vec<Renamed>) {
+        let has_none = |name: &&String| {
+            let operands = self.statement.operands();
+            operands.iter().any(|operand| operand.name() == **name && !has_positions(operand.format()))
+        };
+        let of_loops = schedule.commands.iter().filter_map(|command| match command {
+            Command::Pos { tensor, .. } => Some(tensor),
+            _ => None,
+        });
+        let without: Vec<String> = of_loops.filter(has_none).cloned().collect();
+        let is_own = || arrange(&self.assignment, None).0 == self.statement;
+        match !without.is_empty() && is_own() {
+            true => arrange_converted(&self.assignment, None, &without),
+            false => (self.statement.clone(), self.renamed.clone()),
+        }
     }
 
     /// The same with its outermost loops distributed over a grid of processors, in blocks of equal length, one loop for each of its extents, as far as there are loops around all others; and
@@ -222,6 +254,11 @@ impl<'a> Computation<'a> {
             !tensors.iter().any(|tensor| tensor.name() == renamed.of && *tensor.format() == renamed.format)
         };
         self.used.iter().filter(is_other).map(|renamed| (renamed.of.clone(), renamed.format.clone())).collect()
+    }
+
+    /// The operands as they are given.
+    pub(super) fn operands(&self) -> Vec<TensorVariable> {
+        self.assignment.right().accesses().into_iter().map(|access| access.tensor.clone()).collect()
     }
 
     /// The operands that the computation uses as they were before it, because its result has their name.
@@ -356,13 +393,16 @@ impl<'a> Computation<'a> {
     }
 }
 
-/// An accumulation into a tensor that is not dense, as the assignment of what the old element and the new value are together; sums of elements that are zero where nothing is stored are
-/// added to what is stored.
-fn written_out(assignment: &Assignment) -> Result<Cow<'_, Assignment>, SparseError> {
+/// An accumulation into a tensor that is not dense, as the assignment of what the old element and the new value are together; unless `is_kept` says of the operator, and of whether elements are
+/// zero where nothing is stored, that it stays what it is.
+fn written_out(
+    assignment: &Assignment,
+    is_kept: impl Fn(Reduction, bool) -> bool,
+) -> Result<Cow<'_, Assignment>, SparseError> {
     let (left, right) = (assignment.left(), assignment.right());
     let is_zero = Reduction::Sum.identity(assignment.element()) == Some(left.tensor.fill());
     let Some(operator) = assignment.accumulation() else { return Ok(Cow::Borrowed(assignment)) };
-    if left.tensor.format().is_dense() && left.tensor.format().is_plain() || operator == Reduction::Sum && is_zero {
+    if left.tensor.format().is_dense() && left.tensor.format().is_plain() || is_kept(operator, is_zero) {
         return Ok(Cow::Borrowed(assignment));
     }
     let old = Box::new(Expression::Access(left.clone()));

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::compute::Computation;
+use super::order::why_converted;
 use crate::concrete::Node;
 use crate::format::Level;
 use crate::lower::{Appending, lattice_points};
@@ -20,7 +21,10 @@ impl Computation<'_> {
         let when = if is_distributed { "where it is placed" } else { "before, each time" };
         for (name, format) in self.conversions() {
             // Writing to a string succeeds.
-            let _ = writeln!(text, "{name} is converted to {format} {when}");
+            let operands = self.operands();
+            let why = operands.iter().find(|operand| operand.name() == name);
+            let why = why.map_or("", |operand| why_converted(operand.format()));
+            let _ = writeln!(text, "{name} is converted to {format} {when}: {why}");
         }
         for operand in statement.operands() {
             let stored = self.stored_as(operand);

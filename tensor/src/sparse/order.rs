@@ -31,8 +31,11 @@ pub(super) fn edges(
     format: &Format,
     variables: &[IndexVariable],
 ) -> Vec<(IndexVariable, IndexVariable)> {
+    let seen = format.by_dimensions().map(|(seen, _)| seen);
+    let format = seen.as_ref().unwrap_or(format);
     let of_level = |level: usize| access.variables[format.order()[level]].base();
-    let compressed = (0..format.rank()).filter(|&level| format.levels()[level] != Level::Dense);
+    let is_found = |level: usize| matches!(format.levels()[level], Level::Dense | Level::Bitmap);
+    let compressed = (0..format.rank()).filter(|&level| !is_found(level));
     let pairs = compressed.flat_map(|level| (0..level).map(move |above| (of_level(above), of_level(level))));
     let in_nest = |pair: &(&IndexVariable, &IndexVariable)| {
         pair.0 != pair.1 && variables.contains(pair.0) && variables.contains(pair.1)
@@ -40,16 +43,39 @@ pub(super) fn edges(
     pairs.filter(in_nest).map(|(first, then)| (first.clone(), then.clone())).collect()
 }
 
-/// The format in which kernels use a tensor of a format: dense, compressed and counter levels of whole dimensions, with coordinates in order and each there once.
+/// Why loops use a tensor of a format in another one.
+pub(super) fn why_converted(format: &Format) -> &'static str {
+    let has = |level: Level| format.levels().contains(&level);
+    if native(format) == *format {
+        "loops go through its dimensions in another order, or through positions"
+    } else if has(Level::Hashed) {
+        "hash tables have no order in which loops could go through them"
+    } else if has(Level::RunLength) {
+        "loops would search for the run of each coordinate"
+    } else if has(Level::Singleton) || format.properties().iter().any(|level| !level.unique || !level.ordered) {
+        "coordinates are in no order, or there several times"
+    } else {
+        "its levels store parts of dimensions that loops do not go through in their order"
+    }
+}
+
+/// The format in which kernels use a tensor of a format: dense, compressed, counter and bitmap levels with coordinates in order and each there once, of dimensions or diagonals.
 pub(super) fn native(format: &Format) -> Format {
     let is_native = |(level, properties): (&Level, &crate::format::Properties)| match level {
-        Level::Dense => true,
+        Level::Dense | Level::Bitmap => true,
         Level::Compressed | Level::Counter => properties.ordered && properties.unique,
         _ => false,
     };
-    if format.is_plain() && format.levels().iter().zip(format.properties()).all(is_native) {
+    if let Some((seen, _)) = format.by_dimensions()
+        && seen.levels().iter().zip(seen.properties()).all(is_native)
+    {
         return format.clone();
     }
+    compressed(format)
+}
+
+/// Compressed levels of the dimensions that a format stores, below a dense one if it begins with one.
+pub(super) fn compressed(format: &Format) -> Format {
     let rank = format.rank();
     let order = match format.is_plain() {
         true => format.order().to_vec(),

@@ -53,7 +53,8 @@ impl Loops {
     /// The kernel for operands whose numbers have these types, which is made once.
     fn kernel(&self, output: Output, types: NumberTypes<'_>) -> Arc<StoredKernel> {
         let tensors = self.statement.tensors().into_iter().filter(|tensor| !tensor.format().is_dense());
-        let levels = tensors.flat_map(|tensor| (0..tensor.format().rank()).map(move |level| (tensor.name(), level)));
+        let levels =
+            tensors.flat_map(|tensor| (0..tensor.format().levels().len()).map(move |level| (tensor.name(), level)));
         let all =
             levels.flat_map(|(name, level)| ["pos", "used", "crd"].map(|what| types(name, level, what))).collect();
         let mut made = self.made.lock();
@@ -133,6 +134,7 @@ impl<T: Element> Run<'_, T> {
                 Some(numbers(name, *level, if kind == Level::Counter { "used" } else { "pos" }))
             }
             Slot::Coordinates(name, level) => Some(numbers(name, *level, "crd")),
+            Slot::Bits(name, level) => Some(numbers(name, *level, "bits")),
             _ => None,
         });
         let numbers: Vec<Option<Numbers<'_>>> = numbers.collect();
@@ -170,7 +172,7 @@ impl<T: Element> Run<'_, T> {
                     let level = &self.data[name].tensor.levels()[*level];
                     Argument::Scalar(Scalar::I64(level.positions.checked_div(level.parents).unwrap_or(0) as i64))
                 }
-                Slot::Positions(..) | Slot::Coordinates(..) => match numbers {
+                Slot::Positions(..) | Slot::Coordinates(..) | Slot::Bits(..) => match numbers {
                     Some(numbers) => Argument::View(numbers.view()?),
                     None => unreachable!("each such slot has numbers"),
                 },

@@ -747,9 +747,9 @@ fn shifts_leave_dimensions_in_kernels_of_many_cases_too() {
         ("T1", "{C,D,C}(1,2,0)", -2, &[5, 4, 5]),
         ("T2", "{C,C,D}(2,1,0)", 0, &[5, 2, 5]),
         ("T3", "{C,C,C}", 0, &[1, 5, 4]),
-        ("T4", "{B}", 0, &[4]),
+        ("T4", "{C}", 0, &[4]),
         ("T5", "{D,C}", -2, &[4, 1]),
-        ("T7", "{D,B}", 0, &[1, 5]),
+        ("T7", "{D,C}", 0, &[1, 5]),
     ];
     let tensor = |(name, format, fill, extents): (&str, &str, i64, &[i64])| {
         let tensor = TensorVariable::new(name, ElementType::I64, extents.to_vec());

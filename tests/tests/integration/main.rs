@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+mod accumulations;
 mod attached_arrays;
 mod attached_memory;
 mod blocks_on_nodes;
@@ -19,6 +20,7 @@ mod golden_circuit;
 mod golden_sources;
 mod launches_over_sets;
 mod layers;
+mod levels_on_nodes;
 mod mapper_messages;
 mod migrated_tasks;
 #[cfg(unix)]

@@ -9,7 +9,7 @@ use maniple::Result;
 use maniple_tensor::concrete::Statement;
 use maniple_tensor::distributed::{Computation as Distributed, Tensor, assemble};
 use maniple_tensor::element::{ElementType, Scalar};
-use maniple_tensor::format::Format;
+use maniple_tensor::format::{Format, LevelExpression};
 use maniple_tensor::kernel::{Kernels, Serial};
 use maniple_tensor::level::{Array, Component};
 use maniple_tensor::lower::Output;
@@ -67,15 +67,17 @@ pub fn agrees(nodes: usize, assignment: &Assignment, schedule: impl Fn(&Statemen
 
 /// Checks that a plan gives the same as one kernel: the same elements, stored alike.
 pub fn same(nodes: usize, assignment: &Assignment, plan: &Arc<Plan>, given: &[(String, Arc<SparseTensor<i64>>)]) {
-    are_same((nodes, true), assignment, plan, given);
+    are_same((nodes, true), assignment, plan, given, &[]);
 }
 
-/// Checks that a plan gives the same as one kernel; unless it is `alike`, it may store zeros where this stores nothing, as other loops over a workspace do.
+/// Checks that a plan gives the same as one kernel; unless it is `alike`, it may store what nothing is filled with where this stores nothing, as other loops over a workspace do. Some operands in levels are
+/// placed before.
 fn are_same(
     (nodes, alike): (usize, bool),
     assignment: &Assignment,
     plan: &Arc<Plan>,
     given: &[(String, Arc<SparseTensor<i64>>)],
+    placed: &[(String, String)],
 ) {
     let operands: Vec<(&str, &SparseTensor<i64>)> = given.iter().map(|(name, tensor)| (&**name, &**tensor)).collect();
     let (kernels, computation) = (Kernels::new(None, None), Computation::new(assignment).unwrap());
@@ -99,6 +101,10 @@ fn are_same(
                 }
                 false => {
                     let own = Tensor::from_sparse(cx, &variable.stored(stored.format().clone()), Arc::clone(stored))?;
+                    if let Some((_, placement)) = placed.iter().find(|(own, _)| own == name) {
+                        let machine = nodes.to_string().parse().unwrap();
+                        own.place_levels(cx, &placement.parse().unwrap(), &machine).await?.await?;
+                    }
                     own.converted(cx, variable).await?
                 }
             });
@@ -107,7 +113,7 @@ fn are_same(
         let entries = |found: &SparseTensor<i64>| {
             let mut entries = BTreeMap::new();
             found.for_each(|at, value| assert!(entries.insert(at.to_vec(), value).is_none(), "{at:?} is there twice"));
-            entries.retain(|_, value| alike || *value != 0);
+            entries.retain(|_, value| alike || *value != found.fill());
             (found.format().clone(), entries)
         };
         let shown = || {
@@ -556,6 +562,8 @@ const FORMATS: [&[&str]; 4] = [
         "{D,H}(1,0)",
         "{B,C}",
         "(i,j) -> (i+j: C, j: R)",
+        "(i,j) -> (j-i: C, j: R)",
+        "(i,j) -> (i: C, j/3: C, j%3: D)",
     ],
     &[
         "{D,B,C}",
@@ -611,11 +619,33 @@ fn parts_of_positions(statement: &Statement, random: &mut Rng) -> Option<Stateme
     changed.divide(position, "po", "pi", random.i64(1..6)).and_then(|changed| changed.distribute_loops(["po"])).ok()
 }
 
+/// Where a tensor in levels may be placed, now and then: by one of its dimensions that a level stores, in blocks, in turns or in equal parts, or by its elements.
+fn placement(variable: &TensorVariable, random: &mut Rng) -> Option<(String, String)> {
+    let format = variable.format();
+    let modes = format.expressions().iter().filter_map(|level| match level {
+        LevelExpression::Mode(mode) => Some(*mode),
+        _ => None,
+    });
+    let modes: Vec<usize> = modes.collect();
+    if format.is_dense() || modes.is_empty() || random.bool() {
+        return None;
+    }
+    let names: String = "xyzw".chars().take(variable.order()).collect();
+    let name = &names[modes[random.usize(..modes.len())]..][..1];
+    let cut = match random.u8(..4) {
+        0 => name.to_owned(),
+        1 => format!("cyclic({name}, 2)"),
+        2 => format!("~{name}"),
+        _ => "f : ~f".to_owned(),
+    };
+    Some((variable.name().to_owned(), format!("{names} -> {cut}")))
+}
+
 #[test]
 fn random_statements_on_random_formats_are_the_same_as_tasks() {
     let (mut random, mut tried, mut launched) = (Rng::with_seed(17), 0, 0);
     let (mut in_pieces, mut in_shares, mut assembled, mut by_entries) = (0, 0, 0, 0);
-    let (mut of_others, mut to_others) = (0, 0);
+    let (mut of_others, mut to_others, mut of_own, mut of_placed, mut with_fill) = (0, 0, 0, 0, 0);
     let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
     while tried < most {
         let problem = Problem::of(ElementType::I64, &mut random);
@@ -638,10 +668,17 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
             }
             _ => variable,
         };
-        let variables = problem.assignment.tensors().into_iter().map(|variable| declare(variable, &mut random));
+        let is_filled = random.u8(..5) == 0;
+        let mut filled = |variable: TensorVariable| {
+            let fill = if is_filled && random.bool() { [1, -2, i64::MIN, i64::MAX][random.usize(..4)] } else { 0 };
+            declare(variable, &mut random).filled(Scalar::I64(fill))
+        };
+        let variables = problem.assignment.tensors().into_iter().map(&mut filled);
         let variables: Vec<TensorVariable> = variables.collect();
         let Ok(assignment) = parse(&problem.assignment.to_string(), &variables) else { continue };
         let Ok(computation) = Computation::new(&assignment) else { continue };
+        // The old elements of what is not dense are an operand.
+        let Ok(computation) = computation.with_old_elements() else { continue };
         // What is stored entry by entry is gone through so, and else converted.
         let computation = match computation.by_entries().unwrap() {
             Some(entries) => {
@@ -657,12 +694,11 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
             Some(Ok(other)) => other,
             _ => computation,
         };
-        if !computation.kept().is_empty() {
-            continue;
-        }
         let mut statement = computation.statement().clone();
         let outer = statement.spine().first().map(|outer| outer.variable.clone());
-        if let Some(parts) = random.bool().then(|| parts_of_positions(&statement, &mut random)).flatten() {
+        // Most operands have no positions that could be dealt.
+        let tries = if random.bool() { 4 } else { 0 };
+        if let Some(parts) = (0..tries).find_map(|_| parts_of_positions(&statement, &mut random)) {
             statement = parts;
         } else if let Some(outer) = outer
             && let Ok(distributed) = statement.distribute([outer], ["po"], ["pi"], &[random.i64(1..5)])
@@ -697,14 +733,20 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
                     }
                 }
             }
-            pack(variable.format(), variable.dimensions(), 0, entries, Duplicates::Refuse).unwrap().tensor
+            let Scalar::I64(fill) = variable.fill() else { unreachable!("of this type") };
+            pack(variable.format(), variable.dimensions(), fill, entries, Duplicates::Refuse).unwrap().tensor
         };
         let given: Vec<(String, Arc<SparseTensor<i64>>)> = assignment
             .tensors()
             .into_iter()
             .map(|variable| (variable.name().to_owned(), Arc::new(elements(&variable))))
             .collect();
+        let placed: Vec<(String, String)> =
+            assignment.tensors().iter().filter_map(|variable| placement(variable, &mut random)).collect();
         tried += 1;
+        of_placed += usize::from(!placed.is_empty());
+        with_fill += usize::from(assignment.tensors().iter().any(|variable| variable.fill() != Scalar::I64(0)));
+        of_own += usize::from(!computation.kept().is_empty());
         assembled += usize::from(plan.leaf().output == Output::Entries);
         of_others += usize::from(!computation.conversions().is_empty());
         to_others += usize::from(plan.statement.result().format() != assignment.left().tensor.format());
@@ -713,10 +755,12 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
         let has = |is_one: fn(&Pieces) -> bool| graph.partitions.iter().any(|partition| is_one(&partition.pieces));
         in_pieces += usize::from(has(|pieces| matches!(pieces, Pieces::Below(_))));
         in_shares += usize::from(has(|pieces| matches!(pieces, Pieces::Shares(_))));
-        are_same((1 + tried % 3, false), &assignment, &Arc::new(plan), &given);
+        are_same((1 + tried % 4, false), &assignment, &Arc::new(plan), &given, &placed);
     }
     let of = format!("{launched} were launched, {in_pieces} with parts of levels, {in_shares} with parts of positions");
     assert!(launched > 60 && in_pieces > 20 && in_shares > 8, "{of}");
     assert!(assembled > most / 12 && by_entries > 0, "{assembled} were assembled, {by_entries} went through entries");
+    assert!(of_own > most / 20, "{of_own} read what they assign");
+    assert!(of_placed > most / 8 && with_fill > most / 20, "{of_placed} were placed, {with_fill} filled with others");
     assert!(of_others > most / 8 && to_others > most / 20, "{of_others} with, and {to_others} to, converted tensors");
 }

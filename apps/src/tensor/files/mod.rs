@@ -48,11 +48,11 @@ impl TensorFile {
         &self.path
     }
 
-    /// Reads the tensor.
+    /// Reads the tensor that a statement calls `name`.
     ///
     /// # Errors
     /// [`Error::Input`] if the file can't be read, or what is in it is no tensor of one of the six element types.
-    pub fn read(&self) -> Result<Array> {
+    pub fn read(&self, tensor: &str) -> Result<Array> {
         let unreadable = |source| InputError::Unreadable { file: self.path.clone(), source };
         let file = File::open(&self.path).map_err(unreadable)?;
         let data = file.metadata().map_err(unreadable)?;
@@ -70,18 +70,15 @@ impl TensorFile {
             Form::Numpy => true,
             Form::MatrixMarket => false,
             Form::Sparse => {
-                let (name, reason) = (
-                    self.path.display().to_string(),
-                    "the tensor is sparse: say how to store it, such as --format NAME=csf:3",
-                );
-                return Err(InputError::Unsuitable { name, reason: reason.to_owned() }.into());
+                let reason = format!("the tensor is sparse: say how to store it, such as --format {tensor}=csf:3");
+                return Err(InputError::Unsuitable { name: self.path.display().to_string(), reason }.into());
             }
             Form::ByContent => file.fill_buf().map_err(unreadable)?.first() == npy::MAGIC.first(),
         };
         let array = match is_numpy {
             // The length of a pipe is known at its end.
             true => read_npy(file, data.is_file().then_some(data.len())),
-            false => read_market(file),
+            false => read_market(file, tensor),
         };
         Ok(array.map_err(|error| InputError::read(&self.path, error))?)
     }
@@ -174,15 +171,15 @@ fn read_npy(mut source: impl BufRead, length: Option<u64>) -> Result<Array, Read
     })
 }
 
-/// Reads a dense matrix of `f64`, `i64` or complex numbers of `f64`, whatever its numbers are.
-fn read_market(source: impl BufRead) -> Result<Array, ReadError> {
+/// Reads a dense matrix of `f64`, `i64` or complex numbers of `f64`, whatever its numbers are, for a tensor of this name.
+fn read_market(source: impl BufRead, tensor: &str) -> Result<Array, ReadError> {
     let reader = Reader::new(source)?;
     let Header { layout, field, rows, columns, .. } = *reader.header();
     let refused = |line, reason| Err(ReadError::Line { line, problem: Problem::Unsupported(reason) });
     if layout == Layout::Coordinate {
         return refused(
             1,
-            "the matrix is sparse ('coordinate'): say how to store it, such as --format NAME=csr".to_owned(),
+            format!("the matrix is sparse ('coordinate'): say how to store it, such as --format {tensor}=csr"),
         );
     }
     if rows.checked_mul(columns).is_none_or(|all| all > 1 << 48) {

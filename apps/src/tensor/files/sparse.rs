@@ -331,7 +331,7 @@ impl SparseFile {
                 return Ok(Contents { dimensions: extents(sparse.shape()), fill, entries });
             }
             Form::Numpy => {
-                let array = TensorFile::input(&self.path.display().to_string()).map_err(Error::Usage)?.read()?;
+                let array = TensorFile::input(&self.path.display().to_string()).map_err(Error::Usage)?.read("NAME")?;
                 if matches!(array.element(), ElementType::C32 | ElementType::C64) && is_complex(NumberType::C64) {
                     return Err(complex());
                 }

@@ -55,6 +55,12 @@ macro_rules! integers {
                         let remainder = self.wrapping_rem(right);
                         if rounds_up(remainder) { remainder.wrapping_add(right) } else { remainder }
                     }
+                    BinaryOperator::Bit => self.wrapping_shr(right as u32) & 1,
+                    BinaryOperator::NextBit => {
+                        let first = u32::try_from(i64::from(right)).unwrap_or(Self::BITS);
+                        let found = self.checked_shr(first).filter(|rest| *rest != 0);
+                        found.map_or(Self::BITS, |rest| first + rest.trailing_zeros()) as Self
+                    }
                     BinaryOperator::Minimum => self.lesser(right),
                     BinaryOperator::Maximum => self.greater(right),
                     _ => self,

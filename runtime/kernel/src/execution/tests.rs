@@ -45,6 +45,22 @@ fn quotients_are_rounded_to_zero_or_down() {
         assert_eq!(evaluate(value(left).floor_divide(right)), Ok(down));
         assert_eq!(evaluate(value(left).floor_remainder(right)), Ok(modulo));
     }
+    let bits: Vec<_> = (0..64).map(|number| evaluate(value(-3).bit(number))).collect();
+    assert!(bits.iter().enumerate().all(|(number, bit)| *bit == Ok(i64::from(number != 1))), "{bits:?}");
+    assert_eq!(evaluate(value(4).bit(66)), Ok(1));
+    for (number, from, expected) in [
+        (40, 0, 3),
+        (40, 3, 3),
+        (40, 4, 5),
+        (40, 6, 64),
+        (0, 0, 64),
+        (-8, 0, 3),
+        (i64::MIN, 0, 63),
+        (1, 64, 64),
+        (1, -1, 64),
+    ] {
+        assert_eq!(evaluate(value(number).next_bit(from)), Ok(expected), "{number} from {from}");
+    }
     assert_eq!(evaluate(value(7).ceiling_divide(2)), Ok(4));
     assert_eq!(evaluate(value(-7).ceiling_divide(2)), Ok(-3));
 }

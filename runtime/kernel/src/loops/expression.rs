@@ -189,6 +189,16 @@ impl Expression {
         self.binary(BinaryOperator::FloorRemainder, right)
     }
 
+    /// The bit with this number of an integer: 1 if it is set, else 0.
+    pub fn bit(self, right: impl Into<Self>) -> Self {
+        self.binary(BinaryOperator::Bit, right)
+    }
+
+    /// The number of the first bit of an integer that is set, from this number on; if there is none, how many bits its type has.
+    pub fn next_bit(self, right: impl Into<Self>) -> Self {
+        self.binary(BinaryOperator::NextBit, right)
+    }
+
     /// The quotient of integers, rounded up.
     pub fn ceiling_divide(self, right: impl Into<Self>) -> Self {
         -((-self).floor_divide(right))

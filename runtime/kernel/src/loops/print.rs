@@ -64,7 +64,7 @@ fn precedence(operator: BinaryOperator) -> Option<u8> {
         Equal | NotEqual | Less | LessEqual => 3,
         Add | Subtract => 4,
         Multiply | Divide | Remainder => 5,
-        FloorDivide | FloorRemainder | Minimum | Maximum => return None,
+        FloorDivide | FloorRemainder | Bit | NextBit | Minimum | Maximum => return None,
     })
 }
 

@@ -99,6 +99,10 @@ table! {
         FloorDivide = row("floor_divide", "floor_divide", 2, Integers).identity(One).zeros(ARGUMENT);
         /// `a - b * floor(a / b)` of integers: between 0 and `b` (`b` excluded).
         FloorRemainder = row("floor_remainder", "floor_remainder", 2, Integers).zeros(ARGUMENT);
+        /// The bit of `a` with the number `b`, of those of its type: 1 if it is set, else 0.
+        Bit = row("bit", "bit", 2, Integers).zeros(ARGUMENT);
+        /// The number of the first bit of `a` that is set, from number `b` on; if there is none, how many bits the type has.
+        NextBit = row("next_bit", "next_bit", 2, Integers);
         /// The lesser; of floats IEEE 754-2019 `minimum`: NaN if either argument is, and -0 is less than +0.
         Minimum = MINIMUM;
         /// The greater; of floats IEEE 754-2019 `maximum`: NaN if either argument is, and +0 is greater than -0.

@@ -152,7 +152,9 @@ fn all_operators_and_functions_compile() {
         let (left, right) = (x.load([index("i")]), x.load([index("i") / x.high(0)]));
         use BinaryOperator::*;
         let mut values = vec![-left.clone(), left.clone().equal(right.clone()).select(left.clone(), right.clone())];
-        for operator in [Add, Subtract, Multiply, Divide, Remainder, FloorDivide, FloorRemainder, Minimum, Maximum] {
+        for operator in
+            [Add, Subtract, Multiply, Divide, Remainder, FloorDivide, FloorRemainder, Bit, NextBit, Minimum, Maximum]
+        {
             values.push(left.clone().binary(operator, right.clone()));
         }
         values.extend(

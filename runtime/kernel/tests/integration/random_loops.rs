@@ -272,12 +272,14 @@ impl Maker {
             2 => left - right,
             3 | 4 => left * right,
             5 => -left,
-            6 if self.element.is_integer() => match self.rng.u32(0..5) {
+            6 if self.element.is_integer() => match self.rng.u32(0..7) {
                 // Now and then by zero.
                 0 => left / right,
                 1 => left.floor_remainder(right.maximum(Expression::index(2).cast(self.element))),
                 2 => left % Expression::index(3).cast(self.element),
                 3 => left.floor_divide(Expression::index(-1).cast(self.element)),
+                4 => left.bit(right),
+                5 => left.next_bit(right),
                 _ => left.floor_divide(Expression::index(7).cast(self.element)),
             },
             7 if !self.element.is_complex() => left.minimum(right),

@@ -40,7 +40,7 @@ use std::sync::Arc;
 pub use estimate::SparseEstimate;
 
 use self::estimate::{Walk, converting};
-use self::operand::Operand;
+use self::operand::{Operand, visited};
 use crate::concrete::{Execution, Merge, Unit};
 use crate::cost;
 use crate::lower::lattice_points;
@@ -249,7 +249,8 @@ fn estimated(
         let name = computation.operand_of(tensor.name());
         let known = known.get(name).map(|known| &**known);
         let is_converted = conversions.iter().any(|(of, format)| of == name && format == tensor.format());
-        let operand = Operand::new(name, (tensor.format(), tensor.dimensions()), tensor.element(), known, is_converted);
+        let format = &visited(tensor.format());
+        let operand = Operand::new(name, (format, tensor.dimensions()), tensor.element(), known, is_converted);
         if is_converted {
             // It is there as it is given, too.
             given += operand.bytes;

@@ -27,6 +27,14 @@ pub(super) struct Operand {
 /// Matrices whose entries are on no more diagonals than this name elements near to one another.
 const LOCAL: usize = 1 << 12;
 
+/// A format as loops over a tensor visit it: all places of a bitmap.
+pub(super) fn visited(format: &Format) -> Format {
+    let visited = |level: &Level| if *level == Level::Bitmap { Level::Dense } else { *level };
+    let levels: Vec<Level> = format.levels().iter().map(visited).collect();
+    let is_other = format.is_plain() && levels != format.levels();
+    is_other.then(|| Format::new(levels, format.order()).ok()).flatten().unwrap_or_else(|| format.clone())
+}
+
 impl Operand {
     /// An operand of which this is known, a dense one, if nothing is; stored as it was when that was found out, or to be converted.
     pub fn new(
@@ -38,11 +46,17 @@ impl Operand {
     ) -> Self {
         let extents: Vec<f64> = extents.iter().map(|&extent| extent as f64).collect();
         let element = element.size() as f64;
+        // Of diagonals, all places are entries.
+        let seen = format.by_dimensions().map(|(seen, _)| seen).filter(|_| !format.is_plain());
+        let places = known.filter(|known| seen.is_some() && known.levels.len() == format.levels().len());
+        let all_places = places.and_then(|known| known.levels.last()).map(|last| last.positions as f64);
+        let format = seen.as_ref().unwrap_or(format);
         let order: Vec<usize> = if format.is_plain() { format.order().to_vec() } else { (0..extents.len()).collect() };
         let entries = known.map_or_else(|| extents.iter().product(), |known| known.entries as f64);
+        let entries = all_places.unwrap_or(entries).max(entries);
         let known_of = |mode: usize| known.and_then(|known| known.modes.get(mode));
         let used = |mode: usize| known_of(mode).map_or(extents[mode], |known| known.used as f64);
-        let own = known.filter(|known| !is_converted && known.levels.len() == format.rank());
+        let own = known.filter(|known| !is_converted && seen.is_none() && known.levels.len() == format.rank());
         let mut positions = Vec::new();
         let mut bytes = 0.0;
         for (level, kind) in format.levels().iter().enumerate() {

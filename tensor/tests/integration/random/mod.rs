@@ -347,7 +347,11 @@ pub fn parts(statement: &Statement, name: &str, random: &mut Rng) -> Option<Comm
 pub fn positions(statement: &Statement, random: &mut Rng) -> Vec<Command> {
     let mut accesses: Vec<Access> = Vec::new();
     values(statement.body(), &mut |value| accesses.extend(value.accesses().into_iter().cloned()));
-    accesses.retain(|access| access.tensor.order() > 0 && statement.operands().contains(&access.tensor));
+    // Blocks and diagonals have no positions of dimensions.
+    accesses.retain(|access| {
+        let tensor = &access.tensor;
+        tensor.order() > 0 && tensor.format().is_plain() && statement.operands().contains(tensor)
+    });
     let Some(access) = accesses.get(random.usize(..accesses.len().max(1))) else { return Vec::new() };
     let levels: Vec<IndexVariable> =
         access.tensor.format().order().iter().filter_map(|&mode| access.variables.get(mode).cloned()).collect();

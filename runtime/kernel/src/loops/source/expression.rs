@@ -191,7 +191,7 @@ pub(super) fn binary(
     let of = type_name(element);
     let function = operator.properties().stem;
     match operator {
-        Minimum | Maximum => return format!("{function}_{of}({left}, {right})"),
+        Minimum | Maximum | Bit | NextBit => return format!("{function}_{of}({left}, {right})"),
         Equal if element.is_complex() => return format!("equal_{of}({left}, {right})"),
         NotEqual if element.is_complex() => return format!("(!equal_{of}({left}, {right}))"),
         Equal | NotEqual | Less | LessEqual | And | Or => return format!("({left} {} {right})", operator.name()),

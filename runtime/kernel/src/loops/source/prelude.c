@@ -55,6 +55,8 @@ FN i64 extent(i64 low, i64 high) { return high > low ? high - low : 0; }
 #define INTEGER(T) \
   FN T floor_divide_##T(T a, T b) { T q, r; if (b == -1) return -a; q = a / b; r = a % b; return q - (r != 0 && (r < 0) != (b < 0)); } \
   FN T floor_remainder_##T(T a, T b) { T r; if (b == -1) return 0; r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; } \
+  FN T bit_##T(T a, T b) { return (T)(a >> (b & (T)(8 * sizeof(T) - 1)) & 1); } \
+  FN T next_bit_##T(T a, T b) { i64 bits = 8 * sizeof(T), first = (i64)b; u64 rest; if (first < 0 || first >= bits) return (T)bits; rest = (u64)(i64)a >> first; return rest ? (T)(first + __builtin_ctzll(rest)) : (T)bits; } \
   FN T divide_##T(T a, T b) { return b == -1 ? -a : a / b; } \
   FN T remainder_##T(T a, T b) { return b == -1 ? 0 : a % b; } \
   FN T abs_##T(T a) { return a < 0 ? -a : a; } \
@@ -62,6 +64,8 @@ FN i64 extent(i64 low, i64 high) { return high > low ? high - low : 0; }
 #define UNSIGNED(T) \
   FN T floor_divide_##T(T a, T b) { return a / b; } \
   FN T floor_remainder_##T(T a, T b) { return a % b; } \
+  FN T bit_##T(T a, T b) { return (T)(a >> (b & (T)(8 * sizeof(T) - 1)) & 1); } \
+  FN T next_bit_##T(T a, T b) { i64 bits = 8 * sizeof(T), first = (i64)b; u64 rest; if (first < 0 || first >= bits) return (T)bits; rest = (u64)(i64)a >> first; return rest ? (T)(first + __builtin_ctzll(rest)) : (T)bits; } \
   FN T divide_##T(T a, T b) { return a / b; } \
   FN T remainder_##T(T a, T b) { return a % b; } \
   FN T abs_##T(T a) { return a; } \

@@ -23,6 +23,8 @@ typedef struct { f64 re, im; } c64;
   FN T remainder_##T(T a, T b) { return b == -1 ? 0 : a % b; } \
   FN T floor_divide_##T(T a, T b) { T r; if (b == -1) return negate_##T(a); r = a % b; return a / b - (r != 0 && (r < 0) != (b < 0)); } \
   FN T floor_remainder_##T(T a, T b) { T r; if (b == -1) return 0; r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; } \
+  FN T bit_##T(T a, T b) { return (T)(a >> (b & (T)(8 * sizeof(T) - 1)) & 1); } \
+  FN T next_bit_##T(T a, T b) { i64 bits = 8 * sizeof(T), first = (i64)b; u64 rest; if (first < 0 || first >= bits) return (T)bits; rest = (u64)(i64)a >> first; return rest ? (T)(first + __ffsll((i64)rest) - 1) : (T)bits; } \
   FN T square_##T(T a) { return multiply_##T(a, a); } \
   FN T cube_##T(T a) { return multiply_##T(multiply_##T(a, a), a); } \
   FN T abs_##T(T a) { return a < 0 ? negate_##T(a) : a; } \
@@ -38,6 +40,8 @@ INTEGER(i8, u32) INTEGER(i16, u32) INTEGER(i32, u32) INTEGER(i64, u64)
   FN T remainder_##T(T a, T b) { return (T)(a % b); } \
   FN T floor_divide_##T(T a, T b) { return (T)(a / b); } \
   FN T floor_remainder_##T(T a, T b) { return (T)(a % b); } \
+  FN T bit_##T(T a, T b) { return (T)(a >> (b & (T)(8 * sizeof(T) - 1)) & 1); } \
+  FN T next_bit_##T(T a, T b) { i64 bits = 8 * sizeof(T), first = (i64)b; u64 rest; if (first < 0 || first >= bits) return (T)bits; rest = (u64)(i64)a >> first; return rest ? (T)(first + __ffsll((i64)rest) - 1) : (T)bits; } \
   FN T square_##T(T a) { return multiply_##T(a, a); } \
   FN T cube_##T(T a) { return multiply_##T(multiply_##T(a, a), a); } \
   FN T abs_##T(T a) { return a; } \

@@ -1,0 +1,56 @@
+//! Tensors as they were, for statements that assign to them too.
+
+use std::sync::Arc;
+
+use maniple::Context;
+
+use super::computation::compute;
+use super::error::DistributedError;
+use super::rows::blocks_for;
+use super::tensor::Tensor;
+use crate::concrete::Statement;
+use crate::notation::{Access, Assignment, Expression, IndexVariable, Place, TensorVariable};
+use crate::plan::Plan;
+
+impl Tensor {
+    /// The tensor that statements call `variable`, with what this one has after all that was launched before, whatever becomes of this one later: for statements that read what they assign, as
+    /// `Computation::operand_of` tells of their operands. A dense one is copied, by tasks in blocks of its first dimension. What is in levels stays where it is, as results in levels are new
+    /// tensors, and is [converted](Self::converted) if the variable has another format.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if the variable has other extents, elements or fill values; as of [`converted`](Self::converted) and [`compute`].
+    pub async fn snapshot(&self, cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
+        let own = self.variable();
+        let is_copied = !self.is_in_levels() && variable.format().is_dense();
+        if !is_copied || !own.renamed(variable.name()).is_like(variable) {
+            return self.converted(cx, variable).await;
+        }
+        let copy = Self::stored(cx, variable, own.format())?;
+        if variable.dimensions().contains(&0) {
+            return Ok(copy);
+        }
+        let variables: Vec<IndexVariable> =
+            (0..variable.order()).map(|dimension| IndexVariable::new(&format!("i{dimension}"))).collect();
+        let access = |tensor: &TensorVariable| Access {
+            tensor: tensor.clone(),
+            variables: variables.clone(),
+            place: Place::default(),
+        };
+        // Of two names.
+        let from = self.called(&own.renamed(&format!("{}_old", variable.name())));
+        let value = Expression::Access(access(from.variable()));
+        let assigned = Assignment::new(access(copy.variable()), false, value).map_err(maniple::Error::from_task)?;
+        let statement = Statement::new(&assigned);
+        let blocks = blocks_for(cx, own.dimensions().iter().product::<i64>() as usize * own.element().size()) as i64;
+        let distributed = match (variables.first(), variable.dimensions().first()) {
+            (Some(first), Some(&extent)) => statement
+                .distribute([first.clone()], ["block"], ["within"], &[blocks.min(extent)])
+                .map_err(maniple::Error::from_task)?,
+            _ => statement,
+        };
+        let plan = Arc::new(Plan::new(&distributed).map_err(maniple::Error::from_task)?);
+        let _launched = compute(cx, &plan, &[&copy, &from]).await?;
+        Ok(copy)
+    }
+}
