@@ -17,8 +17,8 @@ pub struct TaskMapping {
     /// take it. Of a task that [goes to another node](crate::Mapper::select_node), whichever worker there is free takes it.
     pub pinned: bool,
     /// Processors of which the first that is free runs the task, and no other; [`processor`](Self::processor) is one of them, and the one that counts for what the task launches. They are of one
-    /// node and kind, and each sees every memory that the choices name. Empty: what [`pinned`](Self::pinned) says, which counts for nothing else. A replay leaves it to `processor`,
-    /// unless these are all that have workers. A runtime knows 256 groups at most: a mapper should name the same again and again.
+    /// node and kind, and each sees every memory that the choices name. Empty: what [`pinned`](Self::pinned) says, which counts for nothing else. Replays deal the points of a launch to
+    /// these in turn, and those that are free take what others have not begun. A runtime knows 256 groups at most: a mapper should name the same again and again.
     pub group: Vec<ProcessorId>,
     /// The implementation, an index into [`crate::TaskInfo::variants`].
     pub variant: usize,
