@@ -20,6 +20,7 @@ mod golden_sources;
 mod launches_over_sets;
 mod layers;
 mod mapper_messages;
+mod migrated_padding;
 mod migrated_tasks;
 #[cfg(unix)]
 mod migrated_tasks_over_tcp;
