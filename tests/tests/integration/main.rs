@@ -20,6 +20,7 @@ mod golden_sources;
 mod launches_over_sets;
 mod layers;
 mod mapper_messages;
+mod memory_on_nodes;
 mod migrated_padding;
 mod migrated_tasks;
 #[cfg(unix)]
@@ -52,6 +53,7 @@ mod sparse_results;
 mod sparse_tensors;
 mod stolen_slices;
 mod stolen_tasks;
+mod tcs_files;
 mod tcs_on_nodes;
 mod tensor_elements;
 mod tensor_threads;
