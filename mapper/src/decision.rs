@@ -17,8 +17,8 @@ pub struct TaskMapping {
     /// take it. Of a task that [goes to another node](crate::Mapper::select_node), whichever worker there is free takes it.
     pub pinned: bool,
     /// Processors of which the first that is free runs the task, and no other; [`processor`](Self::processor) is one of them, and the one that counts for what the task launches. They are of one
-    /// node and kind, and each sees every memory that the choices name. Empty: what [`pinned`](Self::pinned) says, which counts for nothing else. A replay leaves it to `processor`,
-    /// unless these are all that have workers. A runtime knows 256 groups at most: a mapper should name the same again and again.
+    /// node and kind, and each sees every memory that the choices name. Empty: what [`pinned`](Self::pinned) says, which counts for nothing else. Replays deal the points of a launch to
+    /// these in turn, and those that are free take what others have not begun. A runtime knows 256 groups at most: a mapper should name the same again and again.
     pub group: Vec<ProcessorId>,
     /// The implementation, an index into [`crate::TaskInfo::variants`].
     pub variant: usize,
@@ -273,9 +273,10 @@ impl fmt::Display for Keep {
 pub enum Extent {
     /// The region of the requirement.
     Region,
-    /// The region so many partitions above it, or the root if there are fewer.
+    /// The region so many partitions above it, or the root if there are fewer. As long as the memory has room for all of it when it is made, the instance counts as used with
+    /// the pages in which values lie of regions that were mapped to it, and no others; where these find no room later, they get instances of their own.
     Ancestor(usize),
-    /// The largest region that the parent task holds.
+    /// The largest region that the parent task holds. It counts as one of an ancestor's.
     Root,
 }
 

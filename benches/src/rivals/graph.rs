@@ -102,6 +102,7 @@ fn two_steps(width: usize, cores: usize) -> GraphSpec {
         stage: row as u32,
         home: ProcessorId((point * cores / width) as u32),
         pinned: false,
+        others: Vec::new(),
         takes: false,
         after: if row == 1 { near(point, 0) } else { Vec::new() },
         after_previous: if row == 0 { near(point, 1) } else { Vec::new() },

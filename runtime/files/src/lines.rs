@@ -116,14 +116,16 @@ fn part<T: Number>(mut text: &[u8], form: &Form, coordinates: &mut [&mut [i64]],
     text.is_empty().then_some(())
 }
 
-/// The entry of a line of the usual form, with its end: the coordinates, one for each extent and counted from `base`, are visited, and the value is returned. None of any other line, or if anything is wrong.
+/// The entry of the line that a text begins with, if it is of the usual form, and how many bytes the line is with its end: the coordinates, one for each extent and counted from `base`, are visited,
+/// and the value is returned. None of any other line, or if anything is wrong, or the end of the line is not there.
+#[inline]
 pub(crate) fn entry<T: Number>(
-    line: &[u8],
+    whole: &[u8],
     base: u64,
     extents: impl IntoIterator<Item = u64>,
     mut visit: impl FnMut(u64),
-) -> Option<T> {
-    let mut text = line.strip_suffix(b"\n")?;
+) -> Option<(T, usize)> {
+    let mut text = whole;
     for extent in extents {
         let (at, rest) = digits(blanks(text))?;
         visit(at.checked_sub(base).filter(|at| *at < extent)?);
@@ -131,22 +133,27 @@ pub(crate) fn entry<T: Number>(
     }
     let word = blanks(text);
     let (value, length) = T::quick(word).filter(|_| word.len() < text.len())?;
-    line_end(&word[length..])?.is_empty().then_some(value)
+    let rest = line_end(&word[length..])?;
+    let line = &whole[..whole.len() - rest.len()];
+    line.ends_with(b"\n").then_some((value, line.len()))
 }
 
 /// What follows the end of a line, if there is nothing before it but blanks.
+#[inline]
 fn line_end(text: &[u8]) -> Option<&[u8]> {
     let text = blanks(text);
     let text = text.strip_prefix(b"\r").unwrap_or(text);
     if text.is_empty() { Some(text) } else { text.strip_prefix(b"\n") }
 }
 
+#[inline]
 fn blanks(text: &[u8]) -> &[u8] {
     let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     &text[blanks..]
 }
 
 /// The number that a text begins with, of at most 18 digits, and what follows it.
+#[inline]
 fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0_u64;
     let mut count = 0;

@@ -310,6 +310,7 @@ floats!(f32 => F32, C32, 10, f64 => F64, C64, 22);
 
 /// The float that a text begins with, of a type of so many bits whose powers of ten are exact up to `power`: one of few digits, which is the quotient or product of two exact numbers and so the
 /// nearest (Clinger, *How to read floating point numbers accurately*, 1990). Both operations give the same in `f64` as in `f32`, whose operands have at most 24 bits.
+#[inline]
 fn quick(text: &[u8], bits: u32, power: u32) -> Option<(f64, usize)> {
     let digit = |at: usize| text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10);
     let sign = text.first() == Some(&b'-');

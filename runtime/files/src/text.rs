@@ -40,6 +40,19 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(&self.buffer))
     }
 
+    /// Reads the next line where it is in the memory of the reader, as `parse` does, which is given what is there from the line on, and gives what the line has and how many bytes it is with its
+    /// end. If that is nothing, or the line is too long, it is still to be read.
+    #[inline]
+    pub(crate) fn quick<V>(&mut self, parse: impl FnOnce(&[u8]) -> Option<(V, usize)>) -> Result<Option<V>, ReadError> {
+        let Some((value, length)) = parse(self.text.fill_buf()?).filter(|(_, length)| *length <= LONGEST) else {
+            return Ok(None);
+        };
+        self.text.consume(length);
+        self.buffer.clear();
+        self.line += 1;
+        Ok(Some(value))
+    }
+
     /// The line that was read last, without blanks around it.
     pub(crate) fn text(&self) -> Result<&str, ReadError> {
         if self.buffer.len() > LONGEST {

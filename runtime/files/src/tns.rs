@@ -88,20 +88,21 @@ impl<R: BufRead, T: Number> Reader<R, T> {
     /// [`ReadError`] if a line makes no sense, or has not as many coordinates as the first one.
     pub fn next_entry(&mut self, coordinates: &mut Vec<u64>) -> Result<Option<T>, ReadError> {
         coordinates.clear();
-        let quick = match self.is_pending {
+        let is_pending = std::mem::take(&mut self.is_pending);
+        let quick = match is_pending {
             true => None,
             false => {
-                let Some(line) = self.lines.raw()? else { return Ok(None) };
-                let extents = self.extents.as_deref();
+                let (base, extents) = (self.base, self.extents.as_deref());
                 let extent = |dimension| extents.map_or(u64::MAX, |extents: &[u64]| extents[dimension]);
-                lines::entry(line, self.base, (0..self.order).map(extent), |at| coordinates.push(at))
+                let extents = (0..self.order).map(extent);
+                self.lines.quick(|text| lines::entry(text, base, extents, |at| coordinates.push(at)))?
             }
         };
-        self.is_pending = false;
         let read = match quick {
             Some(value) => Ok(value),
             None => {
-                let Some(line) = self.lines.this_or_next()? else { return Ok(None) };
+                let line = if is_pending { self.lines.this_or_next() } else { self.lines.next() };
+                let Some(line) = line? else { return Ok(None) };
                 coordinates.clear();
                 entry(line, (self.order, self.base), self.extents.as_deref(), coordinates)
             }

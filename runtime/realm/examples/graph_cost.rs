@@ -63,6 +63,7 @@ fn stencil(width: u32, workers: u32) -> GraphSpec {
         stage,
         home: ProcessorId(point * workers / width),
         pinned: false,
+        others: Vec::new(),
         takes: false,
         after: if stage == 1 { near(point, 0) } else { Vec::new() },
         after_previous: if stage == 0 { near(point, width) } else { Vec::new() },

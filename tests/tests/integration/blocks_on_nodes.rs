@@ -7,6 +7,7 @@ use maniple::mapper::Sharding;
 use maniple::record::{Kind, OperationNumber, Record};
 use maniple::{Context, Result, Runtime};
 use maniple_tensor::distributed::{Computation as Distributed, Tensor};
+use maniple_tensor::notation::{Assignment, TensorVariable};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::Computation;
@@ -30,30 +31,87 @@ fn plan([rows, columns]: [i64; 2], points: &[&str]) -> Arc<Plan> {
     Arc::new(Plan::new(&schedule.apply(loops.statement()).unwrap()).unwrap())
 }
 
-fn product() -> maniple_tensor::notation::Assignment {
+fn product() -> Assignment {
     let [rows, columns] = EXTENTS;
     let tensors: [(&str, &str, &[i64]); 3] =
         [("a", "dense", &[rows]), ("B", "csr", &EXTENTS), ("c", "dense", &[columns])];
     assignment("a(i) = B(i,j) * c(j)", &tensors)
 }
 
-/// The result, the matrix and the vector.
-fn tensors(cx: &Context) -> Result<[Tensor; 3]> {
-    let product = product();
-    let [a, b, c] = &product.tensors()[..] else { unreachable!("there are three") };
-    let (result, operand) = (Tensor::new(cx, a)?, Tensor::new(cx, c)?);
-    operand.write_elements(cx, tensor(c, 1).elements())?;
-    Ok([result, Tensor::from_sparse(cx, b, tensor(b, 3))?, operand])
+/// The product by a plan, on tensors that are there, and its result.
+struct Prepared {
+    computation: Distributed,
+    result: Tensor,
 }
 
-/// What the product is.
-fn expected() -> Vec<i64> {
-    let product = product();
-    let [_, b, c] = &product.tensors()[..] else { unreachable!("there are three") };
-    let (matrix, vector) = (tensor(b, 3), tensor(c, 1).elements());
-    let mut sums = vec![0; EXTENTS[0] as usize];
-    matrix.for_each(|at, value| sums[at[0] as usize] += value * vector[at[1] as usize]);
-    sums
+impl Prepared {
+    async fn new(cx: &Context, plan: &Arc<Plan>) -> Result<Self> {
+        let [a, b, c] = variables();
+        let (result, operand) = (Tensor::new(cx, &a)?, Tensor::new(cx, &c)?);
+        operand.write_elements(cx, tensor(&c, 1).elements())?;
+        let matrix = Tensor::from_sparse(cx, &b, tensor(&b, 3))?;
+        let computation = Distributed::new(cx, plan, &[&result, &matrix, &operand]).await?;
+        cx.execution_fence().await?;
+        Ok(Self { computation, result })
+    }
+
+    /// Computes the product.
+    async fn run(&self, cx: &Context) -> Result<()> {
+        Ok(self.computation.launch(cx)?.await?)
+    }
+
+    /// Reads the result, and compares it with what the product is.
+    async fn check(&self, cx: &Context) -> Result<()> {
+        let [_, b, c] = variables();
+        let (matrix, vector) = (tensor(&b, 3), tensor(&c, 1).elements());
+        let mut sums = vec![0; EXTENTS[0] as usize];
+        matrix.for_each(|at, value| sums[at[0] as usize] += value * vector[at[1] as usize]);
+        assert_eq!(self.result.read_elements::<i64>(cx).await?, sums);
+        Ok(())
+    }
+}
+
+/// The result, the matrix and the vector.
+fn variables() -> [TensorVariable; 3] {
+    product().tensors().try_into().expect("there are three")
+}
+
+/// What two workers record of the product by a plan.
+fn recorded(plan: &Arc<Plan>) -> Record {
+    let runtime = Runtime::builder().workers(2).tracing(false).record_operations(true).build().unwrap();
+    runtime
+        .run(async |cx| {
+            let prepared = Prepared::new(cx, plan).await?;
+            let _ = runtime.take_record();
+            prepared.run(cx).await?;
+            prepared.check(cx).await
+        })
+        .unwrap();
+    runtime.take_record()
+}
+
+/// What computing the product again takes on a node.
+struct Again {
+    tasks: u64,
+    /// The bytes that it has sent before the result was read, and then.
+    sent: [u64; 2],
+}
+
+/// What computing the product by a plan again takes on each node.
+fn again(job: Nodes, plan: &Arc<Plan>) -> Vec<Again> {
+    let done = on_nodes(job, async |cx, runtime| {
+        let prepared = Prepared::new(cx, plan).await?;
+        prepared.run(cx).await?;
+        cx.execution_fence().await?;
+        let before = runtime.statistics();
+        prepared.run(cx).await?;
+        cx.execution_fence().await?;
+        let after = runtime.statistics();
+        prepared.check(cx).await?;
+        let sent = [after.parcel_bytes_sent, runtime.statistics().parcel_bytes_sent];
+        Ok(Again { tasks: after.tasks - before.tasks, sent: sent.map(|sent| sent - before.parcel_bytes_sent) })
+    });
+    done.into_iter().map(|again| again.unwrap()).collect()
 }
 
 /// The tasks that compute blocks in a record, in program order, with the number of each one's point.
@@ -80,21 +138,8 @@ fn before(record: &Record, operation: OperationNumber) -> BTreeSet<OperationNumb
 
 #[test]
 fn kernels_of_a_block_of_the_result_follow_each_other_and_wait_for_no_other_block() {
-    let runtime = Runtime::builder().workers(2).tracing(false).record_operations(true).build().unwrap();
     let (rows, columns) = (4, 3);
-    runtime
-        .run(async |cx| {
-            let [result, matrix, operand] = tensors(cx)?;
-            let plan = plan([rows, columns], &["ib"]);
-            let computation = Distributed::new(cx, &plan, &[&result, &matrix, &operand]).await?;
-            cx.execution_fence().await?;
-            let _ = runtime.take_record();
-            computation.launch(cx)?.await?;
-            assert_eq!(result.read_elements::<i64>(cx).await?, expected());
-            Ok(())
-        })
-        .unwrap();
-    let record = runtime.take_record();
+    let record = recorded(&plan([rows, columns], &["ib"]));
     let kernels = kernels(&record);
     assert_eq!(kernels.len() as i64, rows * columns);
     for (later, (kernel, block)) in kernels.iter().enumerate() {
@@ -107,19 +152,7 @@ fn kernels_of_a_block_of_the_result_follow_each_other_and_wait_for_no_other_bloc
 
 #[test]
 fn partial_results_are_computed_by_all_workers_at_the_same_time() {
-    let runtime = Runtime::builder().workers(2).tracing(false).record_operations(true).build().unwrap();
-    runtime
-        .run(async |cx| {
-            let [result, matrix, operand] = tensors(cx)?;
-            let computation = Distributed::new(cx, &plan([2, 6], &["ib", "jb"]), &[&result, &matrix, &operand]).await?;
-            cx.execution_fence().await?;
-            let _ = runtime.take_record();
-            computation.launch(cx)?.await?;
-            assert_eq!(result.read_elements::<i64>(cx).await?, expected());
-            Ok(())
-        })
-        .unwrap();
-    let record = runtime.take_record();
+    let record = recorded(&plan([2, 6], &["ib", "jb"]));
     let kernels = kernels(&record);
     assert_eq!(kernels.len(), 12);
     for (later, (kernel, point)) in kernels.iter().enumerate() {
@@ -140,21 +173,8 @@ fn each_node_runs_the_kernels_of_the_blocks_that_are_dealt_to_it_in_all_steps() 
     for (nodes, blocks, steps) in [(2, 8, 3), (3, 7, 2), (3, 2, 4)] {
         for (sharding, is_cyclic) in [(around, true), (blocked, false)] {
             let plan = plan([blocks, steps], &["ib"]);
-            let done = on_nodes(Nodes::new(nodes).dealt(sharding), async |cx, runtime| {
-                let [result, matrix, operand] = tensors(cx)?;
-                let computation = Distributed::new(cx, &plan, &[&result, &matrix, &operand]).await?;
-                computation.launch(cx)?.await?;
-                cx.execution_fence().await?;
-                let before = runtime.statistics();
-                computation.launch(cx)?.await?;
-                cx.execution_fence().await?;
-                let after = runtime.statistics();
-                let moved = after.parcel_bytes_sent - before.parcel_bytes_sent;
-                assert_eq!(result.read_elements::<i64>(cx).await?, expected());
-                Ok((after.tasks - before.tasks, moved))
-            });
-            for (node, found) in done.into_iter().enumerate() {
-                let (tasks, moved) = found.unwrap();
+            let done = again(Nodes::new(nodes).dealt(sharding), &plan);
+            for (node, Again { tasks, sent: [moved, _] }) in done.into_iter().enumerate() {
                 let (own, rest) = (tasks as i64 / steps, tasks as i64 % steps);
                 let around = (0..blocks).filter(|block| *block as usize % nodes == node).count() as i64;
                 let equal = blocks / nodes as i64..=(blocks + nodes as i64 - 1) / nodes as i64;
@@ -170,18 +190,7 @@ fn each_node_runs_the_kernels_of_the_blocks_that_are_dealt_to_it_in_all_steps() 
 fn contributions_of_a_node_are_added_up_before_they_go_to_others() {
     let moved = |nodes: usize, columns: i64| {
         let plan = plan([1, columns], &["jb"]);
-        let done = on_nodes(Nodes::new(nodes), async |cx, runtime| {
-            let [result, matrix, operand] = tensors(cx)?;
-            let computation = Distributed::new(cx, &plan, &[&result, &matrix, &operand]).await?;
-            computation.launch(cx)?.await?;
-            cx.execution_fence().await?;
-            let before = runtime.statistics().parcel_bytes_sent;
-            computation.launch(cx)?.await?;
-            let found = result.read_elements::<i64>(cx).await?;
-            assert_eq!(found, expected());
-            Ok(runtime.statistics().parcel_bytes_sent - before)
-        });
-        done.into_iter().map(|sent| sent.unwrap()).sum::<u64>()
+        again(Nodes::new(nodes), &plan).into_iter().map(|again| again.sent[1]).sum::<u64>()
     };
     for nodes in [2, 3] {
         let few = moved(nodes, nodes as i64);
@@ -205,14 +214,12 @@ fn what_was_added_up_is_given_up() {
         let runtime = Runtime::builder().workers(2).build().unwrap();
         runtime
             .run(async |cx| {
-                let [result, matrix, operand] = tensors(cx)?;
-                let computation = Distributed::new(cx, &plan, &[&result, &matrix, &operand]).await?;
-                cx.execution_fence().await?;
+                let prepared = Prepared::new(cx, &plan).await?;
                 let mut found = Vec::new();
                 for _ in 0..4 {
                     runtime.reset_peaks();
-                    computation.launch(cx)?.await?;
-                    assert_eq!(result.read_elements::<i64>(cx).await?, expected());
+                    prepared.run(cx).await?;
+                    prepared.check(cx).await?;
                     cx.execution_fence().await?;
                     found.push(memory(&runtime));
                 }

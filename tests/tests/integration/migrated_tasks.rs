@@ -14,7 +14,7 @@ use maniple_tests::watch::silence_planned_panics;
 
 /// Has point `p` of an index launch run on node `p` of the job, round robin; and keeps all else.
 #[derive(Clone, Default)]
-struct Deals(DefaultMapper);
+pub(crate) struct Deals(DefaultMapper);
 
 impl Mapper for Deals {
     fn inner(&mut self) -> Option<&mut dyn Mapper> {
@@ -32,7 +32,7 @@ impl Mapper for Deals {
 
 /// Keeps everything but tasks with their data.
 #[derive(Clone, Default)]
-struct LendsLeaves(DefaultMapper);
+pub(crate) struct LendsLeaves(DefaultMapper);
 
 impl Mapper for LendsLeaves {
     fn inner(&mut self) -> Option<&mut dyn Mapper> {
@@ -49,7 +49,7 @@ impl Mapper for LendsLeaves {
 }
 
 /// Runs a program on nodes with so much memory each. What each has come to, and what it has done.
-fn on_nodes<T: Send>(
+pub(crate) fn on_nodes<T: Send>(
     mapper: &(impl Mapper + Clone + Sync + 'static),
     memory: &[u64],
     program: impl AsyncFn(&Context) -> Result<T> + Sync,
@@ -63,10 +63,10 @@ fn on_nodes<T: Send>(
     })
 }
 
-const ENOUGH: u64 = 1 << 24;
+pub(crate) const ENOUGH: u64 = 1 << 24;
 const SIZE: Size = Size { rows: 40, pieces: 6, rounds: 4, halo: 2, is_cyclic: false, is_traced: false };
 
-fn sum<T>(outcomes: &[(T, Statistics)], of: fn(&Statistics) -> u64) -> u64 {
+pub(crate) fn sum<T>(outcomes: &[(T, Statistics)], of: fn(&Statistics) -> u64) -> u64 {
     outcomes.iter().map(|(_, statistics)| of(statistics)).sum()
 }
 

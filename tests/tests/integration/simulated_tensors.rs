@@ -260,7 +260,9 @@ fn simulate(case: &Arc<Case>, seed: u64, misfortune: Misfortune) -> Result<(u64,
                 let runtime = builder.build().unwrap();
                 let outcome = runtime.run(async |cx| Ok(case.run(cx).await));
                 let is_lawful = match misfortune {
-                    Misfortune::None => check(&runtime.take_record()).map(|_| ()).map_err(|violation| violation.to_string()),
+                    Misfortune::None => {
+                        check(&runtime.take_record()).map(|_| ()).map_err(|violation| violation.to_string())
+                    }
                     _ => Ok(()),
                 };
                 match outcome {

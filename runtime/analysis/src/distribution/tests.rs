@@ -1,22 +1,22 @@
 //! Coherence against a model: as many copies of an array as there are nodes, and one array that everybody would see on one node.
 
+mod exchanges;
+mod model;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maniple_region::{FieldId, FieldMask, OperatorId, Privilege, Shape, ShapeTable};
-use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
+use maniple_region::{FieldId, FieldMask, Privilege, Shape, ShapeTable};
+use maniple_space::{AnySpace, IndexSpace, Point, Rect};
 use proptest::prelude::*;
 
+use self::model::{Model, operator, product};
 use super::{
-    Blocks, Coherence, Exchange, Layout, NodeStep, Operators, Parcel, Rank, Step, StepPart, StepPlace, assemble,
-    order_of_uses, split,
+    Blocks, Coherence, Layout, NodeStep, Operators, Step, StepPart, StepPlace, assemble, order_of_uses, split,
 };
 
 const POINTS: i64 = 24;
 const FIELDS: u32 = 2;
-
-/// What nodes have in the place of copies that they gave up.
-const FORGOTTEN: i64 = -77;
 
 /// The operators of the model, both on numbers.
 struct Plus;
@@ -108,160 +108,6 @@ fn programs() -> impl Strategy<Value = (usize, Vec<(u8, Launch)>, Vec<usize>)> {
         let launches = prop::collection::vec(launch(nodes), 1..8);
         (Just(nodes), launches, prop::collection::vec(0..8_usize, 1..40))
     })
-}
-
-/// What each node has, of each field; and what all would see.
-struct Model {
-    nodes: Vec<Vec<[i64; POINTS as usize]>>,
-    whole: Vec<[i64; POINTS as usize]>,
-    /// Whether each node is known to have the current value.
-    has: Vec<Vec<[bool; POINTS as usize]>>,
-}
-
-fn operator(is_sum: bool) -> OperatorId {
-    if is_sum { OperatorId::of::<Plus>() } else { OperatorId::of::<Greater>() }
-}
-
-fn identity(operator: OperatorId) -> i64 {
-    if operator == OperatorId::of::<Plus>() { 0 } else { i64::MIN }
-}
-
-fn fold(operator: OperatorId, value: i64, contribution: i64) -> i64 {
-    if operator == OperatorId::of::<Plus>() { value.wrapping_add(contribution) } else { value.max(contribution) }
-}
-
-fn points(shape: &Shape) -> Vec<usize> {
-    shape.space().points().map(|point: AnyPoint| point.coords()[0] as usize).collect()
-}
-
-fn fields_of(mask: &FieldMask) -> Vec<usize> {
-    mask.iter().map(|field| field.0 as usize).collect()
-}
-
-/// What each node sends and receives in the exchanges of one operation: fields, operator, and the values by other node and number.
-type Sent = BTreeMap<(usize, Rank, Rank, u32), (Vec<(usize, usize)>, Vec<i64>)>;
-
-impl Model {
-    /// Carries out what each node alone has found that it has to do. Nodes must agree on who sends what to whom.
-    fn carry_out(&mut self, of_nodes: &[Vec<Step>]) {
-        let exchanges = |steps: &[Step]| steps.iter().filter(|step| matches!(step, Step::Exchange { .. })).count();
-        let rounds = exchanges(&of_nodes[0]);
-        assert!(of_nodes.iter().all(|steps| exchanges(steps) == rounds), "nodes count exchanges alike: {of_nodes:?}");
-        let mut rest: Vec<&[Step]> = of_nodes.iter().map(|steps| &steps[..]).collect();
-        for round in 0..=rounds {
-            let mut sent = Sent::new();
-            let mut now = Vec::new();
-            for (node, rest) in rest.iter_mut().enumerate() {
-                while let Some((step, others)) = rest.split_first() {
-                    *rest = others;
-                    match step {
-                        Step::Identity { fields, operator, place } => {
-                            for (field, point) in product(fields, place) {
-                                self.nodes[node][field][point] = identity(*operator);
-                            }
-                        }
-                        Step::Forget { fields, place } => {
-                            for (field, point) in product(fields, place) {
-                                let value = std::mem::replace(&mut self.nodes[node][field][point], FORGOTTEN);
-                                let had = std::mem::replace(&mut self.has[node][field][point], false);
-                                // What has been overwritten elsewhere was no copy any more.
-                                let others = || self.nodes.iter().any(|other| other[field][point] == value);
-                                assert!(!had || others(), "node {node} gives up the only value of {field}, {point}");
-                            }
-                        }
-                        Step::Exchange { fields, fold, exchange } => {
-                            now.push((node, fields, fold, exchange));
-                            break;
-                        }
-                    }
-                }
-            }
-            // All are sent before any arrives.
-            for (node, fields, _, exchange) in &now {
-                self.send((round, *node), fields, &exchange.sends, &mut sent);
-            }
-            // Whoever has got all passes on some.
-            while !now.is_empty() {
-                let has_all = |(node, _, _, exchange): &(Rank, &FieldMask, _, &Arc<Exchange>)| {
-                    exchange
-                        .receives
-                        .iter()
-                        .all(|parcel| sent.contains_key(&(round, parcel.with, *node, parcel.number)))
-                };
-                let next = now.iter().position(has_all).expect("what is awaited is sent");
-                let (node, fields, operator, exchange) = now.swap_remove(next);
-                for Parcel { with, number, points, .. } in &exchange.receives {
-                    let (places, values) = sent.remove(&(round, *with, node, *number)).expect("it is there");
-                    assert_eq!(places, product(fields, points));
-                    for ((field, point), value) in places.into_iter().zip(values) {
-                        let has = std::mem::replace(&mut self.has[node][field][point], true);
-                        assert!(!has || operator.is_some(), "node {node} is sent what it has: {field}, {point}");
-                        let place = &mut self.nodes[node][field][point];
-                        *place = operator.map_or(value, |operator| fold(operator, *place, value));
-                    }
-                }
-                self.send((round, node), fields, &exchange.forwards, &mut sent);
-            }
-            assert!(sent.is_empty(), "what is sent is awaited: {sent:?}");
-        }
-    }
-
-    /// Each node writes its area.
-    fn write(&mut self, (fields, areas): (&FieldMask, &[Shape]), value: impl Fn(Rank, usize) -> i64) {
-        for (node, area) in areas.iter().enumerate() {
-            for (field, point) in product(fields, area) {
-                self.nodes[node][field][point] = value(node, point);
-                self.whole[field][point] = value(node, point);
-                self.has.iter_mut().for_each(|node| node[field][point] = false);
-                self.has[node][field][point] = true;
-            }
-        }
-    }
-
-    /// Each node contributes to its area.
-    fn contribute(
-        &mut self,
-        operator: OperatorId,
-        (fields, areas): (&FieldMask, &[Shape]),
-        value: impl Fn(Rank, usize) -> i64,
-    ) {
-        for (node, area) in areas.iter().enumerate() {
-            for (field, point) in product(fields, area) {
-                self.has.iter_mut().for_each(|node| node[field][point] = false);
-                for place in [&mut self.nodes[node][field][point], &mut self.whole[field][point]] {
-                    *place = fold(operator, *place, value(node, point));
-                }
-            }
-        }
-    }
-
-    fn send(&self, (round, node): (usize, Rank), fields: &FieldMask, parcels: &[Parcel], sent: &mut Sent) {
-        for Parcel { with, number, points, .. } in parcels {
-            let places = product(fields, points);
-            let values = places.iter().map(|&(field, point)| self.nodes[node][field][point]).collect();
-            let before = sent.insert((round, node, *with, *number), (places, values));
-            assert!(before.is_none() && node != *with && !points.is_empty());
-        }
-    }
-}
-
-fn product(fields: &FieldMask, shape: &Shape) -> Vec<(usize, usize)> {
-    let points = points(shape);
-    fields_of(fields).into_iter().flat_map(|field| points.iter().map(move |&point| (field, point))).collect()
-}
-
-/// Has every node find out by itself what it has to do.
-fn each<R>(
-    nodes: &mut [Coherence],
-    areas: &[Shape],
-    shapes: &ShapeTable,
-    find: impl Fn(&mut Coherence, &Arc<Layout>) -> R,
-) -> Vec<R> {
-    let find = |node: &mut Coherence| {
-        let layout = node.layout(areas.to_vec(), shapes);
-        find(node, &layout)
-    };
-    nodes.iter_mut().map(find).collect()
 }
 
 /// The points whose bits are set.
@@ -523,6 +369,17 @@ proptest! {
     }
 }
 
+/// So many nodes of one region.
+fn job(nodes: usize, points: i64, shapes: &ShapeTable) -> Vec<Coherence> {
+    let home: Vec<Shape> =
+        (0..nodes as i64).map(|node| block(shapes, node.min(points), (node + 1).min(points))).collect();
+    (0..nodes).map(|rank| Coherence::new(rank..rank + 1, block(shapes, 0, points), home.clone(), shapes)).collect()
+}
+
+fn block(shapes: &ShapeTable, from: i64, to: i64) -> Shape {
+    shapes.intern(&AnySpace::from(IndexSpace::<1>::from(Rect::<1>::from(from..to))))
+}
+
 #[test]
 fn a_loop_that_writes_a_region_in_parts_and_contributes_to_it_is_in_few_states() {
     const NODES: i64 = 2;
@@ -561,94 +418,4 @@ fn what_happens_to_no_points_leads_to_no_other_state() {
         node.fill(&fields, &block(&shapes, 0, 0), &shapes);
         assert_eq!(node.state(), before);
     }
-}
-
-/// So many nodes of one region.
-fn job(nodes: usize, points: i64, shapes: &ShapeTable) -> Vec<Coherence> {
-    let home: Vec<Shape> =
-        (0..nodes as i64).map(|node| block(shapes, node.min(points), (node + 1).min(points))).collect();
-    (0..nodes).map(|rank| Coherence::new(rank..rank + 1, block(shapes, 0, points), home.clone(), shapes)).collect()
-}
-
-fn block(shapes: &ShapeTable, from: i64, to: i64) -> Shape {
-    shapes.intern(&AnySpace::from(IndexSpace::<1>::from(Rect::<1>::from(from..to))))
-}
-
-/// The exchange of each node when all read their areas.
-fn exchanges(nodes: &mut [Coherence], areas: &[Shape], shapes: &ShapeTable) -> Vec<Arc<Exchange>> {
-    let fields = FieldMask::of(FieldId(0));
-    let read = each(nodes, areas, shapes, |one, layout| one.read(&fields, layout, shapes));
-    let exchange = |steps: Vec<NodeStep>| match &steps[..] {
-        [NodeStep { step: Step::Exchange { exchange, .. }, .. }] => Arc::clone(exchange),
-        other => panic!("one exchange, not {other:?}"),
-    };
-    read.into_iter().map(exchange).collect()
-}
-
-#[test]
-fn what_all_read_is_forwarded_along_a_tree() {
-    const NODES: usize = 1000;
-    let shapes = ShapeTable::new();
-    let mut nodes = job(NODES, 10, &shapes);
-    let fields = FieldMask::of(FieldId(0));
-    let mut areas = vec![block(&shapes, 0, 0); NODES];
-    areas[77] = block(&shapes, 0, 10);
-    each(&mut nodes, &areas, &shapes, |one, layout| one.discard(&fields, layout, &shapes));
-    let exchanges = exchanges(&mut nodes, &vec![block(&shapes, 0, 10); NODES], &shapes);
-    let mut above = vec![None; NODES];
-    for (node, exchange) in exchanges.iter().enumerate() {
-        assert!(exchange.sends.len() + exchange.forwards.len() <= 10);
-        assert_eq!(exchange.receives.len(), usize::from(node != 77));
-        above[node] = exchange.receives.first().map(|parcel| parcel.with);
-    }
-    let rounds = |node: usize| std::iter::successors(Some(node), |&node| above[node]).count() - 1;
-    assert_eq!((0..NODES).map(rounds).max(), Some(9), "the logarithm of 1000, rounded down");
-}
-
-#[test]
-fn what_was_brought_last_is_brought_from_there() {
-    const NODES: usize = 6;
-    let shapes = ShapeTable::new();
-    let mut nodes = job(NODES, NODES as i64, &shapes);
-    let fields = FieldMask::of(FieldId(0));
-    let turned = |by: usize| {
-        (0..NODES)
-            .map(|node| ((node + by) % NODES) as i64)
-            .map(|tile| block(&shapes, tile, tile + 1))
-            .collect::<Vec<_>>()
-    };
-    each(&mut nodes, &turned(0), &shapes, |one, layout| one.discard(&fields, layout, &shapes));
-    for by in 1..NODES {
-        for (node, exchange) in exchanges(&mut nodes, &turned(by), &shapes).iter().enumerate() {
-            let with = |parcels: &[Parcel]| parcels.iter().map(|parcel| parcel.with).collect::<Vec<_>>();
-            assert_eq!(with(&exchange.receives), [(node + 1) % NODES], "step {by}");
-            assert_eq!(with(&exchange.sends), [(node + NODES - 1) % NODES], "step {by}");
-        }
-    }
-}
-
-#[test]
-fn a_state_that_is_come_to_again_is_known_with_all_that_follows_from_it() {
-    const NODES: usize = 3;
-    let (shapes, fields) = (ShapeTable::new(), FieldMask::of(FieldId(0)));
-    let mut node = job(NODES, 9, &shapes).remove(1);
-    let own = node.layout((0..3).map(|node| block(&shapes, 3 * node, 3 * node + 3)).collect(), &shapes);
-    let around =
-        node.layout((0..3).map(|node| block(&shapes, (3 * node - 1).max(0), (3 * node + 4).min(9))).collect(), &shapes);
-    let mut states = Vec::new();
-    for _ in 0..4 {
-        node.write(&fields, &own, &shapes);
-        states.push(node.state());
-        assert_eq!(node.read(&fields, &around, &shapes).len(), 1);
-        states.push(node.state());
-    }
-    let (written, brought) = (states[4], states[5]);
-    assert_ne!(written, brought);
-    assert_eq!(states[4..], [written, brought, written, brought]);
-    node.go_to(written);
-    assert_eq!(node.read(&fields, &around, &shapes).len(), 1, "no node has it yet");
-    assert_eq!(node.state(), brought);
-    node.go_to(written);
-    node.go_to(brought);
-    assert_eq!(node.read(&fields, &around, &shapes), [], "everybody has it");
 }

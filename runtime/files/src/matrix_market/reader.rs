@@ -67,11 +67,13 @@ impl<R: BufRead> Reader<R> {
     /// [`ReadError`] if a line makes no sense, the file has fewer or more entries than it says, or its [field](Field::fits) does not fit the type.
     pub fn next_entry<T: Number>(&mut self) -> Result<Option<Entry<T>>, ReadError> {
         let Self { lines, header, count, next } = self;
-        if let Some(entry) = lines.raw()?.and_then(|line| usual(line, header)).filter(|_| *count < header.entries) {
+        if *count < header.entries
+            && let Some(entry) = lines.quick(|text| usual(text, header))?
+        {
             *count += 1;
             return Ok(Some(entry));
         }
-        let Some(line) = lines.this_or_next()? else {
+        let Some(line) = lines.next()? else {
             if *count == header.entries {
                 return Ok(None);
             }
@@ -140,15 +142,15 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The entry of a line of the usual form: of real numbers, and not above the diagonal of a symmetric matrix.
-fn usual<T: Number>(line: &[u8], header: &Header) -> Option<Entry<T>> {
+/// The entry of the line that a text begins with, if it is of the usual form, with real numbers, and not above the diagonal of a symmetric matrix; and how many bytes the line is.
+fn usual<T: Number>(text: &[u8], header: &Header) -> Option<(Entry<T>, usize)> {
     let Header { layout, field, symmetry, rows, columns, .. } = *header;
     if (layout, field) != (Layout::Coordinate, Field::Real) || !field.fits(T::TYPE) {
         return None;
     }
     let (mut row, mut column) = (0, 0);
-    let value = lines::entry(line, 1, [rows, columns], |at| row = std::mem::replace(&mut column, at))?;
-    (symmetry == Symmetry::General || row > column).then_some(Entry { row, column, value })
+    let (value, length) = lines::entry(text, 1, [rows, columns], |at| row = std::mem::replace(&mut column, at))?;
+    (symmetry == Symmetry::General || row > column).then_some((Entry { row, column, value }, length))
 }
 
 /// An entry with its coordinates.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use maniple_mapper::InstanceId;
 use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
+use maniple_realm::machine::ProcessorId;
 use maniple_realm::{Event, EventStatus, Realm};
 use maniple_record::Value;
 use maniple_region::TreeId;
@@ -21,7 +22,7 @@ use crate::mapping::decisions::MappedPoint;
 use crate::placement::PhysicalRegion;
 use crate::recording::Problem;
 use crate::recording::content::{Content, Entry, Fit};
-use crate::recording::recording::{FillTape, NodeTape, Slot, Step, Tape};
+use crate::recording::recording::{FillTape, NodeTape, Slot, Step, Tape, TapeNode};
 use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.
@@ -78,8 +79,9 @@ impl Template {
         let nodes = tape.nodes.iter().zip(after_previous);
         let nodes = nodes.map(|(node, after_previous)| NodeSpec {
             stage: node.stage,
-            home: if node.pinned { node.processor } else { realm.stand_in(node.processor) },
+            home: home(node, realm),
             pinned: node.pinned,
+            others: group(node).to_vec(),
             // Data moves also for a task that cannot run: what is there must not depend on its arguments.
             takes: matches!(node.body, NodeTape::Task(_)),
             after: node.after.clone(),
@@ -185,6 +187,23 @@ impl Template {
     /// Says whether replays count on what is known of the data.
     pub(super) fn guard(&self, in_replay: bool) {
         self.states.iter().for_each(|state| state.lock().in_replay = in_replay);
+    }
+}
+
+/// The processors that may run a node, if a mapper has named some of those that have workers.
+fn group(node: &TapeNode) -> &[ProcessorId] {
+    match &node.body {
+        NodeTape::Task(task) if node.pinned => &task.mapping.group,
+        _ => &[],
+    }
+}
+
+/// The processor whose worker looks for a node first: points of a launch are dealt to those of a group in turn.
+fn home(node: &TapeNode, realm: &Realm) -> ProcessorId {
+    match (group(node), &node.body) {
+        (group @ [_, ..], NodeTape::Task(task)) => group[task.index % group.len()],
+        _ if node.pinned => node.processor,
+        _ => realm.stand_in(node.processor),
     }
 }
 

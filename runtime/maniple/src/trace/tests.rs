@@ -82,6 +82,7 @@ fn drop_edge(template: &mut Template, mut edge: usize) -> bool {
         stage: record.stage,
         home: ProcessorId(0),
         pinned: false,
+        others: Vec::new(),
         takes: false,
         after: predecessors.same_run,
         after_previous: predecessors.run_before,

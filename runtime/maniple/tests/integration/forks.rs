@@ -1,10 +1,12 @@
 //! Tasks without regions, which are forked: their results, failures and ends, whatever runs them and wherever.
 
+mod failures;
+mod mappers;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use maniple::machine::{Machine, ProcessorId};
-use maniple::mapper::{DefaultMapper, Mapper, RandomMapper, TaskInfo, Validity};
+use maniple::mapper::Mapper;
 use maniple::prelude::*;
 
 fn runtime(workers: usize) -> Runtime {
@@ -18,6 +20,14 @@ async fn fib(cx: &Context, n: u64) -> Result<u64> {
     }
     let (a, b) = (cx.launch(fib(n - 1)), cx.launch(fib(n - 2)));
     Ok(a.await? + b.await?)
+}
+
+#[task]
+async fn fail_below(cx: &Context, depth: u32) -> Result<u64> {
+    match depth {
+        0 => Err(Error::application("at the bottom")),
+        _ => cx.launch(fail_below(depth - 1)).await,
+    }
 }
 
 /// Queens on the first rows of a board, by column.
@@ -71,192 +81,9 @@ fn recursion_gives_the_same_with_any_number_of_workers() {
     }
 }
 
-/// Decisions that hold once only, so that nothing is forked.
-#[derive(Clone)]
-struct Undecided;
-
-impl Mapper for Undecided {
-    fn validity(&mut self, _: &TaskInfo<'_>) -> Validity {
-        Validity::Once
-    }
-}
-
-#[test]
-fn recursion_gives_the_same_under_any_mapper() {
-    let run = |builder: maniple::RuntimeBuilder| {
-        let runtime = builder.workers(2).build().unwrap();
-        assert_eq!(runtime.run_task(fib(12)).unwrap(), 144);
-        assert_eq!(runtime.run_task(place(Queens::new(), 6)).unwrap(), 4);
-    };
-    run(Runtime::builder().mapper(DefaultMapper::piecewise()));
-    run(Runtime::builder().mapper(Undecided));
-    run(Runtime::builder().mapper(Elsewhere));
-    (0..3).for_each(|seed| run(Runtime::builder().mapper(RandomMapper::new(seed))));
-}
-
-/// Sends every task to the processor after its parent's.
-#[derive(Clone)]
-struct Elsewhere;
-
-impl Mapper for Elsewhere {
-    fn select_processor(&mut self, task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
-        ProcessorId((task.origin.0 + 1) % machine.processors().len() as u32)
-    }
-}
-
-#[task]
-async fn processors(cx: &Context, depth: u32) -> Result<Vec<ProcessorId>> {
-    let mut all = vec![cx.processor()];
-    if depth > 0 {
-        all.extend(cx.launch(processors(depth - 1)).await?);
-    }
-    Ok(all)
-}
-
-#[test]
-fn a_mapper_that_sends_tasks_elsewhere_is_obeyed() {
-    let runtime = Runtime::builder().workers(3).mapper(Elsewhere).build().unwrap();
-    let all = runtime.run_task(processors(5)).unwrap();
-    assert_eq!(all, [1, 2, 0, 1, 2, 0].map(ProcessorId));
-}
-
-#[test]
-fn a_mapper_is_asked_once_about_a_task_for_as_long_as_its_decision_holds() {
-    let one = runtime(1);
-    one.run_task(fib(12)).unwrap();
-    // By the top-level task and by those on the worker, which is the same processor.
-    let statistics = one.statistics();
-    assert_eq!(statistics.mapper_calls, 1);
-    assert_eq!((statistics.launches, statistics.tasks), (465, 465));
-
-    let undecided = Runtime::builder().workers(1).mapper(Undecided).build().unwrap();
-    undecided.run_task(fib(12)).unwrap();
-    assert!(undecided.statistics().mapper_calls > 465);
-    assert_eq!((undecided.statistics().launches, undecided.statistics().tasks), (465, 465));
-}
-
-/// Gives each task a priority, so that nothing can be forked, and notes the tags.
-#[derive(Clone)]
-struct Tagged(Arc<Mutex<Vec<u64>>>);
-
-impl Mapper for Tagged {
-    fn priority(&mut self, task: &TaskInfo<'_>) -> i32 {
-        self.0.lock().unwrap().push(task.tag);
-        0
-    }
-}
-
 #[task(leaf)]
 fn same(number: u64) -> u64 {
     number
-}
-
-#[test]
-fn a_tag_reaches_the_mapper_also_of_a_task_that_is_forked_without() {
-    let tags = Arc::new(Mutex::new(Vec::new()));
-    let runtime = Runtime::builder().workers(1).mapper(Tagged(Arc::clone(&tags))).build().unwrap();
-    let outcome = runtime.run(async |cx| {
-        let all = [cx.launch(same(1)), cx.launch(same(2)), cx.launch(same(3).tag(7))];
-        Ok((all[0].clone().await?, all[1].clone().await?, all[2].clone().await?))
-    });
-    assert_eq!(outcome.unwrap(), (1, 2, 3));
-    assert_eq!(*tags.lock().unwrap(), [0, 7]);
-}
-
-#[task]
-async fn fail_below(cx: &Context, depth: u32) -> Result<u64> {
-    match depth {
-        0 => Err(Error::application("at the bottom")),
-        _ => cx.launch(fail_below(depth - 1)).await,
-    }
-}
-
-#[task(leaf)]
-fn panics_at(number: u64) -> u64 {
-    assert!(number != 3, "three is too many");
-    number
-}
-
-#[task]
-async fn launch_all(cx: &Context) -> Result<u64> {
-    let all: Vec<_> = (0..6).map(|number| cx.launch(panics_at(number))).collect();
-    let mut sum = 0;
-    for future in all {
-        sum += future.await?;
-    }
-    Ok(sum)
-}
-
-#[test]
-fn a_failure_travels_and_tells_its_task() {
-    for workers in [1, 2] {
-        let error = runtime(workers).run_task(fail_below(20)).unwrap_err();
-        assert!(matches!(&error, Error::TaskFailed { task, .. } if task == "fail_below"), "{error}");
-        assert!(error.to_string().contains("at the bottom"), "{error}");
-        let error = runtime(workers).run_task(launch_all()).unwrap_err();
-        assert!(matches!(&error, Error::Panicked { task, point: None, .. } if task == "panics_at"), "{error}");
-        assert!(error.to_string().contains("three is too many") && error.to_string().contains("forks.rs"), "{error}");
-    }
-}
-
-#[task(leaf)]
-fn fail_as(name: String) -> Result<u64> {
-    Err(Error::application(name))
-}
-
-#[task(leaf)]
-fn fail_after(name: String, gate: Arc<AtomicBool>) -> Result<u64> {
-    while !gate.load(Ordering::Acquire) {
-        std::thread::yield_now();
-    }
-    Err(Error::application(name))
-}
-
-#[test]
-fn of_failures_that_nobody_has_seen_the_first_in_the_program_is_told() {
-    for _ in 0..20 {
-        let outcome = runtime(2).run(async |cx| {
-            let gate = Arc::new(AtomicBool::new(false));
-            cx.launch(fail_after("first".to_owned(), Arc::clone(&gate)));
-            assert!(cx.launch(fail_as("seen".to_owned())).await.is_err());
-            cx.launch(fail_as("second".to_owned()));
-            cx.index_launch(1, fail_as("third".to_owned()));
-            gate.store(true, Ordering::Release);
-            Ok(())
-        });
-        let error = outcome.unwrap_err().to_string();
-        assert!(error.contains("first"), "{error}");
-    }
-}
-
-#[test]
-fn who_has_seen_a_failure_has_seen_it_at_all_who_were_given_it() {
-    let outcome = runtime(2).run(async |cx| {
-        let failed = cx.launch(fail_as("seen".to_owned()));
-        let given = cx.launch(same(&failed));
-        let mapped = failed.map(|number| number + 1);
-        let given_again = cx.launch(same(given));
-        assert!(given_again.await.is_err());
-        drop(mapped);
-        Ok(())
-    });
-    outcome.unwrap();
-}
-
-#[test]
-fn a_failure_of_what_a_task_was_given_is_the_tasks_and_its_body_does_not_run() {
-    #[task(leaf)]
-    fn note(number: u64, ran: Arc<AtomicBool>) -> u64 {
-        ran.store(true, Ordering::Relaxed);
-        number
-    }
-    let ran = Arc::new(AtomicBool::new(false));
-    let outcome = runtime(2).run(async |cx| {
-        let failed = cx.launch(fail_as("given".to_owned()));
-        cx.launch(note(failed, Arc::clone(&ran))).await
-    });
-    assert!(matches!(&outcome, Err(Error::TaskFailed { task, .. }) if task == "fail_as"), "{outcome:?}");
-    assert!(!ran.load(Ordering::Relaxed));
 }
 
 #[task(leaf)]
@@ -478,16 +305,6 @@ fn a_thread_outside_waits_for_a_future() {
     assert_eq!(outcome.unwrap(), 610);
 }
 
-#[task]
-async fn wait_for_child(cx: &Context) -> Result<String> {
-    Ok(cx.launch(fib(5)).wait().map_or_else(|error| error.to_string(), |_| String::from("was ready")))
-}
-
-#[test]
-fn a_task_cannot_block_its_worker_by_waiting() {
-    assert!(runtime(1).run_task(wait_for_child()).unwrap().contains("use `.await`"));
-}
-
 #[test]
 fn a_result_outlives_its_runtime() {
     let runtime = runtime(2);
@@ -569,24 +386,6 @@ fn a_body_may_await_what_other_threads_bring() {
             value
         });
         assert_eq!(outcome.unwrap(), 5);
-    }
-}
-
-#[test]
-fn a_body_that_nobody_can_wake_has_failed_and_keeps_nobody_waiting() {
-    #[task]
-    async fn forget_me(_cx: &Context, dropped: Arc<()>) {
-        std::future::pending::<()>().await;
-        drop(dropped);
-    }
-    for workers in [1, 2] {
-        let given = Arc::new(());
-        let outcome = runtime(workers).run(async |cx| {
-            cx.launch(forget_me(Arc::clone(&given)));
-            Ok(())
-        });
-        assert!(matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "forget_me"), "{outcome:?}");
-        assert_eq!(Arc::strong_count(&given), 1);
     }
 }
 

@@ -104,6 +104,38 @@ fn tasks_run_on_members_of_their_group_and_on_no_other() {
 }
 
 #[test]
+fn replays_deal_points_to_all_members_of_their_group_and_to_no_other() {
+    for group in [&[2, 1][..], &[1, 3], &[3, 2, 0], &[3]] {
+        let mapper = Grouping::of(group, group[0]);
+        let builder = Runtime::builder().machine(Machine::uniform(4, 1 << 20)).mapper(mapper.clone());
+        let runtime = builder.build().unwrap();
+        runtime
+            .run(async |cx| {
+                let cells = cx.region::<Cell>(128)?;
+                let pieces = cells.partition(64).equal()?;
+                let step = |cx: &Context| cx.index_launch(64, add(&pieces));
+                for _ in 0..8 {
+                    cx.trace("step", step);
+                }
+                cx.execution_fence().await?;
+                mapper.ran_on.lock().unwrap().clear();
+                // From here on each step is a replay. Who is free may take all points of a member that is slow to wake up, but not again and again.
+                let (mut times, members) = (8, group.iter().copied().collect());
+                while mapper.ran_on() != members && times < 8000 {
+                    (0..40).for_each(|_| _ = cx.trace("step", step));
+                    cx.execution_fence().await?;
+                    times += 40;
+                }
+                assert_eq!(mapper.ran_on(), members);
+                assert_eq!(cx.map_read(&cells, Cell::value).await?.to_vec(), [times; 128]);
+                assert!(runtime.statistics().replays as i64 >= times - 8, "{:?}", runtime.statistics());
+                Ok(())
+            })
+            .unwrap();
+    }
+}
+
+#[test]
 fn a_task_of_a_group_does_not_wait_for_its_processor_if_another_is_free() {
     let ((has_begun, begun), (end, may_end)) = (channel(), channel());
     let gate = Arc::new(Gate { has_begun, may_end: Mutex::new(may_end) });

@@ -53,18 +53,18 @@ enum State {
 pub(crate) enum Who {
     /// The worker whose lane it is.
     Owner,
-    /// Another worker, who leaves pinned nodes alone.
-    Thief,
+    /// Another worker, that of this lane, who leaves nodes alone that are pinned and not for it.
+    Thief(usize),
     /// Another worker, who leaves all nodes alone.
     Bystander,
 }
 
 impl Who {
-    /// Whether a node has to wait for its own worker.
-    fn leaves(self, node: &Node) -> bool {
+    /// Whether a node has to wait for its own worker, or another.
+    fn leaves(self, node: &Node, graph: &Graph) -> bool {
         match self {
             Self::Owner => false,
-            Self::Thief => node.pinned,
+            Self::Thief(lane) => node.pinned && !graph.is_for(node, lane),
             Self::Bystander => true,
         }
     }
@@ -211,7 +211,7 @@ impl Active {
             let (run, place) = (cursor.run, cursor.place());
             let node = &self.graph.nodes[place];
             match self.state(run, place) {
-                State::Ready if who.leaves(node) => {
+                State::Ready if who.leaves(node, &self.graph) => {
                     presence.sleep.wake(node.lane as usize);
                     ahead += 1;
                 }
@@ -257,7 +257,7 @@ impl Active {
         fence(Ordering::SeqCst);
         let mut ready = self.near_cursor(lane).filter(|(_, state)| *state == State::Ready).map(|(node, _)| node);
         ready.any(|node| {
-            let leaves = who.leaves(node);
+            let leaves = who.leaves(node, &self.graph);
             if leaves {
                 presence.sleep.wake(node.lane as usize);
             }

@@ -13,6 +13,8 @@ pub struct Graph {
     pub(super) lanes: Vec<Range<u32>>,
     /// Whether any of a lane's nodes is pinned.
     pub(super) pins: Vec<bool>,
+    /// Groups of lanes: of each lane, whether it belongs to the group.
+    pub(super) groups: Vec<Box<[bool]>>,
     /// The nodes, lane by lane, and after them the junctions.
     pub(super) nodes: Vec<Node>,
     /// Where junctions begin among `nodes`.
@@ -40,6 +42,8 @@ pub(super) struct Node {
     pub(super) shift: u32,
     pub(super) lane: u32,
     pub(super) pinned: bool,
+    /// If it is pinned: one more than the number of the group of lanes whose workers may run it too, or 0.
+    pub(super) group: u8,
     /// It fails if its stage does.
     pub(super) takes: bool,
     /// Several nodes of its lane come after it.
@@ -121,6 +125,7 @@ impl Graph {
             |lane: &Range<u32>| places.nodes[lane.start as usize..lane.end as usize].iter().any(|node| node.pinned);
         let mut graph = Self {
             pins: places.lanes.iter().map(pins).collect(),
+            groups: places.groups,
             lanes: places.lanes,
             first_junction: places.nodes.len(),
             nodes: places.nodes,
@@ -150,6 +155,12 @@ impl Graph {
 
     pub(super) fn stages(&self) -> usize {
         self.shifts_of_stage.len()
+    }
+
+    /// Whether the worker of a lane that is not a pinned node's own may run it all the same.
+    pub(super) fn is_for(&self, node: &Node, lane: usize) -> bool {
+        let group = usize::from(node.group).checked_sub(1).and_then(|group| self.groups.get(group));
+        group.is_some_and(|lanes| lanes.get(lane).copied().unwrap_or(false))
     }
 
     pub(super) fn shifts_of_stage(&self, stage: u32) -> &[u32] {
@@ -249,6 +260,7 @@ impl Node {
             shift: 0,
             lane: JUNCTION,
             pinned: false,
+            group: 0,
             takes: false,
             leads_several: false,
             before: (0, 0),
@@ -315,6 +327,23 @@ struct Places {
     /// The place of each node of the specification.
     position: Vec<u32>,
     shifts: Vec<Shift>,
+    groups: Vec<Box<[bool]>>,
+}
+
+impl Places {
+    /// One more than the number of a group of lanes; 0 if there is none, or are too many: then the node's own worker runs it.
+    fn group(&mut self, members: &[crate::machine::ProcessorId], processors: &[crate::machine::ProcessorId]) -> u8 {
+        if members.is_empty() {
+            return 0;
+        }
+        let group: Box<[bool]> = processors.iter().map(|processor| members.contains(processor)).collect();
+        let known = self.groups.iter().position(|known| *known == group);
+        let number = known.unwrap_or(self.groups.len());
+        if number == self.groups.len() && number < usize::from(u8::MAX) {
+            self.groups.push(group);
+        }
+        u8::try_from(number + 1).unwrap_or(0)
+    }
 }
 
 fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places {
@@ -325,8 +354,8 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
     }
     let longest = members.iter().map(Vec::len).max().unwrap_or(0);
     assert!(longest < MOST_NODES_OF_LANE, "a worker has {longest} nodes of a graph: fewer than 2^24 can be told apart");
-    let mut places =
-        Places { lanes: Vec::new(), nodes: Vec::new(), position: vec![0; spec.nodes.len()], shifts: Vec::new() };
+    let (position, groups) = (vec![0; spec.nodes.len()], Vec::new());
+    let mut places = Places { lanes: Vec::new(), nodes: Vec::new(), position, shifts: Vec::new(), groups };
     for (lane, members) in members.iter().enumerate() {
         let lane = lane as u32;
         let (first, first_shift) = (places.nodes.len() as u32, places.shifts.len());
@@ -339,7 +368,8 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
             }
             let shift = places.shifts.len() as u32 - 1;
             places.position[number as usize] = place;
-            places.nodes.push(Node { index: number, stage, shift, lane, pinned, takes, ..Node::nowhere() });
+            let group = places.group(&spec.nodes[number as usize].others, processors);
+            places.nodes.push(Node { index: number, stage, shift, lane, pinned, group, takes, ..Node::nowhere() });
         }
         places.lanes.push(first..places.nodes.len() as u32);
         let whole_lines = places.nodes.len().next_multiple_of(NODES_IN_A_LINE);
@@ -481,6 +511,7 @@ pub(super) mod tests {
                     stage: 0,
                     home: crate::machine::ProcessorId(0),
                     pinned: false,
+                    others: Vec::new(),
                     takes: false,
                     after,
                     after_previous: previous.iter().map(edge(count)).collect(),
@@ -508,6 +539,7 @@ pub(super) mod tests {
             stage: 0,
             home: crate::machine::ProcessorId(0),
             pinned: false,
+            others: Vec::new(),
             takes: false,
             after: after.iter().map(|&node| Edge { node, needs: true }).collect(),
             after_previous: Vec::new(),

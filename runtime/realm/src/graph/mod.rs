@@ -49,8 +49,10 @@ pub struct NodeSpec {
     pub stage: u32,
     /// The processor whose worker should run it.
     pub home: ProcessorId,
-    /// No other worker may run it.
+    /// No other worker may run it, but for those of [`others`](Self::others).
     pub pinned: bool,
+    /// Processors whose workers may run it too if it is pinned.
+    pub others: Vec<ProcessorId>,
     /// It takes what its stage is opened with: it fails if the [stage does](GraphRuns::fail).
     pub takes: bool,
     /// What comes before, in the same run: nodes earlier in the list.

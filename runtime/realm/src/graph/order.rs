@@ -62,7 +62,15 @@ mod tests {
     fn node(after: &[u32], after_previous: &[u32]) -> NodeSpec {
         let edges = |nodes: &[u32]| nodes.iter().map(|&node| Edge { node, needs: true }).collect();
         let (after, after_previous) = (edges(after), edges(after_previous));
-        NodeSpec { stage: 0, home: ProcessorId(0), pinned: false, takes: false, after, after_previous }
+        NodeSpec {
+            stage: 0,
+            home: ProcessorId(0),
+            pinned: false,
+            others: Vec::new(),
+            takes: false,
+            after,
+            after_previous,
+        }
     }
 
     fn before(edges: &[Edge]) -> Vec<u32> {

@@ -56,7 +56,7 @@ impl Local {
         (first..lanes)
             .chain(0..first)
             .filter(|&lane| lane != self.index())
-            .find_map(|lane| graph.claim(self.presence(), lane, Who::Thief))
+            .find_map(|lane| graph.claim(self.presence(), lane, Who::Thief(self.index())))
     }
 
     /// Runs a node, and those of this worker's that are ready after it or soon will be.
@@ -146,7 +146,7 @@ impl Local {
         }
         let mut known = self.known.borrow_mut();
         self.refresh(&mut known);
-        let who = if self.presence().stands_in(self.index()) { Who::Thief } else { Who::Bystander };
+        let who = if self.presence().stands_in(self.index()) { Who::Thief(self.index()) } else { Who::Bystander };
         let for_others = self.presence().has_idle_core();
         let has_ready = |graph: &Active| {
             graph.has_ready(self.presence(), self.index(), Who::Owner)
@@ -162,10 +162,9 @@ impl Local {
         }
         let mut known = self.known.borrow_mut();
         self.refresh(&mut known);
-        known
-            .graphs
-            .iter()
-            .any(|graph| (0..graph.lanes()).any(|lane| graph.has_ready(self.presence(), lane, Who::Thief)))
+        known.graphs.iter().any(|graph| {
+            (0..graph.lanes()).any(|lane| graph.has_ready(self.presence(), lane, Who::Thief(self.index())))
+        })
     }
 
     /// Lets go of graphs before a sleep: they may be gone afterwards.

@@ -128,7 +128,15 @@ impl GraphWork for EndPanics {
 fn a_graph_that_panics_between_two_nodes_ends_every_wait() {
     let realm = realm(2);
     let home = realm.processors()[0];
-    let node = NodeSpec { stage: 0, home, pinned: false, takes: false, after: Vec::new(), after_previous: Vec::new() };
+    let node = NodeSpec {
+        stage: 0,
+        home,
+        pinned: false,
+        others: Vec::new(),
+        takes: false,
+        after: Vec::new(),
+        after_previous: Vec::new(),
+    };
     let graph = Graph::new(&GraphSpec { stages: 1, nodes: vec![node] }, realm.processors());
     let runs = realm.start_graph(&Arc::new(graph), Arc::new(EndPanics), 2);
     runs.open(0, 0);

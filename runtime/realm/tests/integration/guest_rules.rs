@@ -57,7 +57,15 @@ impl Running {
     fn start(realm: &Realm, body: impl Fn(&WorkerContext<'_>) + Send + Sync + 'static) -> Self {
         let home = realm.processors()[0];
         let before = vec![Edge { node: 0, needs: true }];
-        let node = NodeSpec { stage: 0, home, pinned: false, takes: false, after: Vec::new(), after_previous: before };
+        let node = NodeSpec {
+            stage: 0,
+            home,
+            pinned: false,
+            others: Vec::new(),
+            takes: false,
+            after: Vec::new(),
+            after_previous: before,
+        };
         let graph = Arc::new(Graph::new(&GraphSpec { stages: 1, nodes: vec![node] }, realm.processors()));
         let chain = Arc::new(Chain {
             realm: realm.clone(),

@@ -3,7 +3,7 @@
 use maniple::prelude::*;
 use maniple::{AnySpace, Error, Field, FieldId, FieldSpace, FieldType, IndexSpace, Rect, RegionError};
 
-use super::{Cell, STEPS, everywhere, runtime};
+use super::{Cell, STEPS, everywhere, runtime, values};
 
 fn allocate<F>(fields: &FieldSpace, name: &str) -> Result<Field<F, i64>> {
     Ok(Field::new(fields.allocate(name, FieldType::of::<i64>())?))
@@ -29,7 +29,7 @@ fn a_loop_that_allocates_and_frees_fields_is_replayed() {
                 ids.into_iter().try_for_each(|field| cx.free_field(fields, field.id()))
             })?;
         }
-        Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
+        values(cx, &cells).await
     });
     assert_eq!(outcome, [1 << STEPS; 24]);
 }
@@ -80,7 +80,7 @@ fn a_strict_trace_may_allocate_and_free_fields() {
                 cx.free_field(fields, one.id())
             })??;
         }
-        Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
+        values(cx, &cells).await
     });
     assert_eq!(outcome.unwrap(), [1 << STEPS; 8]);
     assert!(runtime.statistics().replays > 20, "{:?}", runtime.statistics());

@@ -4,10 +4,12 @@ mod fields;
 mod regions;
 mod scratch;
 
+use std::sync::Arc;
+
 use maniple::machine::{Affinity, MemoryKind, ProcessorKind};
 use maniple::prelude::*;
 use maniple::record::check;
-use maniple::{LogicalRegion, Machine, TreeId};
+use maniple::{AnySpace, FieldSpace, IndexSpaceNode, LogicalRegion, Machine, TreeId};
 
 #[derive(Fields)]
 struct Cell {
@@ -56,6 +58,31 @@ fn small() -> Machine {
     let memory = machine.memory(MemoryKind::System, 2 * 8 * 1000 + 512);
     machine.sees(processor, memory, Affinity { bandwidth_mb_s: 1000, latency_ns: 100 });
     machine.build().unwrap()
+}
+
+/// Cells that are all 3, and their three tiles.
+fn tiled(cx: &Context) -> Result<(Region<Cell>, Partition<Cell>)> {
+    let cells = cx.region::<Cell>(24)?;
+    let tiles = cells.blocks([8])?;
+    cx.fill(&cells, Cell::value, 3)?;
+    Ok((cells, tiles))
+}
+
+/// Adds four times what tiles have to them, by way of pieces of two others.
+fn add_by_way_of(cx: &Context, [ones, others]: [&Partition<Cell>; 2], tiles: &Partition<Cell>) {
+    cx.index_launch(tiles.colors(), double(ones, tiles));
+    cx.index_launch(tiles.colors(), double(others, ones));
+    cx.index_launch(tiles.colors(), add(tiles, others));
+}
+
+/// All values of cells.
+async fn values(cx: &Context, cells: &Region<Cell>) -> Result<Vec<i64>> {
+    Ok(cx.map_read(cells, Cell::value).await?.to_vec())
+}
+
+/// Four rows, and room for so many fields that are known at run time.
+fn known_late(cx: &Context, fields: usize) -> (IndexSpaceNode, Arc<FieldSpace>) {
+    (cx.index_space(&AnySpace::from(maniple::IndexSpace::from(Rect::<1>::from(0..4)))), cx.field_space(fields))
 }
 
 const STEPS: usize = 60;

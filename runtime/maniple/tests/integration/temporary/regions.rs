@@ -3,9 +3,12 @@
 use std::sync::{Mutex, mpsc};
 
 use maniple::prelude::*;
-use maniple::{AnySpace, Error, Field, FieldId, FieldType, Rect, RegionError, TreeId};
+use maniple::{Error, Field, FieldId, FieldType, Rect, RegionError, TreeId};
 
-use super::{Cell, Other, STEPS, add, double, everywhere, runtime, small, total, total_of_child, tree};
+use super::{
+    Cell, Other, STEPS, add, add_by_way_of, double, everywhere, known_late, runtime, small, tiled, total,
+    total_of_child, tree, values,
+};
 
 fn is_destroyed<T>(outcome: Result<T>) -> bool {
     matches!(outcome, Err(Error::Region(RegionError::Destroyed { .. })))
@@ -14,9 +17,7 @@ fn is_destroyed<T>(outcome: Result<T>) -> bool {
 #[test]
 fn a_loop_that_makes_splits_and_destroys_regions_is_replayed() {
     everywhere(async |cx, step| {
-        let cells = cx.region::<Cell>(24)?;
-        let tiles = cells.blocks([8])?;
-        cx.fill(&cells, Cell::value, 3)?;
+        let (cells, tiles) = tiled(cx)?;
         let mut seen = Vec::new();
         for number in 0..STEPS {
             step(cx, &mut |cx| {
@@ -24,9 +25,7 @@ fn a_loop_that_makes_splits_and_destroys_regions_is_replayed() {
                 let (ones, others) = (one.blocks([8])?, other.partition(3).equal()?);
                 // What an earlier step has left there is gone.
                 seen.push(cx.launch(total(&other)));
-                cx.index_launch(3, double(&ones, &tiles));
-                cx.index_launch(3, double(&others, &ones));
-                cx.index_launch(3, add(&tiles, &others));
+                add_by_way_of(cx, [&ones, &others], &tiles);
                 // In one order or the other.
                 let all = if number.is_multiple_of(2) { [&one, &other] } else { [&other, &one] };
                 all.into_iter().try_for_each(|region| cx.destroy_region(region))
@@ -35,16 +34,14 @@ fn a_loop_that_makes_splits_and_destroys_regions_is_replayed() {
         for zero in seen {
             assert_eq!(zero.await?, 0);
         }
-        Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
+        values(cx, &cells).await
     });
 }
 
 #[test]
 fn regions_over_the_rows_of_others_and_of_fields_known_at_run_time_are_made_again_too() {
     everywhere(async |cx, step| {
-        let cells = cx.region::<Cell>(24)?;
-        let tiles = cells.blocks([8])?;
-        cx.fill(&cells, Cell::value, 3)?;
+        let (cells, tiles) = tiled(cx)?;
         let fields = cx.field_space(1);
         fields.allocate("value", FieldType::of::<i64>())?;
         for _ in 0..STEPS {
@@ -53,14 +50,12 @@ fn regions_over_the_rows_of_others_and_of_fields_known_at_run_time_are_made_agai
                 let logical = cx.logical_region(cells.logical().space(), &fields)?;
                 let known_late = Region::<Cell>::try_from_logical(logical)?;
                 let (ones, others) = (like.split_like(&tiles)?, known_late.split_like(&tiles)?);
-                cx.index_launch(3, double(&ones, &tiles));
-                cx.index_launch(3, double(&others, &ones));
-                cx.index_launch(3, add(&tiles, &others));
+                add_by_way_of(cx, [&ones, &others], &tiles);
                 cx.destroy_region(&known_late)?;
                 cx.destroy_region(&like)
             })?;
         }
-        Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
+        values(cx, &cells).await
     });
 }
 
@@ -256,8 +251,7 @@ fn a_region_that_is_held_mapped_when_it_is_destroyed_leaves_its_name_to_none() {
 #[test]
 fn fields_that_were_freed_and_made_again_are_zero_in_a_region_that_takes_over_a_name() {
     let outcome = runtime().run(async |cx| {
-        let rows = cx.index_space(&AnySpace::from(maniple::IndexSpace::from(Rect::<1>::from(0..4))));
-        let fields = cx.field_space(2);
+        let (rows, fields) = known_late(cx, 2);
         let mut field = fields.allocate("a", FieldType::of::<i64>())?;
         for turn in 0..6 {
             let cells = Region::<()>::try_from_logical(cx.logical_region(&rows, &fields)?)?;

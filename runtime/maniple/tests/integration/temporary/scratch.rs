@@ -3,16 +3,17 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use maniple::prelude::*;
-use maniple::{AnySpace, Error, Field, FieldId, FieldSpace, FieldType, IndexSpaceNode, Rect};
+use maniple::{Error, Field, FieldId, FieldSpace, FieldType, IndexSpaceNode, Rect};
 
-use super::{Cell, Other, STEPS, add, double, everywhere, runtime, small, total, total_of_child, tree};
+use super::{
+    Cell, Other, STEPS, add_by_way_of, double, everywhere, known_late, runtime, small, tiled, total, total_of_child,
+    tree, values,
+};
 
 #[test]
 fn a_loop_with_temporary_regions_is_replayed() {
     let outcome = everywhere(async |cx, step| {
-        let cells = cx.region::<Cell>(24)?;
-        let tiles = cells.blocks([8])?;
-        cx.fill(&cells, Cell::value, 3)?;
+        let (cells, tiles) = tiled(cx)?;
         let mut seen = Vec::new();
         for number in 0..STEPS {
             step(cx, &mut |cx| {
@@ -20,9 +21,7 @@ fn a_loop_with_temporary_regions_is_replayed() {
                 let (ones, others) = (one.split_like(&tiles)?, other.split_like(&tiles)?);
                 // What an earlier step has left there is gone.
                 seen.push(cx.launch(total(&other)));
-                cx.index_launch(tiles.colors(), double(&ones, &tiles));
-                cx.index_launch(tiles.colors(), double(&others, &ones));
-                cx.index_launch(tiles.colors(), add(&tiles, &others));
+                add_by_way_of(cx, [&ones, &others], &tiles);
                 // In one order or the other.
                 if number.is_multiple_of(2) {
                     drop(one);
@@ -34,7 +33,7 @@ fn a_loop_with_temporary_regions_is_replayed() {
         for zero in seen {
             assert_eq!(zero.await?, 0);
         }
-        Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
+        values(cx, &cells).await
     });
     assert_eq!(outcome, [(0..STEPS).fold(3, |value: i64, _| (value + 4 * value) % 1009); 24]);
 }
@@ -64,8 +63,7 @@ fn a_scratch_region_takes_over_the_name_of_one_that_was_dropped_with_the_same_ro
 #[test]
 fn fields_known_only_at_run_time_may_be_freed_in_between() {
     let outcome = runtime().run(async |cx| {
-        let rows = cx.index_space(&AnySpace::from(maniple::IndexSpace::from(Rect::<1>::from(0..4))));
-        let fields = cx.field_space(4);
+        let (rows, fields) = known_late(cx, 4);
         let (_, second) =
             (fields.allocate("a", FieldType::of::<i64>())?, fields.allocate("b", FieldType::of::<i64>())?);
         let name = tree(&cx.scratch_region::<1>(&rows, &fields)?);
@@ -101,8 +99,7 @@ async fn uses_a_freed_field(cx: &Context, field: u32) -> Result<[i64; 2]> {
 #[test]
 fn a_field_that_was_freed_after_a_task_is_given_up_with_its_scratch_regions_all_the_same() {
     let outcome = runtime().run(async |cx| {
-        let rows = cx.index_space(&AnySpace::from(maniple::IndexSpace::from(Rect::<1>::from(0..4))));
-        let fields = cx.field_space(4);
+        let (rows, fields) = known_late(cx, 4);
         let field = fields.allocate("a", FieldType::of::<i64>())?;
         *SPACES.lock().unwrap() = Some((rows, Arc::clone(&fields)));
         let seen = cx.launch(uses_a_freed_field(field.0));

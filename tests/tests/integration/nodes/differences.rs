@@ -1,0 +1,249 @@
+//! Nodes that do not all do the same: the job ends, and says what differs.
+
+use std::collections::HashSet;
+
+use maniple::mapper::{Sharding, TaskInfo};
+use maniple::prelude::*;
+use maniple::{Error, Result};
+use maniple_tests::nodes::{Nodes, on_nodes};
+use serde::{Deserialize, Serialize};
+
+use super::{Cell, smooth, start, stencil, take_over};
+
+#[test]
+fn nodes_whose_mappers_deal_differently_end_the_job_and_show_both_answers() {
+    let odd = |node: usize, launch: &TaskInfo<'_>, _: usize| match (node, launch.name) {
+        (2, "smooth") => Sharding::by_point("odd", |point, _, _| usize::from(point.coords()[0] == 1)),
+        _ => Sharding::Cyclic,
+    };
+    for outcome in on_nodes(Nodes::new(3).dealt(odd), async |cx, _| stencil(cx, 4, 3).await) {
+        let error = outcome.map(drop).unwrap_err().to_string();
+        assert!(error.contains("node 0 launches task `smooth` over (0)..=(3) in cycles, which"), "{error}");
+        let other = "node 2 launches task `smooth` over (0)..=(3) by `odd`, (0) to node 0, (1) to node 1, (2)..=(3) to node 0, which";
+        assert!(error.contains(other), "{error}");
+    }
+}
+
+#[test]
+fn a_node_that_launches_something_else_ends_the_job_on_all_nodes() {
+    for odd in 0..3 {
+        let outcomes = on_nodes(Nodes::new(3), async move |cx, runtime| {
+            let extra = usize::from(runtime.node() == odd);
+            Ok(stencil(cx, 6, 3 + extra).await?.2)
+        });
+        for outcome in &outcomes {
+            let error = outcome.as_ref().unwrap_err();
+            assert!(matches!(error, Error::NodesDiffer { .. } | Error::NodeLost { .. }), "{error}");
+            assert!(error.to_string().contains("do not run the same program"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_launches_as_much_but_something_else_ends_the_job_before_anybody_waits_for_a_sum() {
+    let outcomes = on_nodes(Nodes::new(3), async |cx, runtime| {
+        let (split, around, _) = stencil(cx, 6, 2).await?;
+        if runtime.node() == 1 {
+            cx.index_launch(6, start(&split));
+        } else {
+            cx.index_launch(6, smooth(&split, &around));
+        }
+        cx.index_launch(6, take_over(&split)).reduce(Sum).await
+    });
+    for outcome in outcomes {
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("launches task `start`") && error.contains("launches task `smooth`"), "{error}");
+    }
+}
+
+#[test]
+fn a_node_that_fills_with_another_number_ends_the_job_on_all_nodes() {
+    let outcomes = on_nodes(Nodes::new(3), async |cx, runtime| {
+        let cells = cx.region::<Cell>(40)?;
+        cx.fill(&cells, Cell::value, if runtime.node() == 1 { 0.5 } else { 2.0 })?;
+        cx.index_launch(8, take_over(&cells.partition(8).equal()?)).reduce(Sum).await
+    });
+    for outcome in outcomes {
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("(40 points) with 0.5") && error.contains("(40 points) with 2.0"), "{error}");
+    }
+}
+
+/// What a task is given: values that must be the same on all nodes, and sets, whose order is another one on each.
+#[derive(Clone, Serialize, Deserialize)]
+struct Given {
+    factor: f64,
+    names: HashSet<String>,
+}
+
+#[task(leaf)]
+fn scale_all(#[writes(value)] tile: Piece<Cell>, given: Given, more: f64) {
+    let by = given.factor * more + given.names.len() as f64;
+    tile.points().for_each(|point| tile.value[point] *= by);
+}
+
+/// Scales on three nodes, some steps, in the last by what a node says, and by a future.
+fn scaled(last: fn(usize) -> f64) -> Vec<Result<f64>> {
+    on_nodes(Nodes::new(3), async move |cx, runtime| {
+        let cells = cx.region::<Cell>(40)?;
+        cx.fill(&cells, Cell::value, 1.0)?;
+        let split = cells.partition(8).equal()?;
+        let sum = cx.index_launch(8, take_over(&split)).reduce(Sum);
+        for step in 0..20 {
+            let names = (0..50).map(|name| format!("name {name}")).collect();
+            let factor = if step < 19 { 0.5 } else { last(runtime.node()) };
+            cx.index_launch(8, scale_all(&split, Given { factor, names }, &sum));
+        }
+        cx.index_launch(8, take_over(&split)).reduce(Sum).await
+    })
+}
+
+#[test]
+fn a_node_that_passes_another_argument_ends_the_job_on_all_nodes() {
+    for outcome in scaled(|node| if node == 1 { 0.5 } else { 2.0 }) {
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("launches task `scale_all` over (0)..=(7) with arguments 0.5, others"), "{error}");
+        assert!(error.contains("launches task `scale_all` over (0)..=(7) with arguments 2.0, others"), "{error}");
+    }
+}
+
+#[test]
+fn arguments_that_are_equal_pass_in_whatever_order_and_whenever_they_are_there() {
+    let sums: Vec<f64> = scaled(|_| 2.0).into_iter().map(Result::unwrap).collect();
+    assert_eq!(sums, [sums[0]; 3]);
+}
+
+#[test]
+fn a_node_that_makes_a_larger_region_ends_the_job_with_both_sizes() {
+    let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| {
+        let cells = cx.region::<Cell>(if runtime.node() == 1 { 20 } else { 10 })?;
+        cx.fill(&cells, Cell::value, 1.0)
+    });
+    for outcome in outcomes {
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("node 0 makes Cell region") && error.contains("node 1 makes Cell region"), "{error}");
+        assert!(error.contains("(10 points)") && error.contains("(20 points)"), "{error}");
+    }
+}
+
+/// Every node has said all of this.
+fn all_say(errors: &[String], parts: &[&str]) {
+    for error in errors {
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+}
+
+/// What all of two nodes say of a program that they run differently.
+fn differences<T: Send>(program: impl AsyncFn(&Context, usize) -> Result<T> + Sync) -> Vec<String> {
+    let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| program(cx, runtime.node()).await.map(drop));
+    outcomes.into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect()
+}
+
+#[test]
+fn a_node_whose_pieces_have_other_points_ends_the_job_on_all_nodes() {
+    for weight_of_the_first in [1, 2] {
+        let errors = differences(async |cx, node| {
+            let cells = cx.region::<Cell>(60)?;
+            let weights = if node == 1 { [weight_of_the_first, 3, 3 - weight_of_the_first] } else { [3, 2, 1] };
+            let split = cells.partition(3).weighted(&weights)?;
+            cx.index_launch(3, start(&split));
+            cx.index_launch(3, take_over(&split)).reduce(Sum).await
+        });
+        all_say(
+            &errors,
+            &["where node 0 launches task `start`", "node 1 does so too, but with other points in its pieces"],
+        );
+    }
+}
+
+#[test]
+fn a_node_that_projects_otherwise_ends_the_job_on_all_nodes() {
+    let errors = differences(async |cx, node| {
+        let cells = cx.region::<Cell>(40)?;
+        let split = cells.partition(4).equal()?;
+        cx.index_launch(4, start(&split));
+        let shifted = split.project(move |point| ((point[0] + node as i64) % 4).into());
+        cx.index_launch(4, take_over(&shifted)).reduce(Sum).await
+    });
+    all_say(
+        &errors,
+        &["where node 0 launches task `take_over`", "node 1 does so too, but with other points in its pieces"],
+    );
+}
+
+#[test]
+fn a_node_that_takes_equal_regions_in_another_order_ends_the_job_on_all_nodes() {
+    type Use = for<'a> fn(&'a Context, &'a Region<Cell>) -> Result<()>;
+    let uses: [(Use, &str); 2] = [
+        (|cx, cells| cx.fill(cells, Cell::value, 2.0), "node 0 fills Cell region"),
+        (
+            |cx, cells| {
+                let split = cells.partition(4).equal()?;
+                drop(cx.index_launch(4, take_over(&split)));
+                Ok(())
+            },
+            "node 0 launches task `take_over`",
+        ),
+    ];
+    for (with, what) in uses {
+        let errors = differences(async |cx, node| {
+            let regions = [cx.region::<Cell>(40)?, cx.region::<Cell>(40)?];
+            for cells in &regions {
+                cx.fill(cells, Cell::value, 1.0)?;
+                cx.fill(cells, Cell::next, 1.0)?;
+            }
+            with(cx, &regions[node])?;
+            with(cx, &regions[1 - node])?;
+            cx.execution_fence().await
+        });
+        all_say(&errors, &["do not run the same program", what]);
+    }
+}
+
+#[test]
+fn a_node_that_looks_at_another_region_ends_the_job_on_all_nodes() {
+    let errors = differences(async |cx, node| {
+        let regions = [cx.region::<Cell>(40)?, cx.region::<Cell>(40)?];
+        for cells in &regions {
+            cx.index_launch(4, start(&cells.partition(4).equal()?));
+        }
+        cx.map_read(&regions[node], Cell::value).await.map(drop)
+    });
+    all_say(&errors, &["node 0 looks at Cell region"]);
+}
+
+#[test]
+fn nodes_that_look_at_results_of_different_launches_end_the_job_and_show_both() {
+    let looked = |with: for<'a> fn(&'a FutureMap<f64>) -> maniple::Future<f64>, what: &str| {
+        let errors = differences(async |cx, node| {
+            let split = cx.region::<Cell>(40)?.partition(4).equal()?;
+            cx.index_launch(4, start(&split));
+            let sums = [0, 1].map(|_| cx.index_launch(4, take_over(&split)));
+            // One looks at the earlier launch first, the other at the later one.
+            let first = with(&sums[node]).await?;
+            Ok(first + with(&sums[1 - node]).await?)
+        });
+        for error in errors {
+            let of = |operation| format!("{what} the results of operation {operation}, `take_over`");
+            assert!(error.contains(&format!("where node 0 {}, node 1 {}", of(1), of(2))), "{error}");
+        }
+    };
+    looked(|sums| sums.reduce(Sum), "reduces");
+    looked(|sums| sums.fold(0.0, |sum, one| sum + one), "looks at");
+}
+
+#[test]
+fn a_node_that_alone_looks_at_a_result_ends_the_job_on_all_nodes() {
+    let outcomes = on_nodes(Nodes::new(4), async |cx, runtime| {
+        let cells = cx.region::<Cell>(40)?;
+        let split = cells.partition(8).equal()?;
+        cx.index_launch(8, start(&split));
+        let sums = cx.index_launch(8, take_over(&split));
+        if runtime.node() == 2 { sums.all().await.map(drop) } else { Ok(()) }
+    });
+    let told = outcomes.iter().filter(|outcome| {
+        let error = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        error.contains("do not run the same program")
+    });
+    assert_eq!(told.count(), 4, "{outcomes:?}");
+}
