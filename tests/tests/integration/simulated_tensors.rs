@@ -89,9 +89,11 @@ impl Case {
         let assignment = parse(&problem.assignment.to_string(), &variables).ok()?;
         let declared = assignment.left().tensor.clone();
         let own = Computation::new(&assignment).ok()?;
-        let computation = match own.by_entries().ok()? {
+        // The old elements of what is not dense are an operand.
+        let computation = own.with_old_elements().ok()?;
+        let computation = match computation.by_entries().ok()? {
             Some(entries) if random.bool() => entries,
-            _ => Computation::new(&assignment).ok()?,
+            _ => computation,
         };
         // Levels that count are made by packing alone.
         if declared.format().to_string().contains('#') {
@@ -102,9 +104,6 @@ impl Case {
             Some(Ok(other)) => other,
             _ => computation,
         };
-        if !computation.kept().is_empty() {
-            return None;
-        }
         let nodes = 1 + seed as usize % 5;
         let grid: Vec<i64> = (0..random.usize(1..3)).map(|_| random.i64(1..5)).collect();
         let (statement, computation) = match random.u8(..4) {
