@@ -14,8 +14,8 @@ use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::{Computation, SparseError};
 use maniple_tensor::storage::{Parts, SparseTensor, Statistics};
 
-use super::blocks;
 use super::options::Options;
+use super::stored_blocks::stored_by_blocks;
 use super::tasks::Tasks;
 use crate::error::{Error, Result};
 
@@ -49,9 +49,7 @@ impl<'p> Loops<'p> {
             if schedule.is_none() && grid.is_empty() {
                 return Ok(None);
             }
-            if blocks::are_asked_for(options)
-                && let Some(by_blocks) = by_blocks(options, (statement, &computation), schedule)
-            {
+            if let Some(by_blocks) = by_blocks(options, (statement, &computation), schedule) {
                 return Ok(Some(by_blocks));
             }
             in_loops(computation, schedule, grid).map(Some).map_err(usage)
@@ -96,7 +94,12 @@ impl<'p> Loops<'p> {
         let is_alone = known.is_none();
         let known = known.map_or_else(|| Computation::new(statement).map_err(usage), Ok)?;
         if known.statement().result().format().is_dense() || Plan::new(known.statement()).is_ok() {
-            return Ok((known, String::new()));
+            let told = if known.statement().result().format().is_dense() {
+                String::new()
+            } else {
+                self.told(statement, &self.grid, None)
+            };
+            return Ok((known, told));
         }
         let schedule = self.schedules.get(&(number + 1));
         let line = [self.grid.iter().fold(1_i64, |product, extent| product.saturating_mul(*extent))];
@@ -303,7 +306,7 @@ fn by_blocks<'c>(
     (statement, computation): (&Assignment, &Computation<'c>),
     schedule: Option<&Schedule>,
 ) -> Option<Computation<'c>> {
-    let mut stored = blocks::stored_by_blocks(options, statement);
+    let mut stored = stored_by_blocks(options, statement);
     while !stored.is_empty() {
         let made = in_loops(computation.reading(&stored).ok()?, schedule, &[]).ok()?;
         let converted = made.conversions();

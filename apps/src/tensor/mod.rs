@@ -19,6 +19,7 @@ pub mod random;
 pub mod report;
 pub mod sparse;
 pub mod split;
+mod stored_blocks;
 mod tasks;
 pub mod values;
 

@@ -98,7 +98,10 @@ pub(super) fn as_scheduled(
 ) -> Option<(Statement, Vec<Renamed>)> {
     let blocks = |variable: &IndexVariable| match statement.recovery(variable)? {
         Relation::Split { outer, inner, factor: length, .. } | Relation::Divide { outer, inner, length, .. } => {
-            Some(Blocks { length: *length, outer: outer.clone(), inner: inner.clone() })
+            // Division may leave blocks at the end that have nothing, and are not stored.
+            let count = (statement.extent(variable)? + length - 1) / (*length).max(1);
+            let is_all = statement.extent(outer) == Some(count);
+            is_all.then(|| Blocks { length: *length, outer: outer.clone(), inner: inner.clone() })
         }
         _ => None,
     };
@@ -173,7 +176,7 @@ impl Operand<'_> {
             LevelExpression::Mode(mode) => Some(access.variables[*mode].clone()),
             _ => None,
         };
-        let variables = self.expressions().iter().map(variable).collect::<Option<_>>()?;
+        let variables = self.expressions().iter().map(variable).collect::<Option<Vec<_>>>()?;
         Some(Access { tensor: self.reshaped.clone(), variables, ..access.clone() })
     }
 }
