@@ -476,4 +476,4 @@ pub enum LayoutError {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
