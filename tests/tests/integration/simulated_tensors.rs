@@ -17,7 +17,7 @@ use maniple::{Context, Machine, Runtime};
 use maniple_tensor::distributed::{
     Computation as Distributed, DistributedError, Tensor, TensorMapper, assemble, check_placement,
 };
-use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::element::ElementType;
 use maniple_tensor::kernel::{Kernels, Serial};
 use maniple_tensor::lower::Output;
 use maniple_tensor::machine::Machine as Processors;
@@ -26,12 +26,13 @@ use maniple_tensor::placement::Placement;
 use maniple_tensor::plan::Plan;
 use maniple_tensor::schedule::Command;
 use maniple_tensor::sparse::Computation;
-use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+use maniple_tensor::storage::SparseTensor;
 use maniple_tests::trial::{Faults, Misfortune};
 use maniple_tests::watch::silence_planned_panics;
 
 use crate::random::{Problem, command, positions, size};
 use crate::sparse_placements::FORMATS;
+use crate::sparse_tensors::random_statements::elements;
 
 /// Blocks that loops go through as they are stored, besides [all kinds of levels](FORMATS).
 const BLOCKS: [&str; 4] = [
@@ -211,24 +212,6 @@ impl Case {
             }
         })
     }
-}
-
-/// The elements of a tensor of a problem, of which some are left out.
-fn elements(problem: &Problem, variable: &TensorVariable, random: &mut Rng) -> SparseTensor<i64> {
-    let (keep, array) = (random.u8(1..10), &problem.operands[variable.name()]);
-    let (mut entries, mut at) = (EntryList::new(variable.order()), vec![0; variable.order()]);
-    for value in array.values() {
-        if let (Scalar::I64(value), true) = (*value, random.u8(..10) < keep) {
-            entries.push(&at, value);
-        }
-        for (coordinate, extent) in at.iter_mut().zip(array.dimensions()).rev() {
-            *coordinate = (*coordinate + 1) % extent.max(&1);
-            if *coordinate != 0 {
-                break;
-            }
-        }
-    }
-    pack(variable.format(), variable.dimensions(), 0, entries, Duplicates::Refuse).unwrap().tensor
 }
 
 fn of(stored: &SparseTensor<i64>) -> Elements {

@@ -1,6 +1,6 @@
 //! Statements on tensors in levels, as tasks over pieces of these: the same as one kernel on the whole.
 
-mod random_statements;
+pub mod random_statements;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ impl Guarded {
 
     fn hold(&self, mode: u32) {
         if mode == EXCLUSIVE {
-            // SAFETY: loom checks that nobody else is here.
+            // SAFETY: loom checks that no other thread is here.
             self.inside.with_mut(|inside| unsafe { *inside += 1 });
         } else {
             // SAFETY: as above; readers may be many.

@@ -66,7 +66,7 @@ impl Workplace {
         }
     }
 
-    /// As a worker does that sees nobody get on.
+    /// As a worker does that sees no other worker get on.
     fn park_or_watch(&self, worker: usize) {
         if !self.sleep.begin_watch(worker, false) {
             return self.sleep.park(worker);
@@ -176,7 +176,7 @@ impl Belongings {
 fn a_place_is_one_thread_s_at_a_time() {
     model(|| {
         let (seat, belongings) = (Arc::new(Seat::new()), Belongings::default());
-        let (guest, has_happened) = (Arc::new(Parker::default()), Arc::new(AtomicU32::new(0)));
+        let (caller, has_happened) = (Arc::new(Parker::default()), Arc::new(AtomicU32::new(0)));
         let own_thread = {
             let (seat, belongings) = (Arc::clone(&seat), belongings.again());
             thread::spawn(move || {
@@ -190,15 +190,15 @@ fn a_place_is_one_thread_s_at_a_time() {
             })
         };
         let event = {
-            let (guest, has_happened) = (Arc::clone(&guest), Arc::clone(&has_happened));
+            let (caller, has_happened) = (Arc::clone(&caller), Arc::clone(&has_happened));
             thread::spawn(move || {
                 has_happened.store(1, Ordering::Release);
-                guest.unpark();
+                caller.unpark();
             })
         };
-        assert!(seat.ask(&guest));
+        assert!(seat.ask(&caller));
         loop {
-            guest.park();
+            caller.park();
             if has_happened.load(Ordering::Acquire) != 0 {
                 seat.withdraw();
                 break;
@@ -222,7 +222,7 @@ fn a_place_is_one_thread_s_at_a_time() {
 }
 
 #[test]
-fn a_worker_that_falls_asleep_lets_a_guest_in() {
+fn a_worker_that_falls_asleep_lets_a_caller_in() {
     model(|| {
         let (seat, sleep) = (Arc::new(Seat::new()), Arc::new(Sleep::new(1, 1)));
         let own_thread = {
@@ -236,16 +236,16 @@ fn a_worker_that_falls_asleep_lets_a_guest_in() {
                     sleep.park(0);
                 }
                 let _was_last = sleep.end_search();
-                assert!(seat.is_wanted(), "nobody else has woken it");
+                assert!(seat.is_wanted(), "no other thread has woken it");
                 seat.lend((), || false);
             })
         };
-        let guest = Arc::new(Parker::default());
-        assert!(seat.ask(&guest));
+        let caller = Arc::new(Parker::default());
+        assert!(seat.ask(&caller));
         sleep.wake(0);
-        guest.park();
+        caller.park();
         while seat.take_free().is_none() {
-            guest.park();
+            caller.park();
         }
         seat.leave((), true);
         seat.give_back();

@@ -122,6 +122,25 @@ fn placement(variable: &TensorVariable, random: &mut Rng) -> Option<(String, Str
     Some((variable.name().to_owned(), format!("{names} -> {cut}")))
 }
 
+/// The elements of a tensor of a problem, of which some are left out.
+pub fn elements(problem: &Problem, variable: &TensorVariable, random: &mut Rng) -> SparseTensor<i64> {
+    let (keep, array) = (random.u8(1..10), &problem.operands[variable.name()]);
+    let (mut entries, mut at) = (EntryList::new(variable.order()), vec![0; variable.order()]);
+    for value in array.values() {
+        if let (Scalar::I64(value), true) = (*value, random.u8(..10) < keep) {
+            entries.push(&at, value);
+        }
+        for (coordinate, extent) in at.iter_mut().zip(array.dimensions()).rev() {
+            *coordinate = (*coordinate + 1) % extent.max(&1);
+            if *coordinate != 0 {
+                break;
+            }
+        }
+    }
+    let Scalar::I64(fill) = variable.fill() else { unreachable!("of this type") };
+    pack(variable.format(), variable.dimensions(), fill, entries, Duplicates::Refuse).unwrap().tensor
+}
+
 #[test]
 fn random_statements_on_random_formats_are_the_same_as_tasks() {
     let (mut random, mut tried, mut launched) = (Rng::with_seed(17), 0, 0);
@@ -198,29 +217,10 @@ fn random_statements_on_random_formats_are_the_same_as_tasks() {
         if plan.order().steps() * plan.order().points() > 60 {
             continue;
         }
-        let mut elements = |variable: &TensorVariable| {
-            let keep = random.u8(1..10);
-            let mut entries = EntryList::new(variable.order());
-            let array = &problem.operands[variable.name()];
-            let mut at = vec![0; variable.order()];
-            for value in array.values() {
-                if let (Scalar::I64(value), true) = (*value, random.u8(..10) < keep) {
-                    entries.push(&at, value);
-                }
-                for (coordinate, extent) in at.iter_mut().zip(array.dimensions()).rev() {
-                    *coordinate = (*coordinate + 1) % extent.max(&1);
-                    if *coordinate != 0 {
-                        break;
-                    }
-                }
-            }
-            let Scalar::I64(fill) = variable.fill() else { unreachable!("of this type") };
-            pack(variable.format(), variable.dimensions(), fill, entries, Duplicates::Refuse).unwrap().tensor
-        };
         let given: Vec<(String, Arc<SparseTensor<i64>>)> = assignment
             .tensors()
             .into_iter()
-            .map(|variable| (variable.name().to_owned(), Arc::new(elements(&variable))))
+            .map(|variable| (variable.name().to_owned(), Arc::new(elements(&problem, &variable, &mut random))))
             .collect();
         let placed: Vec<(String, String)> =
             assignment.tensors().iter().filter_map(|variable| placement(variable, &mut random)).collect();
