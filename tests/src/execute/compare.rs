@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use maniple::{Context, Error, Field, Result, Runtime, Session};
 
-use super::statement::{go_on, run_block};
+use super::statement::go_on;
 use super::{Run, Stop, Tolerance, locked, with_dimension};
 use crate::oracle::Health;
 use crate::program::{Action, Block, Column, FieldNumber, Node, Place, RegionName};
@@ -52,7 +52,7 @@ pub fn run_side_by_side(runs: &[Arc<Run>], runtime: &Runtime) -> Result<()> {
 impl Run {
     /// The program with what is done at its end.
     async fn whole(self: &Arc<Self>, context: &Context) -> Result<Word> {
-        let outcome = run_block(self, context, &self.program.body, 0).await;
+        let outcome = go_on(self, context, &self.program.body, (0, &mut HashMap::new())).await;
         self.at_end(context).await;
         outcome
     }

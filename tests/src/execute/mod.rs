@@ -72,7 +72,7 @@ pub struct Run {
     pub tally: Arc<Tally>,
     names: Names,
     deviations: Mutex<Vec<String>>,
-    /// A block was left early, so that regions need not be right at the end.
+    /// The top level's block was left early, so that regions need not be right at the end.
     cut_short: AtomicBool,
     /// The comparison of what is left was told of a failure, so that the program need not fail of it.
     was_told: AtomicBool,

@@ -32,7 +32,7 @@ pub(super) struct Frame<'a> {
 
 pub(super) type Boxed<'a, T> = Pin<Box<dyn StdFuture<Output = T> + Send + 'a>>;
 
-/// Runs a block and gives the digest of all that it has seen.
+/// Runs the block of a task and gives the digest of all that it has seen.
 pub(super) fn run_block<'a>(
     run: &'a Arc<Run>,
     context: &'a Context,
@@ -41,22 +41,37 @@ pub(super) fn run_block<'a>(
 ) -> Boxed<'a, Result<Word>> {
     Box::pin(async move {
         let mut attached = HashMap::new();
-        go_on(run, context, block, (digest, &mut attached)).await
+        // What a task that cannot go on was to write is lost with it, and reads as that.
+        run_in(run, context, block, (digest, &mut attached)).await.unwrap_or_else(|Stop(error)| Err(error))
     })
 }
 
-/// As [`run_block`], for a part of a block, where memory is attached that parts before have attached.
+/// Runs a part of the top level's block, where memory is attached that parts before have attached.
 pub(super) fn go_on<'a>(
     run: &'a Arc<Run>,
     context: &'a Context,
     block: &'a Block,
-    (digest, attached): (Word, &'a mut HashMap<FutureName, Attached>),
+    before: (Word, &'a mut HashMap<FutureName, Attached>),
 ) -> Boxed<'a, Result<Word>> {
+    Box::pin(async move {
+        run_in(run, context, block, before).await.unwrap_or_else(|Stop(error)| {
+            run.cut_short.store(true, Ordering::Release);
+            Err(error)
+        })
+    })
+}
+
+/// Runs a block: what it has come to, or why it cannot go on.
+fn run_in<'a>(
+    run: &'a Arc<Run>,
+    context: &'a Context,
+    block: &'a Block,
+    (digest, attached): (Word, &'a mut HashMap<FutureName, Attached>),
+) -> Boxed<'a, std::result::Result<Result<Word>, Stop>> {
     Box::pin(async move {
         let mut frame = Frame { run, context, digest, failure: None, attached };
         let outcome = frame.run(block).await;
         if let Err(Stop(error)) = outcome {
-            run.cut_short.store(true, Ordering::Release);
             // Nobody is told of the regions of a task that fails, and how far it came with them is anybody's guess.
             block.each(&mut |statement| {
                 if let Action::CreateRegion(name, ..) | Action::Scratch(name, ..) = statement.action {
@@ -67,9 +82,9 @@ pub(super) fn go_on<'a>(
             if run.tolerance == Tolerance::None {
                 run.deviates(format!("a block in `{}` cannot go on: {error}", context.task()));
             }
-            return Err(error);
+            return Err(Stop(error));
         }
-        frame.failure.map_or(Ok(frame.digest), Err)
+        Ok(frame.failure.map_or(Ok(frame.digest), Err))
     })
 }
 
