@@ -273,9 +273,10 @@ impl fmt::Display for Keep {
 pub enum Extent {
     /// The region of the requirement.
     Region,
-    /// The region so many partitions above it, or the root if there are fewer.
+    /// The region so many partitions above it, or the root if there are fewer. As long as the memory has room for all of it when it is made, the instance counts as used with
+    /// the pages in which values lie of regions that were mapped to it, and no others; where these find no room later, they get instances of their own.
     Ancestor(usize),
-    /// The largest region that the parent task holds.
+    /// The largest region that the parent task holds. It counts as one of an ancestor's.
     Root,
 }
 

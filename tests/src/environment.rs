@@ -227,7 +227,13 @@ fn machine(random: &mut Rng, processors: usize, room: Room) -> Machine {
             Room::Enough if number == 0 || random.bool() => (PLENTY, true),
             Room::Enough => (random.u64(0..2048), false),
         };
-        memories.push((builder.memory(MemoryKind::System, capacity), large));
+        let memory = builder.memory(MemoryKind::System, capacity);
+        // Programs are small: by pages of the system all instances would count as a whole. Without another draw, so that seeds stay those of the same programs.
+        match (capacity as usize + number + processors.len()) % 3 {
+            0 => {}
+            page => _ = builder.pages(memory, [8, 48][page - 1]),
+        }
+        memories.push((memory, large));
     }
     for &processor in &processors {
         let large: Vec<MemoryId> = memories.iter().filter(|memory| memory.1).map(|memory| memory.0).collect();

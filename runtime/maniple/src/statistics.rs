@@ -94,7 +94,7 @@ pub struct PeerStatistics {
 pub struct MemoryStatistics {
     /// The memory.
     pub memory: MemoryId,
-    /// Bytes of instances in it now.
+    /// Bytes of instances in it now. Of one that is for more than the regions of the tasks that were given it, those of the pages in which values of these regions lie: the system makes no others.
     pub used: u64,
     /// The most bytes of instances that were in it at a time, since the runtime started or [`Runtime::reset_peaks`](crate::Runtime::reset_peaks) was last called.
     pub peak: u64,

@@ -29,14 +29,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod parts;
+
 use std::any::Any;
 use std::fmt;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::locks::Mutex;
-use maniple_space::AnyPoint;
+use maniple_space::{AnyPoint, AnySpace};
 use thiserror::Error;
 
 use crate::events::{Event, UserEvent};
@@ -44,6 +46,8 @@ use crate::layout::{FieldId, Layout};
 use crate::machine::MemoryId;
 use crate::memory::{AnnouncedRelease, Block, Grant, MemoryPool, OutOfMemory, Reservation, SystemRefused};
 use crate::reduction::RawReduction;
+pub use parts::Claim;
+use parts::Parts;
 
 /// Names an instance: unique in one realm, never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,12 +158,16 @@ pub struct Instance {
     /// Null until the bytes are there, and after they are gone.
     base: AtomicPtr<u8>,
     holding: Mutex<Holding>,
+    /// Some of its bytes do not count as used.
+    is_in_parts: AtomicBool,
     /// Set if the bytes were promised for later, by a realm.
     pub(crate) ready: OnceLock<UserEvent>,
 }
 
 struct Holding {
     storage: Storage,
+    /// Which parts count as used, unless all do.
+    parts: Option<Parts>,
     announced: Option<AnnouncedRelease>,
     destroyed: bool,
 }
@@ -222,6 +230,90 @@ impl Instance {
         }
     }
 
+    /// Makes an instance of values whose bytes count as used page by page, as they are [claimed](Self::claim): for more points than may come to be used. One that is small counts as a
+    /// whole.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for all of it now: what is claimed in the end may be as much.
+    ///
+    /// ```
+    /// use maniple_realm::instance::Instance;
+    /// use maniple_realm::layout::{FieldId, FieldSpec, LayoutSpec};
+    /// use maniple_realm::machine::MemoryId;
+    /// use maniple_realm::memory::MemoryPool;
+    /// use maniple_space::Rect;
+    ///
+    /// let pool = MemoryPool::new(MemoryId(0), 1 << 20);
+    /// let spec = LayoutSpec::new(Rect::from(0..100_000).into(), vec![FieldSpec::of::<f64>(FieldId(7))]);
+    /// let instance = Instance::create_in_parts(&pool, spec.build()?)?;
+    /// assert_eq!(pool.used(), 0);
+    /// // Pages of 4 KiB.
+    /// let claim = instance.claim(&Rect::from(50_000..51_000).into())?;
+    /// assert_eq!((claim.bytes(), pool.used()), (3 << 12, 3 << 12));
+    /// assert_eq!(instance.claim(&Rect::from(50_500..50_600).into())?.bytes(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn create_in_parts(pool: &Arc<MemoryPool>, layout: Layout) -> Result<Arc<Self>, InstanceError> {
+        let bytes = layout.bytes();
+        let instance = Self::without_bytes(pool, layout, InstanceKind::Normal, Storage::Awaited);
+        let mut counted = bytes as u64;
+        if let Some(page) = pool.page_of(bytes) {
+            pool.check_room(bytes as u64)?;
+            instance.holding.lock().parts = Some(Parts::of(bytes, page));
+            instance.is_in_parts.store(true, Ordering::Release);
+            counted = 0;
+        }
+        instance.hold(pool.reserve_now(counted)?)?;
+        Ok(instance)
+    }
+
+    /// Whether some of its bytes do not count as used, until they are [claimed](Self::claim).
+    #[inline]
+    #[must_use]
+    pub fn is_in_parts(&self) -> bool {
+        self.is_in_parts.load(Ordering::Acquire)
+    }
+
+    /// Counts the pages as used in which the values of some points lie, before these points are. Gives those that did not count before.
+    ///
+    /// # Errors
+    ///
+    /// If the memory has no room for them now; then none of them counts.
+    pub fn claim(&self, points: &AnySpace) -> Result<Claim, OutOfMemory> {
+        let mut holding = self.holding.lock();
+        let Holding { storage: Storage::Held { reservation, .. }, parts: Some(parts), destroyed: false, .. } =
+            &mut *holding
+        else {
+            return Ok(Claim::default());
+        };
+        let claim = parts.count(&self.layout, points);
+        match self.pool.reserve_now(claim.bytes()) {
+            Ok(more) => reservation.join(more),
+            Err(full) => {
+                parts.uncount(&claim);
+                return Err(full);
+            }
+        }
+        self.is_in_parts.store(!parts.is_whole(), Ordering::Release);
+        Ok(claim)
+    }
+
+    /// Takes a claim back of which nothing came: its pages do not count for the instance any more. Their bytes are free when what this gives is dropped. Others may be let through by
+    /// that, so it is not to happen under a lock.
+    #[must_use = "the bytes are in use until this is dropped"]
+    pub fn unclaim(&self, claim: &Claim) -> Option<Reservation> {
+        let mut holding = self.holding.lock();
+        let Holding { storage: Storage::Held { reservation, .. }, parts: Some(parts), destroyed: false, .. } =
+            &mut *holding
+        else {
+            return None;
+        };
+        parts.uncount(claim);
+        self.is_in_parts.store(!parts.is_whole(), Ordering::Release);
+        Some(reservation.split(claim.bytes()))
+    }
+
     /// Makes an instance of a buffer that stays the caller's. Its bytes do not count as used in the memory.
     ///
     /// # Errors
@@ -269,15 +361,17 @@ impl Instance {
 
     fn without_bytes(pool: &Arc<MemoryPool>, layout: Layout, kind: InstanceKind, storage: Storage) -> Arc<Self> {
         let id = InstanceId { memory: pool.memory(), number: pool.next_instance() };
-        let holding = Mutex::new(Holding { storage, announced: None, destroyed: false });
-        let (pool, base) = (pool.clone(), AtomicPtr::new(null_mut()));
-        Arc::new(Self { id, layout, kind, pool, base, holding, ready: OnceLock::new() })
+        let holding = Mutex::new(Holding { storage, parts: None, announced: None, destroyed: false });
+        let (pool, base, is_in_parts) = (pool.clone(), AtomicPtr::new(null_mut()), AtomicBool::new(false));
+        Arc::new(Self { id, layout, kind, pool, base, holding, is_in_parts, ready: OnceLock::new() })
     }
 
     /// Gets the bytes that were granted, and writes what the instance holds at first.
     fn hold(&self, reservation: Reservation) -> Result<(), SystemRefused> {
         let mut holding = self.holding.lock();
-        match Block::zeroed(self.layout.bytes(), self.layout.align()) {
+        let (bytes, align) = (self.layout.bytes(), self.layout.align());
+        let block = if holding.parts.is_some() { Block::untouched(bytes, align) } else { Block::zeroed(bytes, align) };
+        match block {
             Ok(block) => {
                 let base = block.base().as_ptr();
                 if let InstanceKind::Reduction(operator) = self.kind {
@@ -378,8 +472,13 @@ impl Instance {
         if std::mem::replace(&mut holding.destroyed, true) {
             return Err(InstanceError::AlreadyDestroyed { instance: self.id });
         }
-        if !matches!(holding.storage, Storage::External { .. }) && self.layout.bytes() > 0 {
-            holding.announced = Some(self.pool.announce_release(self.layout.bytes() as u64));
+        let bytes = match &holding.storage {
+            Storage::Awaited => self.layout.bytes() as u64,
+            Storage::Held { reservation, .. } | Storage::Unbacked { reservation } => reservation.bytes(),
+            Storage::External { .. } | Storage::Released => 0,
+        };
+        if bytes > 0 {
+            holding.announced = Some(self.pool.announce_release(bytes));
         }
         Ok(())
     }

@@ -476,4 +476,4 @@ pub enum LayoutError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -124,6 +124,8 @@ pub struct MemoryInfo {
     pub numa_domain: u32,
     /// The bytes that instances may occupy in it.
     pub capacity: u64,
+    /// The bytes of the pages by which parts of instances count as used, if they are not those of the system.
+    pub page: Option<u64>,
 }
 
 /// How well one place reaches another.
@@ -350,8 +352,17 @@ impl MachineBuilder {
     /// Adds a memory of `capacity` bytes.
     pub fn memory(&mut self, kind: MemoryKind, capacity: u64) -> MemoryId {
         let id = MemoryId(self.memories.len() as u32);
-        self.memories.push(MemoryInfo { id, kind, node: self.node, numa_domain: self.numa_domain, capacity });
+        let (node, numa_domain) = (self.node, self.numa_domain);
+        self.memories.push(MemoryInfo { id, kind, node, numa_domain, capacity, page: None });
         id
+    }
+
+    /// Has parts of instances in a memory count as used by pages of so many bytes: a small number shows with little data what else takes much. What the system makes of it is its own affair.
+    pub fn pages(&mut self, memory: MemoryId, bytes: u64) -> &mut Self {
+        if let Some(memory) = self.memories.get_mut(memory.0 as usize) {
+            memory.page = Some(bytes.max(1));
+        }
+        self
     }
 
     /// States that a processor loads from and stores to a memory. A later statement on the same pair replaces it.

@@ -21,14 +21,13 @@
 //! # Ok::<(), maniple_realm::memory::OutOfMemory>(())
 //! ```
 
+mod block;
 pub mod ledger;
 mod spare;
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -37,6 +36,7 @@ use thiserror::Error;
 
 use crate::machine::{Machine, MemoryId};
 use crate::profile::{Profiler, Record};
+pub use block::Block;
 use ledger::{Decision, Ledger, Ticket};
 pub use spare::ReusedBlock;
 use spare::Spares;
@@ -60,6 +60,15 @@ pub struct OutOfMemory {
     pub releasing: u64,
     /// The bytes promised to deferred reservations.
     pub deferred: u64,
+}
+
+impl OutOfMemory {
+    /// Whether there is room once all announced releases have happened and all promises are kept.
+    #[must_use]
+    pub fn is_to_come(&self) -> bool {
+        let in_the_end = self.used.saturating_add(self.deferred).saturating_sub(self.releasing);
+        in_the_end.checked_add(self.requested).is_some_and(|bytes| bytes <= self.capacity)
+    }
 }
 
 /// The system gave no memory although the machine model says that there is some.
@@ -86,6 +95,8 @@ type OnGrant = Box<dyn FnOnce(Reservation) + Send>;
 /// One memory of the machine: its bytes, counted.
 pub struct MemoryPool {
     memory: MemoryId,
+    /// The bytes of a page, if it is not the system's.
+    page: Option<usize>,
     state: Mutex<State>,
     next_instance: AtomicU64,
     profiler: OnceLock<Profiler>,
@@ -94,6 +105,9 @@ pub struct MemoryPool {
 
 /// At most so many bytes of dropped blocks are kept for others, and no more than a quarter of a memory.
 const MOST_SPARE: u64 = 64 << 20;
+
+/// Instances of so many bytes, or fewer, count as a whole.
+const SMALLEST_IN_PARTS: usize = 256 << 10;
 
 struct State {
     ledger: Ledger,
@@ -120,10 +134,14 @@ impl MemoryPool {
     /// A memory of `capacity` bytes, all free.
     #[must_use]
     pub fn new(memory: MemoryId, capacity: u64) -> Arc<Self> {
+        Self::of(memory, capacity, None)
+    }
+
+    fn of(memory: MemoryId, capacity: u64, page: Option<usize>) -> Arc<Self> {
         let state = State { ledger: Ledger::new(capacity), waiting: HashMap::new() };
         let (state, next_instance) = (Mutex::new(state), AtomicU64::new(0));
         let spares = Spares::new((capacity / 4).min(MOST_SPARE) as usize);
-        Arc::new(Self { memory, state, next_instance, profiler: OnceLock::new(), spares })
+        Arc::new(Self { memory, page, state, next_instance, profiler: OnceLock::new(), spares })
     }
 
     /// Bytes that the caller writes before it reads them: they may be those of a dropped block, as it was. Nothing is counted: that is for a
@@ -153,7 +171,15 @@ impl MemoryPool {
     /// A pool for each memory of a machine, in the order of their ids.
     #[must_use]
     pub fn for_machine(machine: &Machine) -> Vec<Arc<Self>> {
-        machine.memories().iter().map(|memory| Self::new(memory.id, memory.capacity)).collect()
+        let page = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        machine.memories().iter().map(|memory| Self::of(memory.id, memory.capacity, memory.page.map(page))).collect()
+    }
+
+    /// The bytes of the pages by which parts of an instance of so many bytes count; none if it is so small that it counts as a whole.
+    pub(crate) fn page_of(&self, instance: usize) -> Option<usize> {
+        let page = self.page.unwrap_or_else(|| block::page_of(instance));
+        let smallest = if self.page.is_some() { page } else { SMALLEST_IN_PARTS };
+        (instance > smallest).then_some(page)
     }
 
     /// The memory that it stands for.
@@ -219,14 +245,42 @@ impl MemoryPool {
                 state.waiting.insert(ticket, (bytes, Box::new(on_grant)));
                 Ok(Grant::Later)
             }
-            Decision::Refused => Err(OutOfMemory {
-                memory: self.memory,
-                requested: bytes,
-                used: state.ledger.used(),
-                capacity: state.ledger.capacity(),
-                releasing: state.ledger.releasing(),
-                deferred: state.ledger.deferred(),
-            }),
+            Decision::Refused => Err(self.refusal(&state.ledger, bytes)),
+        }
+    }
+
+    /// Reserves bytes at once, and waits for no announced release.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room now.
+    pub fn reserve_now(self: &Arc<Self>, bytes: u64) -> Result<Reservation, OutOfMemory> {
+        let mut state = self.state.lock();
+        if !state.ledger.allocate_now(bytes) {
+            return Err(self.refusal(&state.ledger, bytes));
+        }
+        self.note_use(&state.ledger);
+        Ok(Reservation { pool: self.clone(), bytes })
+    }
+
+    /// Whether [`reserve_now`](Self::reserve_now) would give so many bytes at this moment.
+    ///
+    /// # Errors
+    ///
+    /// If it would not.
+    pub fn check_room(&self, bytes: u64) -> Result<(), OutOfMemory> {
+        let state = self.state.lock();
+        if state.ledger.has_room(bytes) { Ok(()) } else { Err(self.refusal(&state.ledger, bytes)) }
+    }
+
+    fn refusal(&self, ledger: &Ledger, requested: u64) -> OutOfMemory {
+        OutOfMemory {
+            memory: self.memory,
+            requested,
+            used: ledger.used(),
+            capacity: ledger.capacity(),
+            releasing: ledger.releasing(),
+            deferred: ledger.deferred(),
         }
     }
 
@@ -315,6 +369,19 @@ impl Reservation {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// Takes the bytes of another one of the same memory.
+    pub(crate) fn join(&mut self, mut other: Self) {
+        debug_assert!(Arc::ptr_eq(&self.pool, &other.pool), "bytes of one memory are no bytes of another");
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
+    /// Takes so many of its bytes away, or all if they are fewer.
+    pub(crate) fn split(&mut self, bytes: u64) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Self { pool: self.pool.clone(), bytes }
+    }
 }
 
 impl Drop for Reservation {
@@ -325,84 +392,6 @@ impl Drop for Reservation {
         }
     }
 }
-
-/// The alignment up to which the system gives zeroed pages as they are. Asked for more, the allocator behind
-/// [`alloc_zeroed`] would write all the zeros itself.
-const NATURAL_ALIGN: usize = 16;
-
-/// Blocks of so many bytes or more are in large pages, where the system has them.
-const LARGE: usize = 4 << 20;
-
-/// Asks the system for large pages: making them takes a fraction of the time that small ones take, and what is read here and there is found without a walk through page tables.
-#[cfg(target_os = "linux")]
-fn take_large_pages(start: NonNull<u8>, size: usize) {
-    const PAGE: usize = 4 << 10;
-    let (first, end) = (start.addr().get().next_multiple_of(PAGE), (start.addr().get() + size) / PAGE * PAGE);
-    if size >= LARGE && first < end {
-        // SAFETY: the pages lie within the block, and the advice changes nothing that can be read there. Whether it is taken does not matter.
-        unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn take_large_pages(_: NonNull<u8>, _: usize) {}
-
-/// Bytes from the system, zero at first, given back when dropped.
-#[derive(Debug)]
-pub struct Block {
-    base: NonNull<u8>,
-    /// What was allocated, of which the block is a part; nothing if the block is empty.
-    whole: Option<(NonNull<u8>, Layout)>,
-}
-
-impl Block {
-    /// Gets zeroed bytes. Large blocks come from the system as pages that it makes real when they are first touched, by
-    /// preference in the NUMA domain of the thread that touches them, and as large pages of it where it has some.
-    ///
-    /// # Errors
-    ///
-    /// If the system has no more, or the size and alignment make no sense together.
-    pub fn zeroed(bytes: usize, align: usize) -> Result<Self, SystemRefused> {
-        let refused = SystemRefused { bytes, align };
-        if !align.is_power_of_two() {
-            return Err(refused);
-        }
-        if bytes == 0 {
-            // Never read or written, but aligned, and not null.
-            let base = NonNull::new(std::ptr::without_provenance_mut(align)).ok_or(refused)?;
-            return Ok(Self { base, whole: None });
-        }
-        let slack = align.saturating_sub(NATURAL_ALIGN);
-        let size = bytes.checked_add(slack).ok_or_else(|| refused.clone())?;
-        let layout = Layout::from_size_align(size, align.min(NATURAL_ALIGN)).map_err(|_| refused.clone())?;
-        // SAFETY: the size is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
-        take_large_pages(start, size);
-        // SAFETY: the next aligned address is at most the slack away.
-        let base = unsafe { start.add(start.addr().get().next_multiple_of(align) - start.addr().get()) };
-        Ok(Self { base, whole: Some((start, layout)) })
-    }
-
-    /// The first byte.
-    #[must_use]
-    pub fn base(&self) -> NonNull<u8> {
-        self.base
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        if let Some((start, layout)) = self.whole {
-            // SAFETY: allocated in `zeroed` with this layout, and given back here alone.
-            unsafe { dealloc(start.as_ptr(), layout) };
-        }
-    }
-}
-
-// SAFETY: the block owns its bytes, and hands out no more than their address.
-unsafe impl Send for Block {}
-// SAFETY: as above.
-unsafe impl Sync for Block {}
 
 #[cfg(test)]
 mod tests {
@@ -431,7 +420,24 @@ mod tests {
         let expected =
             OutOfMemory { memory: MemoryId(3), requested: 7, used: 4, capacity: 10, releasing: 0, deferred: 0 };
         assert_eq!(pool.reserve(7, |_| ()).unwrap_err(), expected);
+        assert!(!expected.is_to_come() && OutOfMemory { releasing: 1, ..expected.clone() }.is_to_come());
+        assert!(!OutOfMemory { releasing: 1, deferred: 1, ..expected.clone() }.is_to_come());
         assert!(expected.to_string().contains("memory 3 cannot hold 7 bytes more: 4 of its 10"));
+    }
+
+    #[test]
+    fn what_is_reserved_at_once_is_joined_and_split() {
+        let pool = MemoryPool::new(MemoryId(3), 10);
+        let mut held = pool.reserve_now(4).unwrap();
+        assert!(pool.check_room(6).is_ok() && pool.check_room(7).is_err());
+        assert_eq!(pool.reserve_now(7).unwrap_err().requested, 7);
+        held.join(pool.reserve_now(6).unwrap());
+        assert_eq!((held.bytes(), pool.used()), (10, 10));
+        drop(held.split(7));
+        assert_eq!((held.bytes(), pool.used()), (3, 3));
+        drop(held.split(7));
+        drop(held);
+        assert_eq!(pool.used(), 0);
     }
 
     #[test]
@@ -477,17 +483,5 @@ mod tests {
         drop(held);
         assert_eq!((pool.used(), pool.deferred()), (0, 0));
         drop(now(pool.reserve(10, |_| ())));
-    }
-
-    #[test]
-    fn blocks_are_zero_and_aligned_and_may_be_empty() {
-        let block = Block::zeroed(100, 64).unwrap();
-        assert_eq!(block.base().as_ptr() as usize % 64, 0);
-        // SAFETY: a hundred bytes, zeroed, of our own.
-        let bytes = unsafe { std::slice::from_raw_parts(block.base().as_ptr(), 100) };
-        assert!(bytes.iter().all(|&byte| byte == 0));
-        assert_eq!(Block::zeroed(0, 16).unwrap().base().as_ptr() as usize, 16);
-        assert_eq!(Block::zeroed(usize::MAX, 8).unwrap_err(), SystemRefused { bytes: usize::MAX, align: 8 });
-        assert!(Block::zeroed(8, 3).is_err());
     }
 }

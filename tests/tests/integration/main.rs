@@ -22,6 +22,7 @@ mod launches_over_sets;
 mod layers;
 mod levels_on_nodes;
 mod mapper_messages;
+mod memory_on_nodes;
 mod migrated_padding;
 mod migrated_tasks;
 #[cfg(unix)]
@@ -54,6 +55,7 @@ mod sparse_results;
 mod sparse_tensors;
 mod stolen_slices;
 mod stolen_tasks;
+mod tcs_files;
 mod tcs_on_nodes;
 mod tensor_elements;
 mod tensor_threads;

@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use maniple_analysis::validity;
 use maniple_mapper::{InstanceId, InstanceInfo, Keep};
-use maniple_realm::instance::{Instance, InstanceKind};
+use maniple_realm::instance::{Claim, Instance, InstanceKind};
 use maniple_realm::layout::{Arrangement, LayoutConstraint, has_room};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
+use maniple_realm::memory::OutOfMemory;
 use maniple_realm::transfer::{self, Transfer};
-use maniple_realm::{After, Event, EventStatus, Realm};
-use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
+use maniple_realm::{After, Class, Event, EventStatus, Realm, Spawn};
+use maniple_region::{FieldMask, LogicalRegion, NodeId, OperatorId, Shape};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -45,11 +46,16 @@ pub(crate) struct PhysicalInstance {
     holders: AtomicUsize,
     leftovers: Mutex<Leftovers>,
     recordings: Recordings,
+    /// Spaces of which the parts are known to count as used.
+    claimed: Mutex<FxHashSet<NodeId>>,
     /// The instance that this one stands for in the states of a task that got it from its parent.
     lender: Option<Arc<PhysicalInstance>>,
     /// What empties it, if it is a buffer: every contribution becomes the identity.
     emptying: OnceLock<Transfer>,
 }
+
+/// So many spaces are known to be claimed at most: a program that makes ever new ones is not to keep them all.
+const MOST_CLAIMED: usize = 1 << 10;
 
 /// The rank of what is kept [while it is used](Keep::WhileUsed) alone: below that of all others.
 pub(crate) const USED_ONCE: i64 = i64::MIN;
@@ -98,6 +104,7 @@ impl PhysicalInstance {
             holders,
             leftovers,
             recordings,
+            claimed: Mutex::default(),
             lender,
             emptying: OnceLock::new(),
         })
@@ -122,6 +129,7 @@ impl PhysicalInstance {
             holders: AtomicUsize::new(0),
             leftovers: Mutex::default(),
             recordings: self.recordings.clone(),
+            claimed: Mutex::default(),
             lender: Some(Arc::clone(self)),
             emptying: OnceLock::new(),
         })
@@ -188,6 +196,37 @@ impl PhysicalInstance {
         let points = self.region.space().space().clone();
         let emptying = Transfer::fill(points, (&self.storage, field), identity).map_err(Error::internal)?;
         Ok(self.emptying.get_or_init(|| emptying))
+    }
+
+    /// Whether parts of it do not count as used until they are [claimed](Self::claim).
+    #[inline]
+    pub(crate) fn is_in_parts(&self) -> bool {
+        self.storage.is_in_parts()
+    }
+
+    /// Counts the part as used that a region has. What did not count before; nothing if that is known to be nothing.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub(crate) fn claim(&self, region: &LogicalRegion) -> Result<Option<Claim>, OutOfMemory> {
+        let id = region.space().id();
+        if self.claimed.lock().contains(&id) {
+            return Ok(None);
+        }
+        let claim = self.storage.claim(region.space().space())?;
+        let mut claimed = self.claimed.lock();
+        if claimed.len() == MOST_CLAIMED {
+            claimed.clear();
+        }
+        claimed.insert(id);
+        Ok((claim.bytes() > 0).then_some(claim))
+    }
+
+    /// Takes a claim back. Its bytes are free soon: whoever gets them may need what is locked here.
+    pub(crate) fn unclaim(&self, claim: &Claim) {
+        self.claimed.lock().clear();
+        let Some(bytes) = self.storage.unclaim(claim) else { return };
+        self.realm.spawn(Spawn { class: Class::Runtime, ..Spawn::ANYWHERE }, move || drop(bytes));
     }
 
     /// Whether a region of which it has all points lies in one of its rectangles, if it is a rectangle itself: tasks may ask for the address of the

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use maniple_analysis::validity::{Instance as _, Mode, Order};
 use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace, Reuse};
-use maniple_realm::instance::{InstanceError, InstanceKind};
+use maniple_realm::Event;
+use maniple_realm::instance::{Claim, Instance, InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, keeps_in_one, padded, with_gaps};
 use maniple_realm::machine::MemoryId;
-use maniple_record::Place;
+use maniple_record::Place as RecordPlace;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
@@ -30,14 +31,21 @@ pub(crate) struct Selection {
     pub(crate) in_place: bool,
     /// For a reduction in buffers: where contributions by other operators can be applied before, if no instance holds those values yet.
     pub(crate) homes: Vec<(FieldMask, Arc<PhysicalInstance>)>,
-    /// Instances that were made for this selection.
-    created: Vec<Arc<PhysicalInstance>>,
+    made: Made,
+}
+
+/// What was made for a selection, and goes if nothing comes of it.
+#[derive(Clone, Default)]
+struct Made {
+    instances: Vec<Arc<PhysicalInstance>>,
+    /// Parts of instances that count as used since.
+    claims: Vec<(Arc<PhysicalInstance>, Claim)>,
 }
 
 impl Selection {
     /// Whether an instance was made for this selection.
     pub(crate) fn has_made(&self, instance: &Arc<PhysicalInstance>) -> bool {
-        self.created.iter().any(|created| Arc::ptr_eq(created, instance))
+        self.made.instances.iter().any(|created| Arc::ptr_eq(created, instance))
     }
 }
 
@@ -58,7 +66,15 @@ pub(crate) struct Request<'a> {
     pub(crate) taken: &'a [InstanceId],
     pub(crate) issuing: Issuing<'a>,
     /// On whose behalf, for the record.
-    pub(crate) issuer: Option<Place>,
+    pub(crate) issuer: Option<RecordPlace>,
+}
+
+/// What a new instance is made for.
+struct Place<'a> {
+    region: &'a LogicalRegion,
+    /// The part of the region that is about to be used.
+    part: &'a LogicalRegion,
+    may_wait: bool,
 }
 
 /// Why there is no selection.
@@ -143,7 +159,10 @@ impl RegionData {
 
     /// Takes a selection back whose task could not be mapped: what was made for it goes.
     pub(crate) fn deselect(&mut self, selection: &Selection) {
-        for instance in &selection.created {
+        for (instance, claim) in &selection.made.claims {
+            instance.unclaim(claim);
+        }
+        for instance in &selection.made.instances {
             self.table.remove(instance);
         }
     }
@@ -159,9 +178,9 @@ impl RegionData {
         // A trace counts on what it finds, and nothing was in use when it began.
         let spares_used =
             self.is_renewed && !matches!(choice.reuse, Reuse::Only(_)) && matches!(request.issuing, Issuing::Live);
-        selection.instances = match self.values(store, request, (choice, spares_used), &mut selection.created) {
+        selection.instances = match self.values(store, request, (choice, spares_used), &mut selection.made) {
             Err(CreateError::Machine(error)) if spares_used && is_want_of_room(&error) => {
-                self.values(store, request, (choice, false), &mut selection.created)?
+                self.values(store, request, (choice, false), &mut selection.made)?
             }
             other => other?,
         };
@@ -175,7 +194,7 @@ impl RegionData {
         store: &Store,
         request: &Request<'_>,
         (choice, spares_used): (&InstanceChoice, bool),
-        created: &mut Vec<Arc<PhysicalInstance>>,
+        made: &mut Made,
     ) -> Result<Instances, CreateError> {
         let mut missing = request.fields.clone();
         let wanted = (&choice.layout, choice.reuse);
@@ -191,12 +210,22 @@ impl RegionData {
             (!instance.is_read_only() || may_read_only(instance)) && !(spares_used && is_in_use(instance))
         };
         let mut instances = self.table.find(region, &mut missing, choice.memory, wanted, may_take);
+        let mut extent = choice.extent;
+        instances.retain(|(fields, instance)| {
+            let is_claimed = self.claim(store, (region, instance), made);
+            if !is_claimed {
+                // What finds no room in a wider instance may find as much elsewhere, also such as is still to be freed.
+                missing = missing.union(fields);
+                extent = Extent::Region;
+            }
+            is_claimed
+        });
         store.keep(&instances, choice.keep);
         if missing.is_empty() {
             return Ok(instances);
         }
         let found = instances.len();
-        let wide = self.extent(request.region, choice.extent);
+        let wide = self.extent(request.region, extent);
         for columns in columns(&missing, &self.validity.available_fields(), choice.columns) {
             let part = request.region.space().space();
             // A rectangle is to lie in one, whatever the mapper says; what is aligned begins with the region's own values, and room is around them.
@@ -207,13 +236,37 @@ impl RegionData {
                 true => &wide,
                 false => request.region,
             };
-            let instance = self.create(store, (region, request.may_wait), &columns, choice, None)?;
+            let place = Place { region, part: request.region, may_wait: request.may_wait };
+            let instance = self.create(store, place, &columns, choice, None)?;
             request.issuing.note_creation();
-            created.push(Arc::clone(&instance));
+            made.instances.push(Arc::clone(&instance));
             instances.push((columns.intersection(&missing), instance));
         }
         store.keep(&instances[found..], choice.keep);
         Ok(instances)
+    }
+
+    /// Counts the part of an instance as used that a region has, if there is room or some can be made: whether that is so.
+    fn claim(
+        &mut self,
+        store: &Store,
+        (region, instance): (&LogicalRegion, &Arc<PhysicalInstance>),
+        made: &mut Made,
+    ) -> bool {
+        if !instance.is_in_parts() {
+            return true;
+        }
+        loop {
+            match instance.claim(region) {
+                Ok(None) => return true,
+                Ok(Some(claim)) => {
+                    made.claims.push((Arc::clone(instance), claim));
+                    return true;
+                }
+                Err(full) if !full.is_to_come() && self.make_room_anywhere(instance.memory(), store) => {}
+                Err(_) => return false,
+            }
+        }
     }
 
     /// One buffer a field: contributions to different fields may have different types.
@@ -228,7 +281,7 @@ impl RegionData {
             self.select_buffer(store, request, (choice, operator, field), (selection, before))?;
         }
         if self.validity.is_homeless(request.region, request.fields, operator) {
-            selection.homes = self.values(store, request, (choice, false), &mut selection.created)?.into_vec();
+            selection.homes = self.values(store, request, (choice, false), &mut selection.made)?.into_vec();
         }
         Ok(())
     }
@@ -284,11 +337,11 @@ impl RegionData {
                 free
             }
             (least, None) => {
-                let place = (request.region, request.may_wait);
+                let place = Place { region: request.region, part: request.region, may_wait: request.may_wait };
                 match (self.create(store, place, &column, choice, Some(operator)), least) {
                     (Ok(buffer), _) => {
                         request.issuing.note_creation();
-                        selection.created.push(Arc::clone(&buffer));
+                        selection.made.instances.push(Arc::clone(&buffer));
                         buffer
                     }
                     (Err(CreateError::Machine(error)), Some(least)) if is_want_of_room(&error) => least,
@@ -317,7 +370,7 @@ impl RegionData {
     fn create(
         &mut self,
         store: &Store,
-        (region, may_wait): (&LogicalRegion, bool),
+        Place { region, part, may_wait }: Place<'_>,
         fields: &FieldMask,
         choice: &InstanceChoice,
         operator: Option<OperatorId>,
@@ -326,10 +379,19 @@ impl RegionData {
         let layout = spec.build().map_err(|error| layout_error(error, choice.memory))?;
         let kind = instance_kind(region, fields, operator)?;
         let memory = choice.memory;
-        let create = || match store.realm.create_instance(memory, layout.clone(), kind) {
+        let in_parts = || {
+            if region.space() == part.space() || operator.is_some() {
+                return None;
+            }
+            let instance = Instance::create_in_parts(store.realm.memory_pool(memory), layout.clone()).ok()?;
+            instance.claim(part.space().space()).ok().map(|_| (instance, Event::NONE))
+        };
+        // What counts as a whole may get memory that is still to be freed.
+        let whole = || match store.realm.create_instance(memory, layout.clone(), kind) {
             Ok(storage) if !may_wait && !store.realm.has_triggered(storage.1) => Err(store.promised(&storage.0)),
             other => other,
         };
+        let create = || in_parts().map_or_else(whole, Ok);
         let mut result = create();
         while is_full(&result) && self.make_room_anywhere(memory, store) {
             result = create();

@@ -33,6 +33,7 @@ mod nothing;
 mod outputs;
 mod padding;
 mod panics;
+mod parts_of_instances;
 mod processor_groups;
 mod provenance;
 mod records;

@@ -271,6 +271,55 @@ fn a_long_chain_of_dropped_instances_needs_no_deep_stack() {
     assert!(last.base().is_some());
 }
 
+#[test]
+fn a_small_instance_counts_as_a_whole() {
+    let pool = MemoryPool::new(MemoryId(0), 100);
+    let instance = Instance::create_in_parts(&pool, line(10)).unwrap();
+    assert_eq!((pool.used(), instance.is_in_parts()), (40, false));
+    assert_eq!(instance.claim(instance.layout().points()).unwrap().bytes(), 0);
+    assert!(matches!(Instance::create_in_parts(&pool, line(20)), Err(InstanceError::OutOfMemory(_))));
+    drop(instance);
+    assert_eq!(pool.used(), 0);
+}
+
+#[test]
+fn an_instance_in_parts_is_made_only_if_all_of_it_has_room_now() {
+    let pool = MemoryPool::new(MemoryId(0), 1 << 20);
+    let (other, _) = create(&pool, 1000).unwrap();
+    assert!(matches!(Instance::create_in_parts(&pool, line(1 << 18)), Err(InstanceError::OutOfMemory(_))));
+    other.announce_release().unwrap();
+    assert!(Instance::create_in_parts(&pool, line(1 << 18)).is_err(), "nothing of it waits");
+    drop(other);
+    let instance = Instance::create_in_parts(&pool, line(1 << 18)).unwrap();
+    assert_eq!((pool.used(), instance.is_in_parts()), (0, true));
+    assert_eq!(instance.claim(instance.layout().points()).unwrap().bytes(), 1 << 20);
+    assert!(!instance.is_in_parts());
+}
+
+#[test]
+fn a_part_that_finds_no_room_does_not_count_and_one_that_is_taken_back_does_no_longer() {
+    let pool = MemoryPool::new(MemoryId(0), 1 << 20);
+    let instance = Instance::create_in_parts(&pool, line(1 << 18)).unwrap();
+    let (other, _) = create(&pool, (1 << 18) - 4096).unwrap();
+    let part = |from, to| Rect::from(from..to).into();
+    assert_eq!(instance.claim(&part(0, 8192)).unwrap_err().requested, 32 << 10);
+    assert_eq!(pool.used(), (1 << 20) - (16 << 10));
+    let claim = instance.claim(&part(1024, 1025)).unwrap();
+    assert_eq!(claim.bytes(), 4096);
+    let spare = instance.unclaim(&claim).unwrap();
+    assert_eq!(pool.used(), (1 << 20) - (12 << 10));
+    drop(spare);
+    assert_eq!(pool.used(), (1 << 20) - (16 << 10));
+    drop(other);
+    assert_eq!(instance.claim(&part(0, 8192)).unwrap().bytes(), 32 << 10);
+    // What is about to go counts no more than it does, and is as it is.
+    instance.announce_release().unwrap();
+    assert_eq!(instance.claim(&part(8192, 9000)).unwrap().bytes(), 0);
+    assert_eq!(pool.used(), 32 << 10);
+    drop(instance);
+    assert_eq!(pool.used(), 0);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Create(i64),

@@ -1,6 +1,8 @@
 //! The one formula that turns a point into an offset.
 
-use maniple_space::{AnyPoint, Point};
+use std::ops::Range;
+
+use maniple_space::{AnyPoint, Point, Rect};
 
 use super::MAX_DIMENSIONS;
 
@@ -136,6 +138,38 @@ impl FieldAddress {
             return usize::MAX;
         }
         (self.mask - (linear & self.mask)) / step.unsigned_abs() as usize + 1
+    }
+
+    /// Calls `visit` with the ranges of bytes in which the values of a rectangle of points lie. Ranges that begin at most `gap` bytes after each other are visited as one.
+    pub(crate) fn for_each_run<const D: usize>(&self, part: Rect<D>, gap: usize, visit: &mut impl FnMut(Range<usize>)) {
+        let mut dimensions: [(usize, usize); D] =
+            std::array::from_fn(|d| (self.strides[d] as usize, part.extent(d) as usize));
+        dimensions.sort_unstable();
+        let first = self.linear(part.lo);
+        // How many ranks there are from the first to the last of a run, of which there is one for each place in the other dimensions.
+        let (mut length, mut within) = (1, 0);
+        for &(stride, extent) in &dimensions {
+            let is_next = || self.offset_of_linear(first + stride) - self.offset_of_linear(first) <= gap;
+            if extent > 1 && stride != length && !is_next() {
+                break;
+            }
+            length += stride * (extent - 1);
+            within += 1;
+        }
+        self.visit_runs((first, length), &dimensions[within..], visit);
+    }
+
+    fn visit_runs(
+        &self,
+        (first, length): (usize, usize),
+        around: &[(usize, usize)],
+        visit: &mut impl FnMut(Range<usize>),
+    ) {
+        let Some((&(stride, extent), rest)) = around.split_last() else {
+            let last = self.offset_of_linear(first + length - 1);
+            return visit(self.offset_of_linear(first)..last + self.size);
+        };
+        (0..extent).for_each(|place| self.visit_runs((first + place * stride, length), rest, visit));
     }
 }
 

@@ -95,10 +95,7 @@ impl Ledger {
     ///
     /// Constant time unless allocations are deferred; then linear in the announced releases and deferred allocations.
     pub fn allocate(&mut self, bytes: u64) -> Decision {
-        if bytes == 0 {
-            return Decision::Granted;
-        }
-        if fits(self.used.max(self.highest_promise()), bytes, self.capacity) {
+        if self.has_room(bytes) {
             self.take(bytes);
             return Decision::Granted;
         }
@@ -108,6 +105,20 @@ impl Ledger {
         }
         self.deferred += bytes;
         Decision::Deferred(self.enter(Entry::Allocation(bytes)))
+    }
+
+    /// Whether bytes can be given at once without breaking a promise. Takes as long as [`allocate`](Self::allocate).
+    pub fn has_room(&self, bytes: u64) -> bool {
+        bytes == 0 || fits(self.used.max(self.highest_promise()), bytes, self.capacity)
+    }
+
+    /// Asks for bytes at once, and for none if that would break a promise: whether they are given.
+    pub fn allocate_now(&mut self, bytes: u64) -> bool {
+        let has_room = self.has_room(bytes);
+        if has_room {
+            self.take(bytes);
+        }
+        has_room
     }
 
     /// Gives back bytes that were granted and whose release was not announced; returns the deferred allocations that
@@ -285,6 +296,20 @@ mod tests {
         let Decision::Deferred(waiting) = ledger.allocate(8) else { panic!("eight bytes are to come") };
         assert_eq!(ledger.allocate(2), Decision::Granted);
         assert_eq!(ledger.complete_release(release), [waiting]);
+    }
+
+    #[test]
+    fn what_is_wanted_at_once_breaks_no_promise() {
+        let mut ledger = Ledger::new(10);
+        ledger.allocate(8);
+        assert!(ledger.has_room(2) && !ledger.has_room(3));
+        let release = ledger.announce_release(8);
+        assert!(!ledger.allocate_now(3));
+        let Decision::Deferred(waiting) = ledger.allocate(9) else { panic!("ten bytes are to come") };
+        assert!(!ledger.allocate_now(2));
+        assert!(ledger.allocate_now(1) && ledger.allocate_now(0));
+        assert_eq!(ledger.complete_release(release), [waiting]);
+        assert_eq!((ledger.used(), ledger.peak()), (10, 10));
     }
 
     #[test]
