@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use maniple_tensor::distributed::TcsFile;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Level;
 use maniple_tensor::generate::Generator;
 use maniple_tensor::notation::{TensorVariable, cast};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 
-use super::files::{Contents, SparseFile, Stored};
+use super::files::{Contents, FileByTasks, SparseFile, Stored};
 use super::options::Options;
 use super::values::{self, Values};
 use crate::error::{Error, Result};
 use crate::input::InputError;
+use crate::options::place;
 
 /// What is known of a tensor that a file has.
 pub(super) enum Given<T> {
-    /// A `.tcs` file of the type that is computed with, of which the header was read.
-    Levels(TcsFile, SparseFile),
+    /// A file of the type that is computed with, of which no more was read than tells the extents.
+    ByTasks(FileByTasks, SparseFile),
     /// All that a file has.
     All(Read<T>),
 }
@@ -31,15 +31,27 @@ pub(super) enum Read<T> {
     Numbers(EntryList<f64>),
 }
 
-/// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents; of a `.tcs` file of this type the extents alone.
+/// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents; of a file of this type that tasks can read the extents alone.
 pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
     let file = SparseFile::of(path)?;
     match file.levels()? {
         Some(levels) if levels.element() == <T as Element>::TYPE && levels.is_whole() => {
-            Ok((levels.dimensions(), Given::Levels(levels, file)))
+            return Ok((levels.dimensions(), Given::ByTasks(FileByTasks::Levels(levels), file)));
         }
-        _ => read_all(&file).map(|(dimensions, read)| (dimensions, Given::All(read))),
+        None if place().nodes > 1 && is_typed::<T>(&file)? => {
+            if let Some(text) = file.text()? {
+                return Ok((text.dimensions().to_vec(), Given::ByTasks(FileByTasks::Text(text), file)));
+            }
+        }
+        _ => {}
     }
+    read_all(&file).map(|(dimensions, read)| (dimensions, Given::All(read)))
+}
+
+/// Whether a file with entries has elements of a type, or integers where it is the usual type of floats, which has them all.
+fn is_typed<T: Stored>(file: &SparseFile) -> Result<bool> {
+    let own = file.element()?;
+    Ok(own == <T as Element>::TYPE || own == ElementType::I64 && <T as Element>::TYPE == ElementType::F64)
 }
 
 /// Reads all entries of a file.
@@ -83,7 +95,7 @@ pub(super) fn operand<T: Stored>(
     let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let given = match given {
-        Some(Given::Levels(_, file)) => Some(read_all(&file)?.1),
+        Some(Given::ByTasks(_, file)) => Some(read_all(&file)?.1),
         Some(Given::All(read)) => Some(read),
         None => None,
     };

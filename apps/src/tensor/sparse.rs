@@ -5,8 +5,6 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use maniple_files::tcs::Part;
-use maniple_tensor::distributed::TcsFile;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Kernels, Scoped};
@@ -167,9 +165,8 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
             made.insert(tensor.name().to_owned());
             continue;
         }
-        if let Some((_, Given::Levels(file, _))) = &given
-            && tasks.is_some()
-            && file.format().is_ok_and(|format| format == *tensor.format())
+        if let (Some((_, Given::ByTasks(file, _))), Some(tasks)) = (&given, &tasks)
+            && file.fits(tasks.formats(&tensor).iter())
             && !is_assigned
         {
             files.insert(tensor.name().to_owned(), file.clone());
@@ -185,7 +182,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let inputs = tensors.clone();
     let outputs = outputs(options, &program)?;
     if options.explain {
-        let read = files.iter().map(|(name, file)| described_file(name, file));
+        let read = files.iter().map(|(name, file)| file.described(name));
         let explained = loops.explain(&tensors)? + &read.collect::<String>();
         let graph = tasks.map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
         if let (Some(file), 0) = (&options.draw, place().rank.0) {
@@ -287,17 +284,6 @@ fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, SparseFi
         }
     }
     Ok(files)
-}
-
-/// How a tensor is read by tasks, in words.
-fn described_file(name: &str, file: &TcsFile) -> String {
-    let elements = counted(file.header().section(Part::Values).length as usize, "element", "elements");
-    let stored = file.format().map_or_else(|error| error.to_string(), |format| format.to_string());
-    format!(
-        "operand {name}: {elements} as {stored}, {} bytes of {}, read by tasks on all nodes\n",
-        file.bytes(),
-        file.name()
-    )
 }
 
 /// How many bytes each node has read or written.

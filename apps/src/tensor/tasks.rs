@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use maniple::FieldValue;
 use maniple::prelude::*;
-use maniple_files::tcs::{Part, Width};
+use maniple_files::tcs::Width;
 use maniple_tensor::distributed::{
-    Computation, DistributedError, TcsFile, Tensor, TensorMapper, Writers, assemble, check_placement,
+    Computation, DistributedError, Tensor, TensorMapper, Writers, assemble, check_placement,
 };
 use maniple_tensor::element::Element;
 use maniple_tensor::format::{Format, Level};
@@ -22,7 +22,7 @@ use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::sparse::Computation as Computed;
 use maniple_tensor::storage::SparseTensor;
 
-use super::files::SparseFile;
+use super::files::{FileByTasks, SparseFile};
 use super::limit::check_tasks;
 use super::options::Options;
 use super::slowest;
@@ -42,7 +42,7 @@ pub(super) struct Around<'a, T> {
     /// Tensors that each node has whole.
     pub(super) given: &'a BTreeMap<String, SparseTensor<T>>,
     /// Tensors that tasks read from files, whether they are given too or not.
-    pub(super) files: &'a BTreeMap<String, TcsFile>,
+    pub(super) files: &'a BTreeMap<String, FileByTasks>,
     /// Dense tensors with random elements, which tasks make.
     pub(super) made: &'a BTreeSet<String>,
     /// The files that results go to.
@@ -100,20 +100,16 @@ impl<T> fmt::Display for Outcome<T> {
     }
 }
 
-/// Whether a tensor, or the file that it is loaded from, differs between nodes, each of which has read or made it for itself: which one, and on which nodes. Of files that are loaded the
-/// headers tell, which have checksums of all that is in them.
+/// Whether a tensor, or the file that tasks read, differs between nodes, each of which has read or made it for itself: which one, and on which nodes. Of `.tcs` files the
+/// headers tell, which have checksums of all that is in them; of text its length and beginning.
 async fn differing<T: Element>(
     cx: &Context,
     given: &BTreeMap<String, Arc<SparseTensor<T>>>,
-    files: &BTreeMap<String, TcsFile>,
+    files: &BTreeMap<String, FileByTasks>,
 ) -> maniple::Result<Option<String>> {
-    let of_file = |file: &TcsFile| {
-        let mut hasher = DefaultHasher::new();
-        file.header().to_bytes().hash(&mut hasher);
-        hasher.finish()
-    };
     let names = given.keys().cloned().chain(files.iter().map(|(name, file)| format!("{name}, from {},", file.name())));
-    let digests: Vec<u64> = given.values().map(|tensor| digest(tensor)).chain(files.values().map(of_file)).collect();
+    let digests: Vec<u64> =
+        given.values().map(|tensor| digest(tensor)).chain(files.values().map(FileByTasks::digest)).collect();
     let nodes = cx.per_node(digests).all().await?;
     let Some(first) = nodes.first() else { return Ok(None) };
     // Files of other kinds on some nodes are read in other ways.
@@ -204,6 +200,12 @@ impl Tasks {
         all
     }
 
+    /// The formats in which an operand is used, and its own.
+    pub(super) fn formats(&self, tensor: &TensorVariable) -> Vec<Format> {
+        let used = self.operands().into_iter().filter(|used| used.name() == tensor.name());
+        used.map(|used| used.format().clone()).chain([tensor.format().clone()]).collect()
+    }
+
     /// Runs the statements as often as is asked for, and once more before, each time on these tensors.
     ///
     /// # Errors
@@ -258,9 +260,10 @@ impl Tasks {
             let is_there = all.all.iter().any(|tensor| tensor.variable().name() == variable.name());
             match around.files.get(variable.name()) {
                 Some(file) if !is_there => {
-                    let stored = variable.stored(file.format()?);
-                    let (tensor, loaded) = Tensor::load(cx, &stored, file).await?;
-                    done.read.insert(variable.name().to_owned(), loaded.bytes);
+                    let (tensor, bytes) = file.read(cx, variable).await?;
+                    let stored = tensor.region().space().space().volume() as usize;
+                    done.counts.insert(variable.name().to_owned(), stored);
+                    done.read.insert(variable.name().to_owned(), bytes);
                     all.all.push(tensor);
                 }
                 Some(_) => {}
@@ -330,9 +333,6 @@ impl Tasks {
         drop(progress);
         let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
         let mut found: BTreeMap<String, SparseTensor<T>> = around.given.clone();
-        for (name, file) in around.files {
-            done.counts.insert(name.clone(), file.header().section(Part::Values).length as usize);
-        }
         for tensor in &all.all {
             let (name, format) = (tensor.variable().name(), tensor.variable().format());
             let is_result = results.clone().any(|result| result.name() == name && result.format() == format);

@@ -31,6 +31,7 @@ mod tensor_programs;
 mod tensor_sparse;
 mod tensor_tcs;
 mod tensor_tcs_on_nodes;
+mod tensor_text_on_nodes;
 mod tracing;
 #[cfg(target_os = "linux")]
 mod unread;

@@ -13,7 +13,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// The exit code, and what is printed on standard output and standard error, of `maniple tensor` on so many nodes.
-fn run(nodes: usize, folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn run(nodes: usize, folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let program = env!("CARGO_BIN_EXE_maniple");
     let mut command = Command::new(program);
     if nodes > 1 {
@@ -26,18 +26,18 @@ fn run(nodes: usize, folder: &Path, arguments: &[&str]) -> (Option<i32>, String,
 }
 
 #[track_caller]
-fn told(nodes: usize, folder: &Path, arguments: &[&str]) -> String {
+pub(crate) fn told(nodes: usize, folder: &Path, arguments: &[&str]) -> String {
     let (code, out, error) = run(nodes, folder, arguments);
     assert_eq!((code, error.as_str()), (Some(0), ""), "{arguments:?} on {nodes}\n{out}");
     out
 }
 
-fn read(folder: &Path, name: &str) -> Vec<u8> {
+pub(crate) fn read(folder: &Path, name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
 /// A folder with a matrix and a tensor of random elements.
-fn inputs(name: &str) -> PathBuf {
+pub(crate) fn inputs(name: &str) -> PathBuf {
     let folder = folder(name);
     let generate = |statement: &str, size: &str, format: &str, file: &str| {
         let made = ["--size", size, "--generate", "X=uniform:0.2", "-f", &format!("Y:{format}"), "-o", file];

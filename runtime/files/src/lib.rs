@@ -32,6 +32,7 @@
 //! ```
 
 mod dense;
+mod entry_text;
 mod error;
 mod line_writer;
 mod lines;
@@ -47,6 +48,7 @@ pub mod tns;
 pub use num_complex::Complex;
 
 pub use self::dense::{Dense, Order};
+pub use self::entry_text::EntryText;
 pub use self::error::{Problem, ReadError};
 pub use self::line_writer::LineWriter;
 pub use self::lines::Entries;

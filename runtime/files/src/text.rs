@@ -24,6 +24,11 @@ impl<R: BufRead> Lines<R> {
         Self { text, comment, line: 0, buffer: Vec::new() }
     }
 
+    /// Where lines come from: it may have been read beyond the last one.
+    pub(crate) fn source(&self) -> &R {
+        &self.text
+    }
+
     /// The number of the last line read, from 1; 0 before.
     pub(crate) fn number(&self) -> u64 {
         self.line

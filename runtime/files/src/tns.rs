@@ -48,6 +48,12 @@ impl<R: BufRead, T: Number> Reader<R, T> {
         Ok(Self { lines, order, base: 1, extents: None, largest, is_pending: true, value: PhantomData })
     }
 
+    /// Reads some lines of a file of so many dimensions.
+    pub(crate) fn of_part(source: R, order: usize) -> Self {
+        let (lines, largest) = (Lines::new(source, b'#'), vec![0; order]);
+        Self { lines, order, base: 1, extents: None, largest, is_pending: false, value: PhantomData }
+    }
+
     /// Takes coordinates as counted from 0.
     #[must_use]
     pub fn from_zero(self) -> Self {

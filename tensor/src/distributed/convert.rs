@@ -1,20 +1,16 @@
 //! Tensors in levels to other formats, by tasks on all nodes.
 //!
-//! Each task has the positions below a part of those of the outermost level, and lists their entries, in blocks of the coordinates of the outermost level of the new format: where the entries of
-//! each block are is known when all are counted. Then each block is [packed](super::packing), on the node where a point has it. No node has all of the tensor.
+//! Each task has the positions below a part of those of the outermost level, and [lists](super::lists) their entries. No node has all of the tensor.
 
-use std::sync::Arc;
-
-use maniple::space::{AnySpace, IndexSpace, Rect};
-use maniple::task::{Codec, LeafCall};
-use maniple::{Context, Error, FieldId, FieldMask, FieldValue, Privilege, Requirement, Target, TaskLauncher};
+use maniple::task::LeafCall;
+use maniple::{Context, FieldId, FieldMask, FieldValue, Privilege, Requirement, Target};
 
 use super::error::DistributedError;
 use super::fetch::by_color;
 use super::levels::{Index, words};
-use super::packing::{Blocks, Entries, Packing, only, task, without_entries};
+use super::lists::{Listed, Lists, check_packed, packed, tasks_for};
+use super::packing::only;
 use super::placed_levels::cut_levels;
-use super::rows::blocks_for;
 use super::shares::{Ends, Interval};
 use super::tensor::Tensor;
 use crate::element::{Element, ElementType};
@@ -23,9 +19,6 @@ use crate::level::{Array, Component, LevelData, Per, Stored};
 use crate::notation::TensorVariable;
 use crate::storage::SparseTensor;
 use crate::with_element;
-
-/// So many tasks do it, if nodes are not more.
-const MOST_TASKS: usize = 64;
 
 impl Tensor {
     /// The tensor that statements call `variable`, with what this one stores: in another format, each node converts a part. What is stored is read as it is after all that was launched before. Of
@@ -48,14 +41,10 @@ impl Tensor {
         if own.format() == variable.format() {
             return Ok(self.called(variable));
         }
-        if let Some(dense) = [own, variable].into_iter().find(|variable| variable.format().is_dense()) {
-            return Err(DistributedError::Dense { tensor: dense.name().to_owned() });
+        if own.format().is_dense() {
+            return Err(DistributedError::Dense { tensor: own.name().to_owned() });
         }
-        let format = variable.format();
-        let counts = format.expressions().iter().any(|level| matches!(level, LevelExpression::Count(_)));
-        if counts || format.properties().iter().any(|properties| properties.ranges) {
-            return Err(DistributedError::Stored { tensor: variable.name().to_owned(), format: format.clone() });
-        }
+        check_packed(variable)?;
         let is_narrow = own.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
         with_element!(own.element(), T => match is_narrow {
             true => self.convert::<i32, T>(cx, variable).await,
@@ -70,63 +59,14 @@ impl Tensor {
     ) -> Result<Self, DistributedError> {
         let (own, order) = (self.variable().format(), variable.order());
         let bytes = self.positions(own.levels().len() - 1) as usize * (order * size_of::<N>() + size_of::<T>());
-        // All nodes know how many entries each part has of each block.
-        let tasks = blocks_for(cx, bytes).min(cx.nodes().max(MOST_TASKS)) as i64;
+        let tasks = tasks_for(cx, bytes);
         let parts = match own.levels()[0] {
             // Where a run begins, the one before tells.
             Level::RunLength => 1,
             _ => tasks.min(self.positions(0)).max(1),
         };
         let source = Source::<T>::new(cx, self, parts).await?;
-        let bounds = variable.format().expressions()[0].bounds(variable.dimensions());
-        let extent = bounds.end - bounds.start;
-        let count = match variable.format().levels()[0] {
-            Level::Dense | Level::Compressed | Level::Bitmap => tasks.min(extent).max(1),
-            // What is stored of one coordinate depends on those that are stored of others.
-            _ => 1,
-        };
-        let begin = |block: i64| bounds.start + (i128::from(extent) * i128::from(block) / i128::from(count)) as i64;
-        let blocks: Vec<Interval> = (0..count).map(|block| (begin(block), begin(block + 1))).collect();
-        let block_of = {
-            let (ends, outermost) = (blocks.clone(), variable.format().expressions()[0].clone());
-            move |at: &[i64]| ends.partition_point(|(_, end)| *end <= outermost.value(at))
-        };
-        let source = Arc::new(source);
-        let counted = source.counted(cx, variable, (count as usize, block_of.clone())).await?;
-        // Entries lie part by part, in the order of their blocks.
-        let mut total = 0;
-        let mut starts: Vec<Vec<i64>> = counted.clone();
-        for start in starts.iter_mut().flatten() {
-            total += std::mem::replace(start, total);
-        }
-        if total == 0 {
-            return without_entries::<T>(cx, variable);
-        }
-        let (entries, room) = Entries::with_room::<N, T>(cx, (order, total))?;
-        let part = |part: usize| starts[part][0]..starts.get(part + 1).map_or(total, |next| next[0]);
-        let of_parts: Vec<AnySpace> = (0..starts.len())
-            .map(|number| IndexSpace::<1>::from_rects([Rect::<1>::from(part(number))]).into())
-            .collect();
-        let of_parts = cx.index_partition(room.region.space(), of_parts.len(), &of_parts)?;
-        let of_parts = room.region.partition(&of_parts).map_err(Error::from)?;
-        let target = Target::Partition(of_parts, by_color(parts, |part| part));
-        let given = Requirement::new(target, entries.mask(), Privilege::Discard);
-        source.list::<N>(cx, variable, (given, &entries), (starts.clone(), block_of));
-
-        let of_block = |block: usize| {
-            let own = starts.iter().zip(&counted).map(|(starts, counts)| starts[block]..starts[block] + counts[block]);
-            IndexSpace::<1>::from_rects(own.map(Rect::<1>::from).collect::<Vec<_>>()).into()
-        };
-        let of_blocks: Vec<AnySpace> = (0..blocks.len()).map(of_block).collect();
-        let of_blocks = cx.index_partition(room.region.space(), of_blocks.len(), &of_blocks)?;
-        let of_blocks = room.region.partition(&of_blocks).map_err(Error::from)?;
-        let coordinates = blocks.clone().into();
-        let blocks = Blocks { cx, points: count, of_point: Arc::new(|point| point), parts: blocks };
-        let packing = Packing { blocks: &blocks, variable, coordinates, entries, of_blocks };
-        let positions = packing.measured::<N, T>(&[]).await?;
-        let made = packing.stored::<N, T>(positions).await?;
-        cx.destroy_region(&room.region)?;
-        Ok(made)
+        packed::<N, T, _>(cx, variable, (source, tasks)).await
     }
 }
 
@@ -186,57 +126,6 @@ impl<T: Element + FieldValue> Source<T> {
         Ok(Self { variable, fill, parts, bounds, positions, given, requirements, values: tensor.field() })
     }
 
-    /// How many entries of each block each part has.
-    async fn counted(
-        self: &Arc<Self>,
-        cx: &Context,
-        variable: &TensorVariable,
-        (blocks, block_of): (usize, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
-    ) -> Result<Vec<Vec<i64>>, DistributedError> {
-        let source = Arc::clone(self);
-        let task = task(("count entries of", variable), Codec::of::<Vec<i64>>(), move |call| {
-            let mut counts = vec![0_i64; blocks];
-            source.part(call)?.for_each(|at, _| counts[block_of(at)] += 1);
-            Ok(counts)
-        });
-        let launcher = self.requirements.iter().cloned().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
-        let domain = maniple::space::AnyRect::from(Rect::<1>::from(0..self.parts));
-        Ok(cx.index_launch(domain, launcher.typed::<Vec<i64>>()).all().await?)
-    }
-
-    /// Has each part write its entries, those of each block from where they start on.
-    fn list<N: Index>(
-        self: &Arc<Self>,
-        cx: &Context,
-        variable: &TensorVariable,
-        (given, entries): (Requirement, &Entries),
-        (starts, block_of): (Vec<Vec<i64>>, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
-    ) {
-        let (source, entries, requirement) = (Arc::clone(self), entries.clone(), self.requirements.len());
-        let task = task(("list entries of", variable), Codec::of::<i64>(), move |call| {
-            let part = source.part(call)?;
-            let mut next = starts[call.point().coords()[0] as usize].clone();
-            let coordinates = entries.coordinates.iter().map(|&field| call.write::<N, 1>(requirement, field));
-            let mut coordinates = coordinates.collect::<maniple::Result<Vec<_>>>()?;
-            let mut values = call.write::<T, 1>(requirement, entries.values)?;
-            let Some(own) = only(values.space().rects()) else { return Ok(0_i64) };
-            let mut spans: Vec<_> = coordinates.iter_mut().map(|all| all.span_mut(own)).collect();
-            let mut values = values.span_mut(own);
-            part.for_each(|at, value| {
-                let next = &mut next[block_of(at)];
-                let place = (*next - own.lo[0]) as usize;
-                *next += 1;
-                spans.iter_mut().zip(at).for_each(|(span, &at)| span[place] = N::narrowed(at));
-                values[place] = value;
-            });
-            Ok(values.len() as i64)
-        });
-        let all = self.requirements.iter().cloned().chain([given]);
-        let launcher = all.fold(TaskLauncher::new(&task), TaskLauncher::requirement);
-        let domain = maniple::space::AnyRect::from(Rect::<1>::from(0..self.parts));
-        let _launched = cx.index_launch(domain, launcher.typed::<i64>());
-    }
-
     /// The part of a point, as a tensor that has no more than it.
     fn part(&self, call: &LeafCall<'_>) -> maniple::Result<SparseTensor<T>> {
         let (number, format) = (call.point().coords()[0] as usize, self.variable.format());
@@ -278,6 +167,26 @@ impl<T: Element + FieldValue> Source<T> {
         let values = call.read::<T, 1>(self.given.len(), self.values)?;
         let values = only(values.space().rects()).map(|own| values.span(own).to_vec()).unwrap_or_default();
         Ok(SparseTensor::of(format, self.variable.dimensions(), self.fill, levels, values))
+    }
+}
+
+impl<T: Element + FieldValue> Lists<T> for Source<T> {
+    fn parts(&self) -> i64 {
+        self.parts
+    }
+
+    fn requirements(&self) -> &[Requirement] {
+        &self.requirements
+    }
+
+    fn for_each(&self, call: &LeafCall<'_>, visit: impl FnMut(&[i64], T)) -> maniple::Result<Listed> {
+        self.part(call)?.for_each(visit);
+        Ok(Ok(0))
+    }
+
+    fn check(&self, _: Listed) -> Result<(), DistributedError> {
+        // What is stored was checked when it was.
+        Ok(())
     }
 }
 

@@ -8,7 +8,8 @@
 //! Each tensor gets one partition, with a piece for each different part that points are given; which one a point has at a step follows from the relations between the loops
 //! ([`Colors`](crate::bounds::Colors)). Steps that fetch the same share everything but their numbers.
 //!
-//! A tensor in levels is too large for one node, perhaps: then tasks [load](Tensor::load) it from a [`TcsFile`], each a piece, and [store](Tensor::store) results to one.
+//! A tensor in levels is too large for one node, perhaps: then tasks [load](Tensor::load) it from a [`TcsFile`], each a piece, and [store](Tensor::store) results to one; or they
+//! [read](Tensor::read_text) the lines of a [`TextFile`], each a range of bytes.
 //!
 //! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it is for, by a launch before. The other points
 //! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
@@ -25,6 +26,7 @@ mod home;
 mod launched;
 mod leaf;
 mod levels;
+mod lists;
 mod mapper;
 mod modes;
 mod operators;
@@ -37,12 +39,15 @@ mod shares;
 mod snapshot;
 mod tcs;
 mod tensor;
+mod text;
 
 pub use assemble::assemble;
 pub use computation::{Computation, compute};
 pub use error::DistributedError;
 pub use launched::Launched;
+pub use lists::is_packed_by_tasks;
 pub use mapper::TensorMapper;
 pub use placed_levels::{LevelPieces, check_placement};
 pub use tcs::{Loaded, TcsFile, Writers, Written};
 pub use tensor::Tensor;
+pub use text::TextFile;

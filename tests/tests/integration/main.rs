@@ -61,4 +61,5 @@ mod tensor_elements;
 mod tensor_threads;
 mod tensor_traffic;
 mod tensors;
+mod text_files;
 mod weak_scaling;

@@ -2,6 +2,7 @@
 
 mod archive;
 mod array;
+mod by_tasks;
 mod contents;
 pub(super) mod left;
 mod sparse;
@@ -17,6 +18,7 @@ use maniple_files::{Complex, Dense, NumberType, Problem, ReadError, npy};
 use maniple_tensor::with_element;
 
 pub use self::array::{Array, Stored};
+pub use self::by_tasks::FileByTasks;
 pub use self::contents::Contents;
 pub use self::sparse::SparseFile;
 pub use self::tcs::{described, format_of};

@@ -9,7 +9,7 @@ use maniple_files::matrix_market::{self, Field, Layout, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
 use maniple_files::{Complex, Entries, LineWriter, Number, NumberType, Parallel, npy, tns};
-use maniple_tensor::distributed::TcsFile;
+use maniple_tensor::distributed::{TcsFile, TextFile};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Scoped, Team};
@@ -155,6 +155,19 @@ impl SparseFile {
         }
         let file = TcsFile::of(&self.path.display().to_string(), self.open()?);
         file.map(Some).map_err(|error| InputError::read(&self.path, error).into())
+    }
+
+    /// A text file of entries; none of others. Of a `.mtx` file the header alone is read.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
+    pub fn text(&self) -> Result<Option<TextFile>> {
+        let text = match self.form {
+            Form::MatrixMarket => self.open().map(|_| TextFile::matrix_market(&self.path))?,
+            Form::Coordinates => self.open().map(|_| TextFile::tns(&self.path))?,
+            Form::Levels | Form::Archive | Form::Numpy => return Ok(None),
+        };
+        text.map(Some).map_err(|error| InputError::read(&self.path, error).into())
     }
 
     /// The bytes of positions and coordinates, if it is a `.tcs` file.

@@ -38,6 +38,8 @@ pub struct Reader<R> {
     count: u64,
     /// Row and column of the next entry in the layout [`Layout::Array`].
     next: (u64, u64),
+    /// It has some of the entries alone.
+    is_part: bool,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -48,7 +50,17 @@ impl<R: BufRead> Reader<R> {
     pub fn new(source: R) -> Result<Self, ReadError> {
         let mut lines = Lines::new(source, b'%');
         let header = Header::read(&mut lines)?;
-        Ok(Self { lines, header, count: 0, next: (header.symmetry.first_row(0), 0) })
+        Ok(Self { lines, header, count: 0, next: (header.symmetry.first_row(0), 0), is_part: false })
+    }
+
+    /// Reads some lines of a file that has this header and the layout [`Layout::Coordinate`].
+    pub(crate) fn of_part(source: R, header: &Header) -> Self {
+        Self { lines: Lines::new(source, b'%'), header: *header, count: 0, next: (0, 0), is_part: true }
+    }
+
+    /// Where lines come from.
+    pub(crate) fn source(&self) -> &R {
+        self.lines.source()
     }
 
     /// What the first line and the line of sizes say.
@@ -66,21 +78,21 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// [`ReadError`] if a line makes no sense, the file has fewer or more entries than it says, or its [field](Field::fits) does not fit the type.
     pub fn next_entry<T: Number>(&mut self) -> Result<Option<Entry<T>>, ReadError> {
-        let Self { lines, header, count, next } = self;
-        if *count < header.entries
+        let Self { lines, header, count, next, is_part } = self;
+        if (*is_part || *count < header.entries)
             && let Some(entry) = lines.quick(|text| usual(text, header))?
         {
             *count += 1;
             return Ok(Some(entry));
         }
         let Some(line) = lines.next()? else {
-            if *count == header.entries {
+            if *is_part || *count == header.entries {
                 return Ok(None);
             }
             let reason = format!("the file ends after {count} of {}", entries(header.entries));
             return Err(lines.wrong(Problem::Truncated(reason)));
         };
-        if *count == header.entries {
+        if !*is_part && *count == header.entries {
             let (line, promised) = (shown(line), entries(header.entries));
             let reason = format!("'{line}' is too much: the file says that it has {promised}");
             return Err(lines.wrong(Problem::Malformed(reason)));

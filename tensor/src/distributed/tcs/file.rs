@@ -24,9 +24,19 @@ pub struct TcsFile {
 }
 
 /// A source that counts the bytes that are read of it on this node.
-pub(super) struct Counted {
+pub(in super::super) struct Counted {
     source: Box<dyn Source + Send + Sync>,
     bytes: AtomicU64,
+}
+
+impl Counted {
+    pub(in super::super) fn new(source: impl Source + Send + Sync + 'static) -> Self {
+        Self { source: Box::new(source), bytes: AtomicU64::new(0) }
+    }
+
+    pub(in super::super) fn bytes_read(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
 }
 
 impl Source for Counted {
@@ -56,7 +66,7 @@ impl TcsFile {
     ///
     /// [`ReadError`] as of [`open`](Self::open).
     pub fn of(name: &str, source: impl Source + Send + Sync + 'static) -> Result<Self, ReadError> {
-        let source = Counted { source: Box::new(source), bytes: AtomicU64::new(0) };
+        let source = Counted::new(source);
         let header = Arc::new(Header::read(&source)?);
         Ok(Self { name: name.into(), header, source: Arc::new(source) })
     }
@@ -118,7 +128,7 @@ impl TcsFile {
 
     /// How many bytes of it this node has read.
     pub fn bytes_read(&self) -> u64 {
-        self.source.bytes.load(Ordering::Relaxed)
+        self.source.bytes_read()
     }
 
     pub(super) fn source(&self) -> &Counted {

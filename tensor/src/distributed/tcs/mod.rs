@@ -18,6 +18,7 @@ mod load;
 mod store;
 
 pub use arrays::Writers;
+pub(super) use file::Counted;
 pub use file::TcsFile;
 pub use load::Loaded;
 pub use store::Written;

@@ -1,0 +1,87 @@
+//! Files of operands that tasks read on all nodes: each its own ranges of bytes.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use maniple::Context;
+use maniple_files::tcs::Part;
+use maniple_tensor::distributed::{DistributedError, TcsFile, Tensor, TextFile, is_packed_by_tasks};
+use maniple_tensor::format::Format;
+use maniple_tensor::notation::TensorVariable;
+
+use crate::report::counted;
+
+/// A file whose header is known.
+#[derive(Clone)]
+pub enum FileByTasks {
+    /// Arrays of levels.
+    Levels(TcsFile),
+    /// Lines of entries.
+    Text(TextFile),
+}
+
+impl FileByTasks {
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Levels(file) => file.name(),
+            Self::Text(file) => file.name(),
+        }
+    }
+
+    /// Whether tasks can have a tensor of it in these formats, of which one is there at least.
+    pub fn fits<'f>(&self, mut formats: impl Iterator<Item = &'f Format>) -> bool {
+        match self {
+            Self::Levels(file) => file
+                .format()
+                .is_ok_and(|own| formats.all(|format| *format == own || !own.is_dense() && is_packed_by_tasks(format))),
+            Self::Text(_) => formats.all(is_packed_by_tasks),
+        }
+    }
+
+    /// A number that is another one for other files, or most of them.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match self {
+            Self::Levels(file) => file.header().to_bytes().hash(&mut hasher),
+            // What cannot be read is found out when it is.
+            Self::Text(file) => file.digest().unwrap_or_default().hash(&mut hasher),
+        }
+        hasher.finish()
+    }
+
+    /// Reads the tensor that statements call `variable`, in the format of the file or of the variable: with the bytes that each node has read.
+    ///
+    /// # Errors
+    /// As of [`Tensor::load`] and [`Tensor::read_text`].
+    pub async fn read(&self, cx: &Context, variable: &TensorVariable) -> Result<(Tensor, Vec<u64>), DistributedError> {
+        match self {
+            Self::Levels(file) => {
+                let (tensor, loaded) = Tensor::load(cx, &variable.stored(file.format()?), file).await?;
+                Ok((tensor, loaded.bytes))
+            }
+            Self::Text(file) => Tensor::read_text(cx, variable, file).await,
+        }
+    }
+
+    /// How it is read, in words, for the operand of a name.
+    pub fn described(&self, name: &str) -> String {
+        match self {
+            Self::Levels(file) => {
+                let elements = counted(file.header().section(Part::Values).length as usize, "element", "elements");
+                let stored = file.format().map_or_else(|error| error.to_string(), |format| format.to_string());
+                format!(
+                    "operand {name}: {elements} as {stored}, {} bytes of {}, read by tasks on all nodes\n",
+                    file.bytes(),
+                    file.name()
+                )
+            }
+            Self::Text(file) => {
+                let extents = file.dimensions();
+                format!(
+                    "operand {name}: the lines of {}, extents {extents:?}, read by tasks on all nodes, twice\n",
+                    file.name()
+                )
+            }
+        }
+    }
+}

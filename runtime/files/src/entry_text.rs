@@ -1,0 +1,219 @@
+//! Text files of entries, read in parts.
+
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+
+use crate::error::{Problem, ReadError, entries};
+use crate::matrix_market::{Header, Layout, Reader};
+use crate::number::Number;
+use crate::tcs::Source;
+use crate::tns;
+
+/// A text file with a line for each entry of a sparse array: a Matrix Market file in the layout `coordinate`, or a `.tns` file. Any number of parts of it can be read at the same time, each by itself:
+/// a part has the lines that begin in its share of the bytes.
+///
+/// ```
+/// use maniple_files::EntryText;
+///
+/// let text = b"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 0.5\n2 1 1.5\n3 3 2.5\n".to_vec();
+/// let text = EntryText::matrix_market(text)?;
+/// let (mut found, mut listed) = (Vec::new(), 0);
+/// for part in 0..4 {
+///     listed += text.read_part::<f64>((part, 4), |at, value| found.push((at[0], at[1], value)))?;
+/// }
+/// text.check_listed(listed)?;
+/// assert_eq!(found, [(0, 0, 0.5), (1, 0, 1.5), (0, 1, 1.5), (2, 2, 2.5)]);
+/// # Ok::<(), maniple_files::ReadError>(())
+/// ```
+#[derive(Debug)]
+pub struct EntryText<S> {
+    source: S,
+    kind: Kind,
+    /// Where lines of entries are.
+    bytes: Range<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Matrix(Header),
+    /// Of so many dimensions.
+    Tensor(usize),
+}
+
+/// So many bytes are read at once.
+const AT_ONCE: usize = 1 << 20;
+
+/// So many bytes are looked at for the end of a line.
+const LOOKED_AT: usize = 4 << 10;
+
+impl<S: Source> EntryText<S> {
+    /// A Matrix Market file, of which the header is read.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file has another format, its header makes no sense, or it has the layout [`Layout::Array`].
+    pub fn matrix_market(source: S) -> Result<Self, ReadError> {
+        let length = source.length()?;
+        let reader = Reader::new(BufReader::new(Section { source: &source, bytes: 0..length }))?;
+        let header = *reader.header();
+        if header.layout == Layout::Array {
+            let reason =
+                "the matrix is dense ('array'); the lines of a sparse one ('coordinate') have places".to_owned();
+            return Err(ReadError::Line { line: 1, problem: Problem::Unsupported(reason) });
+        }
+        let read = reader.source();
+        let begin = read.get_ref().bytes.start - read.buffer().len() as u64;
+        Ok(Self { source, kind: Kind::Matrix(header), bytes: begin..length })
+    }
+
+    /// A `.tns` file, of which the first entry is read.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file has no entries, or another format.
+    pub fn tns(source: S) -> Result<Self, ReadError> {
+        let length = source.length()?;
+        let reader = tns::Reader::<_, f64>::new(BufReader::new(Section { source: &source, bytes: 0..length }))?;
+        let order = reader.order();
+        Ok(Self { source, kind: Kind::Tensor(order), bytes: 0..length })
+    }
+
+    /// The number of dimensions.
+    pub fn order(&self) -> usize {
+        match self.kind {
+            Kind::Matrix(_) => 2,
+            Kind::Tensor(order) => order,
+        }
+    }
+
+    /// What a Matrix Market file says above its entries.
+    pub fn header(&self) -> Option<&Header> {
+        match &self.kind {
+            Kind::Matrix(header) => Some(header),
+            Kind::Tensor(_) => None,
+        }
+    }
+
+    /// The bytes of the file.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Visits the entries of one of so many parts, and those that follow from them by symmetry, each right after the one that it follows from: with their coordinates, counted from 0. Gives how many
+    /// the part lists; of all parts together they are [checked](Self::check_listed).
+    ///
+    /// # Errors
+    /// [`ReadError`] if a line makes no sense, has not as many coordinates as the first one, or is outside of the matrix.
+    pub fn read_part<T: Number>(
+        &self,
+        (number, parts): (u64, u64),
+        mut visit: impl FnMut(&[u64], T),
+    ) -> Result<u64, ReadError> {
+        let share = |number: u64| {
+            let bytes = u128::from(self.bytes.end - self.bytes.start) * u128::from(number) / u128::from(parts.max(1));
+            self.bytes.start + bytes as u64
+        };
+        let bytes = self.line_from(share(number))?..self.line_from(share(number + 1))?;
+        let start = bytes.start;
+        let source = BufReader::with_capacity(AT_ONCE, Section { source: &self.source, bytes });
+        let read = match &self.kind {
+            Kind::Matrix(header) => {
+                let mut reader = Reader::of_part(source, header);
+                let mut each = || {
+                    let mut listed = 0;
+                    while let Some(entry) = reader.next_entry::<T>()? {
+                        listed += 1;
+                        visit(&[entry.row, entry.column], entry.value);
+                        if let Some(mirrored) = entry.mirrored(header.symmetry) {
+                            visit(&[mirrored.row, mirrored.column], mirrored.value);
+                        }
+                    }
+                    Ok(listed)
+                };
+                each()
+            }
+            Kind::Tensor(order) => {
+                let mut reader = tns::Reader::<_, T>::of_part(source, *order);
+                let mut at = Vec::with_capacity(*order);
+                let mut each = || {
+                    let mut listed = 0;
+                    while let Some(value) = reader.next_entry(&mut at)? {
+                        listed += 1;
+                        visit(&at, value);
+                    }
+                    Ok(listed)
+                };
+                each()
+            }
+        };
+        match read {
+            Err(ReadError::Line { line, problem }) => {
+                Err(ReadError::Line { line: line + self.lines_before(start)?, problem })
+            }
+            other => other,
+        }
+    }
+
+    /// Checks how many entries all parts list.
+    ///
+    /// # Errors
+    /// [`ReadError`] if a Matrix Market file says another number.
+    pub fn check_listed(&self, listed: u64) -> Result<(), ReadError> {
+        match &self.kind {
+            Kind::Matrix(header) if header.entries != listed => {
+                let (said, line) = (entries(header.entries), self.lines_before(self.bytes.end)?.max(1));
+                let problem = match listed < header.entries {
+                    true => Problem::Truncated(format!("the file ends after {listed} of {said}")),
+                    false => Problem::Malformed(format!("the file has {listed} entries, and says that it has {said}")),
+                };
+                Err(ReadError::Line { line, problem })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the first line begins that does so at this byte or after it.
+    fn line_from(&self, byte: u64) -> io::Result<u64> {
+        if byte <= self.bytes.start {
+            return Ok(self.bytes.start);
+        }
+        // The end of the line before may be the byte before.
+        let mut at = byte - 1;
+        let mut buffer = [0; LOOKED_AT];
+        while at < self.bytes.end {
+            let some = &mut buffer[..(self.bytes.end - at).min(LOOKED_AT as u64) as usize];
+            self.source.read_at(at, some)?;
+            if let Some(end) = some.iter().position(|&byte| byte == b'\n') {
+                return Ok(at + end as u64 + 1);
+            }
+            at += some.len() as u64;
+        }
+        Ok(self.bytes.end)
+    }
+
+    /// How many lines end before a byte. Reads all of them: for messages.
+    fn lines_before(&self, byte: u64) -> io::Result<u64> {
+        let mut lines = 0;
+        let mut source = Section { source: &self.source, bytes: 0..byte };
+        let mut buffer = vec![0; AT_ONCE];
+        loop {
+            match source.read(&mut buffer)? {
+                0 => return Ok(lines),
+                read => lines += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64,
+            }
+        }
+    }
+}
+
+/// Some of the bytes of a source.
+struct Section<'a, S> {
+    source: &'a S,
+    bytes: Range<u64>,
+}
+
+impl<S: Source> Read for Section<'_, S> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = (self.bytes.end - self.bytes.start).min(into.len() as u64) as usize;
+        self.source.read_at(self.bytes.start, &mut into[..count])?;
+        self.bytes.start += count as u64;
+        Ok(count)
+    }
+}
