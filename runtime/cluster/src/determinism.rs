@@ -2,7 +2,8 @@
 //!
 //! Each node computes a digest of its operations as it goes. At certain points, which come at the same operations in equal programs, nodes compare their digests, up a
 //! tree and down again; no thread waits for that. Where they differ, they show each other what they have done since they last agreed. The points are: when the program is about to
-//! wait for other nodes, where differing programs would wait for ever; after so many operations; and the end.
+//! wait for other nodes, where differing programs would wait for ever; after so many operations; and the end. A program that waits elsewhere, for fewer operations in flight, comes to no such point: what
+//! it has done is compared with what one has done that has [ended](crate::ends).
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -98,7 +99,7 @@ impl<O: Describe> DeterminismCheck<O> {
     /// Adds an operation with its digest, which is the same on all nodes, if the operation is.
     pub fn add(&self, job: &Job, (digest, operation): (u64, O)) {
         let mut log = self.0.lock();
-        log.add(digest, operation);
+        log.add(job, digest, operation);
         let is_early = log.count < INTERVAL && log.count.is_power_of_two();
         if is_early || log.since.len() == INTERVAL {
             compare(job, &mut log);
@@ -109,7 +110,7 @@ impl<O: Describe> DeterminismCheck<O> {
     pub fn add_awaited(&self, job: &Job, (digest, operation): (u64, O)) {
         let mut log = self.0.lock();
         if !log.is_over {
-            log.add(digest, operation);
+            log.add(job, digest, operation);
             compare(job, &mut log);
         }
     }
@@ -174,12 +175,13 @@ impl<O: Describe> DeterminismCheck<O> {
 }
 
 impl<O> Log<O> {
-    fn add(&mut self, digest: u64, operation: O) {
+    fn add(&mut self, job: &Job, digest: u64, operation: O) {
         let mut hasher = FxHasher::default();
         (self.digest, digest).hash(&mut hasher);
         self.digest = hasher.finish();
         self.since.push((digest, operation));
         self.count += 1;
+        job.note_course(self.digest);
     }
 }
 
@@ -195,8 +197,12 @@ fn compare<O: Describe>(job: &Job, log: &mut Log<O>) {
         if differ { Bytes::new() } else { parts.into_iter().next().unwrap_or_default() }
     };
     let (again, observed) = (job.clone(), Arc::clone(&log.observed));
+    let (program, count) = (job.program(), log.count as u64);
     let done = move |outcome: Bytes| match decode::<Claim>(&outcome) {
-        Some(agreed) => again.note_operations_of_all(agreed.operations),
+        Some(agreed) => {
+            again.note_operations_of_all(agreed.operations);
+            again.agree_on_course(program, count);
+        }
         None => show(&again, operation, &since, observed.lock().clone()),
     };
     let name = CollectiveName { operation, part: COMPARISON };

@@ -40,12 +40,12 @@ fn equal_the_oracle(family: Family, programs: u64) {
 
 #[test]
 fn flat_programs_on_several_nodes_equal_the_oracle() {
-    equal_the_oracle(Family::Flat, 400);
+    equal_the_oracle(Family::Flat, 280);
 }
 
 #[test]
 fn programs_of_nested_tasks_on_several_nodes_equal_the_oracle() {
-    equal_the_oracle(Family::Nested, 270);
+    equal_the_oracle(Family::Nested, 200);
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn loops_that_are_replayed_on_several_nodes_equal_the_oracle() {
 
 #[test]
 fn what_survives_failing_tasks_on_several_nodes_equals_the_oracle() {
-    equal_the_oracle(Family::Faulty, 200);
-    equal_the_oracle(Family::FaultyLoops, 70);
+    equal_the_oracle(Family::Faulty, 140);
+    equal_the_oracle(Family::FaultyLoops, 50);
 }
 
 #[test]

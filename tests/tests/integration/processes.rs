@@ -43,13 +43,15 @@ fn said(output: &Output) -> String {
 
 /// All programs are right on all processes, and they have worked together.
 fn equal_the_oracle(nodes: usize, shared_memory: bool) {
+    // Processes that share memory look for messages all the time, and more of them than cores keep each other from it.
+    let programs_of_each = if nodes > 2 && shared_memory { PROGRAMS / 2 } else { PROGRAMS };
     let name = format!("{nodes}-{shared_memory}");
-    let options = format!("--count {PROGRAMS} --seed {}", 100 * nodes);
+    let options = format!("--count {programs_of_each} --seed {}", 100 * nodes);
     for (rank, output) in stress(&name, nodes, shared_memory, |_| command(&options)).iter().enumerate() {
         let said = said(output);
         assert!(output.status.success(), "process {rank} of {nodes}: {said}");
         let [programs, failures, tasks, parcels] = counts(output)[..] else { panic!("{said}") };
-        assert_eq!([programs, failures], [(PROGRAMS * Family::ALL.len()) as u64, 0], "{said}");
+        assert_eq!([programs, failures], [(programs_of_each * Family::ALL.len()) as u64, 0], "{said}");
         assert!(
             tasks > 5 * programs && parcels > programs,
             "process {rank} of {nodes} has done next to nothing: {said}"
