@@ -44,7 +44,7 @@ use thiserror::Error;
 use crate::events::{Event, UserEvent};
 use crate::layout::{FieldId, Layout};
 use crate::machine::MemoryId;
-use crate::memory::{AnnouncedRelease, Block, Grant, MemoryPool, OutOfMemory, Reservation, SystemRefused};
+use crate::memory::{AnnouncedRelease, Block, Grant, Granted, MemoryPool, OutOfMemory, Reservation, SystemRefused};
 use crate::reduction::RawReduction;
 pub use parts::Claim;
 use parts::Parts;
@@ -299,10 +299,8 @@ impl Instance {
         Ok(claim)
     }
 
-    /// Takes a claim back of which nothing came: its pages do not count for the instance any more. Their bytes are free when what this gives is dropped. Others may be let through by
-    /// that, so it is not to happen under a lock.
-    #[must_use = "the bytes are in use until this is dropped"]
-    pub fn unclaim(&self, claim: &Claim) -> Option<Reservation> {
+    /// Takes a claim back of which nothing came: its pages do not count any more. Gives those whom that lets through.
+    pub fn unclaim(&self, claim: &Claim) -> Option<Granted> {
         let mut holding = self.holding.lock();
         let Holding { storage: Storage::Held { reservation, .. }, parts: Some(parts), destroyed: false, .. } =
             &mut *holding
@@ -311,7 +309,7 @@ impl Instance {
         };
         parts.uncount(claim);
         self.is_in_parts.store(!parts.is_whole(), Ordering::Release);
-        Some(reservation.split(claim.bytes()))
+        Some(reservation.split(claim.bytes()).give_back())
     }
 
     /// Makes an instance of a buffer that stays the caller's. Its bytes do not count as used in the memory.

@@ -300,7 +300,7 @@ impl MemoryPool {
         assert!(Arc::ptr_eq(self, &release.pool), "a release is completed in its own memory, {}", self.memory);
         assert_eq!(release.bytes, reservation.bytes, "what is released is what was announced");
         reservation.bytes = 0;
-        self.let_through(|ledger| ledger.complete_release(release.ticket));
+        drop(self.let_through(|ledger| ledger.complete_release(release.ticket)));
     }
 
     /// A number that no other instance of this memory has.
@@ -308,17 +308,39 @@ impl MemoryPool {
         self.next_instance.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Changes the ledger, then calls those whose turn has come, without the lock: they may use the pool.
-    fn let_through(self: &Arc<Self>, change: impl FnOnce(&mut Ledger) -> Vec<Ticket>) {
-        let granted: Vec<(u64, OnGrant)> = {
-            let mut state = self.state.lock();
-            let tickets = change(&mut state.ledger);
-            self.note_use(&state.ledger);
-            tickets.iter().filter_map(|ticket| state.waiting.remove(ticket)).collect()
-        };
-        if !granted.is_empty() {
-            grant_all(granted.into_iter().map(|(bytes, call)| (Reservation { pool: self.clone(), bytes }, call)));
+    /// Changes the ledger, and finds those whose turn has come.
+    fn let_through(self: &Arc<Self>, change: impl FnOnce(&mut Ledger) -> Vec<Ticket>) -> Granted {
+        let mut state = self.state.lock();
+        let tickets = change(&mut state.ledger);
+        self.note_use(&state.ledger);
+        let granted = tickets.iter().filter_map(|ticket| state.waiting.remove(ticket));
+        Granted(granted.map(|(bytes, call)| (Reservation { pool: self.clone(), bytes }, call)).collect())
+    }
+}
+
+/// Those whom freed bytes have let through: they get theirs when this is dropped. They may use the pool then, and wake others, so it is not to happen under a lock.
+#[must_use = "those who were promised bytes get them when this is dropped"]
+pub struct Granted(Vec<(Reservation, OnGrant)>);
+
+impl Granted {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            grant_all(std::mem::take(&mut self.0).into_iter());
         }
+    }
+}
+
+impl fmt::Debug for Granted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.0.iter().map(|(reservation, _)| reservation)).finish()
     }
 }
 
@@ -382,13 +404,19 @@ impl Reservation {
         self.bytes -= bytes;
         Self { pool: self.pool.clone(), bytes }
     }
+
+    /// Frees the bytes at once, and leaves it to the caller when others are told.
+    pub(crate) fn give_back(mut self) -> Granted {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.pool.let_through(|ledger| ledger.release(bytes))
+    }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         if self.bytes > 0 {
             let bytes = self.bytes;
-            self.pool.let_through(|ledger| ledger.release(bytes));
+            drop(self.pool.let_through(|ledger| ledger.release(bytes)));
         }
     }
 }

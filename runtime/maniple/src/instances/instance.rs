@@ -222,11 +222,12 @@ impl PhysicalInstance {
         Ok((claim.bytes() > 0).then_some(claim))
     }
 
-    /// Takes a claim back. Its bytes are free soon: whoever gets them may need what is locked here.
+    /// Takes a claim back. Whoever is let through by that is told soon, as it may need what is locked here.
     pub(crate) fn unclaim(&self, claim: &Claim) {
         self.claimed.lock().clear();
-        let Some(bytes) = self.storage.unclaim(claim) else { return };
-        self.realm.spawn(Spawn { class: Class::Runtime, ..Spawn::ANYWHERE }, move || drop(bytes));
+        if let Some(granted) = self.storage.unclaim(claim).filter(|granted| !granted.is_empty()) {
+            self.realm.spawn(Spawn { class: Class::Runtime, ..Spawn::ANYWHERE }, move || drop(granted));
+        }
     }
 
     /// Whether a region of which it has all points lies in one of its rectangles, if it is a rectangle itself: tasks may ask for the address of the
