@@ -101,7 +101,7 @@ impl<T> fmt::Display for Outcome<T> {
 }
 
 /// Whether a tensor, or the file that tasks read, differs between nodes, each of which has read or made it for itself: which one, and on which nodes. Of `.tcs` files the
-/// headers tell, which have checksums of all that is in them; of text its length and beginning.
+/// headers tell, which have checksums of all that is in them; of text its length and what is here and there.
 async fn differing<T: Element>(
     cx: &Context,
     given: &BTreeMap<String, Arc<SparseTensor<T>>>,

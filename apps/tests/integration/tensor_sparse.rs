@@ -364,7 +364,7 @@ fn distributed_loops_run_on_several_nodes() {
     }
     let program = env!("CARGO_BIN_EXE_maniple");
     let given = [
-        ("", "own.mtx", "A is not the same on node 1 as on node 0"),
+        ("", "own.mtx", "A, from own.mtx, is not the same on node 1 as on node 0"),
         (
             "{program} tensor convert own.mtx own.tcs --format ds;",
             "own.tcs",

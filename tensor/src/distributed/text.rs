@@ -78,7 +78,7 @@ impl TextFile {
         self.text.source().bytes_read()
     }
 
-    /// A number that is another one for most other files: of the length, the extents and the first bytes.
+    /// A number that is another one for most other files: of the length, the extents, and bytes here and there.
     ///
     /// # Errors
     ///
@@ -86,12 +86,15 @@ impl TextFile {
     pub fn digest(&self) -> Result<u64, ReadError> {
         let source = self.text.source();
         let length = source.length()?;
-        let mut first = vec![0; length.min(FIRST) as usize];
-        source.read_at(0, &mut first)?;
+        let mut sample = vec![0; length.min(SAMPLE) as usize];
         let mut hasher = DefaultHasher::new();
         hasher.write_u64(length);
         self.dimensions.iter().for_each(|&extent| hasher.write_i64(extent));
-        hasher.write(&first);
+        for number in 0..SAMPLES {
+            let offset = u128::from(length - sample.len() as u64) * u128::from(number) / u128::from(SAMPLES - 1);
+            source.read_at(offset as u64, &mut sample)?;
+            hasher.write(&sample);
+        }
         Ok(hasher.finish())
     }
 
@@ -109,8 +112,9 @@ fn told(error: &ReadError) -> (Option<u64>, String) {
     }
 }
 
-/// So many bytes are part of a digest.
-const FIRST: u64 = 64 << 10;
+/// A digest is of so many places of a file, with so many bytes each.
+const SAMPLES: u64 = 32;
+const SAMPLE: u64 = 4 << 10;
 
 impl fmt::Debug for TextFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
