@@ -2,8 +2,7 @@
 //!
 //! Each node computes a digest of its operations as it goes. At certain points, which come at the same operations in equal programs, nodes compare their digests, up a
 //! tree and down again; no thread waits for that. Where they differ, they show each other what they have done since they last agreed. The points are: when the program is about to
-//! wait for other nodes, where differing programs would wait for ever; after so many operations; and the end. A program that waits elsewhere, for fewer operations in flight, comes to no such point: what
-//! it has done is compared with what one has done that has [ended](crate::ends).
+//! wait for other nodes, where differing programs would wait for ever; after so many operations; and the end.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -99,7 +98,7 @@ impl<O: Describe> DeterminismCheck<O> {
     /// Adds an operation with its digest, which is the same on all nodes, if the operation is.
     pub fn add(&self, job: &Job, (digest, operation): (u64, O)) {
         let mut log = self.0.lock();
-        log.add(job, digest, operation);
+        log.add(digest, operation);
         let is_early = log.count < INTERVAL && log.count.is_power_of_two();
         if is_early || log.since.len() == INTERVAL {
             compare(job, &mut log);
@@ -110,7 +109,7 @@ impl<O: Describe> DeterminismCheck<O> {
     pub fn add_awaited(&self, job: &Job, (digest, operation): (u64, O)) {
         let mut log = self.0.lock();
         if !log.is_over {
-            log.add(job, digest, operation);
+            log.add(digest, operation);
             compare(job, &mut log);
         }
     }
@@ -175,13 +174,12 @@ impl<O: Describe> DeterminismCheck<O> {
 }
 
 impl<O> Log<O> {
-    fn add(&mut self, job: &Job, digest: u64, operation: O) {
+    fn add(&mut self, digest: u64, operation: O) {
         let mut hasher = FxHasher::default();
         (self.digest, digest).hash(&mut hasher);
         self.digest = hasher.finish();
         self.since.push((digest, operation));
         self.count += 1;
-        job.note_course(self.digest);
     }
 }
 
@@ -197,12 +195,8 @@ fn compare<O: Describe>(job: &Job, log: &mut Log<O>) {
         if differ { Bytes::new() } else { parts.into_iter().next().unwrap_or_default() }
     };
     let (again, observed) = (job.clone(), Arc::clone(&log.observed));
-    let (program, count) = (job.program(), log.count as u64);
     let done = move |outcome: Bytes| match decode::<Claim>(&outcome) {
-        Some(agreed) => {
-            again.note_operations_of_all(agreed.operations);
-            again.agree_on_course(program, count);
-        }
+        Some(agreed) => again.note_operations_of_all(agreed.operations),
         None => show(&again, operation, &since, observed.lock().clone()),
     };
     let name = CollectiveName { operation, part: COMPARISON };

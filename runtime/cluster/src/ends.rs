@@ -1,10 +1,8 @@
 //! Ends of programs: a node that goes beyond the point where the program has ended elsewhere would wait for ever, so the job ends.
 //!
 //! Each node floods the tree with the end of its program. It passes on the first end of a program that it hears of, and compares the others with that: two that differ
-//! meet on some node. What a program does here after an end was heard of is compared too, and what it has done before: a node that waits for others may have come less far than one that has ended,
-//! by another way.
+//! meet on some node. What a program does here after an end was heard of is compared too.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use maniple_realm::locks::Mutex;
@@ -20,56 +18,8 @@ pub(crate) struct End {
     node: Rank,
     program: u64,
     came_to: Progress,
-    course: Course,
     /// The failure with which it has.
     failure: Option<Failure>,
-}
-
-/// What a program has done on a node since all nodes last agreed: after each operation, a digest of all up to it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Course {
-    /// How many operations come before.
-    before: u64,
-    digests: VecDeque<u64>,
-}
-
-/// So many digests are kept at most: of a node that is further ahead of others, nothing is known of where it left their way.
-const LONGEST_COURSE: usize = 1 << 14;
-
-impl Course {
-    fn add(&mut self, digest: u64) {
-        self.digests.push_back(digest);
-        if self.digests.len() > LONGEST_COURSE {
-            self.digests.pop_front();
-            self.before += 1;
-        }
-    }
-
-    /// All nodes have done so many operations alike.
-    fn agree(&mut self, operations: u64) {
-        let agreed = operations.saturating_sub(self.before).min(self.digests.len() as u64);
-        self.digests.drain(..agreed as usize);
-        self.before += agreed;
-    }
-
-    /// The number of the first operation known of that both have done, each in another way.
-    fn parts_from(&self, other: &Self) -> Option<u64> {
-        let first = self.before.max(other.before);
-        let end = |course: &Self| course.before + course.digests.len() as u64;
-        let common = end(self).min(end(other)).checked_sub(first)?;
-        // Digests are of all operations before: once they differ, they do.
-        let differs = |number: u64| {
-            let digest = |course: &Self| course.digests.get((first + number - course.before) as usize).copied();
-            digest(self) != digest(other)
-        };
-        let is_last = |number: u64| !differs(number);
-        let (mut least, mut most) = (0, common);
-        while least < most {
-            let middle = least + (most - least) / 2;
-            if is_last(middle) { least = middle + 1 } else { most = middle }
-        }
-        (least < common).then_some(first + least)
-    }
 }
 
 /// How far a node's program has come.
@@ -94,8 +44,6 @@ pub(crate) struct Ends {
     operations: AtomicU64,
     questions: AtomicU64,
     known: Mutex<Known>,
-    /// Of the program that runs here. Locked after what is known.
-    course: Mutex<Course>,
     /// Whether an end of the program that runs here may have been heard of. Operations look at nothing else otherwise.
     has_heard: AtomicBool,
 }
@@ -120,26 +68,7 @@ pub(crate) enum Consequence {
 impl Ends {
     pub(crate) fn new(rank: Rank) -> Self {
         let (operations, questions) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (known, course) = (Mutex::default(), Mutex::default());
-        Self { rank, operations, questions, known, course, has_heard: AtomicBool::new(false) }
-    }
-
-    /// The number of the program that runs here.
-    pub(crate) fn program(&self) -> u64 {
-        self.known.lock().program
-    }
-
-    /// The program has done an operation, which is to be [checked](Self::check): a digest of all that it has done.
-    pub(crate) fn note(&self, digest: u64) {
-        self.course.lock().add(digest);
-    }
-
-    /// All nodes have done so many operations of a program alike.
-    pub(crate) fn agree(&self, program: u64, operations: u64) {
-        let known = self.known.lock();
-        if known.program == program {
-            self.course.lock().agree(operations);
-        }
+        Self { rank, operations, questions, known: Mutex::default(), has_heard: AtomicBool::new(false) }
     }
 
     /// The number of an operation that begins now, which is to be [checked](Self::check).
@@ -161,8 +90,7 @@ impl Ends {
     pub(crate) fn end(&self, failure: Option<Failure>) -> Consequence {
         let mut known = self.known.lock();
         let program = known.program;
-        let course = std::mem::take(&mut *self.course.lock());
-        let own = End { node: self.rank, program, came_to: self.progress(), course, failure };
+        let own = End { node: self.rank, program, came_to: self.progress(), failure };
         known.program += 1;
         known.heard.retain(|ended, _| ended + 2 >= program);
         let other = known.heard.insert(program, own.clone());
@@ -190,9 +118,8 @@ impl Ends {
         }
     }
 
-    /// Should the program that runs here have ended elsewhere, it must not have gone beyond that here, nor have come here by another way. The two ends, if it has, and the number of the operation
-    /// where ways part, if they do.
-    pub(crate) fn check(&self) -> Option<(End, End, Option<u64>)> {
+    /// Should the program that runs here have ended elsewhere, it must not have gone beyond that here. The two ends, if it has.
+    pub(crate) fn check(&self) -> Option<(End, End)> {
         if !self.has_heard.load(Ordering::SeqCst) {
             return None;
         }
@@ -201,12 +128,10 @@ impl Ends {
             self.has_heard.store(false, Ordering::SeqCst);
             return None;
         };
-        let (came_to, program) = (self.progress(), known.program);
-        let parts_at = self.course.lock().parts_from(&end.course);
-        (came_to.is_beyond(end.came_to) || parts_at.is_some()).then(|| {
-            let here = End { node: self.rank, program, came_to, course: Course::default(), failure: None };
-            (end.clone(), here, parts_at)
-        })
+        let here = self.progress();
+        let program = known.program;
+        here.is_beyond(end.came_to)
+            .then(|| (end.clone(), End { node: self.rank, program, came_to: here, failure: None }))
     }
 
     fn progress(&self) -> Progress {
@@ -215,20 +140,10 @@ impl Ends {
     }
 }
 
-/// Why a job ends of which two nodes have come to these ends, by ways that may part at an operation; `name_of` gives the name of an operation, to follow its number.
-pub(crate) fn difference(
-    (one, other, parts_at): (&End, &End, Option<u64>),
-    name_of: impl FnOnce(u64) -> String,
-) -> Error {
+/// Why a job ends of which two nodes have come to these ends; `name_of` gives the name of an operation, to follow its number.
+pub(crate) fn difference(one: &End, other: &End, name_of: impl FnOnce(u64) -> String) -> Error {
     if let Some(failure) = one.failure.as_ref().or(other.failure.as_ref()) {
         return Error::Failed(failure.clone());
-    }
-    if let Some(number) = parts_at {
-        let difference = format!(
-            "node {} has ended, and did something else than node {} from its operation {number} on",
-            one.node, other.node
-        );
-        return Error::NodesDiffer { difference };
     }
     let is_first = one.came_to.operations <= other.came_to.operations;
     let (one, other) = if is_first { (one, other) } else { (other, one) };
@@ -253,10 +168,10 @@ mod tests {
     use super::*;
     use crate::tree::{children, parent};
 
-    /// What one node does: an operation, of one kind or another, a question, the end.
+    /// What one node does: an operation, a question, the end.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Act {
-        Begin(u64),
+        Begin,
         Ask,
         End,
     }
@@ -265,7 +180,7 @@ mod tests {
     fn run(programs: &[Vec<Act>], order: &[prop::sample::Index]) -> bool {
         let nodes = programs.len();
         let ends: Vec<_> = (0..nodes).map(Ends::new).collect();
-        let (mut next, mut digests) = (vec![0; nodes], vec![0_u64; nodes]);
+        let mut next = vec![0; nodes];
         let mut messages: Vec<(Rank, Rank, End)> = Vec::new();
         let mut order = order.iter().cycle();
         loop {
@@ -279,9 +194,7 @@ mod tests {
                 Some(&rank) => {
                     next[rank] += 1;
                     let consequence = match programs[rank][next[rank] - 1] {
-                        Act::Begin(kind) => {
-                            digests[rank] = digests[rank] * 3 + kind + 1;
-                            ends[rank].note(digests[rank]);
+                        Act::Begin => {
                             ends[rank].begin_operation();
                             Consequence::Nothing
                         }
@@ -313,7 +226,7 @@ mod tests {
     }
 
     fn program(operations: usize, questions: usize, ends: bool) -> Vec<Act> {
-        let mut acts = vec![Act::Begin(0); operations];
+        let mut acts = vec![Act::Begin; operations];
         acts.extend(vec![Act::Ask; questions]);
         acts.extend(ends.then_some(Act::End));
         acts
@@ -338,53 +251,13 @@ mod tests {
         }
     }
 
-    proptest! {
-        /// What one node does may be anything; if it has not ended, it waits for ever.
-        #[test]
-        fn a_node_that_waits_on_another_way_than_one_that_has_ended_is_found(
-            nodes in 2..9_usize, operations in 1..6_usize, other in 0..9_usize, odd in 0..6_usize, done in 1..6_usize,
-            order in prop::collection::vec(any::<prop::sample::Index>(), 1..60)
-        ) {
-            let mut programs = vec![program(operations, 0, true); nodes];
-            let (other, done) = (other % nodes, done.min(operations));
-            let mut own = program(done, 0, false);
-            let is_odd = odd < done;
-            if is_odd {
-                own[odd] = Act::Begin(1);
-            }
-            programs[other] = own;
-            prop_assert_eq!(run(&programs, &order), is_odd);
-        }
-    }
-
-    #[test]
-    fn courses_part_at_the_first_operation_that_differs_and_is_known() {
-        let course = |before, digests: &[u64]| Course { before, digests: digests.iter().copied().collect() };
-        assert_eq!(course(0, &[1, 2, 3]).parts_from(&course(0, &[1, 2, 3, 4])), None);
-        assert_eq!(course(0, &[1, 2, 3]).parts_from(&course(0, &[1, 7, 8, 9])), Some(1));
-        assert_eq!(course(2, &[3, 4]).parts_from(&course(0, &[1, 7, 8, 9])), Some(2));
-        assert_eq!(course(0, &[1, 2]).parts_from(&course(2, &[9])), None);
-        assert_eq!(course(0, &[1]).parts_from(&course(5, &[9])), None);
-        let mut long = Course::default();
-        (0..LONGEST_COURSE as u64 + 3).for_each(|digest| long.add(digest));
-        assert_eq!((long.before, long.digests.len()), (3, LONGEST_COURSE));
-        long.agree(5);
-        assert_eq!((long.before, long.digests[0]), (5, 5));
-        long.agree(4);
-        long.agree(1 << 20);
-        assert_eq!((long.before, long.digests.len()), (LONGEST_COURSE as u64 + 3, 0));
-    }
-
     #[test]
     fn the_difference_names_the_first_operation_that_one_node_does_not_have() {
         let end = |node, operations, questions| {
             let came_to = Progress { operations, questions };
-            End { node, program: 0, came_to, course: Course::default(), failure: None }
+            End { node, program: 0, came_to, failure: None }
         };
-        let name = |number| format!(", `step {number}`");
-        let text = |one: &End, other: &End| difference((one, other, None), name).to_string();
-        let parted = difference((&end(1, 7, 0), &end(0, 5, 0), Some(3)), name).to_string();
-        assert!(parted.contains("node 1 has ended, and did something else than node 0 from its operation 3 on;"));
+        let text = |one: &End, other: &End| difference(one, other, |number| format!(", `step {number}`")).to_string();
         assert!(
             text(&end(1, 7, 0), &end(0, 5, 0))
                 .contains("node 0 has ended where node 1 comes to operation 5, `step 5`;")

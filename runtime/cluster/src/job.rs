@@ -97,22 +97,6 @@ impl Job {
         number
     }
 
-    /// The number of the program that runs.
-    pub(crate) fn program(&self) -> u64 {
-        self.shared.ends.program()
-    }
-
-    /// The program has done an operation: a digest of all that it has done. Should it have ended elsewhere and gone another way there, the job ends.
-    pub(crate) fn note_course(&self, digest: u64) {
-        self.shared.ends.note(digest);
-        self.shared.check_progress();
-    }
-
-    /// All nodes have done so many operations of a program alike.
-    pub(crate) fn agree_on_course(&self, program: u64, operations: u64) {
-        self.shared.ends.agree(program, operations);
-    }
-
     /// The program asks the other nodes for something, and waits. Should it have ended elsewhere without doing so, the job ends.
     pub fn ask(&self) {
         self.shared.ends.ask();

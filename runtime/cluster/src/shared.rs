@@ -167,7 +167,7 @@ impl Shared {
     pub(crate) fn follow(&self, endpoint: &Arc<Endpoint>, consequence: Consequence, from: Option<Rank>) {
         match consequence {
             Consequence::Nothing => {}
-            Consequence::Differ(one, other) => self.differ((&one, &other, None)),
+            Consequence::Differ(one, other) => self.differ(&one, &other),
             Consequence::PassOn(end) => {
                 let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
                 for to in neighbours.filter(|to| Some(*to) != from) {
@@ -177,15 +177,15 @@ impl Shared {
         }
     }
 
-    /// Ends the job if the program has gone beyond its end on another node, or another way.
+    /// Ends the job if the program has gone beyond its end on another node.
     pub(crate) fn check_progress(&self) {
-        if let Some((end, here, parts_at)) = self.ends.check() {
-            self.differ((&end, &here, parts_at));
+        if let Some((end, here)) = self.ends.check() {
+            self.differ(&end, &here);
         }
     }
 
-    fn differ(&self, ends: (&End, &End, Option<u64>)) {
-        self.give_up(difference(ends, |operation| self.last.name(operation)));
+    fn differ(&self, one: &End, other: &End) {
+        self.give_up(difference(one, other, |operation| self.last.name(operation)));
     }
 
     /// This node's part in a collective. Nothing, if no message arrives any more.

@@ -247,27 +247,3 @@ fn a_node_that_alone_looks_at_a_result_ends_the_job_on_all_nodes() {
     });
     assert_eq!(told.count(), 4, "{outcomes:?}");
 }
-
-#[test]
-fn a_node_that_waits_on_another_way_than_one_that_has_ended_hears_of_it() {
-    // All do as many operations, one in flight at a time. What the odd one launches may wait for values that others never send.
-    for odd in 0..3 {
-        let outcomes = on_nodes(Nodes::new(3).with_window(1), async move |cx, runtime| {
-            let cells = cx.region::<Cell>(40)?;
-            cx.index_launch(4, start(&cells.partition(4).equal()?));
-            cx.execution_fence().await?;
-            for index in 0..4 {
-                if runtime.node() == odd && index == 0 {
-                    cx.launch(take_over(&cells));
-                } else {
-                    cx.fill(&cells, Cell::next, f64::from(index))?;
-                }
-            }
-            Ok(())
-        });
-        for outcome in outcomes {
-            let error = outcome.unwrap_err().to_string();
-            assert!(error.contains("do not run the same program"), "{error}");
-        }
-    }
-}
