@@ -53,7 +53,9 @@ impl TextFile {
     pub fn tns(path: &Path) -> Result<Self, ReadError> {
         let text = EntryText::tns(Counted::new(File::open(path)?))?;
         let mut extents = vec![0_i64; text.order()];
-        let most = |extent: &mut i64, at: u64| *extent = (*extent).max(at as i64 + 1);
+        // What is beyond is found outside of the extents when it is read.
+        let most =
+            |extent: &mut i64, at: u64| *extent = (*extent).max(i64::try_from(at).unwrap_or(0).saturating_add(1));
         text.read_part::<f64>((0, 1), |at, _| extents.iter_mut().zip(at).for_each(|(extent, &at)| most(extent, at)))?;
         Ok(Self { name: path.display().to_string().into(), text: Arc::new(text), dimensions: extents.into() })
     }
@@ -192,14 +194,14 @@ impl<T: Number> Lists<T> for Lines {
         let (mut signed, mut outside) = (vec![0; self.file.dimensions.len()], None);
         let read = self.file.text.read_part::<T>(part, |at, value| {
             signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
-            match signed.iter().zip(&*self.file.dimensions).all(|(at, extent)| at < extent) {
+            match at.iter().zip(&*self.file.dimensions).all(|(at, &extent)| *at < extent as u64) {
                 true => visit(&signed, value),
                 false => outside = outside.take().or_else(|| Some(signed.clone())),
             }
         });
         Ok(match (read, outside) {
             (Err(error), _) => Err(told(&error)),
-            (_, Some(at)) => Err((None, format!("it has changed: {at:?} is outside of {:?}", self.file.dimensions))),
+            (_, Some(at)) => Err((None, format!("an entry, at {at:?}, is outside of {:?}", self.file.dimensions))),
             (Ok(listed), None) => Ok(listed),
         })
     }

@@ -157,13 +157,19 @@ impl SparseFile {
         file.map(Some).map_err(|error| InputError::read(&self.path, error).into())
     }
 
-    /// A text file of entries; none of others. Of a `.mtx` file the header alone is read.
+    /// A text file of entries; none of others, such as all elements of a matrix. Of a `.mtx` file the header alone is read.
     ///
     /// # Errors
     /// [`Error::Input`].
     pub fn text(&self) -> Result<Option<TextFile>> {
         let text = match self.form {
-            Form::MatrixMarket => self.open().map(|_| TextFile::matrix_market(&self.path))?,
+            Form::MatrixMarket => {
+                let reader = Reader::new(BufReader::new(self.open()?));
+                match reader.map_err(|error| InputError::read(&self.path, error))?.header().layout {
+                    Layout::Array => return Ok(None),
+                    Layout::Coordinate => TextFile::matrix_market(&self.path),
+                }
+            }
             Form::Coordinates => self.open().map(|_| TextFile::tns(&self.path))?,
             Form::Levels | Form::Archive | Form::Numpy => return Ok(None),
         };
