@@ -52,3 +52,16 @@ fn a_line_that_makes_no_sense_is_told_once() {
     let out = told(2, &folder, &[&spmv[..], &["--explain"]].concat());
     assert!(out.contains("operand B: the lines of b.mtx, extents [310, 230], read by tasks on all nodes"), "{out}");
 }
+
+#[test]
+fn dense_matrices_in_text_are_operands_on_any_nodes() {
+    let folder = inputs("dense-text");
+    told(1, &folder, &["convert", "b.tcs", "b.mtx"]);
+    let elements: String = (0..230).map(|number| format!("{number}\n")).collect();
+    let dense = format!("%%MatrixMarket matrix array real general\n230 1\n{elements}");
+    fs::write(folder.join("c.mtx"), dense).unwrap();
+    let product = ["A(i,k) = B(i,j) * C(j,k)", "-f", "B:csr", "-i", "B:b.mtx", "-i", "C:c.mtx", "--verify"];
+    for nodes in [1, 2] {
+        told(nodes, &folder, &[&product[..], &["--workers", "1", "--repeat", "1"]].concat());
+    }
+}
