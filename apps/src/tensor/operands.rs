@@ -39,8 +39,8 @@ pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
             return Ok((levels.dimensions(), Given::ByTasks(FileByTasks::Levels(levels), file)));
         }
         None if place().nodes > 1 && is_typed::<T>(&file)? => {
-            if let Some(text) = file.text()? {
-                return Ok((text.dimensions().to_vec(), Given::ByTasks(FileByTasks::Text(text), file)));
+            if let Some(entries) = file.entries()? {
+                return Ok((entries.dimensions().to_vec(), Given::ByTasks(FileByTasks::Entries(entries), file)));
             }
         }
         _ => {}
@@ -51,7 +51,8 @@ pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
 /// Whether a file with entries has elements of a type, or integers where it is the usual type of floats, which has them all.
 fn is_typed<T: Stored>(file: &SparseFile) -> Result<bool> {
     let own = file.element()?;
-    Ok(own == <T as Element>::TYPE || own == ElementType::I64 && <T as Element>::TYPE == ElementType::F64)
+    let is_wider = file.is_text() && own == ElementType::I64 && <T as Element>::TYPE == ElementType::F64;
+    Ok(own == <T as Element>::TYPE || is_wider)
 }
 
 /// Reads all entries of a file.

@@ -232,9 +232,9 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let mut sorted = rest.to_vec();
     sorted.sort_unstable();
     let shown = program.tensors().into_iter().filter_map(|tensor| {
-        let count = done.counts.get(tensor.name()).copied();
-        let count = count.or_else(|| tensors.get(tensor.name()).map(|stored| stored.values().len()))?;
-        Some(format!("{tensor} as {} with {}", tensor.format(), counted(count, "element", "elements")))
+        let given = || tensors.get(tensor.name()).map(|stored| (stored.values().len(), tensor.format().clone()));
+        let (count, format) = done.counts.get(tensor.name()).cloned().or_else(given)?;
+        Some(format!("{tensor} as {format} with {}", counted(count, "element", "elements")))
     });
     let extents: BTreeMap<_, _> =
         program.statements().iter().flat_map(|statement| statement.extents().clone()).collect();

@@ -81,8 +81,8 @@ pub(super) struct Done {
     pub(super) read: BTreeMap<String, Vec<u64>>,
     /// The bytes that each node has written.
     pub(super) written: BTreeMap<String, Vec<u64>>,
-    /// How many elements are stored.
-    pub(super) counts: BTreeMap<String, usize>,
+    /// How many elements are stored, and in which format.
+    pub(super) counts: BTreeMap<String, (usize, Format)>,
 }
 
 /// What tasks have computed.
@@ -101,7 +101,7 @@ impl<T> fmt::Display for Outcome<T> {
 }
 
 /// Whether a tensor, or the file that tasks read, differs between nodes, each of which has read or made it for itself: which one, and on which nodes. Of `.tcs` files the
-/// headers tell, which have checksums of all that is in them; of text its length and what is here and there.
+/// headers tell, which have checksums of all that is in them; of others their lengths and what is here and there.
 async fn differing<T: Element>(
     cx: &Context,
     given: &BTreeMap<String, Arc<SparseTensor<T>>>,
@@ -262,7 +262,8 @@ impl Tasks {
                 Some(file) if !is_there => {
                     let (tensor, bytes) = file.read(cx, variable).await?;
                     let stored = tensor.region().space().space().volume() as usize;
-                    done.counts.insert(variable.name().to_owned(), stored);
+                    let format = tensor.variable().format().clone();
+                    done.counts.insert(variable.name().to_owned(), (stored, format));
                     done.read.insert(variable.name().to_owned(), bytes);
                     all.all.push(tensor);
                 }
@@ -340,7 +341,8 @@ impl Tasks {
             if !(is_result || is_declared) {
                 continue;
             }
-            done.counts.insert(name.to_owned(), tensor.region().space().space().volume() as usize);
+            let stored = tensor.region().space().space().volume() as usize;
+            done.counts.insert(name.to_owned(), (stored, format.clone()));
             if !is_result {
                 continue;
             }

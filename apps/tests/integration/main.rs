@@ -25,13 +25,13 @@ mod tensor_command;
 mod tensor_convert;
 mod tensor_distributed;
 #[cfg(target_os = "linux")]
+mod tensor_entries_on_nodes;
 mod tensor_failure;
 mod tensor_files;
 mod tensor_programs;
 mod tensor_sparse;
 mod tensor_tcs;
 mod tensor_tcs_on_nodes;
-mod tensor_text_on_nodes;
 mod tracing;
 #[cfg(target_os = "linux")]
 mod unread;

@@ -6,6 +6,8 @@ use std::ops::Range;
 use crate::error::{Problem, ReadError, entries};
 use crate::matrix_market::{Header, Layout, Reader};
 use crate::number::Number;
+use crate::parallel::{Parallel, each};
+use crate::section::Section;
 use crate::tcs::Source;
 use crate::tns;
 
@@ -43,6 +45,9 @@ enum Kind {
 /// So many bytes are read at once.
 const AT_ONCE: usize = 1 << 20;
 
+/// For each thread, so many parts: where one is done, there is another.
+const PARTS_EACH: u64 = 4;
+
 /// So many bytes are looked at for the end of a line.
 const LOOKED_AT: usize = 4 << 10;
 
@@ -53,7 +58,7 @@ impl<S: Source> EntryText<S> {
     /// [`ReadError`] if the file has another format, its header makes no sense, or it has the layout [`Layout::Array`].
     pub fn matrix_market(source: S) -> Result<Self, ReadError> {
         let length = source.length()?;
-        let reader = Reader::new(BufReader::new(Section { source: &source, bytes: 0..length }))?;
+        let reader = Reader::new(BufReader::new(Section::new(&source, 0..length)))?;
         let header = *reader.header();
         if header.layout == Layout::Array {
             let reason =
@@ -61,7 +66,7 @@ impl<S: Source> EntryText<S> {
             return Err(ReadError::Line { line: 1, problem: Problem::Unsupported(reason) });
         }
         let read = reader.source();
-        let begin = read.get_ref().bytes.start - read.buffer().len() as u64;
+        let begin = read.get_ref().offset() - read.buffer().len() as u64;
         Ok(Self { source, kind: Kind::Matrix(header), bytes: begin..length })
     }
 
@@ -71,7 +76,7 @@ impl<S: Source> EntryText<S> {
     /// [`ReadError`] if the file has no entries, or another format.
     pub fn tns(source: S) -> Result<Self, ReadError> {
         let length = source.length()?;
-        let reader = tns::Reader::<_, f64>::new(BufReader::new(Section { source: &source, bytes: 0..length }))?;
+        let reader = tns::Reader::<_, f64>::new(BufReader::new(Section::new(&source, 0..length)))?;
         let order = reader.order();
         Ok(Self { source, kind: Kind::Tensor(order), bytes: 0..length })
     }
@@ -113,7 +118,7 @@ impl<S: Source> EntryText<S> {
         };
         let bytes = self.line_from(share(number))?..self.line_from(share(number + 1))?;
         let start = bytes.start;
-        let source = BufReader::with_capacity(AT_ONCE, Section { source: &self.source, bytes });
+        let source = BufReader::with_capacity(AT_ONCE, Section::new(&self.source, bytes));
         let read = match &self.kind {
             Kind::Matrix(header) => {
                 let mut reader = Reader::of_part(source, header);
@@ -159,7 +164,7 @@ impl<S: Source> EntryText<S> {
     pub fn check_listed(&self, listed: u64) -> Result<(), ReadError> {
         match &self.kind {
             Kind::Matrix(header) if header.entries != listed => {
-                let (said, line) = (entries(header.entries), self.lines_before(self.bytes.end)?.max(1));
+                let (said, line) = (entries(header.entries), self.lines()?.max(1));
                 let problem = match listed < header.entries {
                     true => Problem::Truncated(format!("the file ends after {listed} of {said}")),
                     false => Problem::Malformed(format!("the file has {listed} entries, and says that it has {said}")),
@@ -168,6 +173,32 @@ impl<S: Source> EntryText<S> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The extents of the smallest array that has all entries; those that a Matrix Market file says. All of a `.tns` file is read.
+    ///
+    /// # Errors
+    /// [`ReadError`] as of [`read_part`](Self::read_part).
+    pub fn extents(&self, parallel: &dyn Parallel) -> Result<Vec<u64>, ReadError>
+    where
+        S: Sync,
+    {
+        let order = match &self.kind {
+            Kind::Matrix(header) => return Ok(vec![header.rows, header.columns]),
+            Kind::Tensor(order) => *order,
+        };
+        let parts = PARTS_EACH * parallel.parts().max(1) as u64;
+        let extents = each(parallel, (0..parts).collect(), |part| {
+            let mut extents = vec![0_u64; order];
+            let most = |(extent, at): (&mut u64, &u64)| *extent = (*extent).max(at.saturating_add(1));
+            let read = self.read_part::<f64>((part, parts), |at, _| extents.iter_mut().zip(at).for_each(most));
+            read.map(|_| extents)
+        });
+        if extents.len() < parts as usize {
+            return Err(io::Error::other("a part of the file was not read").into());
+        }
+        let most = |all: Vec<u64>, one: Vec<u64>| all.into_iter().zip(one).map(|(all, one)| all.max(one)).collect();
+        extents.into_iter().try_fold(vec![0; order], |all, one| Ok(most(all, one?)))
     }
 
     /// Where the first line begins that does so at this byte or after it.
@@ -189,10 +220,19 @@ impl<S: Source> EntryText<S> {
         Ok(self.bytes.end)
     }
 
+    /// How many lines there are. Reads all of them: for messages.
+    fn lines(&self) -> io::Result<u64> {
+        let mut last = [b'\n'];
+        if self.bytes.end > 0 {
+            self.source.read_at(self.bytes.end - 1, &mut last)?;
+        }
+        Ok(self.lines_before(self.bytes.end)? + u64::from(last != *b"\n"))
+    }
+
     /// How many lines end before a byte. Reads all of them: for messages.
     fn lines_before(&self, byte: u64) -> io::Result<u64> {
         let mut lines = 0;
-        let mut source = Section { source: &self.source, bytes: 0..byte };
+        let mut source = Section::new(&self.source, 0..byte);
         let mut buffer = vec![0; AT_ONCE];
         loop {
             match source.read(&mut buffer)? {
@@ -200,20 +240,5 @@ impl<S: Source> EntryText<S> {
                 read => lines += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64,
             }
         }
-    }
-}
-
-/// Some of the bytes of a source.
-struct Section<'a, S> {
-    source: &'a S,
-    bytes: Range<u64>,
-}
-
-impl<S: Source> Read for Section<'_, S> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = (self.bytes.end - self.bytes.start).min(into.len() as u64) as usize;
-        self.source.read_at(self.bytes.start, &mut into[..count])?;
-        self.bytes.start += count as u64;
-        Ok(count)
     }
 }

@@ -32,6 +32,7 @@
 //! ```
 
 mod dense;
+mod entry_arrays;
 mod entry_text;
 mod error;
 mod line_writer;
@@ -41,6 +42,7 @@ pub mod npy;
 pub mod npz;
 mod number;
 mod parallel;
+mod section;
 pub mod tcs;
 mod text;
 pub mod tns;
@@ -48,6 +50,7 @@ pub mod tns;
 pub use num_complex::Complex;
 
 pub use self::dense::{Dense, Order};
+pub use self::entry_arrays::EntryArrays;
 pub use self::entry_text::EntryText;
 pub use self::error::{Problem, ReadError};
 pub use self::line_writer::LineWriter;

@@ -8,7 +8,7 @@ use maniple::{Context, FieldId, FieldMask, FieldValue, Privilege, Requirement, T
 use super::error::DistributedError;
 use super::fetch::by_color;
 use super::levels::{Index, words};
-use super::lists::{Listed, Lists, check_packed, packed, tasks_for};
+use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
 use super::packing::only;
 use super::placed_levels::cut_levels;
 use super::shares::{Ends, Interval};
@@ -171,6 +171,8 @@ impl<T: Element + FieldValue> Source<T> {
 }
 
 impl<T: Element + FieldValue> Lists<T> for Source<T> {
+    type Evidence = ();
+
     fn parts(&self) -> i64 {
         self.parts
     }
@@ -179,14 +181,18 @@ impl<T: Element + FieldValue> Lists<T> for Source<T> {
         &self.requirements
     }
 
-    fn for_each(&self, call: &LeafCall<'_>, visit: impl FnMut(&[i64], T)) -> maniple::Result<Listed> {
+    fn for_each(&self, call: &LeafCall<'_>, visit: impl FnMut(&[i64], T)) -> maniple::Result<Result<(), Wrong>> {
         self.part(call)?.for_each(visit);
-        Ok(Ok(0))
+        Ok(Ok(()))
     }
 
-    fn check(&self, _: Listed) -> Result<(), DistributedError> {
+    fn check(&self, _: &[()]) -> Result<(), DistributedError> {
         // What is stored was checked when it was.
         Ok(())
+    }
+
+    fn error(&self, (_, reason): Wrong) -> DistributedError {
+        maniple::Error::application(reason).into()
     }
 }
 

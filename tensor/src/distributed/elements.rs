@@ -9,7 +9,7 @@ use maniple::task::{TaskDefinition, TaskOptions, Value};
 use maniple::{Context, Error, Field, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher};
 
 use super::error::DistributedError;
-use super::rows::{blocks_for, set_rows};
+use super::rows::{blocks_for, try_set_rows};
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::rectangle::Rectangle;
@@ -40,13 +40,14 @@ impl Tensor {
         // How far elements are apart, in the order of coordinates, that lie side by side in the region.
         let step = self.modes().last().map_or(1, |last| dimensions[last + 1..].iter().product::<i64>()) as usize;
         let blocks = blocks_for(cx, size_of_val(elements.as_slice()));
-        self.put(cx, &self.slabs(blocks), move |row: &[i64], into: &mut [T]| {
+        self.put(cx, &self.slabs(blocks), move |(): &mut (), row: &[i64], into: &mut [T]| {
             let first = row.iter().zip(&dimensions).fold(0, |position, (index, extent)| position * extent + index);
             let from = &elements[first as usize..];
             match step {
                 1 => into.copy_from_slice(&from[..into.len()]),
                 _ => into.iter_mut().zip(from.iter().step_by(step)).for_each(|(into, from)| *into = *from),
             }
+            Ok(())
         })
     }
 
@@ -110,7 +111,7 @@ impl Tensor {
         value: impl Fn(&[i64]) -> T + Send + Sync + 'static,
     ) -> Result<(), DistributedError> {
         let last = self.modes().last();
-        self.put(cx, pieces, move |row: &[i64], into: &mut [T]| {
+        self.put(cx, pieces, move |(): &mut (), row: &[i64], into: &mut [T]| {
             let mut coordinates = [0; 4];
             let coordinates = &mut coordinates[..row.len()];
             coordinates.copy_from_slice(row);
@@ -120,6 +121,7 @@ impl Tensor {
                     coordinates[last] += 1;
                 }
             }
+            Ok(())
         })
     }
 
@@ -137,13 +139,13 @@ impl Tensor {
         (0..count).map(slab).filter(|slab| !slab.is_empty()).collect()
     }
 
-    /// Has tasks, one for each piece, set rows of elements: `row` is given the coordinates of the first, and where they go. Rows run along the dimension that is
-    /// stored last.
-    fn put<T: Element + FieldValue>(
+    /// Has tasks, one for each piece, set rows of elements: `row` is given what the task keeps from row to row, the coordinates of the first, and where they go. Rows run along the dimension that
+    /// is stored last.
+    pub(super) fn put<T: Element + FieldValue, K: Default>(
         &self,
         cx: &Context,
         pieces: &[Rectangle],
-        row: impl Fn(&[i64], &mut [T]) + Send + Sync + 'static,
+        row: impl Fn(&mut K, &[i64], &mut [T]) -> maniple::Result<()> + Send + Sync + 'static,
     ) -> Result<(), DistributedError> {
         self.check_dense()?;
         self.check_type(T::TYPE)?;
@@ -155,7 +157,10 @@ impl Tensor {
         }
         let (field, modes) = (self.field(), self.modes().clone());
         let task = TaskDefinition::new("make elements").leaf(TaskOptions::default(), move |call| {
-            set_rows(call, field, |at: &[i64], into: &mut [T]| row(modes.coordinates(at).as_slice(), into))?;
+            let mut kept = K::default();
+            try_set_rows(call, field, |at: &[i64], into: &mut [T]| {
+                row(&mut kept, modes.coordinates(at).as_slice(), into)
+            })?;
             Ok(Value::new(()))
         });
         let partitioning = cx.index_partition(self.region().space(), pieces.len(), &pieces)?;

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use maniple::space::{AnyRect, AnySpace, IndexSpace, Rect};
 use maniple::task::{Codec, LeafCall};
 use maniple::{Context, Error, FieldValue, Privilege, Requirement, Target, TaskLauncher};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::error::DistributedError;
 use super::fetch::by_color;
@@ -23,11 +25,14 @@ use crate::notation::TensorVariable;
 /// So many tasks do it, if nodes are not more.
 const MOST_TASKS: usize = 64;
 
-/// How many entries are counted where that is to be [checked](Lists::check), or what is wrong with them, and in which line.
-pub(super) type Listed = Result<u64, (Option<u64>, String)>;
+/// What is wrong with a file, and in which line if there are lines.
+pub(super) type Wrong = (Option<u64>, String);
 
 /// Entries in parts, of which tasks list one each.
 pub(super) trait Lists<T>: Send + Sync + 'static {
+    /// What tells of a part, beside its entries, whether it is right.
+    type Evidence: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
+
     /// How many parts there are.
     fn parts(&self) -> i64;
 
@@ -35,10 +40,17 @@ pub(super) trait Lists<T>: Send + Sync + 'static {
     fn requirements(&self) -> &[Requirement];
 
     /// Visits the entries of the part of a task's point: the same ones in the same order each time.
-    fn for_each(&self, call: &LeafCall<'_>, visit: impl FnMut(&[i64], T)) -> maniple::Result<Listed>;
+    fn for_each(
+        &self,
+        call: &LeafCall<'_>,
+        visit: impl FnMut(&[i64], T),
+    ) -> maniple::Result<Result<Self::Evidence, Wrong>>;
 
-    /// Checks what all parts together have counted, or what is wrong with the first of them that is.
-    fn check(&self, counted: Listed) -> Result<(), DistributedError>;
+    /// Checks what tells of all parts, in their order.
+    fn check(&self, all: &[Self::Evidence]) -> Result<(), DistributedError>;
+
+    /// What is said if a part is wrong.
+    fn error(&self, wrong: Wrong) -> DistributedError;
 }
 
 /// Whether tasks can pack entries in a format: see [`Tensor::converted`].
@@ -102,7 +114,7 @@ pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
     let of_parts = room.region.partition(&of_parts).map_err(Error::from)?;
     let target = Target::Partition(of_parts, by_color(lists.parts(), |part| part));
     let given = Requirement::new(target, entries.mask(), Privilege::Discard);
-    list::<N, T, L>(cx, variable, &lists, (given, &entries), (starts.clone(), block_of));
+    list::<N, T, L>(cx, variable, &lists, (given, &entries), (starts.clone(), total, block_of));
 
     let of_block = |block: usize| {
         let own = starts.iter().zip(&counted).map(|(starts, counts)| starts[block]..starts[block] + counts[block]);
@@ -128,16 +140,18 @@ async fn counted<T: Element + FieldValue, L: Lists<T>>(
     (blocks, block_of): (usize, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
 ) -> Result<Vec<Vec<i64>>, DistributedError> {
     let each = Arc::clone(lists);
-    let task = task(("count entries of", variable), Codec::of::<(Vec<i64>, Listed)>(), move |call| {
+    let codec = Codec::of::<(Vec<i64>, Result<L::Evidence, Wrong>)>();
+    let task = task(("count entries of", variable), codec, move |call| {
         let mut counts = vec![0_i64; blocks];
-        let listed = each.for_each(call, |at, _| counts[block_of(at)] += 1)?;
-        Ok((counts, listed))
+        let evidence = each.for_each(call, |at, _| counts[block_of(at)] += 1)?;
+        Ok((counts, evidence))
     });
     let launcher = lists.requirements().iter().cloned().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
     let domain = AnyRect::from(Rect::<1>::from(0..lists.parts()));
-    let parts = cx.index_launch(domain, launcher.typed::<(Vec<i64>, Listed)>()).all().await?;
-    let (counts, listed): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    lists.check(listed.into_iter().sum())?;
+    let parts = cx.index_launch(domain, launcher.typed::<(Vec<i64>, Result<L::Evidence, Wrong>)>()).all().await?;
+    let (counts, evidence): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let evidence: Result<Vec<_>, _> = evidence.into_iter().collect();
+    lists.check(&evidence.map_err(|wrong| lists.error(wrong))?)?;
     Ok(counts)
 }
 
@@ -147,30 +161,34 @@ fn list<N: Index, T: Element + FieldValue, L: Lists<T>>(
     variable: &TensorVariable,
     lists: &Arc<L>,
     (given, entries): (Requirement, &Entries),
-    (starts, block_of): (Vec<Vec<i64>>, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
+    (starts, total, block_of): (Vec<Vec<i64>>, i64, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
 ) {
     let (each, entries, requirement) = (Arc::clone(lists), entries.clone(), lists.requirements().len());
     let task = task(("list entries of", variable), Codec::of::<i64>(), move |call| {
-        let mut next = starts[call.point().coords()[0] as usize].clone();
+        let part = call.point().coords()[0] as usize;
+        let mut next = starts[part].clone();
         let coordinates = entries.coordinates.iter().map(|&field| call.write::<N, 1>(requirement, field));
         let mut coordinates = coordinates.collect::<maniple::Result<Vec<_>>>()?;
         let mut values = call.write::<T, 1>(requirement, entries.values)?;
         let Some(own) = only(values.space().rects()) else { return Ok(0_i64) };
         let mut spans: Vec<_> = coordinates.iter_mut().map(|all| all.span_mut(own)).collect();
         let mut values = values.span_mut(own);
-        let (room, mut listed) = (values.len(), 0);
+        let room = values.len();
         let outcome = each.for_each(call, |at, value| {
             let next = &mut next[block_of(at)];
             let place = (*next - own.lo[0]) as usize;
             *next += 1;
-            listed += 1;
             if place < room {
                 spans.iter_mut().zip(at).for_each(|(span, &at)| span[place] = N::narrowed(at));
                 values[place] = value;
             }
         })?;
-        if outcome.is_err() || listed != room {
-            return Err(Error::application("the entries are others than those that were counted before"));
+        outcome.map_err(|wrong| Error::application(each.error(wrong).to_string()))?;
+        // Each block ends where the next one starts.
+        let after = starts.get(part + 1).map_or(total, |starts| starts[0]);
+        if !next.iter().eq(starts[part].iter().skip(1).chain([&after])) {
+            let reason = "it has changed while it was read: its entries are others than those that were counted before";
+            return Err(Error::application(each.error((None, reason.to_owned())).to_string()));
         }
         Ok(room as i64)
     });

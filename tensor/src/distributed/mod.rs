@@ -9,7 +9,7 @@
 //! ([`Colors`](crate::bounds::Colors)). Steps that fetch the same share everything but their numbers.
 //!
 //! A tensor in levels is too large for one node, perhaps: then tasks [load](Tensor::load) it from a [`TcsFile`], each a piece, and [store](Tensor::store) results to one; or they
-//! [read](Tensor::read_text) the lines of a [`TextFile`], each a range of bytes.
+//! [read](Tensor::read_entries) the entries of an [`EntryFile`], each a range of bytes.
 //!
 //! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it is for, by a launch before. The other points
 //! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
@@ -19,6 +19,7 @@ mod blocks;
 mod computation;
 mod convert;
 mod elements;
+mod entry_file;
 mod error;
 mod fetch;
 mod held;
@@ -39,10 +40,10 @@ mod shares;
 mod snapshot;
 mod tcs;
 mod tensor;
-mod text;
 
 pub use assemble::assemble;
 pub use computation::{Computation, compute};
+pub use entry_file::EntryFile;
 pub use error::DistributedError;
 pub use launched::Launched;
 pub use lists::is_packed_by_tasks;
@@ -50,4 +51,3 @@ pub use mapper::TensorMapper;
 pub use placed_levels::{LevelPieces, check_placement};
 pub use tcs::{Loaded, TcsFile, Writers, Written};
 pub use tensor::Tensor;
-pub use text::TextFile;

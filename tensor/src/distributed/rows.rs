@@ -20,16 +20,27 @@ pub(super) fn blocks_for(cx: &Context, bytes: usize) -> usize {
 pub(super) fn set_rows<T: Element + FieldValue>(
     call: &LeafCall<'_>,
     field: FieldId,
-    row: impl Fn(&[i64], &mut [T]),
+    mut row: impl FnMut(&[i64], &mut [T]),
+) -> maniple::Result<()> {
+    try_set_rows(call, field, |at, into: &mut [T]| {
+        row(at, into);
+        Ok(())
+    })
+}
+
+/// [`set_rows`], as long as nothing fails.
+pub(super) fn try_set_rows<T: Element + FieldValue>(
+    call: &LeafCall<'_>,
+    field: FieldId,
+    row: impl FnMut(&[i64], &mut [T]) -> maniple::Result<()>,
 ) -> maniple::Result<()> {
     fn set<T: Element + FieldValue, const D: usize>(
         call: &LeafCall<'_>,
         field: FieldId,
-        row: impl Fn(&[i64], &mut [T]),
+        mut row: impl FnMut(&[i64], &mut [T]) -> maniple::Result<()>,
     ) -> maniple::Result<()> {
         let mut elements = call.write::<T, D>(0, field)?;
-        elements.space().rows().for_each(|rows| row(&rows.lo.0, &mut elements.span_mut(rows)));
-        Ok(())
+        elements.space().rows().try_for_each(|rows| row(&rows.lo.0, &mut elements.span_mut(rows)))
     }
     match call.region(0)?.space().space().dim() {
         1 => set::<T, 1>(call, field, row),

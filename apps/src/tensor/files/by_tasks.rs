@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use maniple::Context;
 use maniple_files::tcs::Part;
-use maniple_tensor::distributed::{DistributedError, TcsFile, Tensor, TextFile, is_packed_by_tasks};
+use maniple_tensor::distributed::{DistributedError, EntryFile, TcsFile, Tensor, is_packed_by_tasks};
 use maniple_tensor::format::Format;
 use maniple_tensor::notation::TensorVariable;
 
@@ -15,8 +15,8 @@ use crate::report::counted;
 pub enum FileByTasks {
     /// Arrays of levels.
     Levels(TcsFile),
-    /// Lines of entries.
-    Text(TextFile),
+    /// Entries, in lines or arrays.
+    Entries(EntryFile),
 }
 
 impl FileByTasks {
@@ -24,7 +24,7 @@ impl FileByTasks {
     pub fn name(&self) -> &str {
         match self {
             Self::Levels(file) => file.name(),
-            Self::Text(file) => file.name(),
+            Self::Entries(file) => file.name(),
         }
     }
 
@@ -34,7 +34,13 @@ impl FileByTasks {
             Self::Levels(file) => file
                 .format()
                 .is_ok_and(|own| formats.all(|format| *format == own || !own.is_dense() && is_packed_by_tasks(format))),
-            Self::Text(_) => formats.all(is_packed_by_tasks),
+            // Others are converted from the first, and dense ones are not.
+            Self::Entries(file) => {
+                let formats: Vec<&Format> = formats.collect();
+                formats.iter().all(|format| file.fits(format))
+                    && (formats.windows(2).all(|pair| pair[0] == pair[1])
+                        || !formats.iter().any(|format| format.is_dense()))
+            }
         }
     }
 
@@ -44,7 +50,7 @@ impl FileByTasks {
         match self {
             Self::Levels(file) => file.header().to_bytes().hash(&mut hasher),
             // What cannot be read is found out when it is.
-            Self::Text(file) => file.digest().unwrap_or_default().hash(&mut hasher),
+            Self::Entries(file) => file.digest().unwrap_or_default().hash(&mut hasher),
         }
         hasher.finish()
     }
@@ -52,14 +58,14 @@ impl FileByTasks {
     /// Reads the tensor that statements call `variable`, in the format of the file or of the variable: with the bytes that each node has read.
     ///
     /// # Errors
-    /// As of [`Tensor::load`] and [`Tensor::read_text`].
+    /// As of [`Tensor::load`] and [`Tensor::read_entries`].
     pub async fn read(&self, cx: &Context, variable: &TensorVariable) -> Result<(Tensor, Vec<u64>), DistributedError> {
         match self {
             Self::Levels(file) => {
                 let (tensor, loaded) = Tensor::load(cx, &variable.stored(file.format()?), file).await?;
                 Ok((tensor, loaded.bytes))
             }
-            Self::Text(file) => Tensor::read_text(cx, variable, file).await,
+            Self::Entries(file) => Tensor::read_entries(cx, variable, file).await,
         }
     }
 
@@ -75,12 +81,10 @@ impl FileByTasks {
                     file.name()
                 )
             }
-            Self::Text(file) => {
-                let extents = file.dimensions();
-                format!(
-                    "operand {name}: the lines of {}, extents {extents:?}, read by tasks on all nodes, twice\n",
-                    file.name()
-                )
+            Self::Entries(file) => {
+                let (extents, from) = (file.dimensions(), file.name());
+                let what = if file.number().is_none() { "lines" } else { "elements" };
+                format!("operand {name}: the {what} of {from}, extents {extents:?}, read by tasks on all nodes\n")
             }
         }
     }

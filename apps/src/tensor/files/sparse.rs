@@ -9,7 +9,7 @@ use maniple_files::matrix_market::{self, Field, Layout, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
 use maniple_files::{Complex, Entries, LineWriter, Number, NumberType, Parallel, npy, tns};
-use maniple_tensor::distributed::{TcsFile, TextFile};
+use maniple_tensor::distributed::{EntryFile, TcsFile};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Scoped, Team};
@@ -126,6 +126,12 @@ impl SparseFile {
         Err(InputError::Unsuitable { name: self.path.display().to_string(), reason }.into())
     }
 
+    /// Whether it is text, whose numbers may be read as any that hold them.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(self.form, Form::MatrixMarket | Form::Coordinates)
+    }
+
     /// Whether it is a `.tcs` file.
     #[must_use]
     pub fn has_levels(&self) -> bool {
@@ -157,23 +163,26 @@ impl SparseFile {
         file.map(Some).map_err(|error| InputError::read(&self.path, error).into())
     }
 
-    /// A text file of entries; none of others, such as all elements of a matrix. Of a `.mtx` file the header alone is read.
+    /// A file whose entries tasks read, each a range; none of others: of `.tcs` files, of matrices whose elements are all in text, and of arrays that are compressed. Of all but `.tns` files no more is read than
+    /// tells what is in them.
     ///
     /// # Errors
     /// [`Error::Input`].
-    pub fn text(&self) -> Result<Option<TextFile>> {
-        let text = match self.form {
+    pub fn entries(&self) -> Result<Option<EntryFile>> {
+        let opened = match self.form {
             Form::MatrixMarket => {
                 let reader = Reader::new(BufReader::new(self.open()?));
                 match reader.map_err(|error| InputError::read(&self.path, error))?.header().layout {
                     Layout::Array => return Ok(None),
-                    Layout::Coordinate => TextFile::matrix_market(&self.path),
+                    Layout::Coordinate => EntryFile::matrix_market(&self.path).map(Some),
                 }
             }
-            Form::Coordinates => self.open().map(|_| TextFile::tns(&self.path))?,
-            Form::Levels | Form::Archive | Form::Numpy => return Ok(None),
+            Form::Coordinates => self.open().map(|_| EntryFile::tns(&self.path, &processors()).map(Some))?,
+            Form::Archive => self.open().map(|_| EntryFile::npz(&self.path))?,
+            Form::Numpy => self.open().map(|_| EntryFile::npy(&self.path).map(Some))?,
+            Form::Levels => return Ok(None),
         };
-        text.map(Some).map_err(|error| InputError::read(&self.path, error).into())
+        opened.map_err(|error| InputError::read(&self.path, error).into())
     }
 
     /// The bytes of positions and coordinates, if it is a `.tcs` file.
@@ -293,7 +302,7 @@ impl SparseFile {
                 Field::Real | Field::Pattern => NumberType::F64,
             },
             Form::Levels => Header::read(source.get_ref()).map_err(read)?.number,
-            Form::Archive => self.archived(source)?.values().number().unwrap_or(NumberType::F64),
+            Form::Archive => Archive::new(source).and_then(|mut archive| Sparse::number(&mut archive)).map_err(read)?,
             Form::Numpy => npy::Header::read(&mut { source }).map_err(read)?.number,
         };
         Ok(element_of(number))

@@ -107,12 +107,12 @@ impl Header {
     }
 
     /// The bytes of one element in the file.
-    pub(super) fn stored_size(&self) -> usize {
+    pub(crate) fn stored_size(&self) -> usize {
         if self.is_unsigned && self.number == NumberType::I32 { 2 } else { self.number.size() }
     }
 
     /// The extents, for messages.
-    pub(super) fn extents(&self) -> String {
+    pub(crate) fn extents(&self) -> String {
         match self.shape[..] {
             [] => "1".to_owned(),
             _ => self.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "),

@@ -1,18 +1,28 @@
 //! Files in a zip archive.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::array::Array;
 use crate::error::{Problem, ReadError};
+use crate::npy::Header;
 
 /// An archive that is larger than this when it is unpacked, and than so many times its own size, is refused: nothing that anybody saves is packed so well.
 const LEAST_REFUSED: u64 = 256 << 20;
 
 /// See [`LEAST_REFUSED`].
 const MOST_TIMES: u64 = 100;
+
+/// An array that is in an archive as it is.
+pub(crate) struct Member {
+    /// The bytes of its `.npy` file.
+    pub(crate) bytes: Range<u64>,
+    /// The checksum (CRC-32) of these.
+    pub(crate) checksum: u32,
+}
 
 /// A `.npz` file that is being read.
 #[derive(Debug)]
@@ -101,21 +111,40 @@ impl<R: Read + Seek> Archive<R> {
         array.map(Some).map_err(|error| named(name, error))
     }
 
+    /// Where the array called `name` is, which must be there; none if it is packed.
+    pub(crate) fn member(&mut self, name: &str) -> Result<Option<Member>, ReadError> {
+        let Some(place) = self.zip.index_for_name(&format!("{name}.npy")) else { return Err(self.missing(name)) };
+        let file = self.zip.by_index_raw(place).map_err(of_zip)?;
+        let is_plain = file.compression() == CompressionMethod::Stored && !file.encrypted();
+        let bytes = |start: u64| Some(start..start.checked_add(file.size())?);
+        let bytes = file.data_start().filter(|_| is_plain && file.size() == file.compressed_size()).and_then(bytes);
+        Ok(bytes.map(|bytes| Member { bytes, checksum: file.crc32() }))
+    }
+
+    /// What the header of the array called `name` says, which must be there.
+    pub(super) fn header(&mut self, name: &str) -> Result<Header, ReadError> {
+        let Some(place) = self.zip.index_for_name(&format!("{name}.npy")) else { return Err(self.missing(name)) };
+        let mut file = self.zip.by_index(place).map_err(of_zip)?;
+        Header::read(&mut file).map_err(|error| named(name, error))
+    }
+
     /// Reads the array called `name`, which must be there.
     ///
     /// # Errors
     /// As of [`array`](Self::array).
     pub fn expect(&mut self, name: &str) -> Result<Array, ReadError> {
+        self.array(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    fn missing(&self, name: &str) -> ReadError {
         let names = self.names();
-        self.array(name)?.ok_or_else(|| {
-            let reason = format!("there is no array '{name}'; there are {}", crate::text::shown(names.join(", ")));
-            wrong(Problem::Malformed(reason))
-        })
+        let reason = format!("there is no array '{name}'; there are {}", crate::text::shown(names.join(", ")));
+        wrong(Problem::Malformed(reason))
     }
 }
 
 /// The error with the name of the array.
-fn named(name: &str, error: ReadError) -> ReadError {
+pub(crate) fn named(name: &str, error: ReadError) -> ReadError {
     let told = |problem: &Problem| format!("array '{name}': {problem}");
     match error {
         // What unpacking finds wrong is no failure of the system.

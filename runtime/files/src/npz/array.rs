@@ -93,7 +93,7 @@ impl Values {
     }
 
     /// Whether an element is zero.
-    pub(super) fn is_zero(&self, place: usize) -> bool {
+    pub(crate) fn is_zero(&self, place: usize) -> bool {
         fn of<T: Number>(element: T) -> bool {
             element == T::zeroed()
         }

@@ -4,16 +4,20 @@ use std::io::{self, Read, Seek, Write};
 
 use super::archive::{Archive, Compression, write_arrays, wrong};
 use super::array::{Array, Values};
-use super::sparse::{Sparse, Structure};
+use super::sparse::{Form, Sparse, Structure};
 use crate::error::{Problem, ReadError};
+use crate::number::NumberType;
 use crate::text::shown;
 
-fn malformed(reason: String) -> ReadError {
+pub(crate) fn malformed(reason: String) -> ReadError {
     wrong(Problem::Malformed(reason))
 }
 
 /// The integers of an array.
-fn integers<R: Read + Seek>(archive: &mut Archive<R>, name: &str) -> Result<(Vec<u64>, Vec<i64>), ReadError> {
+pub(crate) fn integers<R: Read + Seek>(
+    archive: &mut Archive<R>,
+    name: &str,
+) -> Result<(Vec<u64>, Vec<i64>), ReadError> {
     let array = archive.expect(name)?.by_rows();
     macro_rules! widened {
         ($($variant:ident),*) => {
@@ -27,12 +31,16 @@ fn integers<R: Read + Seek>(archive: &mut Archive<R>, name: &str) -> Result<(Vec
     widened!(U8, I8, I16, U32, I32)
 }
 
-impl Sparse {
-    /// Reads the sparse array that a file is: in SciPy's forms `csr`, `csc`, `coo`, `bsr` and `dia`, or in `sparse`'s `coo` and `gcxs`.
-    ///
-    /// # Errors
-    /// [`ReadError`] if the file holds other arrays, or they do not fit together.
-    pub fn read<R: Read + Seek>(archive: &mut Archive<R>) -> Result<Self, ReadError> {
+/// A sparse array of an archive, before its arrays are read.
+pub(crate) struct Layout {
+    pub(crate) shape: Vec<u64>,
+    pub(crate) form: Form,
+    /// The arrays of coordinates, columns or offsets; `coords` has those of all dimensions.
+    pub(crate) indices: &'static [&'static str],
+}
+
+impl Layout {
+    pub(crate) fn read<R: Read + Seek>(archive: &mut Archive<R>) -> Result<Self, ReadError> {
         let names = archive.names();
         let has = |name: &str| names.iter().any(|found| found == name);
         let form = match archive.array("format")?.map(|array| array.values) {
@@ -51,64 +59,85 @@ impl Sparse {
         let (_, shape) = integers(archive, "shape")?;
         let shape: Option<Vec<u64>> = shape.into_iter().map(|extent| u64::try_from(extent).ok()).collect();
         let shape = shape.ok_or_else(|| malformed("array 'shape' must have numbers from 0 on".to_owned()))?;
-        let data = archive.expect("data")?.by_rows();
-        let structure = match form.as_str() {
-            "csr" | "csc" | "gcxs" => {
-                let (_, starts) = integers(archive, "indptr")?;
-                let (_, columns) = integers(archive, "indices")?;
-                let rows = match form.as_str() {
-                    "csr" => vec![0],
-                    "csc" => vec![1],
-                    // Negative ones become numbers that are refused.
-                    _ => integers(archive, "compressed_axes")?.1.into_iter().map(|axis| axis as usize).collect(),
-                };
-                if form != "gcxs" && shape.len() != 2 {
-                    return Err(malformed(format!("its shape has {} dimensions, and must have 2", shape.len())));
-                }
-                Structure::Compressed { rows, starts, columns }
+        let mut extents = |name: &str, expected: usize| match archive.header(name)?.shape {
+            shape if shape.len() == expected => Ok(shape),
+            shape => Err(malformed(format!("array '{name}' has {} dimensions, and must have {expected}", shape.len()))),
+        };
+        let compressed: &[&str] = &["indices"];
+        let (form, indices): (_, &[&str]) = match form.as_str() {
+            "csr" | "csc" if shape.len() != 2 => {
+                return Err(malformed(format!("its shape has {} dimensions, and must have 2", shape.len())));
+            }
+            "csr" => (Form::Compressed { rows: vec![0] }, compressed),
+            "csc" => (Form::Compressed { rows: vec![1] }, compressed),
+            "gcxs" => {
+                let (_, axes) = integers(archive, "compressed_axes")?;
+                // Negative ones become numbers that are refused.
+                (Form::Compressed { rows: axes.into_iter().map(|axis| axis as usize).collect() }, compressed)
             }
             "coo" if has("coords") => {
-                let (extents, coordinates) = integers(archive, "coords")?;
-                let [dimensions, count] = extents[..] else {
-                    let reason = format!("array 'coords' has {} dimensions, and must have 2", extents.len());
-                    return Err(malformed(reason));
-                };
+                let dimensions = extents("coords", 2)?[0];
                 if dimensions != shape.len() as u64 {
                     let reason =
                         format!("array 'coords' has {dimensions} rows, and the shape {} dimensions", shape.len());
                     return Err(malformed(reason));
                 }
-                let row = |dimension: usize| coordinates[dimension * count as usize..][..count as usize].to_vec();
-                Structure::Coordinates((0..shape.len()).map(row).collect())
+                (Form::Coordinates, &["coords"])
             }
-            "coo" => Structure::Coordinates(vec![integers(archive, "row")?.1, integers(archive, "col")?.1]),
-            "bsr" => {
-                let [_, rows, columns] = data.shape[..] else {
-                    return Err(malformed(format!(
-                        "array 'data' has {} dimensions, and must have 3",
-                        data.shape.len()
-                    )));
-                };
-                let (_, starts) = integers(archive, "indptr")?;
-                let (_, indices) = integers(archive, "indices")?;
-                Structure::Blocks { size: [rows, columns], starts, columns: indices }
-            }
-            "dia" => {
-                let [_, length] = data.shape[..] else {
-                    return Err(malformed(format!(
-                        "array 'data' has {} dimensions, and must have 2",
-                        data.shape.len()
-                    )));
-                };
-                Structure::Diagonals { offsets: integers(archive, "offsets")?.1, length }
-            }
+            "coo" => (Form::Coordinates, &["row", "col"]),
+            "bsr" => match extents("data", 3)?[..] {
+                [_, rows, columns] => (Form::Blocks { size: [rows, columns] }, compressed),
+                _ => (Form::Blocks { size: [0; 2] }, compressed),
+            },
+            "dia" => (Form::Diagonals { length: extents("data", 2)?[1] }, &["offsets"]),
             other => {
                 let reason = format!("its form is '{}'; csr, csc, coo, bsr, dia and gcxs can be read", shown(other));
                 return Err(wrong(Problem::Unsupported(reason)));
             }
         };
+        Ok(Self { shape, form, indices })
+    }
+}
+
+impl Sparse {
+    /// Reads the sparse array that a file is: in SciPy's forms `csr`, `csc`, `coo`, `bsr` and `dia`, or in `sparse`'s `coo` and `gcxs`.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file holds other arrays, or they do not fit together.
+    pub fn read<R: Read + Seek>(archive: &mut Archive<R>) -> Result<Self, ReadError> {
+        let Layout { shape, form, indices } = Layout::read(archive)?;
+        let data = archive.expect("data")?.by_rows();
+        let mut numbers = |name: &str| integers(archive, name);
+        let structure = match form {
+            Form::Coordinates if indices.len() == 1 => {
+                let (extents, coordinates) = numbers(indices[0])?;
+                let count = extents[1] as usize;
+                let row = |dimension: usize| coordinates[dimension * count..][..count].to_vec();
+                Structure::Coordinates((0..shape.len()).map(row).collect())
+            }
+            Form::Coordinates => {
+                let all = indices.iter().map(|name| Ok(numbers(name)?.1));
+                Structure::Coordinates(all.collect::<Result<_, ReadError>>()?)
+            }
+            Form::Compressed { rows } => {
+                Structure::Compressed { rows, starts: numbers("indptr")?.1, columns: numbers(indices[0])?.1 }
+            }
+            Form::Blocks { size } => {
+                Structure::Blocks { size, starts: numbers("indptr")?.1, columns: numbers(indices[0])?.1 }
+            }
+            Form::Diagonals { length } => Structure::Diagonals { offsets: numbers(indices[0])?.1, length },
+        };
         let fill = archive.array("fill_value")?.map(|array| array.values);
         Self::new(shape, structure, data.values, fill)
+    }
+
+    /// The type of the elements of the sparse array that a file is, of which no more is read than the headers of arrays, and the small ones.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file holds other arrays.
+    pub fn number<R: Read + Seek>(archive: &mut Archive<R>) -> Result<NumberType, ReadError> {
+        Layout::read(archive)?;
+        archive.header("data").map(|header| header.number)
     }
 
     /// Writes the array in the form that its structure has: as SciPy reads it, or as `sparse` does if it has other than two dimensions, or a fill value other than zero.

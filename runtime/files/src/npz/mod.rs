@@ -16,5 +16,10 @@ mod form;
 mod sparse;
 
 pub use self::archive::{Archive, Compression, write_arrays};
+pub(crate) use self::archive::{Member, named};
 pub use self::array::{Array, Values};
+pub(crate) use self::form::{Layout, integers, malformed};
+pub(crate) use self::sparse::{
+    Form, Lengths, apart, apart_from_each_other, ascending, check_ends, coordinates_of, within,
+};
 pub use self::sparse::{Sparse, Structure};

@@ -37,6 +37,153 @@ pub enum Structure {
     },
 }
 
+/// What a [`Structure`] is of, before its arrays are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Coordinates,
+    Compressed { rows: Vec<usize> },
+    Blocks { size: [u64; 2] },
+    Diagonals { length: u64 },
+}
+
+/// How many numbers arrays have.
+pub(crate) struct Lengths {
+    /// Where rows begin, if that is stored.
+    pub(crate) starts: u64,
+    /// Coordinates, columns or offsets, in each of their arrays.
+    pub(crate) indices: Vec<u64>,
+    pub(crate) values: u64,
+}
+
+impl Structure {
+    fn form(&self) -> Form {
+        match self {
+            Self::Coordinates(_) => Form::Coordinates,
+            Self::Compressed { rows, .. } => Form::Compressed { rows: rows.clone() },
+            Self::Blocks { size, .. } => Form::Blocks { size: *size },
+            Self::Diagonals { length, .. } => Form::Diagonals { length: *length },
+        }
+    }
+
+    fn lengths(&self, values: usize) -> Lengths {
+        let (starts, indices) = match self {
+            Self::Coordinates(all) => (0, all.iter().map(Vec::len).collect()),
+            Self::Compressed { starts, columns, .. } | Self::Blocks { starts, columns, .. } => {
+                (starts.len(), vec![columns.len()])
+            }
+            Self::Diagonals { offsets, .. } => (0, vec![offsets.len()]),
+        };
+        let indices = indices.into_iter().map(|length: usize| length as u64).collect();
+        Lengths { starts: starts as u64, indices, values: values as u64 }
+    }
+}
+
+impl Form {
+    /// The dimensions that do not make up a row of compressed ones.
+    pub(crate) fn inner(&self, dimensions: usize) -> Vec<usize> {
+        let rows = if let Self::Compressed { rows } = self { &rows[..] } else { &[] };
+        (0..dimensions).filter(|dimension| !rows.contains(dimension)).collect()
+    }
+
+    /// Of each array of indices, what they must be less than; of diagonals nothing.
+    pub(crate) fn extents(&self, shape: &[u64]) -> Vec<u64> {
+        match self {
+            Self::Coordinates => shape.to_vec(),
+            Self::Compressed { .. } => vec![extent_of(&self.inner(shape.len()), shape)],
+            Self::Blocks { size } => vec![shape[1] / size[1]],
+            Self::Diagonals { .. } => Vec::new(),
+        }
+    }
+
+    /// How many rows there are of compressed ones, or of blocks.
+    pub(crate) fn rows(&self, shape: &[u64]) -> u64 {
+        match self {
+            Self::Compressed { rows } => {
+                let is_row = |dimension: &usize| rows.contains(dimension);
+                extent_of(&(0..shape.len()).filter(is_row).collect::<Vec<_>>(), shape)
+            }
+            Self::Blocks { size } => shape[0] / size[0],
+            Self::Coordinates | Self::Diagonals { .. } => 0,
+        }
+    }
+
+    /// Checks what can be without reading arrays.
+    pub(crate) fn check(&self, shape: &[u64], lengths: &Lengths) -> Result<(), String> {
+        if product(shape.iter().map(|&extent| extent.max(1))).is_none() {
+            return Err(format!("its shape is {shape:?}, which is too large"));
+        }
+        let (count, of_indices) = (lengths.values, lengths.indices.first().copied().unwrap_or(0));
+        let elements = |name: &str, found: u64| match found == count {
+            true => Ok(()),
+            false => {
+                Err(format!("'{name}' has {found} numbers, and there are {count} elements: expected one for each"))
+            }
+        };
+        let is_matrix = || match shape.len() {
+            2 => Ok(()),
+            found => Err(format!("its shape has {found} dimensions, and must have 2")),
+        };
+        match self {
+            Self::Coordinates => {
+                if lengths.indices.len() != shape.len() {
+                    let (found, expected) = (lengths.indices.len(), shape.len());
+                    return Err(format!("it has coordinates of {found} dimensions, and its shape has {expected}"));
+                }
+                return lengths.indices.iter().try_for_each(|&found| elements("coords", found));
+            }
+            Self::Compressed { rows } => {
+                elements("indices", of_indices)?;
+                let is_row = |dimension: &usize| rows.contains(dimension);
+                if rows.iter().any(|dimension| *dimension >= shape.len())
+                    || rows.len() != (0..shape.len()).filter(is_row).count()
+                {
+                    let most = shape.len();
+                    return Err(format!(
+                        "its compressed axes are {rows:?}, and must be some of 0 to {most}, each once"
+                    ));
+                }
+            }
+            Self::Blocks { size } => {
+                is_matrix()?;
+                let ([rows, columns], [height, width]) = ([shape[0], shape[1]], *size);
+                if !size.iter().zip(shape).all(|(&size, &extent)| size > 0 && extent % size == 0) {
+                    return Err(format!("blocks of {height} x {width} do not fill a matrix of {rows} x {columns}"));
+                }
+                if product([of_indices, height, width]) != Some(count) {
+                    return Err(format!(
+                        "'indices' has {of_indices} numbers for blocks of {height} x {width}, and there are {count} elements"
+                    ));
+                }
+            }
+            Self::Diagonals { length } => {
+                is_matrix()?;
+                if product([of_indices, *length]) != Some(count) {
+                    return Err(format!(
+                        "'offsets' has {of_indices} numbers, and there are {count} elements of diagonals of {length}"
+                    ));
+                }
+                return Ok(());
+            }
+        }
+        match (lengths.starts, self.rows(shape) + 1) {
+            (found, expected) if found != expected => {
+                Err(format!("'indptr' has {found} numbers, and must have {expected}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The number of coordinates of some dimensions that are taken together.
+fn extent_of(dimensions: &[usize], shape: &[u64]) -> u64 {
+    product(dimensions.iter().map(|&dimension| shape[dimension])).unwrap_or(0)
+}
+
+/// What messages call the coordinates of a dimension.
+pub(crate) fn coordinates_of(dimension: usize) -> String {
+    format!("coordinates of dimension {dimension}")
+}
+
 /// A sparse array, whose structure was checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse {
@@ -88,91 +235,25 @@ impl Sparse {
     }
 
     fn check(&self) -> Result<(), String> {
-        let (shape, count) = (&self.shape, self.values.len());
-        if product(shape.iter().map(|&extent| extent.max(1))).is_none() {
-            return Err(format!("its shape is {shape:?}, which is too large"));
-        }
         if self.values.number().is_none() || self.fill.number() != self.values.number() || self.fill.len() != 1 {
             return Err("its elements and its fill value must be numbers of one type".to_owned());
         }
-        let elements = |name: &str, found: usize| match found == count {
-            true => Ok(()),
-            false => {
-                Err(format!("'{name}' has {found} numbers, and there are {count} elements: expected one for each"))
-            }
-        };
-        let is_matrix = || match shape.len() {
-            2 => Ok(()),
-            found => Err(format!("its shape has {found} dimensions, and must have 2")),
-        };
+        let form = self.structure.form();
+        form.check(&self.shape, &self.structure.lengths(self.values.len()))?;
+        let extents = form.extents(&self.shape);
         match &self.structure {
-            Structure::Coordinates(all) => {
-                if all.len() != shape.len() {
-                    return Err(format!(
-                        "it has coordinates of {} dimensions, and its shape has {}",
-                        all.len(),
-                        shape.len()
-                    ));
-                }
-                all.iter().zip(shape).enumerate().try_for_each(|(dimension, (all, &extent))| {
-                    elements("coords", all.len())?;
-                    within(&format!("coordinates of dimension {dimension}"), all, extent)
-                })
+            Structure::Coordinates(all) => all
+                .iter()
+                .zip(extents)
+                .enumerate()
+                .try_for_each(|(dimension, (all, extent))| within(&coordinates_of(dimension), all, extent)),
+            Structure::Compressed { starts, columns, .. } | Structure::Blocks { starts, columns, .. } => {
+                let ends = (starts.first().copied().unwrap_or(0), starts.last().copied().unwrap_or(0));
+                check_ends(ends, columns.len() as u64)?;
+                ascending(starts)?;
+                within("indices", columns, extents[0])
             }
-            Structure::Compressed { rows, starts, columns } => {
-                elements("indices", columns.len())?;
-                let is_row = |dimension: &usize| rows.contains(dimension);
-                if rows.iter().any(|dimension| *dimension >= shape.len())
-                    || rows.len() != (0..shape.len()).filter(is_row).count()
-                {
-                    return Err(format!(
-                        "its compressed axes are {rows:?}, and must be some of 0 to {}, each once",
-                        shape.len()
-                    ));
-                }
-                let (inner, outer): (Vec<usize>, Vec<usize>) =
-                    (0..shape.len()).partition(|dimension| !is_row(dimension));
-                let of =
-                    |dimensions: &[usize]| product(dimensions.iter().map(|&dimension| shape[dimension])).unwrap_or(0);
-                ascending(starts, of(&outer), count as u64)?;
-                within("indices", columns, of(&inner))
-            }
-            Structure::Blocks { size, starts, columns } => {
-                is_matrix()?;
-                let whole = size.iter().zip(shape).all(|(&size, &extent)| size > 0 && extent % size == 0);
-                if !whole {
-                    return Err(format!(
-                        "blocks of {} x {} do not fill a matrix of {} x {}",
-                        size[0], size[1], shape[0], shape[1]
-                    ));
-                }
-                let blocks = product([columns.len() as u64, size[0], size[1]]);
-                if blocks != Some(count as u64) {
-                    return Err(format!(
-                        "'indices' has {} numbers for blocks of {} x {}, and there are {count} elements",
-                        columns.len(),
-                        size[0],
-                        size[1]
-                    ));
-                }
-                ascending(starts, shape[0] / size[0], columns.len() as u64)?;
-                within("indices", columns, shape[1] / size[1])
-            }
-            Structure::Diagonals { offsets, length } => {
-                is_matrix()?;
-                if product([offsets.len() as u64, *length]) != Some(count as u64) {
-                    return Err(format!(
-                        "'offsets' has {} numbers, and there are {count} elements of diagonals of {length}",
-                        offsets.len()
-                    ));
-                }
-                let mut sorted = offsets.clone();
-                sorted.sort_unstable();
-                match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                    Some(pair) => Err(format!("'offsets' has the diagonal {} twice", pair[0])),
-                    None => Ok(()),
-                }
-            }
+            Structure::Diagonals { offsets, .. } => apart_from_each_other(offsets),
         }
     }
 
@@ -189,7 +270,7 @@ impl Sparse {
                 }
             }
             Structure::Compressed { rows, starts, columns } => {
-                let inner: Vec<usize> = (0..self.shape.len()).filter(|dimension| !rows.contains(dimension)).collect();
+                let inner = self.structure.form().inner(self.shape.len());
                 for row in 0..starts.len() - 1 {
                     apart(row as u64, rows, &self.shape, &mut at);
                     for place in row_of(starts, row) {
@@ -234,14 +315,14 @@ impl Sparse {
 }
 
 /// Takes a number apart into the coordinates of some dimensions, the last of which varies fastest.
-fn apart(mut number: u64, dimensions: &[usize], shape: &[u64], at: &mut [u64]) {
+pub(crate) fn apart(mut number: u64, dimensions: &[usize], shape: &[u64], at: &mut [u64]) {
     for &dimension in dimensions.iter().rev() {
         at[dimension] = number % shape[dimension].max(1);
         number /= shape[dimension].max(1);
     }
 }
 
-fn within(name: &str, indices: &[i64], extent: u64) -> Result<(), String> {
+pub(crate) fn within(name: &str, indices: &[i64], extent: u64) -> Result<(), String> {
     match indices.iter().find(|index| **index < 0 || **index as u64 >= extent) {
         None => Ok(()),
         Some(index) => {
@@ -250,18 +331,26 @@ fn within(name: &str, indices: &[i64], extent: u64) -> Result<(), String> {
     }
 }
 
-fn ascending(starts: &[i64], rows: u64, count: u64) -> Result<(), String> {
-    if starts.len() as u64 != rows + 1 {
-        return Err(format!("'indptr' has {} numbers, and must have {}", starts.len(), rows + 1));
+/// Checks where the first row begins, and where the last one ends.
+pub(crate) fn check_ends((first, end): (i64, i64), count: u64) -> Result<(), String> {
+    match first == 0 && end as u64 == count {
+        true => Ok(()),
+        false => Err(format!("'indptr' goes from {first} to {end}, and must go from 0 to {count}")),
     }
-    if starts[0] != 0 || starts[rows as usize] as u64 != count {
-        return Err(format!(
-            "'indptr' goes from {} to {}, and must go from 0 to {count}",
-            starts[0], starts[rows as usize]
-        ));
-    }
+}
+
+pub(crate) fn ascending(starts: &[i64]) -> Result<(), String> {
     match starts.windows(2).find(|pair| pair[0] > pair[1]) {
         None => Ok(()),
         Some(pair) => Err(format!("'indptr' has {} after {}, and must not descend", pair[1], pair[0])),
+    }
+}
+
+pub(crate) fn apart_from_each_other(offsets: &[i64]) -> Result<(), String> {
+    let mut sorted = offsets.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("'offsets' has the diagonal {} twice", pair[0])),
+        None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ fn read(file: &[u8]) -> Result<Sparse, ReadError> {
     Sparse::read(&mut Archive::new(Cursor::new(file))?)
 }
 
-fn written(sparse: &Sparse, compression: Compression) -> Vec<u8> {
+pub(crate) fn written(sparse: &Sparse, compression: Compression) -> Vec<u8> {
     let mut file = Cursor::new(Vec::new());
     sparse.write(&mut file, compression).unwrap();
     file.into_inner()
@@ -49,7 +49,7 @@ fn compressed(rows: usize, columns: i64) -> impl Strategy<Value = (Vec<i64>, Vec
     })
 }
 
-fn sparse() -> impl Strategy<Value = Sparse> {
+pub(crate) fn sparse() -> impl Strategy<Value = Sparse> {
     let coordinates = (0..4_usize, 0..5_usize).prop_flat_map(|(rank, count)| {
         let all = proptest::collection::vec(proptest::collection::vec(0..5_i64, count), rank);
         // Without dimensions there is nothing to tell how many elements there are.

@@ -1,7 +1,10 @@
-//! Text files as operands on several processes: tasks read their lines, each process its own ranges of bytes.
+//! Text files and arrays as operands on several processes: tasks read their entries, each process its own ranges of bytes.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 
+use maniple_files::npy;
+use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::Tensor;
 
 use crate::tensor_tcs_on_nodes::{inputs, read, run, told};
@@ -9,19 +12,27 @@ use crate::tensor_tcs_on_nodes::{inputs, read, run, told};
 #[test]
 fn results_are_the_same_whichever_files_operands_are_in() {
     let folder = inputs("text");
-    for [from, to] in [["b.tcs", "b.mtx"], ["t.tcs", "t.tns"]] {
+    for [from, to] in
+        [["b.tcs", "b.mtx"], ["t.tcs", "t.tns"], ["b.tcs", "b.npz"], ["t.tcs", "t.npz"], ["t.tcs", "t.npy"]]
+    {
         told(1, &folder, &["convert", from, to]);
     }
     let spmv = ["a(i) = B(i,j) * c(j)", "-f", "B:csr"];
     let columns = ["a(j) = B(i,j) * c(i)", "-f", "B:csc"];
     let ttv = ["A(i,j) = T(i,j,l) * c(l)", "-f", "T:csf:3"];
-    for (statement, levels, text) in
-        [(&spmv[..], "B:b.tcs", "B:b.mtx"), (&columns, "B:b.tcs", "B:b.mtx"), (&ttv, "T:t.tcs", "T:t.tns")]
-    {
+    for (statement, levels, file) in [
+        (&spmv[..], "B:b.tcs", "B:b.mtx"),
+        (&columns, "B:b.tcs", "B:b.mtx"),
+        (&ttv, "T:t.tcs", "T:t.tns"),
+        (&spmv, "B:b.tcs", "B:b.npz"),
+        (&columns, "B:b.tcs", "B:b.npz"),
+        (&ttv, "T:t.tcs", "T:t.npz"),
+        (&ttv, "T:t.tcs", "T:t.npy"),
+    ] {
         let usual = ["--workers", "1", "--repeat", "1", "-o"];
         told(1, &folder, &[statement, &["-i", levels], &usual, &["right.tcs"]].concat());
         let right = Tensor::<f64>::read(&read(&folder, "right.tcs")).unwrap();
-        for (nodes, file) in [(1, text), (2, text), (4, text), (2, levels)] {
+        for (nodes, file) in [(1, file), (2, file), (4, file), (2, levels)] {
             let out = told(nodes, &folder, &[statement, &["-i", file], &usual, &["found.tcs"]].concat());
             let line = out.lines().find(|line| line.starts_with("  read"));
             assert_eq!(nodes > 1, line.is_some_and(|line| line.contains("by node 1")), "{out}");
@@ -30,7 +41,7 @@ fn results_are_the_same_whichever_files_operands_are_in() {
             let pairs = found.values.iter().zip(&right.values);
             assert!(pairs.clone().all(|(one, two)| (one - two).abs() < 1e-9), "{statement:?} of {file} on {nodes}");
         }
-        told(2, &folder, &[statement, &["-i", text, "--workers", "1", "--repeat", "1", "--verify"]].concat());
+        told(2, &folder, &[statement, &["-i", file, "--workers", "1", "--repeat", "1", "--verify"]].concat());
     }
 }
 
@@ -64,4 +75,36 @@ fn dense_matrices_in_text_are_operands_on_any_nodes() {
     for nodes in [1, 2] {
         told(nodes, &folder, &[&product[..], &["--workers", "1", "--repeat", "1"]].concat());
     }
+}
+
+#[test]
+fn arrays_are_read_in_ranges_where_that_can_be_and_whole_otherwise() {
+    let folder = inputs("arrays");
+    told(1, &folder, &["convert", "b.tcs", "b.npz"]);
+    let archive = Archive::new(BufReader::new(File::open(folder.join("b.npz")).unwrap()));
+    let sparse = Sparse::read(&mut archive.unwrap()).unwrap();
+    sparse.write(File::create(folder.join("packed.npz")).unwrap(), Compression::Deflate).unwrap();
+    let elements: Vec<f64> = (0..230 * 7).map(f64::from).collect();
+    npy::write_array(&mut File::create(folder.join("c.npy")).unwrap(), &[230, 7], &elements).unwrap();
+    let product = ["A(i,k) = B(i,j) * C(j,k)", "-f", "B:csr", "-i", "C:c.npy", "--workers", "1", "--repeat", "1"];
+    let mut results = Vec::new();
+    for (nodes, file, reads) in [(1, "b.npz", ""), (2, "b.npz", "BC"), (4, "b.npz", "BC"), (2, "packed.npz", "C")] {
+        let out = told(nodes, &folder, &[&product[..], &["-i", &format!("B:{file}"), "-o", "a.npy"]].concat());
+        let line = out.lines().find(|line| line.starts_with("  read")).unwrap_or_default();
+        for name in ["B", "C"] {
+            assert_eq!(
+                line.contains(&format!("{name}: ")) && line.contains("by node 1"),
+                reads.contains(name),
+                "{out}"
+            );
+        }
+        results.push(read(&folder, "a.npy"));
+        told(nodes, &folder, &[&product[..], &["-i", &format!("B:{file}"), "--verify"]].concat());
+    }
+    assert!(results.iter().all(|result| *result == results[0]));
+    let out = told(2, &folder, &[&product[..], &["-i", "B:b.npz", "--explain"]].concat());
+    assert!(out.contains("operand B: the elements of b.npz, extents [310, 230], read by tasks on all nodes"), "{out}");
+    // Of another type than is computed with.
+    let out = told(2, &folder, &[&product[..], &["-i", "B:b.npz", "--type", "f32"]].concat());
+    assert!(!out.contains("by node 1"), "{out}");
 }

@@ -1,0 +1,358 @@
+//! Tensors in files of which each node reads its own ranges of bytes: what is stored is what the whole file has.
+
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use fastrand::Rng;
+use maniple::Result;
+use maniple_files::npz::{Compression, Sparse, Structure, Values};
+use maniple_files::{InTurn, npy};
+use maniple_tensor::distributed::{DistributedError, EntryFile, Tensor};
+use maniple_tensor::element::ElementType;
+use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+use maniple_tests::nodes::{Nodes, on_nodes};
+
+/// What is in a file: entries in the order of the text, each with those that follow by symmetry.
+struct Case {
+    text: String,
+    is_matrix: bool,
+    extents: Vec<i64>,
+    entries: EntryList<f64>,
+}
+
+impl Case {
+    /// Some entries at random places, several of them at one.
+    fn random(rng: &mut Rng) -> Self {
+        let is_matrix = rng.bool();
+        let is_symmetric = is_matrix && rng.bool();
+        let order = if is_matrix { 2 } else { rng.usize(1..4) };
+        let mut extents: Vec<i64> = (0..order).map(|_| rng.i64(1..30)).collect();
+        if is_symmetric {
+            extents[1] = extents[0];
+        }
+        let (mut entries, mut lines, mut largest) = (EntryList::new(order), String::new(), vec![0; order]);
+        let count = rng.usize(usize::from(!is_matrix)..200);
+        for number in 0..count {
+            let mut at: Vec<i64> = extents.iter().map(|&extent| rng.i64(0..extent)).collect();
+            if is_symmetric && at[1] > at[0] {
+                at.swap(0, 1);
+            }
+            largest.iter_mut().zip(&at).for_each(|(largest, at)| *largest = (*largest).max(*at));
+            let value = number as f64 / 4.0 - 3.0;
+            at.iter().for_each(|at| write!(lines, "{} ", at + 1).unwrap());
+            writeln!(lines, "{value}").unwrap();
+            entries.push(&at, value);
+            if is_symmetric && at[0] != at[1] {
+                entries.push(&[at[1], at[0]], value);
+            }
+            if rng.usize(..20) == 0 {
+                lines += if is_matrix { "% a remark\n\n" } else { "# a remark\n\n" };
+            }
+        }
+        if !is_matrix {
+            // The extents are those of what is there.
+            (extents.iter_mut().zip(&largest)).for_each(|(extent, largest)| *extent = *largest + 1);
+        }
+        let symmetry = if is_symmetric { "symmetric" } else { "general" };
+        let head = match &extents[..] {
+            [rows, columns] if is_matrix => {
+                format!("%%MatrixMarket matrix coordinate real {symmetry}\n{rows} {columns} {count}\n")
+            }
+            _ => String::new(),
+        };
+        Self { text: head + &lines, is_matrix, extents, entries }
+    }
+
+    fn variable(&self, format: &str) -> TensorVariable {
+        TensorVariable::new("B", ElementType::F64, self.extents.clone()).stored(format.parse().unwrap())
+    }
+
+    /// What one reader stores of it.
+    fn stored(&self, format: &str) -> SparseTensor<f64> {
+        let format = format.parse().unwrap();
+        pack(&format, &self.extents, 0.0, self.entries.clone(), Duplicates::Sum).unwrap().tensor
+    }
+}
+
+fn opened(path: &Path) -> EntryFile {
+    match path.extension().unwrap().to_str().unwrap() {
+        "mtx" => EntryFile::matrix_market(path).unwrap(),
+        "tns" => EntryFile::tns(path, &InTurn).unwrap(),
+        "npy" => EntryFile::npy(path).unwrap(),
+        _ => EntryFile::npz(path).unwrap().unwrap(),
+    }
+}
+
+impl Case {
+    /// Writes it to one of the files that it may be in.
+    fn write(&self, folder: &Path, rng: &mut Rng) -> PathBuf {
+        let shape: Vec<u64> = self.extents.iter().map(|&extent| extent as u64).collect();
+        let path = |extension: &str| folder.join("tensor").with_extension(extension);
+        match rng.u8(0..4) {
+            0 => {
+                let path = path("npy");
+                let dense = self.stored(&format!("dense:{}", shape.len())).values().to_vec();
+                npy::write_array(&mut File::create(&path).unwrap(), &shape, &dense).unwrap();
+                path
+            }
+            1 | 2 => {
+                let (coordinates, values) = self.entries.clone().into_parts();
+                let (structure, values) = match shape.len() {
+                    2 if rng.bool() => {
+                        let row = rng.usize(0..2);
+                        let mut order: Vec<usize> = (0..values.len()).collect();
+                        order.sort_by_key(|&entry| coordinates[row][entry]);
+                        let before = |row: &i64, all: &[i64]| all.iter().filter(|other| *other < row).count() as i64;
+                        let starts = (0..=self.extents[row]).map(|at| before(&at, &coordinates[row])).collect();
+                        let columns = order.iter().map(|&entry| coordinates[1 - row][entry]).collect();
+                        let structure = Structure::Compressed { rows: vec![row], starts, columns };
+                        (structure, order.iter().map(|&entry| values[entry]).collect())
+                    }
+                    _ => (Structure::Coordinates(coordinates), values),
+                };
+                let path = path("npz");
+                let sparse = Sparse::new(shape, structure, Values::F64(values), None).unwrap();
+                sparse.write(File::create(&path).unwrap(), Compression::None).unwrap();
+                path
+            }
+            _ => {
+                let path = path(if self.is_matrix { "mtx" } else { "tns" });
+                fs::write(&path, &self.text).unwrap();
+                path
+            }
+        }
+    }
+}
+
+#[test]
+fn what_nodes_read_together_is_what_the_file_has() {
+    let folder = tempfile::tempdir().unwrap();
+    for seed in 0..200 {
+        let mut rng = Rng::with_seed(seed);
+        let case = Case::random(&mut rng);
+        let path = case.write(folder.path(), &mut rng);
+        let is_dense = path.extension().is_some_and(|extension| extension == "npy");
+        let formats = match case.extents.len() {
+            1 => &["{C}", "{B}", "{H}"][..],
+            2 => &["csr", "csc", "dcsr", "coo:2", "bitmap", "bcsr:2x3", "dia"],
+            _ => &["csf:3", "coo:3", "{D,C,D}(2,0,1)"],
+        };
+        let format = formats[rng.usize(..formats.len())];
+        let nodes = rng.usize(1..5);
+        let done = on_nodes(Nodes::new(nodes), async |cx, _| {
+            let file = opened(&path);
+            assert!(file.fits(&format.parse().unwrap()));
+            let (tensor, bytes) = Tensor::read_entries(cx, &case.variable(format), &file).await?;
+            assert_eq!(bytes.len(), nodes);
+            Ok(tensor.read_sparse::<f64>(cx).await?)
+        });
+        for found in done {
+            let (found, right) = (found.unwrap(), case.stored(format));
+            let list = |tensor: &SparseTensor<f64>| {
+                let mut all = Vec::new();
+                tensor.for_each(|at, value| all.push((at.to_vec(), value)));
+                // Zeros of dense arrays are not stored.
+                all.retain(|(_, value)| !is_dense || *value != 0.0);
+                all
+            };
+            let name = path.display();
+            assert_eq!(list(&found), list(&right), "seed {seed}: {name} as {format} on {nodes}\n{}", case.text);
+        }
+    }
+}
+
+/// A matrix of about two megabytes of text.
+fn large() -> String {
+    let mut text = "%%MatrixMarket matrix coordinate real general\n2000 2000 100000\n".to_owned();
+    (0..100_000_u64)
+        .for_each(|number| writeln!(text, "{} {} {}.5", number * 7 % 2000 + 1, number / 50 + 1, number).unwrap());
+    text
+}
+
+#[test]
+fn each_node_reads_its_own_bytes_and_has_its_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.mtx");
+    let text = large();
+    fs::write(&path, &text).unwrap();
+    let variable = TensorVariable::new("B", ElementType::F64, vec![2000, 2000]).stored("csr".parse().unwrap());
+    for nodes in [1, 2, 4] {
+        let done = on_nodes(Nodes::new(nodes).with_memory(1 << 30), async |cx, runtime| -> Result<_> {
+            let (_tensor, bytes) = Tensor::read_entries(cx, &variable, &opened(&path)).await?;
+            cx.execution_fence().await?;
+            Ok((bytes, runtime.memories().iter().map(|memory| memory.peak).sum::<u64>()))
+        });
+        for done in done {
+            let (bytes, peak) = done.unwrap();
+            // Twice, what is looked at for ends of lines, and samples of the whole.
+            let share = 2 * text.len() as u64 / nodes as u64;
+            let most = share + share / 20 + (320 << 10);
+            assert!(bytes.iter().all(|&bytes| (share * 4 / 5..most).contains(&bytes)), "{bytes:?} of {}", text.len());
+            // Entries of 16 bytes are listed; what is stored has 12.
+            let share = 100_000 * (16 + 12) / nodes as u64;
+            assert!(peak <= share * 13 / 10 + (256 << 10), "{peak} of {share} on {nodes}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_with_its_line_on_all_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrong.mtx");
+    let variable = TensorVariable::new("B", ElementType::F64, vec![2000, 2000]).stored("csr".parse().unwrap());
+    let told = |text: &str| {
+        fs::write(&path, text).unwrap();
+        let done =
+            on_nodes(Nodes::new(3), async |cx, _| match Tensor::read_entries(cx, &variable, &opened(&path)).await {
+                Err(DistributedError::File { name, reason, is_input: true }) => {
+                    Ok(format!("{}: {reason}", name.strip_prefix(&path.display().to_string()).unwrap()))
+                }
+                other => panic!("{other:?}"),
+            });
+        let mut told: Vec<String> = done.into_iter().map(Result::unwrap).collect();
+        told.dedup();
+        assert_eq!(told.len(), 1, "{told:?}");
+        told.remove(0)
+    };
+    let text = large();
+    let line = text.lines().nth(69_999).unwrap();
+    assert!(told(&text.replace(&format!("\n{line}\n"), "\n2001 1 1\n")).starts_with(":70000: "));
+    let fewer = text.replace(&format!("\n{line}\n"), "\n");
+    for text in [&fewer, fewer.trim_end()] {
+        assert_eq!(told(text), ":100001: the file ends after 99999 of 100000 entries");
+    }
+    let more = format!("{text}1 1 1\n");
+    assert!(told(&more).contains("has 100001 entries, and says that it has 100000"));
+}
+
+#[test]
+fn coordinates_that_no_tensor_has_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("huge.tns");
+    for at in ["18446744069414584322", "9223372036854775808"] {
+        fs::write(&path, format!("{at} 1 5\n1 1 2\n")).unwrap();
+        let file = opened(&path);
+        let variable = TensorVariable::new("B", ElementType::F64, file.dimensions().to_vec());
+        let variable = variable.stored("csr".parse().unwrap());
+        for outcome in on_nodes(Nodes::new(2), async |cx, _| Ok(Tensor::read_entries(cx, &variable, &file).await.err()))
+        {
+            assert!(outcome.unwrap().is_some(), "{at}");
+        }
+    }
+}
+
+/// A matrix whose elements all differ.
+fn numbers(rows: usize, columns: usize) -> Vec<f64> {
+    (0..rows * columns).map(|number| number as f64 - 7.5).collect()
+}
+
+#[test]
+fn dense_tensors_are_read_once_in_the_order_of_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dense.npy");
+    for (rows, columns) in [(1500, 300), (40_000, 7), (1, 9), (3, 1)] {
+        let all = numbers(rows, columns);
+        npy::write_array(&mut File::create(&path).unwrap(), &[rows as u64, columns as u64], &all).unwrap();
+        let extents = vec![rows as i64, columns as i64];
+        let variable = TensorVariable::new("B", ElementType::F64, extents).stored("dense:2".parse().unwrap());
+        for nodes in [1, 2, 3] {
+            let done = on_nodes(Nodes::new(nodes).with_memory(1 << 30), async |cx, runtime| {
+                let file = opened(&path);
+                assert!(file.fits(variable.format()) && !file.fits(&"{D,D}(1,0)".parse().unwrap()));
+                let (tensor, bytes) = Tensor::read_entries(cx, &variable, &file).await?;
+                let peak = runtime.memories().iter().map(|memory| memory.peak).sum::<u64>();
+                Ok((tensor.read_elements::<f64>(cx).await?, bytes, peak))
+            });
+            for done in done {
+                let (found, bytes, peak) = done.unwrap();
+                assert!(found == all, "{rows} x {columns} on {nodes}");
+                let share = (8 * all.len() / nodes) as u64;
+                let most = share * 13 / 10 + (320 << 10);
+                assert!(bytes.iter().all(|&bytes| bytes <= most) && peak <= most, "{bytes:?}, {peak} of {share}");
+            }
+        }
+    }
+}
+
+#[test]
+fn arrays_by_columns_are_read_as_tensors_by_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("columns.npy");
+    let all = numbers(50, 40);
+    let head = npy::header_of("<f8", maniple_files::Order::Columns, &[40, 50]).unwrap();
+    let bytes: Vec<u8> = all.iter().flat_map(|number| number.to_le_bytes()).collect();
+    fs::write(&path, [head, bytes].concat()).unwrap();
+    let variable = TensorVariable::new("B", ElementType::F64, vec![40, 50]).stored("{D,D}(1,0)".parse().unwrap());
+    let right: Vec<f64> = (0..2000).map(|place| all[place % 50 * 40 + place / 50]).collect();
+    for done in on_nodes(Nodes::new(2), async |cx, _| {
+        let file = opened(&path);
+        assert!(file.fits(variable.format()) && !file.fits(&"dense:2".parse().unwrap()));
+        let (tensor, _) = Tensor::read_entries(cx, &variable, &file).await?;
+        Ok(tensor.read_elements::<f64>(cx).await?)
+    }) {
+        assert_eq!(done.unwrap(), right);
+    }
+}
+
+/// What all nodes are told of files, each of its own.
+fn told_of(paths: &[PathBuf], meddle: impl Fn(usize) + Sync) -> Vec<String> {
+    let variable = TensorVariable::new("B", ElementType::F64, vec![300, 200]).stored("csr".parse().unwrap());
+    let done = on_nodes(Nodes::new(paths.len()), async |cx, runtime| {
+        let file = opened(&paths[runtime.node()]);
+        meddle(runtime.node());
+        match Tensor::read_entries(cx, &variable, &file).await {
+            Err(DistributedError::File { reason, is_input: true, .. }) => Ok(reason),
+            other => panic!("{other:?}"),
+        }
+    });
+    done.into_iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn damaged_arrays_are_told_of_on_all_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.npz");
+    let (starts, columns) = ((0..=300).map(|row| row * 10).collect(), (0..3000).map(|entry| entry % 200).collect());
+    let structure = Structure::Compressed { rows: vec![0], starts, columns };
+    let sparse = Sparse::new(vec![300, 200], structure, Values::F64(numbers(300, 10)), None).unwrap();
+    sparse.write(File::create(&path).unwrap(), Compression::None).unwrap();
+    let right = fs::read(&path).unwrap();
+    let find = |name: &str| {
+        let begin = right.windows(name.len()).position(|found| found == name.as_bytes()).unwrap();
+        begin + right[begin..].windows(6).position(|found| found == b"\x93NUMPY").unwrap() + 128
+    };
+    for (name, place, said) in [
+        ("data", 20_001, "array 'data' is damaged: its checksum is "),
+        ("indices", 4 * 2500, "array 'indices' is damaged: its checksum is "),
+        ("indices", 4 * 2500 + 3, "'indices' has the number "),
+        ("indptr", 4 * 299 + 3, "'indptr' has "),
+    ] {
+        let mut damaged = right.clone();
+        damaged[find(&format!("{name}.npy")) + place] ^= 1;
+        fs::write(&path, damaged).unwrap();
+        let told = told_of(&[path.clone(), path.clone()], |_| {});
+        assert!(told[0].contains(said) && told[0] == told[1], "{told:?}");
+    }
+}
+
+#[test]
+fn a_file_that_one_node_cannot_read_is_told_of_on_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths: Vec<PathBuf> = (0..3).map(|node| folder.path().join(format!("{node}.mtx"))).collect();
+    let lines: String = (0..6000).map(|entry| format!("{} {} 1\n", entry / 20 + 1, entry % 200 + 1)).collect();
+    let text = format!("%%MatrixMarket matrix coordinate real general\n300 200 6000\n{lines}");
+    paths.iter().for_each(|path| fs::write(path, &text).unwrap());
+    let shorten = |node: usize| {
+        if node == 1 {
+            File::options().write(true).open(&paths[1]).unwrap().set_len(100).unwrap();
+        }
+    };
+    let told = told_of(&paths, shorten);
+    assert!(told[0].starts_with("cannot be read: ") && told.iter().all(|one| *one == told[0]), "{told:?}");
+    fs::write(&paths[1], text.replace("\n1 1 1\n", "\n1 1 2\n")).unwrap();
+    let told = told_of(&paths, |_| {});
+    let said = "it is not the same on node 1 as on node 0: all nodes must have the same file";
+    assert!(told.iter().all(|one| one == said), "{told:?}");
+}
