@@ -191,7 +191,7 @@ pub struct Options {
     #[arg(long)]
     pub serial_writes: bool,
 
-    /// Tell how it would be computed, and what that would cost: loops, partitions, launches, bytes. Nothing is computed
+    /// Tell how it would be computed, and what that would cost: loops, partitions, launches, bytes. Nothing is computed; on several nodes, sparse operands are read and moved, to count what each node sends
     #[arg(long)]
     pub explain: bool,
 

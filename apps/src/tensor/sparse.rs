@@ -22,10 +22,11 @@ use super::operands::{Given, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
+use super::report::by_nodes;
 use super::tasks::{Around, Done, Tasks, check_places};
 use crate::error::{Error, Result};
 use crate::options::place;
-use crate::report::{Table, bytes, counted, seconds};
+use crate::report::{Table, counted, seconds};
 
 /// What was computed with sparse tensors, and how fast.
 #[derive(Clone, Debug)]
@@ -40,6 +41,8 @@ pub struct Report {
     pub read: Vec<String>,
     /// How many bytes of the files of results each node has written, where tasks wrote them.
     pub written: Vec<String>,
+    /// How many bytes each node has sent to others the first time, and the last time, if there are several.
+    pub sent: Option<[String; 2]>,
     /// How long the first time took, with making kernels.
     pub first: Duration,
     /// The median of the other times, and how many these were.
@@ -63,6 +66,8 @@ impl fmt::Display for Report {
             .maybe("written", list(&self.written))
             .line("first time", seconds(self.first))
             .line("time", format_args!("{} (median of {repeats})", seconds(time)))
+            .maybe("sent first", self.sent.as_ref().map(|[first, _]| first))
+            .maybe("sent later", self.sent.as_ref().map(|[_, last]| last))
             .maybe("verified", checked);
         write!(f, "sparse tensors\n{table}")
     }
@@ -160,10 +165,11 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         let given = given.remove(tensor.name());
         let is_assigned = program.results().contains(&tensor);
         let is_random = given.is_none() && options.generate.iter().all(|(name, _)| name != tensor.name());
-        if is_random && tasks.is_some() && tensor.format().is_dense() && !is_assigned && !needs_all && !options.explain
-        {
+        if is_random && tasks.is_some() && tensor.format().is_dense() && !is_assigned && !needs_all {
             made.insert(tensor.name().to_owned());
-            continue;
+            if !options.explain {
+                continue;
+            }
         }
         if let (Some((_, Given::ByTasks(file, _))), Some(tasks)) = (&given, &tasks)
             && file.fits(tasks.formats(&tensor).iter())
@@ -184,11 +190,18 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     if options.explain {
         let read = files.iter().map(|(name, file)| file.described(name));
         let explained = loops.explain(&tensors)? + &read.collect::<String>();
-        let graph = tasks.map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
+        let graph = tasks.as_ref().map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
+        let sent = match tasks.filter(|_| place().nodes > 1) {
+            Some(tasks) => {
+                let around = Around { given: &inputs, files: &files, made: &made, outputs: &outputs, needs_all };
+                "\n".to_owned() + &tasks.rehearse(options, around)?
+            }
+            None => String::new(),
+        };
         if let (Some(file), 0) = (&options.draw, place().rank.0) {
             drawn(file, &program, &tensors, &loops)?;
         }
-        return Ok(Answer::Explanation(explained + &graph));
+        return Ok(Answer::Explanation(explained + &graph + &sent));
     }
     let team = Scoped { threads };
     let (mut times, mut done) = (Vec::new(), Done::default());
@@ -245,6 +258,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         tensors: shown.collect(),
         read: done.read.iter().map(|(name, by)| format!("{name}: {}", by_nodes(by))).collect(),
         written: done.written.iter().map(|(name, by)| format!("{name}: {}", by_nodes(by))).collect(),
+        sent: (place().nodes > 1).then(|| done.sent.each_ref().map(|sent| by_nodes(sent))),
         first,
         time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
         checked,
@@ -285,24 +299,6 @@ fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, SparseFi
     }
     Ok(files)
 }
-
-/// How many bytes each node has read or written.
-fn by_nodes(of_nodes: &[u64]) -> String {
-    match of_nodes {
-        [one] => bytes(*one),
-        few if few.len() <= FEW_NODES => {
-            let nodes = few.iter().enumerate().map(|(node, count)| format!("{} by node {node}", bytes(*count)));
-            nodes.collect::<Vec<_>>().join(", ")
-        }
-        many => {
-            let (least, most) = (many.iter().min().copied().unwrap_or(0), many.iter().max().copied().unwrap_or(0));
-            format!("{} to {} by each of {} nodes", bytes(least), bytes(most), many.len())
-        }
-    }
-}
-
-/// So many nodes are told apart in a report.
-const FEW_NODES: usize = 8;
 
 /// Draws all tensors that there are, each in the parts that the loops make of it.
 fn drawn<T: Element>(

@@ -26,6 +26,7 @@ mod tensor_convert;
 mod tensor_distributed;
 #[cfg(target_os = "linux")]
 mod tensor_entries_on_nodes;
+mod tensor_explained_on_nodes;
 mod tensor_failure;
 mod tensor_files;
 mod tensor_programs;

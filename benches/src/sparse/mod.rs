@@ -1,4 +1,4 @@
-//! Computations with sparse tensors, and by what a user would take instead: SciPy, MKL, GraphBLAS and TACO; on several processes PETSc.
+//! Computations with sparse tensors, and by what a user would take instead: SciPy, MKL, GraphBLAS and TACO; on several processes PETSc and Trilinos.
 //!
 //! [`works`]: what is computed, and on which data; [`ours`]: this project's program, which also writes the data for the others; [`nodes`]: the same on several nodes.
 
@@ -75,6 +75,12 @@ pub static CONTESTS: &[Contest] = &[
     contest("spadd3-2", "Sums of three matrices, 8 entries a row each, two processes", "million entries/s", |stage| {
         on_processes(stage, 2, ("spadd3", "uniform:1000000", "uniform:200"), 3.0)
     }),
+    contest("spmv-weak-1", "SpMV, 64 entries a row, one process of one worker", "million entries/s", |stage| {
+        on_processes(stage, 1, ("spmv", "band:200000", "band:100"), 0.92)
+    }),
+    contest("spmv-weak-2", "SpMV, twice as many rows, two processes of one worker", "million entries/s", |stage| {
+        on_processes(stage, 2, ("spmv", "band:400000", "band:200"), 0.92)
+    }),
 ];
 
 const fn contest(
@@ -113,7 +119,7 @@ fn missing(told: String, must: f64) -> Vec<Contestant> {
     vec![Contestant::new("Maniple", (0.0, 0), move || Err(Error::NotBuilt(told.clone()))).must(must)]
 }
 
-/// This project on several processes, which share the cores, and PETSc on as many.
+/// This project on some processes with a worker each, and PETSc and Trilinos on as many.
 fn on_processes(
     stage: &Stage,
     processes: usize,
@@ -125,20 +131,23 @@ fn on_processes(
         Err(told) => return missing(told, must),
     };
     let cores = stage.toolbox.cores();
-    let (program, told, workers) = (stage.ours.clone(), work.clone(), (cores / processes).max(1).to_string());
+    let (program, told) = (stage.ours.clone(), work.clone());
     let ours = Contestant::new("Maniple", does, move || {
         let mut command = Command::new(&program);
         command.args(["launch", "--no-prefix", "-n", &processes.to_string(), "--"]).arg(&program);
-        command.args(["nodes", &told.kernel, &told.kind, "--workers", &workers]);
+        command.args(["nodes", &told.kernel, &told.kind, "--workers", "1"]);
         Player::start(command)
     });
     let mut contestants = vec![ours.must(must)];
-    if let Some(program) = stage.toolbox.program(Rival::Petsc, "sparse_petsc.c") {
+    for (rival, source) in [(Rival::Petsc, "sparse_petsc.c"), (Rival::Trilinos, "sparse_trilinos.cpp")] {
+        let Some(program) = stage.toolbox.program(rival, source) else { continue };
         let program = program.map_err(|error| error.to_string());
         let arguments = ["1".to_owned(), work.kernel.clone(), work.folder(stage).display().to_string()];
-        contestants.push(Contestant::new(Rival::Petsc.to_string(), does, move || {
+        contestants.push(Contestant::new(rival.to_string(), does, move || {
             let program = program.clone().map_err(Error::NotBuilt)?.on_processes(processes, cores);
-            Player::start(program.command(arguments.clone()))
+            let mut command = program.command(arguments.clone());
+            command.env("OMP_NUM_THREADS", "1");
+            Player::start(command)
         }));
     }
     contestants

@@ -39,6 +39,8 @@ pub enum Rival {
     Taco,
     /// Sparse matrices on several processes, by PETSc.
     Petsc,
+    /// The same, by Trilinos.
+    Trilinos,
 }
 
 impl Rival {
@@ -49,9 +51,9 @@ impl Rival {
     pub const OF_TENSORS: [Self; 4] = [Self::OpenMp, Self::OpenBlas, Self::ScaLapack, Self::NumPy];
 
     /// Those that compute with sparse tensors.
-    pub const OF_SPARSE: [Self; 5] = [Self::SciPy, Self::Mkl, Self::GraphBlas, Self::Taco, Self::Petsc];
+    pub const OF_SPARSE: [Self; 6] = [Self::SciPy, Self::Mkl, Self::GraphBlas, Self::Taco, Self::Petsc, Self::Trilinos];
 
-    const COUNT: usize = 12;
+    const COUNT: usize = 13;
 
     /// How to get it where it is missing.
     #[must_use]
@@ -71,6 +73,7 @@ impl Rival {
             Self::GraphBlas => "pip install python-graphblas",
             Self::Taco => "build it with -DOPENMP=ON in its folder `build`, and set TACO_ROOT to the folder",
             Self::Petsc => "apt install petsc-dev openmpi-bin pkg-config",
+            Self::Trilinos => "apt install libtrilinos-tpetra-dev libtrilinos-kokkos-kernels-dev openmpi-bin g++",
         }
     }
 
@@ -89,6 +92,7 @@ impl Rival {
             Self::GraphBlas => "probe_graphblas.py",
             Self::Taco => "probe_taco.cpp",
             Self::Petsc => "probe_petsc.c",
+            Self::Trilinos => "probe_trilinos.cpp",
         }
     }
 
@@ -116,6 +120,23 @@ impl Rival {
             Self::Petsc => {
                 let packages = ["PETSc", "petsc"].into_iter();
                 packages.filter_map(|package| Recipe::new("mpicc").with_package(package)).collect()
+            }
+            Self::Trilinos => {
+                let libraries = [
+                    "tpetraext",
+                    "tpetra",
+                    "tpetraclassic",
+                    "kokkoskernels",
+                    "kokkoscore",
+                    "teuchoskokkoscomm",
+                    "teuchoscomm",
+                    "teuchosparameterlist",
+                    "teuchoscore",
+                ];
+                // Its own headers warn.
+                let flags = ["-std=c++20", "-w", "-fopenmp", "-I/usr/include/trilinos"];
+                let named = libraries.map(|library| format!("-ltrilinos_{library}"));
+                vec![Recipe::new("mpicxx").with(flags).with_libraries(named)]
             }
             // The first may be one that the user installed, without NumPy.
             Self::Taco => {
@@ -150,6 +171,7 @@ impl fmt::Display for Rival {
             Self::GraphBlas => "GraphBLAS",
             Self::Taco => "TACO",
             Self::Petsc => "PETSc",
+            Self::Trilinos => "Trilinos",
         })
     }
 }
@@ -215,7 +237,7 @@ impl Toolbox {
     fn build(&self, rival: Rival, recipe: &Recipe, source: &str) -> Result<Program> {
         let _alone = self.compiling.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let launcher = match rival {
-            Rival::Mpi | Rival::ScaLapack | Rival::Petsc => {
+            Rival::Mpi | Rival::ScaLapack | Rival::Petsc | Rival::Trilinos => {
                 vec!["mpiexec".to_owned(), "-n".to_owned(), self.cores.to_string()]
             }
             _ => Vec::new(),

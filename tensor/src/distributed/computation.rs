@@ -230,6 +230,11 @@ impl Preparation<'_> {
         Ok(if launching.runs_leaf { launcher.clone().arguments(step) } else { launcher.clone() })
     }
 
+    /// The tensor at a position of the graph.
+    pub(super) fn tensor(&self, position: usize) -> &Tensor {
+        &self.tensors[position]
+    }
+
     /// What the points of a launch are given.
     pub(super) fn fetches(&self, launching: &Launching) -> Vec<Fetching> {
         let (plan, mut fetches) = (&launching.plan, Vec::new());

@@ -60,12 +60,16 @@ impl Header {
     /// # Errors
     /// [`ReadError`] if the file has another format, or elements of a type that is no [`NumberType`].
     pub fn read(source: &mut impl Read) -> Result<Self, ReadError> {
-        let described = Description::read(source)?;
-        let text = described.text;
-        Self::of(described).map_err(|problem| wrong(text, problem))
+        Self::of(Description::read(source)?)
     }
 
-    fn of(described: Description) -> Result<Self, Problem> {
+    /// What a description says, if elements are of a type that is known.
+    pub(crate) fn of(described: Description) -> Result<Self, ReadError> {
+        let text = described.text;
+        Self::of_numbers(described).map_err(|problem| wrong(text, problem))
+    }
+
+    fn of_numbers(described: Description) -> Result<Self, Problem> {
         let unsigned = match &described.type_name[..] {
             "u2" => Some(NumberType::I32),
             "u8" => Some(NumberType::I64),

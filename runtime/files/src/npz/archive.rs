@@ -90,9 +90,11 @@ impl<R: Read + Seek> Archive<R> {
             Err(zip::result::ZipError::FileNotFound) => return Ok(None),
             Err(error) => return Err(of_zip(error)),
         };
+        // What is packed may say what it likes.
+        let length = (file.compression() == CompressionMethod::Stored).then(|| file.size().min(self.left));
         let mut limited = file.take(self.left);
         let mut read = || {
-            let array = Array::read(&mut limited)?;
+            let array = Array::read(&mut limited, length)?;
             // To the end, where the checksum is compared.
             let after = io::copy(&mut limited, &mut io::sink())?;
             match after {

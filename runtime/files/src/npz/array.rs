@@ -6,7 +6,7 @@ use num_complex::Complex;
 
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
-use crate::npy::{Description, write_described};
+use crate::npy::{Description, Header, read_elements, write_described};
 use crate::number::{Number, NumberType};
 
 /// Elements of one type.
@@ -149,12 +149,27 @@ impl Array {
         Self { shape, order: Order::Rows, values }
     }
 
-    /// Reads the `.npy` file that `source` is.
-    pub(super) fn read(source: &mut impl Read) -> Result<Self, ReadError> {
+    /// Reads the `.npy` file that `source` is, of so many bytes if that is known.
+    pub(super) fn read(source: &mut impl Read, length: Option<u64>) -> Result<Self, ReadError> {
         let described = Description::read(source)?;
-        let Description { shape, order, .. } = described.clone();
-        let values = read_values(&described, source)?;
-        Ok(Self { shape, order, values })
+        if described.shape.is_empty() && described.type_name.starts_with(['S', 'U']) {
+            let Description { order, shape, .. } = described.clone();
+            return Ok(Self { shape, order, values: Values::Text(read_text(&described, source)?) });
+        }
+        let header = Header::of(described)?;
+        macro_rules! read {
+            ($($variant:ident $ty:ty),*) => {
+                match header.number {
+                    $(NumberType::$variant => {
+                        let read = read_elements::<$ty>(&header, source, length)?;
+                        Self { shape: read.shape, order: read.order, values: Values::$variant(read.elements) }
+                    })*
+                }
+            };
+        }
+        Ok(read!(
+            Bool bool, U8 u8, I8 i8, I16 i16, U32 u32, I32 i32, I64 i64, F32 f32, F64 f64, C32 Complex<f32>, C64 Complex<f64>
+        ))
     }
 
     /// Writes the array as a `.npy` file.
@@ -177,108 +192,24 @@ impl Array {
     }
 }
 
-/// Reads as many elements as the header says, in chunks: memory follows what is there.
-fn read_values(described: &Description, source: &mut impl Read) -> Result<Values, ReadError> {
-    let Description { type_name, shape, start, .. } = described;
-    let big_endian = described.is_big_endian();
-    let wrong = |byte: u64, problem| ReadError::Byte { byte, problem };
-    let unsupported = || {
-        let reason = format!(
-            "its elements are {}; they must be truth values, integers, floats of 32 or 64 bits, complex numbers of these, or one text",
-            crate::text::shown(&described.descr)
-        );
-        wrong(*start, Problem::Unsupported(reason))
+/// The text that an array of one text is.
+fn read_text(described: &Description, source: &mut impl Read) -> Result<String, ReadError> {
+    let Description { type_name, start, descr, .. } = described;
+    let (kind, letters) = type_name.split_at_checked(1).unwrap_or_default();
+    let Some(letters) = letters.parse().ok().filter(|letters: &usize| *letters <= LONGEST_TEXT) else {
+        let reason = format!("its element is {}, a text of which the length is not known", crate::text::shown(descr));
+        return Err(ReadError::Byte { byte: *start, problem: Problem::Unsupported(reason) });
     };
-    let (kind, size) = type_name.split_at_checked(1).ok_or_else(unsupported)?;
-    let size: usize = size.parse().ok().filter(|size| *size <= 1 << 10).ok_or_else(unsupported)?;
-    let size = if kind == "U" { 4 * size } else { size };
-    let multiplied = |product: u64, &extent: &u64| product.checked_mul(extent);
-    let count = shape.iter().try_fold(1_u64, multiplied).filter(|count| count.checked_mul(size as u64).is_some());
-    let too_many =
-        || wrong(*start, Problem::TooLarge("it says that it has more elements than can be counted".to_owned()));
-    let count = count.ok_or_else(too_many)?;
-    // Reads all elements; `$element` makes one of its bytes, the least significant one first.
-    macro_rules! read {
-        ($variant:ident, $parts:literal, $element:expr) => {{
-            let mut elements = Vec::new();
-            for_each_chunk(source, count, size, *start, |chunk| {
-                if big_endian {
-                    chunk.chunks_exact_mut((size / $parts).max(1)).for_each(<[u8]>::reverse);
-                }
-                #[allow(clippy::redundant_closure_call)] // the macro's argument is written as a function
-                elements.extend(chunk.chunks_exact(size).map($element));
-            })?;
-            Ok(Values::$variant(elements))
-        }};
+    let size = if kind == "U" { 4 } else { 1 };
+    let mut text = vec![0; letters * size];
+    let found = crate::npy::fill(source, &mut text)?;
+    if found < text.len() {
+        let reason = format!("it ends after {found} of {} bytes of its text", text.len());
+        return Err(ReadError::Byte { byte: start + found as u64, problem: Problem::Truncated(reason) });
     }
-    fn part<const N: usize>(bytes: &[u8], part: usize) -> [u8; N] {
-        let mut one = [0; N];
-        one.copy_from_slice(&bytes[part * N..][..N]);
-        one
-    }
-    match (kind, size) {
-        ("b", 1) => read!(Bool, 1, |bytes: &[u8]| bytes[0] != 0),
-        ("u", 1) => read!(U8, 1, |bytes: &[u8]| bytes[0]),
-        ("i", 1) => read!(I8, 1, |bytes: &[u8]| bytes[0] as i8),
-        ("i", 2) => read!(I16, 1, |bytes: &[u8]| i16::from_le_bytes(part(bytes, 0))),
-        ("u", 2) => read!(I32, 1, |bytes: &[u8]| i32::from(u16::from_le_bytes(part(bytes, 0)))),
-        ("i", 4) => read!(I32, 1, |bytes: &[u8]| i32::from_le_bytes(part(bytes, 0))),
-        ("u", 4) => read!(U32, 1, |bytes: &[u8]| u32::from_le_bytes(part(bytes, 0))),
-        ("i", 8) => read!(I64, 1, |bytes: &[u8]| i64::from_le_bytes(part(bytes, 0))),
-        ("u", 8) => {
-            let read: Result<Values, ReadError> = read!(I64, 1, |bytes: &[u8]| i64::from_le_bytes(part(bytes, 0)));
-            match read? {
-                Values::I64(elements) if elements.iter().any(|element| *element < 0) => Err(wrong(
-                    *start,
-                    Problem::TooLarge("it has integers of 2^63 or more, which do not fit int64".to_owned()),
-                )),
-                values => Ok(values),
-            }
-        }
-        ("f", 4) => read!(F32, 1, |bytes: &[u8]| f32::from_le_bytes(part(bytes, 0))),
-        ("f", 8) => read!(F64, 1, |bytes: &[u8]| f64::from_le_bytes(part(bytes, 0))),
-        ("c", 8) => read!(C32, 2, |bytes: &[u8]| {
-            Complex::new(f32::from_le_bytes(part(bytes, 0)), f32::from_le_bytes(part(bytes, 1)))
-        }),
-        ("c", 16) => read!(C64, 2, |bytes: &[u8]| {
-            Complex::new(f64::from_le_bytes(part(bytes, 0)), f64::from_le_bytes(part(bytes, 1)))
-        }),
-        ("S" | "U", _) if shape.is_empty() => {
-            let mut text = String::new();
-            for_each_chunk(source, 1, size, *start, |chunk| {
-                if big_endian && kind == "U" {
-                    chunk.chunks_exact_mut(4).for_each(<[u8]>::reverse);
-                }
-                let step = if kind == "U" { 4 } else { 1 };
-                text.extend(
-                    chunk.chunks_exact(step).map(|letter| char::from(letter[0])).filter(|letter| *letter != '\0'),
-                );
-            })?;
-            Ok(Values::Text(text))
-        }
-        _ => Err(unsupported()),
-    }
+    let least = if described.is_big_endian() { size - 1 } else { 0 };
+    Ok(text.chunks_exact(size).map(|letter| char::from(letter[least])).filter(|letter| *letter != '\0').collect())
 }
 
-/// Reads `count` elements of `size` bytes, and gives some of them at a time.
-fn for_each_chunk(
-    source: &mut impl Read,
-    count: u64,
-    size: usize,
-    start: u64,
-    mut take: impl FnMut(&mut [u8]),
-) -> Result<(), ReadError> {
-    let mut chunk = vec![0; (64 << 10) / size.max(1) * size.max(1)];
-    let (total, mut found) = (count * size as u64, 0);
-    while found < total {
-        let wanted = (total - found).min(chunk.len() as u64) as usize;
-        let read = crate::npy::fill(source, &mut chunk[..wanted])?;
-        found += read as u64;
-        if read < wanted {
-            let reason = format!("it ends after {found} of {total} bytes of its elements");
-            return Err(ReadError::Byte { byte: start + found, problem: Problem::Truncated(reason) });
-        }
-        take(&mut chunk[..wanted]);
-    }
-    Ok(())
-}
+/// Texts say which form an array has, in a few letters.
+const LONGEST_TEXT: usize = 1 << 10;

@@ -1,4 +1,9 @@
 //! Statements on sparse tensors with distributed loops: as tasks of the runtime, on all nodes.
+//!
+//! `tensors`: the tensors of a program, in the formats in which statements use them; `rehearsal`: what nodes send each other, counted without computing.
+
+mod rehearsal;
+mod tensors;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,6 +27,7 @@ use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::sparse::Computation as Computed;
 use maniple_tensor::storage::SparseTensor;
 
+use self::tensors::Tensors;
 use super::files::{FileByTasks, SparseFile};
 use super::limit::check_tasks;
 use super::options::Options;
@@ -51,7 +57,14 @@ pub(super) struct Around<'a, T> {
     pub(super) needs_all: bool,
 }
 
-impl<T> Around<'_, T> {
+impl<T: Element> Around<'_, T> {
+    /// What tasks neither read from files nor make.
+    fn given_whole(&self) -> Given<T> {
+        let is_given = |name: &String| !self.files.contains_key(name) && !self.made.contains(name);
+        let given = self.given.iter().filter(|(name, _)| is_given(name));
+        given.map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect()
+    }
+
     /// The file that tasks write a result to.
     fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, Width)> {
         let (_, file) = self.outputs.iter().find(|(own, _)| own == result.name())?;
@@ -65,6 +78,49 @@ impl<T> Around<'_, T> {
         let is_written = self.outputs.iter().any(|(own, _)| own == result.name());
         self.needs_all || is_written && self.stored_to(result).is_none()
     }
+}
+
+/// Tensors that each node has whole, by name.
+type Given<T> = BTreeMap<String, Arc<SparseTensor<T>>>;
+
+/// Runs something on all nodes, if they have the same tensors and files, with a mapper for tensors.
+fn on_runtime<T: Element, R: fmt::Display>(
+    options: &Options,
+    (given, files): (&Given<T>, &BTreeMap<String, FileByTasks>),
+    body: impl AsyncFn(&Context, &Runtime) -> Result<R, DistributedError>,
+) -> AppResult<R> {
+    options.runtime.run_by(
+        || Box::new(TensorMapper::new()),
+        |runtime| {
+            runtime.run(async |cx| {
+                if let Some(told) = differing(cx, given, files).await? {
+                    return Ok(Err(AppError::Usage(told)));
+                }
+                // Errors name the statement, and not lines of this program.
+                match body(&cx.at(&options.statement), runtime).await {
+                    Ok(outcome) => Ok(Ok(outcome)),
+                    Err(
+                        error @ (DistributedError::Placement(_)
+                        | DistributedError::Pieces { .. }
+                        | DistributedError::Dense { .. }),
+                    ) => Ok(Err(AppError::Usage(format!("--place: {error}")))),
+                    Err(error @ DistributedError::Unfit { .. }) => Ok(Err(AppError::Usage(error.to_string()))),
+                    Err(DistributedError::File { name, reason, is_input: true }) => {
+                        Ok(Err(InputError::Unsuitable { name, reason }.into()))
+                    }
+                    Err(DistributedError::File { name, reason, .. }) => {
+                        Ok(Err(AppError::write(name.as_ref(), io::Error::other(reason))))
+                    }
+                    Err(other) => Err(other.into()),
+                }
+            })?
+        },
+    )
+}
+
+/// The bytes of data that this node has sent to others.
+fn sent(runtime: &Runtime) -> u64 {
+    runtime.statistics().parcel_bytes_sent
 }
 
 /// Whether `.tcs` files have levels as a format has them.
@@ -83,6 +139,8 @@ pub(super) struct Done {
     pub(super) written: BTreeMap<String, Vec<u64>>,
     /// How many elements are stored, and in which format.
     pub(super) counts: BTreeMap<String, (usize, Format)>,
+    /// The bytes that each node has sent to others the first time, and the last time.
+    pub(super) sent: [Vec<u64>; 2],
 }
 
 /// What tasks have computed.
@@ -150,6 +208,10 @@ impl Planned {
     }
 }
 
+fn plans(planned: &[Planned]) -> Vec<Arc<Plan>> {
+    planned.iter().map(|planned| Arc::clone(&planned.plan)).collect()
+}
+
 /// What statements do as tasks.
 pub(super) struct Tasks {
     planned: Vec<Planned>,
@@ -180,13 +242,9 @@ impl Tasks {
         Ok(Some(Self { planned: computations.into_iter().map(planned).collect::<AppResult<_>>()? }))
     }
 
-    fn plans(&self) -> Vec<Arc<Plan>> {
-        self.planned.iter().map(|planned| Arc::clone(&planned.plan)).collect()
-    }
-
     /// What is partitioned and launched.
     pub(super) fn graph(&self) -> Graph {
-        if place().nodes > 1 { Graph::gathering(&self.plans()) } else { Graph::new(&self.plans()) }
+        if place().nodes > 1 { Graph::gathering(&plans(&self.planned)) } else { Graph::new(&plans(&self.planned)) }
     }
 
     /// The operands, each under its name in the program and in the formats in which it is used.
@@ -215,45 +273,19 @@ impl Tasks {
         options: &Options,
         around: Around<'_, T>,
     ) -> AppResult<Outcome<T>> {
-        let given = around.given.iter().filter(|(name, _)| !around.files.contains_key(*name));
-        let given: BTreeMap<String, Arc<SparseTensor<T>>> =
-            given.map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect();
-        options.runtime.run_by(
-            || Box::new(TensorMapper::new()),
-            |runtime| {
-                runtime.run(async |cx| {
-                    if let Some(told) = differing(cx, &given, around.files).await? {
-                        return Ok(Err(AppError::Usage(told)));
-                    }
-                    match self.run_on(cx, options, (&given, around)).await {
-                        Ok(outcome) => Ok(Ok(outcome)),
-                        Err(
-                            error @ (DistributedError::Placement(_)
-                            | DistributedError::Pieces { .. }
-                            | DistributedError::Dense { .. }),
-                        ) => Ok(Err(AppError::Usage(format!("--place: {error}")))),
-                        Err(error @ DistributedError::Unfit { .. }) => Ok(Err(AppError::Usage(error.to_string()))),
-                        Err(DistributedError::File { name, reason, is_input: true }) => {
-                            Ok(Err(InputError::Unsuitable { name, reason }.into()))
-                        }
-                        Err(DistributedError::File { name, reason, .. }) => {
-                            Ok(Err(AppError::write(name.as_ref(), io::Error::other(reason))))
-                        }
-                        Err(other) => Err(other.into()),
-                    }
-                })?
-            },
-        )
+        let given = around.given_whole();
+        on_runtime(options, (&given, around.files), async |cx, runtime| {
+            self.run_on((cx, runtime), options, (&given, around)).await
+        })
     }
 
-    async fn run_on<T: Element + FieldValue>(
+    /// All operands, in the formats in which statements use them, where they are placed.
+    async fn gathered<'g, T: Element + FieldValue>(
         &self,
         cx: &Context,
         options: &Options,
-        (given, around): (&BTreeMap<String, Arc<SparseTensor<T>>>, Around<'_, T>),
-    ) -> Result<Outcome<T>, DistributedError> {
-        // Errors name the statement, and not lines of this program.
-        let cx = &cx.at(&options.statement);
+        (given, around): (&'g Given<T>, Around<'_, T>),
+    ) -> Result<(Tensors<'g, T>, Done), DistributedError> {
         let is_short = options.runtime.memory.is_some() && cx.nodes() > 1;
         let (mut all, mut done) = (Tensors { given, all: Vec::new(), made: Vec::new(), is_short }, Done::default());
         for variable in &self.operands() {
@@ -293,12 +325,18 @@ impl Tasks {
         all.all.iter().filter(|tensor| !is_used(tensor)).try_for_each(|tensor| tensor.destroy(cx))?;
         all.all.retain(is_used);
         all.place(cx, options).await?;
-        // What is assembled or converted is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor is made when it is its turn.
-        let names: Vec<&str> = results.clone().map(TensorVariable::name).collect();
+        Ok((all, done))
+    }
+
+    /// Whether all statements can be prepared before they run. What is assembled or converted is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor
+    /// is made when it is its turn.
+    fn is_prepared_once<T>(&self, given: &Given<T>) -> bool {
+        let names: Vec<&str> = self.planned.iter().map(|planned| planned.declared.name()).collect();
         let is_made = |(number, planned): (usize, &Planned)| {
             let is_other = given.contains_key(names[number]) || names[..number].contains(&names[number]);
             let reads_other = planned.operands.iter().any(|(_, stored)| {
-                results.clone().any(|result| result.name() == stored.name() && result.format() != stored.format())
+                let mut results = self.planned.iter().map(|planned| &planned.declared);
+                results.any(|result| result.name() == stored.name() && result.format() != stored.format())
             });
             let output = planned.plan.leaf().output;
             !planned.is_converted()
@@ -306,19 +344,30 @@ impl Tasks {
                 && planned.old().next().is_none()
                 && (output == Output::Elements || output == Output::Beside && !is_other)
         };
-        let prepared = match self.planned.iter().enumerate().all(is_made) {
+        self.planned.iter().enumerate().all(is_made)
+    }
+
+    async fn run_on<T: Element + FieldValue>(
+        &self,
+        (cx, runtime): (&Context, &Runtime),
+        options: &Options,
+        (given, around): (&Given<T>, Around<'_, T>),
+    ) -> Result<Outcome<T>, DistributedError> {
+        let (mut all, mut done) = self.gathered(cx, options, (given, around)).await?;
+        let results = self.planned.iter().map(|planned| &planned.declared);
+        let prepared = match self.is_prepared_once(given) {
             true => Some(all.prepared(cx, &self.planned, &[]).await?),
             false => None,
         };
         let progress = Progress::steps(options.repeat + 1, &options.runtime);
         all.made.clear();
-        let (mut times, first) = (Vec::new(), all.all.clone());
+        let (mut times, mut moved, first) = (Vec::new(), [0; 2], all.all.clone());
         for repeat in 0..=options.repeat {
             all.forget(cx)?;
             all.all.clone_from(&first);
             all.write(cx)?;
             cx.execution_fence().await?;
-            let started = Instant::now();
+            let (started, before) = (Instant::now(), sent(runtime));
             match &prepared {
                 Some(computation) => all.run(cx, computation).await?,
                 None => {
@@ -329,10 +378,14 @@ impl Tasks {
                 }
             }
             times.push(started.elapsed());
+            moved[repeat.min(1)] = sent(runtime) - before;
             progress.set(repeat + 1, String::new);
         }
         drop(progress);
         let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
+        for (sent, moved) in done.sent.iter_mut().zip(moved) {
+            *sent = cx.per_node(moved).all().await?;
+        }
         let mut found: BTreeMap<String, SparseTensor<T>> = around.given.clone();
         for tensor in &all.all {
             let (name, format) = (tensor.variable().name(), tensor.variable().format());
@@ -388,179 +441,4 @@ pub(super) fn check_places(options: &Options, tensors: &[TensorVariable]) -> App
         checked.map_err(|error| AppError::Usage(format!("--place {name}={placement}: {error}")))?;
     }
     Ok(())
-}
-
-/// The tensors of a program.
-struct Tensors<'g, T> {
-    given: &'g BTreeMap<String, Arc<SparseTensor<T>>>,
-    /// Under their names in the program; of each format in which one is used there may be one.
-    all: Vec<Tensor>,
-    /// Those that statements have made, in their order.
-    made: Vec<Tensor>,
-    /// Whether nodes forget what passes by, as they are given so much memory and no more.
-    is_short: bool,
-}
-
-impl<T: Element + FieldValue> Tensors<'_, T> {
-    /// Makes one that is given, in the format of the variable, or dense.
-    fn add(&mut self, cx: &Context, variable: &TensorVariable) -> Result<(), DistributedError> {
-        match self.given.get(variable.name()) {
-            Some(stored) if !variable.format().is_dense() => {
-                let stored = match stored.format() == variable.format() {
-                    true => Arc::clone(stored),
-                    false => Arc::new(stored.convert(variable.format()).map_err(maniple::Error::from_task)?),
-                };
-                self.all.push(Tensor::from_sparse(cx, variable, stored)?);
-            }
-            _ if variable.format().is_dense() => self.all.push(Tensor::new(cx, variable)?),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The tensor of a variable's name: in its format, if there is one in it.
-    fn find(&self, variable: &TensorVariable) -> Option<&Tensor> {
-        let is_named = |tensor: &&Tensor| tensor.variable().name() == variable.name();
-        let is_alike = |tensor: &&Tensor| is_named(tensor) && tensor.variable().format() == variable.format();
-        self.all.iter().find(is_alike).or_else(|| self.all.iter().find(is_named))
-    }
-
-    /// Has the tensor of a variable's name in its format, if there is one of this name.
-    async fn convert(&mut self, cx: &Context, variable: &TensorVariable) -> Result<(), DistributedError> {
-        let Some(found) = self.find(variable).filter(|tensor| tensor.variable().format() != variable.format()) else {
-            return Ok(());
-        };
-        let converted = found.converted(cx, variable).await?;
-        self.made.push(converted.clone());
-        self.all.push(converted);
-        Ok(())
-    }
-
-    /// What a statement reads of what its result was before, under its names.
-    async fn old(&mut self, cx: &Context, planned: &Planned) -> Result<Vec<Tensor>, DistributedError> {
-        let mut old = Vec::new();
-        for variable in planned.old() {
-            if let Some(tensor) = self.find(&variable.renamed(planned.declared.name())).cloned() {
-                let snapshot = tensor.snapshot(cx, variable).await?;
-                // What is in levels shares them with the tensor.
-                if snapshot.variable().format().is_dense() {
-                    self.made.push(snapshot.clone());
-                }
-                old.push(snapshot);
-            }
-        }
-        Ok(old)
-    }
-
-    /// What a statement uses, under its names: beside `old`, that of what its result was before.
-    async fn of(&self, cx: &Context, planned: &Planned, old: &[Tensor]) -> Result<Vec<Tensor>, DistributedError> {
-        let mut used: Vec<Tensor> = self.find(planned.plan.statement.result()).cloned().into_iter().collect();
-        used.extend_from_slice(old);
-        let others = planned.operands.iter().filter(|(_, stored)| stored.name() != planned.declared.name());
-        for (variable, stored) in others {
-            if let Some(tensor) = self.find(stored) {
-                used.push(match variable.dimensions() == stored.dimensions() {
-                    true => tensor.converted(cx, variable).await?,
-                    false => tensor.converted(cx, stored).await?.reshaped(variable)?,
-                });
-            }
-        }
-        Ok(used)
-    }
-
-    /// Brings tensors to where they are placed.
-    async fn place(&self, cx: &Context, options: &Options) -> Result<(), DistributedError> {
-        let machine = machine(options, cx.nodes()).map_err(maniple::Error::from_task)?;
-        for (name, placement) in &options.place {
-            for tensor in self.all.iter().filter(|tensor| tensor.variable().name() == name) {
-                match tensor.variable().format().is_dense() {
-                    true => tensor.place(cx, placement, &machine)?.await?,
-                    false => tensor.place_levels(cx, placement, &machine).await?.await?,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts one that a statement has made in the place of those with its name.
-    fn put(&mut self, tensor: Tensor) {
-        self.all.retain(|other| other.variable().name() != tensor.variable().name());
-        self.made.push(tensor.clone());
-        self.all.push(tensor);
-    }
-
-    /// Destroys what statements have made, so that there is room for what they make next.
-    fn forget(&mut self, cx: &Context) -> Result<(), DistributedError> {
-        // Those that have the levels of others were made after them.
-        self.made.drain(..).rev().try_for_each(|made| made.destroy(cx))
-    }
-
-    /// Makes the result of a plan, if it has the levels of an operand.
-    async fn make(&mut self, cx: &Context, planned: &Planned, old: &[Tensor]) -> Result<(), DistributedError> {
-        if planned.plan.pattern().is_some() {
-            let used = self.of(cx, planned, old).await?;
-            let made = Tensor::for_result(cx, &planned.plan, &used.iter().collect::<Vec<_>>())?;
-            self.put(made);
-        }
-        Ok(())
-    }
-
-    /// Plans with results that there are; `old` is what they read of what these were before.
-    async fn prepared(
-        &mut self,
-        cx: &Context,
-        planned: &[Planned],
-        old: &[Tensor],
-    ) -> Result<Computation, DistributedError> {
-        let mut used = Vec::new();
-        for planned in planned {
-            self.make(cx, planned, old).await?;
-        }
-        for planned in planned {
-            used.extend(self.of(cx, planned, old).await?);
-        }
-        let plans: Vec<Arc<Plan>> = planned.iter().map(|planned| Arc::clone(&planned.plan)).collect();
-        Computation::in_order(cx, &plans, &used.iter().collect::<Vec<_>>()).await
-    }
-
-    /// Gives dense tensors the elements that are given.
-    fn write(&self, cx: &Context) -> Result<(), DistributedError> {
-        for tensor in self.all.iter().filter(|tensor| tensor.variable().format().is_dense()) {
-            if let Some(stored) = self.given.get(tensor.variable().name()) {
-                tensor.write_elements(cx, stored.elements())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Prepares and launches a plan, or has its result assembled; and has it converted, if it is declared in another format.
-    async fn compute(&mut self, cx: &Context, planned: &Planned) -> Result<(), DistributedError> {
-        for (_, stored) in &planned.operands {
-            self.convert(cx, stored).await?;
-        }
-        let old = self.old(cx, planned).await?;
-        if planned.plan.leaf().output == Output::Entries {
-            let used = self.of(cx, planned, &old).await?;
-            let made = assemble(cx, &planned.plan, &used.iter().collect::<Vec<_>>()).await?;
-            self.put(made);
-        } else {
-            let computation = self.prepared(cx, std::slice::from_ref(planned), &old).await?;
-            self.run(cx, &computation).await?;
-        }
-        if planned.is_converted()
-            && let Some(made) = self.made.pop()
-        {
-            let converted = made.converted(cx, &planned.declared).await?;
-            made.destroy(cx)?;
-            self.put(converted);
-        }
-        Ok(())
-    }
-
-    async fn run(&self, cx: &Context, computation: &Computation) -> Result<(), DistributedError> {
-        match self.is_short {
-            true => computation.run_in_steps(cx).await,
-            false => computation.launch(cx)?.await,
-        }
-    }
 }

@@ -1,0 +1,68 @@
+//! What `--explain` says that nodes send each other, beside what they send when statements run.
+
+use std::fs::{self, File};
+
+use maniple_files::npy;
+
+use crate::tensor_tcs_on_nodes::{inputs, told};
+
+/// What follows a text in a line.
+fn after<'a>(out: &'a str, text: &str) -> &'a str {
+    let line = out.lines().find_map(|line| line.trim_start().strip_prefix(text));
+    line.unwrap_or_else(|| panic!("{text}: {out}")).trim()
+}
+
+#[test]
+fn what_nodes_send_is_what_the_explanation_counts() {
+    let folder = inputs("explained-sends");
+    told(1, &folder, &["convert", "b.tcs", "b.mtx"]);
+    let elements: Vec<f64> = (0..230).map(f64::from).collect();
+    npy::write_array(&mut File::create(folder.join("c.npy")).unwrap(), &[230], &elements).unwrap();
+    let lines: String = (0..230).map(|number| format!("{number}\n")).collect();
+    let text = format!("%%MatrixMarket matrix array real general\n230 1\n{lines}");
+    fs::write(folder.join("c.mtx"), text).unwrap();
+    let spmv = "a(i) = B(i,j) * c(j)";
+    let shares = "fuse(i, j, f); pos(f, p, B); divide(p, po, pi, 4); distribute({po})";
+    let cases: &[&[&str]] = &[
+        &[spmv, "-f", "B:csr", "-i", "B:b.mtx"],
+        &[spmv, "-f", "B:csr", "-i", "B:b.mtx", "-i", "c:c.npy"],
+        &[spmv, "-i", "B:b.tcs", "--place", "c=x -> x"],
+        &[spmv, "-i", "B:b.tcs", "--place", "B=xy -> y"],
+        &["A(i,k) = B(i,j) * C(j,k)", "-i", "B:b.tcs", "-i", "C:c.mtx"],
+        &[spmv, "-f", "B:csr", "-i", "B:b.mtx", "--schedule", shares],
+        &["a(j) = B(i,j) * c(i)", "-f", "B:csc", "-i", "B:b.tcs"],
+        &["a(i) = B(i,j) * c(j); d(i) = a(i) + e(i)", "-i", "B:b.tcs"],
+        &["A(i,j) = T(i,j,l) * c(l)", "-i", "T:t.tcs"],
+        &["P(i,k) = B(i,j) * W(j,k)", "-i", "B:b.tcs", "-i", "W:w.tcs", "-f", "P:ds"],
+        &["Y(i,j) = B(i,j) * D(i,k) * E(j,k)", "-i", "B:b.tcs", "-f", "Y:ds", "--size", "k=3"],
+    ];
+    for case in cases {
+        for nodes in [2, 4] {
+            let explained = told(nodes, &folder, &[case, &["--workers", "1", "--explain"][..]].concat());
+            let out = told(nodes, &folder, &[case, &["--workers", "1", "--repeat", "2"][..]].concat());
+            for (line, run) in [("sent first ", "in the first run:"), ("sent later ", "in each other run:")] {
+                let (found, expected) = (after(&out, line), after(&explained, run));
+                assert_eq!(found, expected, "{case:?} on {nodes}, {run}\n{explained}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_vector_that_is_gathered_is_sent_element_by_element() {
+    let folder = inputs("explained-gathers");
+    // Each row has its own column, and the first one of the other half.
+    let lines: String =
+        (1..=100).map(|row| format!("{row} {row} 1\n{row} {} 1\n", if row > 50 { 1 } else { 51 })).collect();
+    let text = format!("%%MatrixMarket matrix coordinate real general\n100 100 200\n{lines}");
+    fs::write(folder.join("two.mtx"), text).unwrap();
+    let spmv = ["a(i) = B(i,j) * c(j)", "-f", "B:csr", "-i", "B:two.mtx", "--place", "c=x -> x", "--workers", "1"];
+    let out = told(2, &folder, &[&spmv[..], &["--explain"]].concat());
+    assert_eq!(after(&out, "c:"), "8 B by node 0, 8 B by node 1");
+    // Where the last row of the first half ends is where the next one begins, and stored with that.
+    assert_eq!(after(&out, "B:"), "0 B by node 0, 4 B by node 1");
+    assert_eq!(after(&out, "in the first run:"), "8 B by node 0, 12 B by node 1");
+    assert_eq!(after(&out, "in each other run:"), "0 B by node 0, 0 B by node 1");
+    let out = told(1, &folder, &[&spmv[..], &["--grid", "2", "--explain"]].concat());
+    assert!(!out.contains("sent to other nodes"), "{out}");
+}
