@@ -33,6 +33,7 @@ mod tensor_programs;
 mod tensor_sparse;
 mod tensor_tcs;
 mod tensor_tcs_on_nodes;
+mod tensor_text;
 mod tracing;
 #[cfg(target_os = "linux")]
 mod unread;

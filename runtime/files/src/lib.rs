@@ -11,8 +11,9 @@
 //! | `dense` | [`Dense`] arrays: shape, [`Order`] and elements |
 //! | `number` | the six types of elements, [`Number`] and [`NumberType`] |
 //! | `parallel` | [`Parallel`]: the threads that the caller has |
-//! | `lines` | [`Entries`], a line each, read and written by several threads |
-//! | `line_writer` | [`LineWriter`]: entries written as lines, one after the other |
+//! | `lines` | [`Entries`], a line each, read by several threads |
+//! | `entry_lines` | [`EntryLines`], and [`write_parts`]: entries written by several threads |
+//! | `in_order` | texts that threads make, written in order |
 //! | `text` | lines of text, of which nothing is taken for granted |
 //! | `error` | [`ReadError`]: the line or byte, and the [`Problem`] there |
 //!
@@ -33,9 +34,10 @@
 
 mod dense;
 mod entry_arrays;
+mod entry_lines;
 mod entry_text;
 mod error;
-mod line_writer;
+mod in_order;
 mod lines;
 pub mod matrix_market;
 pub mod npy;
@@ -51,9 +53,9 @@ pub use num_complex::Complex;
 
 pub use self::dense::{Dense, Order};
 pub use self::entry_arrays::EntryArrays;
+pub use self::entry_lines::{EntryLines, write_parts};
 pub use self::entry_text::EntryText;
 pub use self::error::{Problem, ReadError};
-pub use self::line_writer::LineWriter;
 pub use self::lines::Entries;
 pub use self::number::{Number, NumberType};
 pub use self::parallel::{InTurn, Parallel};

@@ -1,9 +1,6 @@
-//! Lines of coordinates and a value each, read and written in parts at the same time.
+//! Lines of coordinates and a value each, read in parts at the same time.
 //!
 //! What is read here is the usual form alone: a line for each entry, and nothing wrong. Whoever gets no answer reads the file line by line, and finds out what is the matter and where.
-
-use std::io::{self, Write};
-use std::ops::Range;
 
 use crate::number::{Number, is_integer};
 use crate::parallel::{Parallel, each};
@@ -168,53 +165,4 @@ fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
 fn line_ends(text: &[u8]) -> usize {
     let few = |few: &[u8]| few.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>();
     text.chunks(u8::MAX.into()).map(|chunk| usize::from(few(chunk))).sum()
-}
-
-/// So many lines are written into memory by a thread before they go to the file.
-const LINES: usize = 1 << 14;
-
-/// Writes `count` lines, of which `line` adds each to a text.
-pub(crate) fn write(
-    into: &mut impl Write,
-    count: usize,
-    parallel: &dyn Parallel,
-    line: impl Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync,
-) -> io::Result<()> {
-    let (wave, mut texts) = (wave(parallel), Vec::new());
-    (0..count)
-        .step_by(wave)
-        .try_for_each(|first| write_wave(into, first..(first + wave).min(count), (parallel, &mut texts), &line))
-}
-
-/// So many lines are made by all threads before they go to the file.
-pub(crate) fn wave(parallel: &dyn Parallel) -> usize {
-    LINES * parallel.parts().max(1)
-}
-
-/// Writes some lines, each part of them by way of one of the texts, whose memory is used again.
-pub(crate) fn write_wave(
-    into: &mut impl Write,
-    lines: Range<usize>,
-    (parallel, texts): (&dyn Parallel, &mut Vec<Vec<u8>>),
-    line: &(impl Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync),
-) -> io::Result<()> {
-    let parts: Vec<Range<usize>> =
-        lines.clone().step_by(LINES).map(|first| first..(first + LINES).min(lines.end)).collect();
-    texts.resize_with(parts.len().max(texts.len()), Vec::new);
-    let expected = parts.len();
-    let given = parts.into_iter().zip(texts.iter_mut()).collect();
-    let made = each(parallel, given, |(mut lines, text): (Range<usize>, &mut Vec<u8>)| {
-        text.clear();
-        lines.try_for_each(|number| line(number, text)).map(|()| text)
-    });
-    if made.len() < expected {
-        return Err(io::Error::other("the lines of a part were not made"));
-    }
-    made.into_iter().try_for_each(|text| into.write_all(text?))
-}
-
-/// Writes a coordinate, which text counts from 1, and a blank.
-pub(crate) fn write_coordinate(text: &mut Vec<u8>, at: i64) {
-    text.extend_from_slice(itoa::Buffer::new().format(at + 1).as_bytes());
-    text.push(b' ');
 }

@@ -4,8 +4,9 @@
 use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
 
+use crate::entry_lines;
 use crate::error::{Problem, ReadError};
-use crate::lines::{self, Entries, Form, write_coordinate};
+use crate::lines::{self, Entries, Form};
 use crate::number::{Number, coordinate_from};
 use crate::parallel::Parallel;
 use crate::text::{Lines, foreign, shown};
@@ -180,13 +181,12 @@ pub fn read_entries<T: Number>(
 ///
 /// # Errors
 /// As of `into`.
-pub fn write_lines<T: Number>(into: &mut impl Write, entries: &Entries<T>, parallel: &dyn Parallel) -> io::Result<()> {
-    lines::write(into, entries.values.len(), parallel, |entry, text| {
-        entries.coordinates.iter().for_each(|all| write_coordinate(text, all[entry]));
-        entries.values[entry].write(text)?;
-        text.push(b'\n');
-        Ok(())
-    })
+pub fn write_lines<T: Number>(
+    into: &mut (impl Write + Send),
+    entries: &Entries<T>,
+    parallel: &dyn Parallel,
+) -> io::Result<()> {
+    entry_lines::write(into, entries, parallel)
 }
 
 /// Writes one entry, of which the coordinates are counted from 0.

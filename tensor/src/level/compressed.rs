@@ -70,6 +70,26 @@ impl LevelKind for Compressed {
         segment(level, parent).for_each(|position| visit(crd.get(position), position));
     }
 
+    #[allow(clippy::unnecessary_cast)] // of one width of four
+    fn visit_within(
+        &self,
+        level: &LevelData,
+        (parent, _): (usize, i64),
+        positions: Range<usize>,
+        visit: &mut dyn FnMut(i64, usize),
+    ) {
+        let segment = segment(level, parent);
+        let positions = segment.start.max(positions.start)..segment.end.min(positions.end);
+        with_numbers!(level.component("crd"), crd => positions.for_each(|position| visit(crd[position] as i64, position)));
+    }
+
+    fn parents(&self, level: &LevelData, positions: Range<usize>) -> Range<usize> {
+        match positions.is_empty() {
+            true => 0..0,
+            false => parent(level, positions.start)..parent(level, positions.end - 1) + 1,
+        }
+    }
+
     fn locate(&self, level: &LevelData, parent: usize, coordinate: i64, _: i64, visit: &mut dyn FnMut(usize)) {
         let (crd, segment) = (level.component("crd"), segment(level, parent));
         if level.properties.ordered {
@@ -185,6 +205,22 @@ pub(super) fn segment(level: &LevelData, parent: usize) -> Range<usize> {
     let pos = level.component("pos");
     let (first, second) = if level.properties.ranges { (2 * parent, 2 * parent + 1) } else { (parent, parent + 1) };
     pos.get(first) as usize..pos.get(second) as usize
+}
+
+/// The parent of a position; of one in a hole, a parent before it.
+fn parent(level: &LevelData, position: usize) -> usize {
+    let starts_after = |parent: usize| {
+        // An empty range may be anywhere.
+        let is_one = |segment: &Range<usize>| !level.properties.ranges || !segment.is_empty();
+        let mut segments = (parent..level.parents).map(|parent| segment(level, parent));
+        segments.find(is_one).is_none_or(|segment| segment.start > position)
+    };
+    let (mut low, mut high) = (0, level.parents);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if starts_after(middle) { high = middle } else { low = middle + 1 }
+    }
+    low.saturating_sub(1)
 }
 
 /// The first position in a segment of ascending coordinates whose coordinate is `coordinate` or greater.

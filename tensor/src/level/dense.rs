@@ -43,6 +43,26 @@ impl LevelKind for Dense {
         level.bounds.clone().zip(first..).for_each(|(coordinate, position)| visit(coordinate, position));
     }
 
+    fn visit_within(
+        &self,
+        level: &LevelData,
+        (parent, _): (usize, i64),
+        positions: Range<usize>,
+        visit: &mut dyn FnMut(i64, usize),
+    ) {
+        let first = parent * level.extent();
+        for position in positions.start.max(first)..positions.end.min(first + level.extent()) {
+            visit(level.bounds.start + (position - first) as i64, position);
+        }
+    }
+
+    fn parents(&self, level: &LevelData, positions: Range<usize>) -> Range<usize> {
+        match level.extent() {
+            0 => 0..0,
+            extent => positions.start / extent..positions.end.div_ceil(extent),
+        }
+    }
+
     fn locate(&self, level: &LevelData, parent: usize, coordinate: i64, _: i64, visit: &mut dyn FnMut(usize)) {
         if level.bounds.contains(&coordinate) {
             visit(slot(level, parent, coordinate));

@@ -285,6 +285,27 @@ pub trait LevelKind: Sync {
     /// Visits coordinate and position of all children of `parent`. `along` is the coordinate of the level that the [line](LevelData::line) names; without a line, anything.
     fn visit(&self, level: &LevelData, parent: usize, along: i64, visit: &mut dyn FnMut(i64, usize));
 
+    /// [`visit`](Self::visit)s those children alone whose positions are within a range.
+    fn visit_within(
+        &self,
+        level: &LevelData,
+        (parent, along): (usize, i64),
+        positions: Range<usize>,
+        visit: &mut dyn FnMut(i64, usize),
+    ) {
+        self.visit(level, parent, along, &mut |coordinate, position| {
+            if positions.contains(&position) {
+                visit(coordinate, position);
+            }
+        });
+    }
+
+    /// A range of positions of the level above, among them all whose children are within a range of positions: as few as are found fast.
+    fn parents(&self, level: &LevelData, positions: Range<usize>) -> Range<usize> {
+        let _ = positions;
+        0..level.parents
+    }
+
     /// Visits the positions of `coordinate` among the children of `parent`.
     fn locate(&self, level: &LevelData, parent: usize, coordinate: i64, along: i64, visit: &mut dyn FnMut(usize)) {
         self.visit(level, parent, along, &mut |found, position| {

@@ -1,6 +1,8 @@
 //! Singleton levels: one coordinate for each position of the level above. Where the level above has positions without entries, as dense ones have, the greatest number of the width
 //! stands for none.
 
+use std::ops::Range;
+
 use super::array::Array;
 use super::error::LevelError;
 use super::kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Locate, Per, Place, Stored};
@@ -52,6 +54,10 @@ impl LevelKind for Singleton {
         if coordinate != crd.width().greatest() {
             visit(coordinate, parent);
         }
+    }
+
+    fn parents(&self, _: &LevelData, positions: Range<usize>) -> Range<usize> {
+        positions
     }
 
     fn check(&self, level: &LevelData) -> Result<(), LevelError> {

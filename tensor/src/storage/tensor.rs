@@ -1,5 +1,6 @@
 //! Tensors in memory.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::entries::EntryList;
@@ -7,7 +8,7 @@ use super::error::StorageError;
 use super::statistics::Known;
 use super::value::is_same;
 use crate::element::{Element, ElementType};
-use crate::format::{Format, FormatError, LevelExpression, Recovery};
+use crate::format::{Format, FormatError, Level, LevelExpression, Recovery};
 use crate::kernel::Team;
 use crate::level::{Component, LevelData, LevelError};
 use crate::parallel::{each, ranges};
@@ -169,6 +170,42 @@ impl<T: Element> SparseTensor<T> {
         self.walk(0, 0, &mut at, &mut self.visitor(&mut visit));
     }
 
+    /// Visits the entries at a range of positions of the last level, as [`for_each`](Self::for_each) does: ranges that follow one another, up to the number of [`values`](Self::values), have all entries, in
+    /// the same order. So threads can share the entries, even those of one row. The cost is that of the range where all levels are dense, compressed or singleton; other levels are gone through
+    /// each time.
+    pub fn for_each_within(&self, positions: Range<usize>, mut visit: impl FnMut(&[i64], T)) {
+        if positions.is_empty() {
+            return;
+        }
+        // At each level, the positions that may have some of these below them.
+        let mut within = vec![positions];
+        for (data, level) in self.levels.iter().zip(self.format.levels()).rev() {
+            let parents = level.kind().parents(data, within[within.len() - 1].clone());
+            within.push(parents);
+        }
+        within.reverse();
+        let mut at = vec![0; self.levels.len()];
+        self.walk_within(&within[1..], 0, &mut at, &mut self.visitor(&mut visit));
+    }
+
+    /// How many entries [`for_each_within`](Self::for_each_within) visits.
+    pub fn count_within(&self, positions: Range<usize>) -> usize {
+        let has_all = |(level, data): (&Level, &LevelData)| match level {
+            Level::Dense => true,
+            Level::Compressed => !data.properties.ranges,
+            _ => false,
+        };
+        if !self.format.is_plain() || !self.format.levels().iter().zip(self.levels.iter()).all(has_all) {
+            let mut count = 0;
+            self.for_each_within(positions, |_, _| count += 1);
+            count
+        } else if self.keeps_fill() {
+            positions.len()
+        } else {
+            self.values[positions].iter().filter(|value| !is_same(**value, self.fill)).count()
+        }
+    }
+
     /// What visits entries, given the coordinates of all levels and the position of the last one.
     fn visitor(&self, mut visit: impl FnMut(&[i64], T)) -> impl FnMut(&[i64], usize) {
         let recovery = self.format.recovery();
@@ -195,6 +232,25 @@ impl<T: Element> SparseTensor<T> {
         self.format.levels()[level].kind().visit(data, parent, along, &mut |coordinate, position| {
             at[level] = coordinate;
             self.walk(level + 1, position, at, visit);
+        });
+    }
+
+    /// [Walks](Self::walk) below `parent`, which is a position above the next level, within a range of positions of this level and each below.
+    fn walk_within(
+        &self,
+        within: &[Range<usize>],
+        parent: usize,
+        at: &mut [i64],
+        visit: &mut impl FnMut(&[i64], usize),
+    ) {
+        let level = self.levels.len() - within.len();
+        let [positions, below @ ..] = within else { return visit(at, parent) };
+        let data = &self.levels[level];
+        let along = data.line.as_ref().map_or(0, |line| at[line.level]);
+        let kind = self.format.levels()[level].kind();
+        kind.visit_within(data, (parent, along), positions.clone(), &mut |coordinate, position| {
+            at[level] = coordinate;
+            self.walk_within(below, position, at, visit);
         });
     }
 

@@ -150,8 +150,24 @@ fn without_fill<T: Element>(model: &Model<T>, fill: T) -> Model<T> {
         .collect()
 }
 
+/// Entries visited within ranges of so many positions, one after the other, are all entries.
+#[track_caller]
+fn is_whole_in_parts<T: Element>(tensor: &SparseTensor<T>, length: usize) {
+    let (mut whole, mut parts) = (Vec::new(), Vec::new());
+    tensor.for_each(|coordinates, value| whole.push((coordinates.to_vec(), value)));
+    let positions = tensor.values().len();
+    for first in (0..positions).step_by(length) {
+        let (before, range) = (parts.len(), first..positions.min(first + length));
+        tensor.for_each_within(range.clone(), |coordinates, value| parts.push((coordinates.to_vec(), value)));
+        assert_eq!(tensor.count_within(range), parts.len() - before, "{}", tensor.format());
+    }
+    assert_eq!(parts, whole, "{} in parts of {length}", tensor.format());
+    tensor.for_each_within(positions..positions, |_, _| unreachable!("there are no positions"));
+}
+
 fn holds<T: Element>(tensor: &SparseTensor<T>, model: &Model<T>) {
     tensor.check().unwrap();
+    [2, 1_000].into_iter().for_each(|length| is_whole_in_parts(tensor, length));
     let expected = if tensor.keeps_fill() { model.clone() } else { without_fill(model, tensor.fill()) };
     assert_eq!(map(tensor), expected, "{} {:?}", tensor.format(), tensor.dimensions());
     for (coordinates, value) in model {

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maniple_files::matrix_market::{self, Field, Layout, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
-use maniple_files::{Complex, Entries, LineWriter, Number, NumberType, Parallel, npy, tns};
+use maniple_files::{Complex, Entries, Number, NumberType, Parallel, npy, tns, write_parts};
 use maniple_tensor::distributed::{EntryFile, TcsFile};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
@@ -61,6 +62,9 @@ impl std::str::FromStr for SparseFile {
         Ok(Self { path, form, width: Width::Eight })
     }
 }
+
+/// So many positions of the last level are a part of the text that a thread makes at a time.
+const PART: usize = 1 << 13;
 
 /// All processors, for what reads and writes text.
 struct Processors(Scoped);
@@ -435,7 +439,7 @@ impl SparseFile {
         })
     }
 
-    fn write_into<T: Stored>(&self, tensor: &SparseTensor<T>, into: &mut (impl Write + Seek)) -> io::Result<()> {
+    fn write_into<T: Stored>(&self, tensor: &SparseTensor<T>, into: &mut (impl Write + Seek + Send)) -> io::Result<()> {
         let shape: Vec<u64> = tensor.dimensions().iter().map(|&extent| extent as u64).collect();
         match self.form {
             Form::Levels => tcs::stored(tensor).map_err(io::Error::other)?.write(self.width, into),
@@ -449,26 +453,37 @@ impl SparseFile {
                     true => Cow::Borrowed(tensor),
                     false => Cow::Owned(tensor.convert(&Format::coordinates(shape.len())).map_err(io::Error::other)?),
                 };
-                let (parallel, rank) = (processors(), shape.len());
-                let mut columns = rank;
-                if self.form == Form::MatrixMarket {
-                    let extent = |mode: usize| shape.get(mode).copied().unwrap_or(1);
-                    let mut count = 0;
-                    sorted.for_each(|_, _| count += 1);
-                    matrix_market::write_head::<T>(into, (extent(0), extent(1)), count)?;
-                    columns = 2;
-                }
-                let mut lines = LineWriter::new(into, columns, &parallel);
-                let (mut at, mut written) = (vec![0; columns], Ok(()));
-                sorted.for_each(|coordinates, value| {
-                    if written.is_ok() {
-                        at[..rank].copy_from_slice(coordinates);
-                        written = lines.push(&at, value);
-                    }
-                });
-                written.and_then(|()| lines.finish())
+                self.write_lines(&sorted, &shape, into)
             }
         }
+    }
+
+    /// Writes the entries of a tensor as text, in the order in which they are stored.
+    fn write_lines<T: Stored>(
+        &self,
+        tensor: &SparseTensor<T>,
+        shape: &[u64],
+        into: &mut (impl Write + Send),
+    ) -> io::Result<()> {
+        let (threads, total) = (processors(), tensor.values().len());
+        let part = |number: usize| number * PART..total.min((number + 1) * PART);
+        let parts = total.div_ceil(PART);
+        let mut columns = shape.len();
+        if self.form == Form::MatrixMarket {
+            let extent = |mode: usize| shape.get(mode).copied().unwrap_or(1);
+            let count = AtomicUsize::new(0);
+            threads.run(parts, &|number| _ = count.fetch_add(tensor.count_within(part(number)), Ordering::Relaxed));
+            matrix_market::write_head::<T>(into, (extent(0), extent(1)), count.into_inner() as u64)?;
+            columns = 2;
+        }
+        write_parts(into, parts, &threads, |number, lines| {
+            // A vector is a matrix of one column.
+            let mut at = vec![0; columns];
+            tensor.for_each_within(part(number), |coordinates, value| {
+                at[..coordinates.len()].copy_from_slice(coordinates);
+                lines.add(&at, value);
+            });
+        })
     }
 }
 

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use super::header::{Field, Header, Layout, Symmetry};
 use super::reader::Reader;
+use crate::entry_lines;
 use crate::error::ReadError;
-use crate::lines::{self, Entries, Form, write_coordinate};
+use crate::lines::{self, Entries, Form};
 use crate::number::Number;
 use crate::parallel::Parallel;
 
@@ -63,7 +64,7 @@ fn usual<T: Number>(text: &[u8], header: &Header, parallel: &dyn Parallel) -> Op
 /// # Errors
 /// As of `into`; [`io::ErrorKind::InvalidInput`] if the entries are not those of a matrix of these extents.
 pub fn write_entries<T: Number>(
-    into: &mut impl Write,
+    into: &mut (impl Write + Send),
     (rows, columns): (u64, u64),
     entries: &Entries<T>,
     parallel: &dyn Parallel,
@@ -77,18 +78,11 @@ pub fn write_entries<T: Number>(
         let reason = format!("an entry is outside of a matrix of {rows} x {columns}");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
-    let count = entries.values.len();
-    write_head::<T>(into, (rows, columns), count as u64)?;
-    lines::write(into, count, parallel, |entry, text| {
-        write_coordinate(text, row[entry]);
-        write_coordinate(text, column[entry]);
-        entries.values[entry].write(text)?;
-        text.push(b'\n');
-        Ok(())
-    })
+    write_head::<T>(into, (rows, columns), entries.values.len() as u64)?;
+    entry_lines::write(into, entries, parallel)
 }
 
-/// Writes what is above the entries, so many, of a general matrix in the layout `coordinate`; a [`LineWriter`](crate::LineWriter) writes these.
+/// Writes what is above the entries, so many, of a general matrix in the layout `coordinate`; [`write_parts`](crate::write_parts) writes these.
 ///
 /// # Errors
 /// As of `into`.

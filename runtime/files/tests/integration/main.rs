@@ -7,6 +7,7 @@ mod entry_text;
 mod matrix_market;
 mod npy;
 mod npz;
+mod parts;
 mod scipy;
 mod tcs;
 mod tns;

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use maniple_files::matrix_market::{self, Reader};
-use maniple_files::{Complex, Entries, InTurn, LineWriter, Number, Parallel, ReadError, tns};
+use maniple_files::{Complex, Entries, InTurn, Number, Parallel, ReadError, tns};
 use proptest::prelude::*;
 
 /// So many threads.
-struct Threads(usize);
+pub(crate) struct Threads(pub(crate) usize);
 
 impl Parallel for Threads {
     fn parts(&self) -> usize {
@@ -23,7 +23,7 @@ impl Parallel for Threads {
     }
 }
 
-const TEAMS: [&dyn Parallel; 4] = [&InTurn, &Threads(2), &Threads(3), &Threads(7)];
+pub(crate) const TEAMS: [&dyn Parallel; 4] = [&InTurn, &Threads(2), &Threads(3), &Threads(7)];
 
 /// All entries, one by one: first those of the file.
 fn one_by_one<T: Number>(text: &[u8]) -> Result<Entries<T>, ReadError> {
@@ -205,11 +205,10 @@ proptest! {
             matrix_market::write_entries(&mut market, (90, 80), &entries, team).unwrap();
             tns::write_lines(&mut lines, &entries, team).unwrap();
             let mut one_by_one = Vec::new();
-            let mut writer = LineWriter::new(&mut one_by_one, 2, team);
             for (entry, &value) in entries.values.iter().enumerate() {
-                writer.push(&[entries.coordinates[0][entry], entries.coordinates[1][entry]], value).unwrap();
+                let at = [&entries.coordinates[0], &entries.coordinates[1]].map(|all| all[entry] as u64);
+                tns::write_entry(&mut one_by_one, &at, value).unwrap();
             }
-            writer.finish().unwrap();
             prop_assert_eq!(&one_by_one, &lines);
             prop_assert_eq!(&matrix_market::read_entries::<f64>(&market, team).unwrap().1, &entries);
             if !entries.values.is_empty() {
