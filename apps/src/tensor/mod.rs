@@ -82,7 +82,7 @@ pub enum Answer {
     /// What was computed.
     Report(Box<Report>),
     /// What was computed with sparse tensors.
-    Sparse(sparse::Report),
+    Sparse(Box<sparse::Report>),
     /// How it would be computed, or what a file has.
     Explanation(String),
 }

@@ -252,7 +252,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let extents: BTreeMap<_, _> =
         program.statements().iter().flat_map(|statement| statement.extents().clone()).collect();
     let sizes: Vec<String> = extents.iter().map(|(variable, extent)| format!("{variable}={extent}")).collect();
-    Ok(Answer::Sparse(Report {
+    Ok(Answer::Sparse(Box::new(Report {
         statement: program.statements().iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         sizes: sizes.join(", "),
         tensors: shown.collect(),
@@ -262,7 +262,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         first,
         time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
         checked,
-    }))
+    })))
 }
 
 /// The bytes of a dense tensor; of others it is not known before.

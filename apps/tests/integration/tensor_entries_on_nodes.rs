@@ -99,6 +99,9 @@ fn arrays_are_read_in_ranges_where_that_can_be_and_whole_otherwise() {
             );
         }
         results.push(read(&folder, "a.npy"));
+        // Written as they are by tasks on all nodes.
+        let line = out.lines().find(|line| line.starts_with("  written")).unwrap_or_default();
+        assert_eq!(line.contains("by node 1"), nodes > 1, "{out}");
         told(nodes, &folder, &[&product[..], &["-i", &format!("B:{file}"), "--verify"]].concat());
     }
     assert!(results.iter().all(|result| *result == results[0]));

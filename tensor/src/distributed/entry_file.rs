@@ -12,13 +12,13 @@ use maniple::task::LeafCall;
 use maniple::{Context, Error, FieldValue, Requirement};
 use maniple_files::matrix_market::Header;
 use maniple_files::tcs::Source;
-use maniple_files::{EntryArrays, EntryText, Number, NumberType, Order, Parallel, ReadError};
+use maniple_files::{EntryArrays, EntryText, Number, NumberType, Parallel, ReadError};
 
 use super::error::DistributedError;
 use super::levels::Index;
 use super::lists::{Lists, Wrong, check_packed, is_packed_by_tasks, packed, tasks_for};
 use super::rows::blocks_for;
-use super::tcs::Counted;
+use super::tcs::{Counted, file_order};
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::format::Format;
@@ -133,14 +133,9 @@ impl EntryFile {
     pub fn fits(&self, format: &Format) -> bool {
         match &self.entries {
             Kind::Arrays(arrays) if format.is_dense() => {
-                let order = format.order();
-                format.is_plain()
-                    && (1..=MOST_DIMENSIONS).contains(&order.len())
-                    && match arrays.order() {
-                        None => false,
-                        Some(Order::Rows) => order.iter().copied().eq(0..order.len()),
-                        Some(Order::Columns) => order.iter().copied().eq((0..order.len()).rev()),
-                    }
+                let order = file_order(format);
+                // A line has no other order.
+                order.is_some() && arrays.order().is_some() && (order == arrays.order() || format.order().len() == 1)
             }
             _ => is_packed_by_tasks(format),
         }
@@ -185,9 +180,6 @@ fn told(error: &ReadError) -> Wrong {
         other => (None, other.to_string()),
     }
 }
-
-/// Regions of dense tensors have at most so many dimensions.
-const MOST_DIMENSIONS: usize = 4;
 
 /// A digest is of so many places of a file, with so many bytes each.
 const SAMPLES: u64 = 64;

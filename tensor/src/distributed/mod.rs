@@ -51,5 +51,5 @@ pub use lists::is_packed_by_tasks;
 pub use mapper::TensorMapper;
 pub use placed_levels::{LevelPieces, check_placement};
 pub use rehearsal::Rehearsal;
-pub use tcs::{Loaded, TcsFile, Writers, Written};
+pub use tcs::{Loaded, TcsFile, Writers, Written, is_stored_as_npy};
 pub use tensor::Tensor;

@@ -20,6 +20,9 @@ pub struct Rehearsal {
     operations: Vec<Rehearsed>,
 }
 
+/// What a launch asks for of a tensor, by its name.
+type OfTensor = (Arc<str>, Vec<Fetching>);
+
 /// What is done, in this order.
 enum Rehearsed {
     Fill(Tensor, Scalar),
@@ -37,7 +40,7 @@ impl Rehearsal {
     /// As of [`Computation::new`](super::Computation::new).
     pub async fn new(cx: &Context, plans: &[Arc<Plan>], tensors: &[&Tensor]) -> Result<Self, DistributedError> {
         let (graph, preparation) = Preparation::new(cx, plans, tensors).await?;
-        let mut known: BTreeMap<usize, Vec<(Arc<str>, Vec<Fetching>)>> = BTreeMap::new();
+        let mut known: BTreeMap<usize, Vec<OfTensor>> = BTreeMap::new();
         let mut operations = Vec::new();
         graph.run(&mut |operation, step| -> Result<(), DistributedError> {
             match operation {
@@ -50,7 +53,7 @@ impl Rehearsal {
                         .entry(launching.number)
                         .or_insert_with(|| by_tensors(launching, preparation.fetches(launching), &preparation));
                     let passed: Vec<_> = fetches.iter().flat_map(|(_, all)| all).filter_map(Fetching::passes).collect();
-                    let launcher = |(name, all): &mut (Arc<str>, Vec<Fetching>)| {
+                    let launcher = |(name, all): &mut OfTensor| {
                         let requirements = all.iter_mut().map(|fetch| Ok(fetch.requirement(step)?.1));
                         let launcher = requirements.collect::<Result<Vec<_>, DistributedError>>()?.into_iter();
                         let launcher = launcher.fold(TaskLauncher::new(&PLACE), TaskLauncher::requirement);
@@ -109,12 +112,8 @@ impl Rehearsal {
 }
 
 /// What a launch asks for, by tensors.
-fn by_tensors(
-    launching: &Launching,
-    fetches: Vec<Fetching>,
-    preparation: &Preparation<'_>,
-) -> Vec<(Arc<str>, Vec<Fetching>)> {
-    let mut all: Vec<(Arc<str>, Vec<Fetching>)> = Vec::new();
+fn by_tensors(launching: &Launching, fetches: Vec<Fetching>, preparation: &Preparation<'_>) -> Vec<OfTensor> {
+    let mut all: Vec<OfTensor> = Vec::new();
     for (fetch, fetching) in launching.fetches.iter().zip(fetches) {
         let name = preparation.tensor(fetch.tensor).variable().name();
         match all.iter_mut().find(|(known, _)| **known == *name) {

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use maniple::Result;
 use maniple_files::npz::{Compression, Sparse, Structure, Values};
 use maniple_files::{InTurn, npy};
-use maniple_tensor::distributed::{DistributedError, EntryFile, Tensor};
+use maniple_tensor::distributed::{DistributedError, EntryFile, Tensor, Writers};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
@@ -355,4 +355,40 @@ fn a_file_that_one_node_cannot_read_is_told_of_on_all() {
     let told = told_of(&paths, |_| {});
     let said = "it is not the same on node 1 as on node 0: all nodes must have the same file";
     assert!(told.iter().all(|one| one == said), "{told:?}");
+}
+
+#[test]
+fn dense_tensors_are_written_by_all_nodes_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dense.npy");
+    let cases: [(&str, &[i64]); 4] =
+        [("dense:1", &[70_000]), ("dense:2", &[300, 250]), ("{D,D}(1,0)", &[40, 900]), ("dense:3", &[20, 30, 40])];
+    for (format, extents) in cases {
+        let variable = TensorVariable::new("A", ElementType::I64, extents.to_vec()).stored(format.parse().unwrap());
+        let value = |at: &[i64]| at.iter().fold(7, |value, at| value * 1000 + at);
+        for (nodes, writers) in [(1, Writers::Together), (3, Writers::Together), (2, Writers::InTurn)] {
+            let done = on_nodes(Nodes::new(nodes), async |cx, _| {
+                let tensor = Tensor::new(cx, &variable)?;
+                tensor.generate(cx, &tensor.slabs(nodes), value)?;
+                let written = tensor.store_npy(cx, &path, writers).await?;
+                let (again, _) = Tensor::read_entries(cx, &variable, &opened(&path)).await?;
+                Ok((written.bytes, again.read_elements::<i64>(cx).await?, tensor.read_elements::<i64>(cx).await?))
+            });
+            for done in done {
+                let (bytes, again, all) = done.unwrap();
+                assert_eq!(bytes.iter().sum::<u64>() as usize, 8 * all.len());
+                assert!(bytes.iter().all(|bytes| *bytes > 0), "{bytes:?}");
+                assert!(
+                    again == all && all[all.len() - 1] == value(&extents.iter().map(|&e| e - 1).collect::<Vec<_>>())
+                );
+            }
+            let file = fs::read(&path).unwrap();
+            let mut source = &file[..];
+            let header = npy::Header::read(&mut source).unwrap();
+            let dense = npy::read_elements::<i64>(&header, &mut source, None).unwrap().by_rows();
+            assert_eq!(dense.shape, extents.iter().map(|&extent| extent as u64).collect::<Vec<_>>());
+            assert_eq!(dense.elements[1], value(&[vec![0; extents.len() - 1], vec![1]].concat()));
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
 }

@@ -136,6 +136,12 @@ impl SparseFile {
         matches!(self.form, Form::MatrixMarket | Form::Coordinates)
     }
 
+    /// Whether it is a `.npy` file.
+    #[must_use]
+    pub fn is_numpy(&self) -> bool {
+        self.form == Form::Numpy
+    }
+
     /// Whether it is a `.tcs` file.
     #[must_use]
     pub fn has_levels(&self) -> bool {

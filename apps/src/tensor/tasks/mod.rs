@@ -15,9 +15,7 @@ use std::time::{Duration, Instant};
 use maniple::FieldValue;
 use maniple::prelude::*;
 use maniple_files::tcs::Width;
-use maniple_tensor::distributed::{
-    Computation, DistributedError, Tensor, TensorMapper, Writers, assemble, check_placement,
-};
+use maniple_tensor::distributed::{DistributedError, Tensor, TensorMapper, Writers, check_placement, is_stored_as_npy};
 use maniple_tensor::element::Element;
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::lower::Output;
@@ -65,12 +63,15 @@ impl<T: Element> Around<'_, T> {
         given.map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect()
     }
 
-    /// The file that tasks write a result to.
-    fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, Width)> {
+    /// The file that tasks write a result to, with the bytes of positions and coordinates if it has some.
+    fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, Option<Width>)> {
         let (_, file) = self.outputs.iter().find(|(own, _)| own == result.name())?;
+        if file.is_numpy() && place().nodes > 1 && !self.needs_all && is_stored_as_npy(result.format()) {
+            return Some((file, None));
+        }
         // A number has no levels, and of other levels one node writes what they store.
         let width = file.width().filter(|_| !self.needs_all && result.order() > 0 && is_of_files(result.format()))?;
-        Some((file, width))
+        Some((file, Some(width)))
     }
 
     /// Whether a result is needed whole on each node.
@@ -401,7 +402,11 @@ impl Tasks {
             }
             let writers = if options.serial_writes { Writers::InTurn } else { Writers::Together };
             if let Some((file, width)) = around.stored_to(tensor.variable()) {
-                done.written.insert(name.to_owned(), tensor.store_by(cx, file.path(), width, writers).await?.bytes);
+                let written = match width {
+                    Some(width) => tensor.store_by(cx, file.path(), width, writers).await?,
+                    None => tensor.store_npy(cx, file.path(), writers).await?,
+                };
+                done.written.insert(name.to_owned(), written.bytes);
             }
             if around.needs(tensor.variable()) {
                 found.insert(name.to_owned(), whole(cx, tensor).await?);

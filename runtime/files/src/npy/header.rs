@@ -278,6 +278,14 @@ pub(super) fn text<T: Number>(shape: &[u64]) -> io::Result<Vec<u8>> {
     header_of(&format!("{order}{}", name(T::TYPE)), Order::Rows, shape)
 }
 
+/// The header of an array with elements of a type, the least significant byte of each first: as [`header_of`].
+///
+/// # Errors
+/// As of [`header_of`].
+pub fn little_endian_header(number: NumberType, order: Order, shape: &[u64]) -> io::Result<Vec<u8>> {
+    header_of(&format!("<{}", name(number)), order, shape)
+}
+
 /// The header of an array with elements of a type that NumPy describes like this, as in `<f8`: of version 1.0, with blanks to a multiple of 64 bytes.
 ///
 /// # Errors

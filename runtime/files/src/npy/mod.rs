@@ -7,7 +7,7 @@ mod header;
 use std::io::{self, Read, Write};
 
 pub(crate) use self::header::name;
-pub use self::header::{Description, Header, MAGIC, header_of};
+pub use self::header::{Description, Header, MAGIC, header_of, little_endian_header};
 use bytemuck::Zeroable;
 
 use crate::dense::{Dense, Order};

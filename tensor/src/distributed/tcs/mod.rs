@@ -21,4 +21,5 @@ pub use arrays::Writers;
 pub(super) use file::Counted;
 pub use file::TcsFile;
 pub use load::Loaded;
-pub use store::Written;
+pub(super) use store::file_order;
+pub use store::{Written, is_stored_as_npy};

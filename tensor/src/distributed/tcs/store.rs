@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use maniple::space::{AnyRect, Rect};
 use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, FieldValue, Privilege, TaskLauncher};
-use maniple_files::Number;
 use maniple_files::tcs::load::Pieces;
 use maniple_files::tcs::store::{Target, write_numbers, write_values};
 use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
+use maniple_files::{Number, Order, npy};
 
 use super::arrays::{Array, Arrays, Outcome, Writers};
 use super::file::number_of;
@@ -61,10 +61,45 @@ impl Tensor {
         width: Width,
         writers: Writers,
     ) -> Result<Written, DistributedError> {
-        let wrong =
-            |reason: String| DistributedError::File { name: path.display().to_string(), reason, is_input: false };
-        let mut header = self.header(width).map_err(wrong)?;
-        let (of, bytes) = (path.to_owned(), header.bytes());
+        let header = self.header(width).map_err(|reason| wrong(path, reason))?;
+        self.store_as(cx, path, (header, None), writers).await
+    }
+
+    /// Writes a dense tensor to a `.npy` file, in the same way: all of its elements, in the order in which it stores them, which is that of rows or of columns.
+    ///
+    /// # Errors
+    ///
+    /// As of [`store`](Self::store).
+    pub async fn store_npy(&self, cx: &Context, path: &Path, writers: Writers) -> Result<Written, DistributedError> {
+        let (format, dimensions) = (self.variable().format(), self.variable().dimensions());
+        let shape: Vec<u64> = dimensions.iter().map(|&extent| extent as u64).collect();
+        let header = self.header(Width::Eight).and_then(|header| match file_order(format) {
+            Some(order) => {
+                let head = npy::little_endian_header(header.number, order, &shape);
+                Ok((header, Some(head.map_err(|error| error.to_string())?)))
+            }
+            None => {
+                let name = self.variable().name();
+                Err(format!("{name} is stored as {format}, and such files have all elements by rows or by columns"))
+            }
+        });
+        self.store_as(cx, path, header.map_err(|reason| wrong(path, reason))?, writers).await
+    }
+
+    /// Writes the arrays of a `.tcs` file, or its values after another head.
+    async fn store_as(
+        &self,
+        cx: &Context,
+        path: &Path,
+        (mut header, head): (Header, Option<Vec<u8>>),
+        writers: Writers,
+    ) -> Result<Written, DistributedError> {
+        let wrong = |reason: String| wrong(path, reason);
+        let values = header.section(Part::Values);
+        let moved = head.as_ref().map(|head| (values.offset, head.len() as u64));
+        let bytes_of_values = values.length * header.number.size() as u64;
+        let bytes = head.as_ref().map_or(header.bytes(), |head| head.len() as u64 + bytes_of_values);
+        let of = path.to_owned();
         let number = alone(cx, "create a file", move || create(&of, bytes)).await?.map_err(wrong)?;
         // From here on whatever happens removes the file, unless it gets its name.
         let aside = Aside::new(path, number);
@@ -78,7 +113,7 @@ impl Tensor {
             let (path, header, all) = (aside.path.clone(), header.clone(), arrays.all.clone());
             let (pieces, written) = (Arc::clone(&arrays.pieces), Arc::clone(&written));
             move |call: &LeafCall<'_>, piece: usize| {
-                let sums = write_piece(call, &path, (&header, &all, &pieces, piece))?;
+                let sums = write_piece(call, (&path, moved), (&header, &all, &pieces, piece))?;
                 if let Ok(sums) = &sums {
                     written.fetch_add(sums.iter().map(|(_, bytes)| bytes).sum(), Ordering::Relaxed);
                 }
@@ -93,7 +128,7 @@ impl Tensor {
         for (array, sums) in arrays.all.iter().zip(sums) {
             header.set_checksum(array.part, Summed::join(sums));
         }
-        let (from, to, bytes) = (aside.path.clone(), path.to_owned(), header.to_bytes());
+        let (from, to, bytes) = (aside.path.clone(), path.to_owned(), head.unwrap_or_else(|| header.to_bytes()));
         _ = alone(cx, "name a file", move || finish(&from, &to, &bytes)).await?.map_err(wrong)?;
         aside.keep();
         let bytes = cx.per_node(written.load(Ordering::Relaxed)).all().await?;
@@ -121,6 +156,43 @@ impl Tensor {
         let levels: Vec<Level> = levels.collect();
         let counts: Vec<u64> = (0..levels.len()).map(|level| self.positions(level) as u64).collect();
         Header::new(number_of(variable.element()), width, levels, &counts).map_err(|problem| problem.to_string())
+    }
+}
+
+fn wrong(path: &Path, reason: String) -> DistributedError {
+    DistributedError::File { name: path.display().to_string(), reason, is_input: false }
+}
+
+/// Whether a `.npy` file can have the elements of a tensor as they are stored in a format: see [`Tensor::store_npy`].
+#[must_use]
+pub fn is_stored_as_npy(format: &format::Format) -> bool {
+    file_order(format).is_some()
+}
+
+/// The order in which `.npy` files have the elements of a tensor that is stored in a format, without a gap; none if they have not.
+pub(in super::super) fn file_order(format: &format::Format) -> Option<Order> {
+    let order = format.order();
+    let is_whole = format.is_dense() && format.is_plain() && (1..=MOST_DIMENSIONS).contains(&order.len());
+    let is_reversed = || order.iter().rev().copied().eq(0..order.len());
+    match is_whole {
+        true if order.is_sorted() => Some(Order::Rows),
+        true if is_reversed() => Some(Order::Columns),
+        _ => None,
+    }
+}
+
+/// Regions of dense tensors have at most so many dimensions.
+const MOST_DIMENSIONS: usize = 4;
+
+/// A file whose values are not where the header of a `.tcs` file says: from there to where they are.
+struct Moved<'a> {
+    file: &'a File,
+    by: Option<(u64, u64)>,
+}
+
+impl Target for Moved<'_> {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_at(self.by.map_or(offset, |(from, to)| offset - from + to), bytes)
     }
 }
 
@@ -209,7 +281,7 @@ const UNSHARED: &str = "a node does not see the file that another has made in th
 /// Writes a piece of all arrays, and waits until it is on the disk.
 fn write_piece(
     call: &LeafCall<'_>,
-    path: &Path,
+    (path, by): (&Path, Option<(u64, u64)>),
     (header, arrays, pieces, piece): (&Header, &[Array], &Pieces, usize),
 ) -> maniple::Result<Outcome> {
     let file = match OpenOptions::new().write(true).open(path) {
@@ -217,6 +289,7 @@ fn write_piece(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err(UNSHARED.to_owned())),
         Err(error) => return Ok(Err(error.to_string())),
     };
+    let file = Moved { file: &file, by };
     let mut sums = Vec::new();
     for array in arrays {
         let start = pieces.range(array.part, piece).start;
@@ -237,12 +310,12 @@ fn write_piece(
             Err(error) => return Ok(Err(error.to_string())),
         }
     }
-    Ok(file.sync_data().map(|()| sums).map_err(|error| error.to_string()))
+    Ok(file.file.sync_data().map(|()| sums).map_err(|error| error.to_string()))
 }
 
 fn write_part<N: Element + FieldValue + Into<i64>>(
     call: &LeafCall<'_>,
-    file: &File,
+    file: &Moved<'_>,
     (header, array, start): (&Header, &Array, u64),
 ) -> maniple::Result<io::Result<Summed>> {
     let numbers = call.read::<N, 1>(array.requirement, array.field)?;
@@ -253,7 +326,7 @@ fn write_part<N: Element + FieldValue + Into<i64>>(
 
 fn write_elements<T: Element + FieldValue + Number, const D: usize>(
     call: &LeafCall<'_>,
-    file: &File,
+    file: &Moved<'_>,
     (header, array, start): (&Header, &Array, u64),
 ) -> maniple::Result<io::Result<Summed>> {
     let elements = call.read::<T, D>(array.requirement, array.field)?;
