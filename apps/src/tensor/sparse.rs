@@ -18,7 +18,7 @@ use super::Answer;
 use super::blocks;
 use super::files::{SparseFile, Stored, TensorFile, format_of, left};
 use super::loops::{Loops, usage};
-use super::operands::{Given, number, operand, read_as};
+use super::operands::{Given, MOST_ELEMENTS, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
@@ -167,7 +167,9 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         let is_random = given.is_none() && options.generate.iter().all(|(name, _)| name != tensor.name());
         if is_random && tasks.is_some() && tensor.format().is_dense() && !is_assigned && !needs_all {
             made.insert(tensor.name().to_owned());
-            if !options.explain {
+            // An explanation has it too, if one node can.
+            let elements = tensor.dimensions().iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
+            if !options.explain || elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
                 continue;
             }
         }

@@ -211,11 +211,11 @@ impl<S: Source> EntryArrays<S> {
     /// # Errors
     /// [`ReadError`] if there are not so many, or they have another type.
     pub fn read_elements<T: Number>(&self, elements: Range<u64>) -> Result<Vec<T>, ReadError> {
-        if elements.end > self.values.header.count() {
-            let reason = format!("there are {} elements, and not {}", self.values.header.count(), elements.end);
-            return Err(malformed(reason));
+        let count = self.values.header.count();
+        match elements.end.checked_sub(elements.start).filter(|_| elements.end <= count) {
+            Some(wanted) => self.reader(&self.values, &elements).numbers::<T>(wanted),
+            None => Err(malformed(format!("there are {count} elements, and those of {elements:?} are not among them"))),
         }
-        Reader::new(&self.source, &self.values, elements.clone()).numbers::<T>(elements.end - elements.start)
     }
 
     /// Visits the entries of one of so many parts, with their coordinates, counted from 0. Zeros of dense arrays, of blocks and of diagonals are no entries, nor is what a diagonal has outside of the
@@ -280,13 +280,18 @@ impl<S: Source> EntryArrays<S> {
                 let mut values = self.reader(&self.values, &(own.start * each..own.end * each));
                 let mut columns = self.reader(&indices[0], &own);
                 let mut row = self.row_of(starts.as_ref(), own.clone())?;
-                for block in own {
-                    let row = row.at(block)? * height;
-                    let column = columns.indices(1, || "indices".to_owned(), extent)?[0] as u64 * width;
-                    for some in (0..each).step_by(AT_ONCE as usize) {
-                        let numbers = values.numbers::<T>(AT_ONCE.min(each - some))?;
-                        for (place, value) in (some..).zip(numbers).filter(|(_, value)| *value != T::zeroed()) {
-                            visit(&[row + place / width, column + place % width], value);
+                // Small blocks are read many at once, and large ones in parts.
+                let at_once = (AT_ONCE / each).max(1);
+                for some in own.clone().step_by(at_once as usize) {
+                    let count = at_once.min(own.end - some);
+                    let columns = columns.indices(count, || "indices".to_owned(), extent)?;
+                    for first in (0..count * each).step_by(AT_ONCE as usize) {
+                        let numbers = values.numbers::<T>(AT_ONCE.min(count * each - first))?;
+                        for (place, value) in (first..).zip(numbers).filter(|(_, value)| *value != T::zeroed()) {
+                            let (block, within) = (place / each, place % each);
+                            let column = columns[block as usize] as u64;
+                            let row = row.at(some + block)? * height + within / width;
+                            visit(&[row, column * width + within % width], value);
                         }
                     }
                 }

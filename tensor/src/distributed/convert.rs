@@ -186,7 +186,7 @@ impl<T: Element + FieldValue> Lists<T> for Source<T> {
         Ok(Ok(()))
     }
 
-    fn check(&self, _: &[()]) -> Result<(), DistributedError> {
+    fn check(&self, _: &[()]) -> Result<(), Wrong> {
         // What is stored was checked when it was.
         Ok(())
     }

@@ -5,11 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, AnySpace, Point, Rect};
-use maniple::task::{TaskDefinition, TaskOptions, Value};
-use maniple::{Context, Error, Field, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher};
+use maniple::task::{Codec, TaskDefinition, TaskOptions, Value};
+use maniple::{
+    Context, Error, Field, FieldMask, FieldValue, FutureMap, Privilege, Projection, Requirement, Target, TaskLauncher,
+};
 
 use super::error::DistributedError;
-use super::rows::{blocks_for, try_set_rows};
+use super::lists::Wrong;
+use super::rows::{blocks_for, set_rows};
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::rectangle::Rectangle;
@@ -40,7 +43,7 @@ impl Tensor {
         // How far elements are apart, in the order of coordinates, that lie side by side in the region.
         let step = self.modes().last().map_or(1, |last| dimensions[last + 1..].iter().product::<i64>()) as usize;
         let blocks = blocks_for(cx, size_of_val(elements.as_slice()));
-        self.put(cx, &self.slabs(blocks), move |(): &mut (), row: &[i64], into: &mut [T]| {
+        let launched = self.put(cx, &self.slabs(blocks), move |(): &mut (), row: &[i64], into: &mut [T]| {
             let first = row.iter().zip(&dimensions).fold(0, |position, (index, extent)| position * extent + index);
             let from = &elements[first as usize..];
             match step {
@@ -48,7 +51,9 @@ impl Tensor {
                 _ => into.iter_mut().zip(from.iter().step_by(step)).for_each(|(into, from)| *into = *from),
             }
             Ok(())
-        })
+        })?;
+        drop(launched);
+        Ok(())
     }
 
     /// All elements in the order of their coordinates, the last dimension fastest, as they are after all that was launched before this call.
@@ -111,7 +116,7 @@ impl Tensor {
         value: impl Fn(&[i64]) -> T + Send + Sync + 'static,
     ) -> Result<(), DistributedError> {
         let last = self.modes().last();
-        self.put(cx, pieces, move |(): &mut (), row: &[i64], into: &mut [T]| {
+        let launched = self.put(cx, pieces, move |(): &mut (), row: &[i64], into: &mut [T]| {
             let mut coordinates = [0; 4];
             let coordinates = &mut coordinates[..row.len()];
             coordinates.copy_from_slice(row);
@@ -122,7 +127,9 @@ impl Tensor {
                 }
             }
             Ok(())
-        })
+        })?;
+        drop(launched);
+        Ok(())
     }
 
     /// The tensor in at most so many blocks of its first dimension, of equal size but for the last one: for [`generate`](Self::generate), about as many as the job has
@@ -140,28 +147,31 @@ impl Tensor {
     }
 
     /// Has tasks, one for each piece, set rows of elements: `row` is given what the task keeps from row to row, the coordinates of the first, and where they go. Rows run along the dimension that
-    /// is stored last.
+    /// is stored last. Gives what is wrong for each piece, if there are some: a task ends with the first row of which something is.
     pub(super) fn put<T: Element + FieldValue, K: Default>(
         &self,
         cx: &Context,
         pieces: &[Rectangle],
-        row: impl Fn(&mut K, &[i64], &mut [T]) -> maniple::Result<()> + Send + Sync + 'static,
-    ) -> Result<(), DistributedError> {
+        row: impl Fn(&mut K, &[i64], &mut [T]) -> Result<(), Wrong> + Send + Sync + 'static,
+    ) -> Result<Option<FutureMap<Result<(), Wrong>>>, DistributedError> {
         self.check_dense()?;
         self.check_type(T::TYPE)?;
         let pieces: BTreeSet<&Rectangle> = pieces.iter().filter(|piece| !piece.is_empty()).collect();
         let pieces: Vec<AnySpace> =
             pieces.iter().map(|piece| self.rect(piece).map(AnySpace::from)).collect::<Result<_, _>>()?;
         if pieces.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let (field, modes) = (self.field(), self.modes().clone());
-        let task = TaskDefinition::new("make elements").leaf(TaskOptions::default(), move |call| {
-            let mut kept = K::default();
-            try_set_rows(call, field, |at: &[i64], into: &mut [T]| {
-                row(&mut kept, modes.coordinates(at).as_slice(), into)
+        let task = TaskDefinition::new("make elements").codec(Codec::of::<Result<(), Wrong>>());
+        let task = task.leaf(TaskOptions::default(), move |call| {
+            let (mut kept, mut outcome) = (K::default(), Ok(()));
+            set_rows(call, field, |at: &[i64], into: &mut [T]| {
+                if outcome.is_ok() {
+                    outcome = row(&mut kept, modes.coordinates(at).as_slice(), into);
+                }
             })?;
-            Ok(Value::new(()))
+            Ok(Value::new(outcome))
         });
         let partitioning = cx.index_partition(self.region().space(), pieces.len(), &pieces)?;
         let partition = self.region().partition(&partitioning).map_err(Error::from)?;
@@ -169,8 +179,8 @@ impl Tensor {
         let target = Target::Partition(partition, own);
         let requirement = Requirement::new(target, FieldMask::of(field), Privilege::Discard);
         let domain = AnyRect::from(Rect::<1>::from(0..pieces.len() as i64));
-        cx.index_launch(domain, TaskLauncher::new(&Arc::new(task)).requirement(requirement).typed::<()>());
-        Ok(())
+        let launcher = TaskLauncher::new(&Arc::new(task)).requirement(requirement);
+        Ok(Some(cx.index_launch(domain, launcher.typed::<Result<(), Wrong>>())))
     }
 }
 

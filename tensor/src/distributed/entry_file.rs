@@ -4,12 +4,12 @@
 
 use std::fmt;
 use std::fs::File;
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 
 use maniple::task::LeafCall;
-use maniple::{Context, Error, FieldValue, Requirement};
+use maniple::{Context, FieldValue, Requirement};
 use maniple_files::matrix_market::Header;
 use maniple_files::tcs::Source;
 use maniple_files::{EntryArrays, EntryText, Number, NumberType, Parallel, ReadError};
@@ -141,19 +141,20 @@ impl EntryFile {
         }
     }
 
-    /// A number that is another one for most other files: of the length, the extents, the first bytes, and bytes here and there.
+    /// A number that is another one for most other files: of the length, the extents, the type of elements, and bytes here and there, which are all of a small file.
     ///
     /// # Errors
     ///
     /// [`ReadError`] if it can't be read.
     pub fn digest(&self) -> Result<u64, ReadError> {
         let (source, length) = (self.source(), self.length);
-        let mut sample = vec![0; length.min(SAMPLE) as usize];
         let mut hasher = DefaultHasher::new();
         hasher.write_u64(length);
-        self.dimensions.iter().for_each(|&extent| hasher.write_i64(extent));
-        for number in 0..SAMPLES {
-            let offset = u128::from(length - sample.len() as u64) * u128::from(number) / u128::from(SAMPLES - 1);
+        (&self.dimensions, self.number()).hash(&mut hasher);
+        let (samples, size) = if length <= SAMPLES * SAMPLE { (1, length) } else { (SAMPLES, SAMPLE) };
+        let mut sample = vec![0; size as usize];
+        for number in 0..samples {
+            let offset = u128::from(length - size) * u128::from(number) / u128::from((samples - 1).max(1));
             source.read_at(offset as u64, &mut sample)?;
             hasher.write(&sample);
         }
@@ -177,7 +178,8 @@ impl EntryFile {
 fn told(error: &ReadError) -> Wrong {
     match error {
         ReadError::Line { line, problem } => (Some(*line), problem.to_string()),
-        other => (None, other.to_string()),
+        ReadError::Byte { problem, .. } => (None, problem.to_string()),
+        other @ ReadError::Io(_) => (None, other.to_string()),
     }
 }
 
@@ -219,7 +221,6 @@ impl Tensor {
         if !is_dense {
             check_packed(variable)?;
         }
-        let before = file.bytes_read();
         // What one node can't read, all must know of.
         let digests = cx.per_node(file.digest().map_err(|error| told(&error))).all().await?;
         let digests: Vec<u64> =
@@ -228,6 +229,7 @@ impl Tensor {
             let reason = format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
             return Err(file.wrong((None, reason)));
         }
+        let before = file.bytes_read();
         let is_narrow = file.dimensions.iter().all(|extent| i32::try_from(*extent).is_ok());
         let tensor = with_element!(variable.element(), T => match is_narrow {
             _ if is_dense => read_dense::<T>(cx, variable, file).await,
@@ -286,7 +288,7 @@ async fn read_dense<T: Element + FieldValue + Number>(
         Rectangle::new(bounds)
     };
     let pieces: Vec<Rectangle> = (0..dimensions[outer]).step_by(block as usize).map(piece).collect();
-    let (own, arrays, extent) = (file.clone(), Arc::clone(arrays), dimensions[outer]);
+    let (arrays, extent) = (Arc::clone(arrays), dimensions[outer]);
     let read = move |window: &mut (i64, Vec<T>), at: &[i64], into: &mut [T]| {
         let place = at.iter().zip(&strides).map(|(at, stride)| at * stride).sum::<i64>();
         let end = ((at[outer] / block + 1) * block).min(extent) * strides[outer];
@@ -294,14 +296,15 @@ async fn read_dense<T: Element + FieldValue + Number>(
         if wanted.start < window.0 || wanted.end > window.0 + window.1.len() as i64 {
             let last = (place + READ_AT_ONCE.max(into.len() as i64)).min(end);
             let elements = arrays.read_elements::<T>(place as u64..last as u64);
-            let failed = |error: ReadError| Error::application(own.wrong(told(&error)).to_string());
-            *window = (place, elements.map_err(failed)?);
+            *window = (place, elements.map_err(|error| told(&error))?);
         }
         into.copy_from_slice(&window.1[(place - window.0) as usize..][..into.len()]);
         Ok(())
     };
-    tensor.put(cx, &pieces, read)?;
-    cx.execution_fence().await?;
+    if let Some(launched) = tensor.put(cx, &pieces, read)? {
+        let done = launched.all().await?;
+        done.into_iter().collect::<Result<(), _>>().map_err(|wrong| file.wrong(wrong))?;
+    }
     Ok(tensor)
 }
 
@@ -341,8 +344,8 @@ impl<T: Number> Lists<T> for Lines {
         })
     }
 
-    fn check(&self, all: &[u64]) -> Result<(), DistributedError> {
-        self.text.check_listed(all.iter().sum()).map_err(|error| self.file.wrong(told(&error)))
+    fn check(&self, all: &[u64]) -> Result<(), Wrong> {
+        self.text.check_listed(all.iter().sum()).map_err(|error| told(&error))
     }
 
     fn error(&self, wrong: Wrong) -> DistributedError {
@@ -383,8 +386,8 @@ impl<T: Number> Lists<T> for Ranges {
         Ok(read.map_err(|error| told(&error)))
     }
 
-    fn check(&self, all: &[Self::Evidence]) -> Result<(), DistributedError> {
-        self.arrays.check_read(all).map_err(|error| self.file.wrong(told(&error)))
+    fn check(&self, all: &[Self::Evidence]) -> Result<(), Wrong> {
+        self.arrays.check_read(all).map_err(|error| told(&error))
     }
 
     fn error(&self, wrong: Wrong) -> DistributedError {

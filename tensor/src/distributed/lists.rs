@@ -31,7 +31,7 @@ pub(super) type Wrong = (Option<u64>, String);
 /// Entries in parts, of which tasks list one each.
 pub(super) trait Lists<T>: Send + Sync + 'static {
     /// What tells of a part, beside its entries, whether it is right.
-    type Evidence: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
+    type Evidence: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static;
 
     /// How many parts there are.
     fn parts(&self) -> i64;
@@ -46,8 +46,8 @@ pub(super) trait Lists<T>: Send + Sync + 'static {
         visit: impl FnMut(&[i64], T),
     ) -> maniple::Result<Result<Self::Evidence, Wrong>>;
 
-    /// Checks what tells of all parts, in their order.
-    fn check(&self, all: &[Self::Evidence]) -> Result<(), DistributedError>;
+    /// Checks what tells of all parts, in their order. Nodes may find other things, if they have other files.
+    fn check(&self, all: &[Self::Evidence]) -> Result<(), Wrong>;
 
     /// What is said if a part is wrong.
     fn error(&self, wrong: Wrong) -> DistributedError;
@@ -96,7 +96,7 @@ pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
         move |at: &[i64]| ends.partition_point(|(_, end)| *end <= outermost.value(at))
     };
     let lists = Arc::new(lists);
-    let counted = counted(cx, variable, &lists, (count as usize, block_of.clone())).await?;
+    let (counted, evidence) = counted(cx, variable, &lists, (count as usize, block_of.clone())).await?;
     // Entries lie part by part, in the order of their blocks.
     let mut total = 0;
     let mut starts: Vec<Vec<i64>> = counted.clone();
@@ -114,7 +114,7 @@ pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
     let of_parts = room.region.partition(&of_parts).map_err(Error::from)?;
     let target = Target::Partition(of_parts, by_color(lists.parts(), |part| part));
     let given = Requirement::new(target, entries.mask(), Privilege::Discard);
-    list::<N, T, L>(cx, variable, &lists, (given, &entries), (starts.clone(), total, block_of));
+    list::<N, T, L>(cx, variable, (&lists, evidence), (given, &entries), (starts.clone(), total, block_of));
 
     let of_block = |block: usize| {
         let own = starts.iter().zip(&counted).map(|(starts, counts)| starts[block]..starts[block] + counts[block]);
@@ -132,13 +132,13 @@ pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
     Ok(made)
 }
 
-/// How many entries of each block each part has.
+/// How many entries of each block each part has, and what tells of the parts.
 async fn counted<T: Element + FieldValue, L: Lists<T>>(
     cx: &Context,
     variable: &TensorVariable,
     lists: &Arc<L>,
     (blocks, block_of): (usize, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
-) -> Result<Vec<Vec<i64>>, DistributedError> {
+) -> Result<(Vec<Vec<i64>>, Vec<L::Evidence>), DistributedError> {
     let each = Arc::clone(lists);
     let codec = Codec::of::<(Vec<i64>, Result<L::Evidence, Wrong>)>();
     let task = task(("count entries of", variable), codec, move |call| {
@@ -150,16 +150,17 @@ async fn counted<T: Element + FieldValue, L: Lists<T>>(
     let domain = AnyRect::from(Rect::<1>::from(0..lists.parts()));
     let parts = cx.index_launch(domain, launcher.typed::<(Vec<i64>, Result<L::Evidence, Wrong>)>()).all().await?;
     let (counts, evidence): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let evidence: Result<Vec<_>, _> = evidence.into_iter().collect();
-    lists.check(&evidence.map_err(|wrong| lists.error(wrong))?)?;
-    Ok(counts)
+    let evidence = evidence.into_iter().collect::<Result<Vec<_>, _>>().map_err(|wrong| lists.error(wrong))?;
+    let checked = cx.per_node(lists.check(&evidence)).all().await?;
+    checked.into_iter().collect::<Result<(), _>>().map_err(|wrong| lists.error(wrong))?;
+    Ok((counts, evidence))
 }
 
 /// Has each part write its entries, those of each block from where they start on.
 fn list<N: Index, T: Element + FieldValue, L: Lists<T>>(
     cx: &Context,
     variable: &TensorVariable,
-    lists: &Arc<L>,
+    (lists, evidence): (&Arc<L>, Vec<L::Evidence>),
     (given, entries): (Requirement, &Entries),
     (starts, total, block_of): (Vec<Vec<i64>>, i64, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
 ) {
@@ -183,10 +184,10 @@ fn list<N: Index, T: Element + FieldValue, L: Lists<T>>(
                 values[place] = value;
             }
         })?;
-        outcome.map_err(|wrong| Error::application(each.error(wrong).to_string()))?;
+        let found = outcome.map_err(|wrong| Error::application(each.error(wrong).to_string()))?;
         // Each block ends where the next one starts.
         let after = starts.get(part + 1).map_or(total, |starts| starts[0]);
-        if !next.iter().eq(starts[part].iter().skip(1).chain([&after])) {
+        if found != evidence[part] || !next.iter().eq(starts[part].iter().skip(1).chain([&after])) {
             let reason = "it has changed while it was read: its entries are others than those that were counted before";
             return Err(Error::application(each.error((None, reason.to_owned())).to_string()));
         }

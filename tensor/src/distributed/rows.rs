@@ -20,27 +20,16 @@ pub(super) fn blocks_for(cx: &Context, bytes: usize) -> usize {
 pub(super) fn set_rows<T: Element + FieldValue>(
     call: &LeafCall<'_>,
     field: FieldId,
-    mut row: impl FnMut(&[i64], &mut [T]),
-) -> maniple::Result<()> {
-    try_set_rows(call, field, |at, into: &mut [T]| {
-        row(at, into);
-        Ok(())
-    })
-}
-
-/// [`set_rows`], as long as nothing fails.
-pub(super) fn try_set_rows<T: Element + FieldValue>(
-    call: &LeafCall<'_>,
-    field: FieldId,
-    row: impl FnMut(&[i64], &mut [T]) -> maniple::Result<()>,
+    row: impl FnMut(&[i64], &mut [T]),
 ) -> maniple::Result<()> {
     fn set<T: Element + FieldValue, const D: usize>(
         call: &LeafCall<'_>,
         field: FieldId,
-        mut row: impl FnMut(&[i64], &mut [T]) -> maniple::Result<()>,
+        mut row: impl FnMut(&[i64], &mut [T]),
     ) -> maniple::Result<()> {
         let mut elements = call.write::<T, D>(0, field)?;
-        elements.space().rows().try_for_each(|rows| row(&rows.lo.0, &mut elements.span_mut(rows)))
+        elements.space().rows().for_each(|rows| row(&rows.lo.0, &mut elements.span_mut(rows)));
+        Ok(())
     }
     match call.region(0)?.space().space().dim() {
         1 => set::<T, 1>(call, field, row),

@@ -392,3 +392,42 @@ fn dense_tensors_are_written_by_all_nodes_and_read_again() {
         }
     }
 }
+
+#[test]
+fn archives_that_differ_in_a_byte_are_told_of_on_all_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths: Vec<PathBuf> = (0..2).map(|node| folder.path().join(format!("{node}.npz"))).collect();
+    let coordinate = |entry: i64, extent: i64| entry * 7919 % extent;
+    let all = [300, 200].map(|extent| (0..60_000).map(|entry| coordinate(entry, extent)).collect());
+    let sparse =
+        Sparse::new(vec![300, 200], Structure::Coordinates(all.to_vec()), Values::F64(numbers(300, 200)), None)
+            .unwrap();
+    sparse.write(File::create(&paths[0]).unwrap(), Compression::None).unwrap();
+    let right = fs::read(&paths[0]).unwrap();
+    for name in ["data.npy", "row.npy", "col.npy"] {
+        let begin = right.windows(name.len()).position(|found| found == name.as_bytes()).unwrap();
+        let head = begin + right[begin..].windows(2).position(|found| found == b"  ").unwrap();
+        let mut other = right.clone();
+        // A blank of the header, so that what is read is the same.
+        other[head] = b'\t';
+        fs::write(&paths[1], other).unwrap();
+        let told = told_of(&paths, |_| {});
+        assert!(told[0] == told[1] && (told[0].contains("is damaged") || told[0].contains("not the same")), "{told:?}");
+    }
+}
+
+#[test]
+fn numbers_that_do_not_fit_a_dense_tensor_are_told_of_on_all_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.npy");
+    let head = npy::header_of("<u8", maniple_files::Order::Rows, &[3]).unwrap();
+    fs::write(&path, [head, [5_u64, 1 << 63, 7].iter().flat_map(|number| number.to_le_bytes()).collect()].concat())
+        .unwrap();
+    let variable = TensorVariable::new("c", ElementType::I64, vec![3]).stored("dense:1".parse().unwrap());
+    for told in on_nodes(Nodes::new(2), async |cx, _| match Tensor::read_entries(cx, &variable, &opened(&path)).await {
+        Err(DistributedError::File { reason, is_input: true, .. }) => Ok(reason),
+        other => panic!("{other:?}"),
+    }) {
+        assert_eq!(told.unwrap(), "it has integers of 2^63 or more, which do not fit int64");
+    }
+}

@@ -72,7 +72,11 @@ impl Layout {
             "csc" => (Form::Compressed { rows: vec![1] }, compressed),
             "gcxs" => {
                 let (_, axes) = integers(archive, "compressed_axes")?;
-                // Negative ones become numbers that are refused.
+                if let Some(axis) = axes.iter().find(|axis| **axis < 0) {
+                    return Err(malformed(format!(
+                        "array 'compressed_axes' has {axis}, and must have numbers from 0 on"
+                    )));
+                }
                 (Form::Compressed { rows: axes.into_iter().map(|axis| axis as usize).collect() }, compressed)
             }
             "coo" if has("coords") => {

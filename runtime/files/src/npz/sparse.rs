@@ -109,6 +109,9 @@ impl Form {
 
     /// Checks what can be without reading arrays.
     pub(crate) fn check(&self, shape: &[u64], lengths: &Lengths) -> Result<(), String> {
+        if shape.len() > MOST_DIMENSIONS {
+            return Err(format!("its shape has {} dimensions, and may have {MOST_DIMENSIONS}", shape.len()));
+        }
         if product(shape.iter().map(|&extent| extent.max(1))).is_none() {
             return Err(format!("its shape is {shape:?}, which is too large"));
         }
@@ -129,18 +132,24 @@ impl Form {
                     let (found, expected) = (lengths.indices.len(), shape.len());
                     return Err(format!("it has coordinates of {found} dimensions, and its shape has {expected}"));
                 }
-                return lengths.indices.iter().try_for_each(|&found| elements("coords", found));
+                let mut all = lengths.indices.iter().enumerate();
+                return all.try_for_each(|(dimension, &found)| match found == count {
+                    true => Ok(()),
+                    false => Err(format!(
+                        "it has {found} {}, and there are {count} elements: expected one for each",
+                        coordinates_of(dimension)
+                    )),
+                });
             }
             Self::Compressed { rows } => {
                 elements("indices", of_indices)?;
                 let is_row = |dimension: &usize| rows.contains(dimension);
-                if rows.iter().any(|dimension| *dimension >= shape.len())
+                if rows.len() > shape.len()
+                    || rows.iter().any(|dimension| *dimension >= shape.len())
                     || rows.len() != (0..shape.len()).filter(is_row).count()
                 {
-                    let most = shape.len();
-                    return Err(format!(
-                        "its compressed axes are {rows:?}, and must be some of 0 to {most}, each once"
-                    ));
+                    let (found, most) = (crate::text::shown(format!("{rows:?}")), shape.len().saturating_sub(1));
+                    return Err(format!("its compressed axes are {found}, and must be some of 0 to {most}, each once"));
                 }
             }
             Self::Blocks { size } => {
@@ -173,6 +182,9 @@ impl Form {
         }
     }
 }
+
+/// As many dimensions as NumPy has.
+const MOST_DIMENSIONS: usize = 64;
 
 /// The number of coordinates of some dimensions that are taken together.
 fn extent_of(dimensions: &[usize], shape: &[u64]) -> u64 {

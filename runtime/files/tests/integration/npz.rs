@@ -137,7 +137,7 @@ fn arrays_that_do_not_fit_together_are_refused() {
         (rows(&[0, 1, 2], &[0, 1]), "'indices' has 2 numbers, and there are 1 elements: expected one for each"),
         (
             Structure::Compressed { rows: vec![2], starts: vec![0], columns: vec![0] },
-            "its compressed axes are [2], and must be some of 0 to 2, each once",
+            "its compressed axes are [2], and must be some of 0 to 1, each once",
         ),
         (Structure::Coordinates(vec![vec![0]]), "it has coordinates of 1 dimensions, and its shape has 2"),
         (
@@ -208,4 +208,14 @@ fn archives_that_unpack_to_far_more_than_they_are_are_refused() {
     let error = Archive::new(file).unwrap().limited_to(100_000).array("data").unwrap_err();
     let reason = "the arrays are far larger than the file, as no sparse array is; save them without compression";
     assert_eq!(error.to_string(), format!("byte 0: array 'data': {reason}"));
+}
+
+#[test]
+fn arrays_of_more_dimensions_than_numpy_has_are_refused() {
+    let axes = 0..100_000_usize;
+    let many = Structure::Compressed { rows: axes.collect(), starts: vec![0, 0], columns: Vec::new() };
+    let told = Sparse::new(vec![1; 100_000], many.clone(), Values::F64(Vec::new()), None).unwrap_err().to_string();
+    assert_eq!(told, "byte 0: its shape has 100000 dimensions, and may have 64");
+    let told = Sparse::new(vec![1; 2], many, Values::F64(Vec::new()), None).unwrap_err().to_string();
+    assert!(told.len() < 200 && told.ends_with(", and must be some of 0 to 1, each once"), "{told}");
 }
