@@ -140,6 +140,24 @@ pub fn bytes(count: u64) -> String {
     unit.map_or_else(|| format!("{count} B"), |unit| format!("{amount:.1} {unit}"))
 }
 
+/// How many bytes each node has read, written or sent.
+pub(crate) fn by_nodes(of_nodes: &[u64]) -> String {
+    match of_nodes {
+        [one] => bytes(*one),
+        few if few.len() <= FEW_NODES => {
+            let nodes = few.iter().enumerate().map(|(node, count)| format!("{} by node {node}", bytes(*count)));
+            nodes.collect::<Vec<_>>().join(", ")
+        }
+        many => {
+            let (least, most) = (many.iter().min().copied().unwrap_or(0), many.iter().max().copied().unwrap_or(0));
+            format!("{} to {} by each of {} nodes", bytes(least), bytes(most), many.len())
+        }
+    }
+}
+
+/// So many nodes are told apart in a report.
+const FEW_NODES: usize = 8;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -140,21 +140,3 @@ impl fmt::Display for Report {
         write!(f, "tensor\n{table}")
     }
 }
-
-/// How many bytes each node has read, written or sent.
-pub(super) fn by_nodes(of_nodes: &[u64]) -> String {
-    match of_nodes {
-        [one] => bytes(*one),
-        few if few.len() <= FEW_NODES => {
-            let nodes = few.iter().enumerate().map(|(node, count)| format!("{} by node {node}", bytes(*count)));
-            nodes.collect::<Vec<_>>().join(", ")
-        }
-        many => {
-            let (least, most) = (many.iter().min().copied().unwrap_or(0), many.iter().max().copied().unwrap_or(0));
-            format!("{} to {} by each of {} nodes", bytes(least), bytes(most), many.len())
-        }
-    }
-}
-
-/// So many nodes are told apart in a report.
-const FEW_NODES: usize = 8;

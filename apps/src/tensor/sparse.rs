@@ -22,11 +22,10 @@ use super::operands::{Given, MOST_ELEMENTS, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
-use super::report::by_nodes;
 use super::tasks::{Around, Done, Tasks, check_places};
 use crate::error::{Error, Result};
 use crate::options::place;
-use crate::report::{Table, counted, seconds};
+use crate::report::{Table, by_nodes, counted, seconds};
 
 /// What was computed with sparse tensors, and how fast.
 #[derive(Clone, Debug)]

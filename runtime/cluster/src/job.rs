@@ -142,11 +142,6 @@ impl Job {
         self.shared.give_up(Error::NodesDiffer { difference });
     }
 
-    /// The program has failed on a node: the job ends.
-    pub(crate) fn fail(&self, failure: Failure) {
-        self.shared.give_up(Error::Failed(failure));
-    }
-
     /// Sends a parcel, or why there is none. This does not block.
     pub fn send_parcel(&self, to: Rank, name: ParcelName, delivery: Delivery) {
         let header = Head::from_slice(&name.encode(delivery.is_ok()));
@@ -230,7 +225,6 @@ impl Job {
     /// Leaves the job, once all nodes want to. The thread waits for that. If a node is lost meanwhile, this one leaves as one that has failed: the lost one may
     /// still run, and would wait for the others.
     pub fn leave(&self) {
-        self.shared.look_no_more();
         let parker = Arc::new(Parker::default());
         let (leaving, failure) = (Leaving(Arc::clone(&parker)), Arc::new(Mutex::new(None)));
         let failed = Arc::clone(&failure);
@@ -248,7 +242,6 @@ impl Job {
 
     /// Leaves the job for a reason that ends it for the others too.
     pub fn abort(&self, reason: &str) {
-        self.shared.look_no_more();
         self.endpoint.abort(reason);
         self.endpoint.join();
         self.shared.close();

@@ -1,19 +1,16 @@
 //! What the handlers of a job's own messages know.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use maniple_realm::locks::Mutex;
 use maniple_realm::net::{Endpoint, Incoming, Loss};
-use maniple_realm::threads::Ticker;
 use maniple_realm::{Fault, Realm, fault};
 
 use crate::collectives::Collectives;
 use crate::ends::{Consequence, End, Ends, difference};
 use crate::error::{Error, Failure};
 use crate::fragments::Fragments;
-use crate::job::Job;
 use crate::last_operations::LastOperations;
 use crate::layer::Layer;
 use crate::matching::Matching;
@@ -21,8 +18,6 @@ use crate::message::{Kind, Outgoing, Urgency};
 use crate::names::{COMPARISON, CollectiveName, ParcelName, Rank};
 use crate::outbox::Outbox;
 use crate::profile::MessageProfile;
-use crate::running::Running;
-use crate::standstill::{PERIOD, Standstill};
 use crate::tree::{Combine, Done, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::wire::{decode, encode, encode_head};
 
@@ -37,9 +32,6 @@ pub(crate) struct Shared {
     pub(crate) collectives: Collectives,
     pub(crate) ends: Ends,
     pub(crate) last: LastOperations,
-    pub(crate) running: Running,
-    /// Looks at the program that runs.
-    looks: Mutex<Option<Ticker>>,
     /// How many comparisons of digests have begun here.
     pub(crate) comparisons: AtomicU64,
     /// The message of a panic of the program.
@@ -68,8 +60,6 @@ impl Shared {
             collectives: Collectives::new(rank, nodes),
             ends: Ends::new(rank),
             last: LastOperations::new(nodes),
-            running: Running::default(),
-            looks: Mutex::default(),
             comparisons: AtomicU64::new(0),
             panic: OnceLock::new(),
             fragments: Fragments::default(),
@@ -77,30 +67,6 @@ impl Shared {
             layers: layers.into(),
             profile,
         })
-    }
-
-    /// From now on the program that runs is looked at every so often, unless no other node is there.
-    pub(crate) fn begin_to_look(self: &Arc<Self>, endpoint: &Arc<Endpoint>) {
-        if self.nodes < 2 {
-            return;
-        }
-        let (shared, endpoint): (Weak<Self>, Weak<Endpoint>) = (Arc::downgrade(self), Arc::downgrade(endpoint));
-        let look = move || {
-            let (Some(endpoint), Some(shared)) = (endpoint.upgrade(), shared.upgrade()) else { return };
-            if let Some(program) = shared.running.get().filter(|_| shared.realm.breakdown().is_none()) {
-                program.look(&Job::new(endpoint, shared));
-            }
-        };
-        match Ticker::start("looks", PERIOD, look) {
-            Ok(ticker) => *self.looks.lock() = Some(ticker),
-            Err(error) => tracing::warn!(%error, "nodes that do not run the same program may wait for ever"),
-        }
-    }
-
-    /// The program is not looked at any more, by the time that this returns.
-    pub(crate) fn look_no_more(&self) {
-        let looks = self.looks.lock().take();
-        looks.into_iter().for_each(Ticker::stop);
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -193,14 +159,6 @@ impl Shared {
         self.follow(incoming.endpoint(), consequence, Some(from(incoming)));
         if is_news {
             self.check_progress();
-        }
-        Some(())
-    }
-
-    pub(crate) fn take_standstill(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let shown: Standstill = decode(&self.take_payload(incoming))?;
-        if let Some(program) = self.running.get().filter(|_| self.realm.breakdown().is_none()) {
-            program.compare_with(&Job::new(Arc::clone(incoming.endpoint()), Arc::clone(self)), shown);
         }
         Some(())
     }

@@ -12,8 +12,8 @@ use maniple_tensor::lower::Output;
 
 use super::{Around, Given, Tasks, on_runtime, sent};
 use crate::error::Result as AppResult;
+use crate::report::by_nodes;
 use crate::tensor::options::Options;
-use crate::tensor::report::by_nodes;
 
 /// What nodes send in the first run, and in each of the others.
 const RUNS: [&str; 2] = ["in the first run", "in each other run"];
