@@ -3,7 +3,7 @@
 //! Each thread takes the next part, makes its text, and adds it to the finished ones. If no other thread is writing then, it writes the finished texts that are next in order, while the others go
 //! on. A thread waits before it takes a part that is far beyond those that are written, so that few texts are in memory.
 //!
-//! Nobody waits in vain. Take the first part that is not written: a thread is making its text, or the text is finished. In the latter case a thread is writing, and looks for the next text
+//! No thread waits in vain. Take the first part that is not written: a thread is making its text, or the text is finished. In the latter case a thread is writing, and looks for the next text
 //! before it stops, under the lock under which texts are added. An error, or a panic in a thread, ends the work of all.
 
 use std::collections::BTreeMap;

@@ -70,7 +70,7 @@ impl LevelKind for Compressed {
         segment(level, parent).for_each(|position| visit(crd.get(position), position));
     }
 
-    #[allow(clippy::unnecessary_cast)] // of one width of four
+    #[allow(clippy::unnecessary_cast)] // coordinates of one of the four widths are `i64` already
     fn visit_within(
         &self,
         level: &LevelData,

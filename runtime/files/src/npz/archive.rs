@@ -28,6 +28,8 @@ pub(crate) struct Member {
 #[derive(Debug)]
 pub struct Archive<R> {
     zip: ZipArchive<R>,
+    /// The bytes of the whole file.
+    length: u64,
     /// How many bytes may still be unpacked.
     left: u64,
 }
@@ -65,7 +67,7 @@ impl<R: Read + Seek> Archive<R> {
         }
         source.seek(SeekFrom::Start(0))?;
         let zip = ZipArchive::new(source).map_err(of_zip)?;
-        Ok(Self { zip, left: length.saturating_mul(MOST_TIMES).max(LEAST_REFUSED) })
+        Ok(Self { zip, length, left: length.saturating_mul(MOST_TIMES).max(LEAST_REFUSED) })
     }
 
     /// Refuses an archive whose arrays are more than so many bytes together when they are unpacked. Without this, more than 256 MiB and a hundred times its own size are refused.
@@ -90,8 +92,8 @@ impl<R: Read + Seek> Archive<R> {
             Err(zip::result::ZipError::FileNotFound) => return Ok(None),
             Err(error) => return Err(of_zip(error)),
         };
-        // What is packed may say what it likes.
-        let length = (file.compression() == CompressionMethod::Stored).then(|| file.size().min(self.left));
+        // What is packed may say what it likes, and what is not has no more than the file.
+        let length = (file.compression() == CompressionMethod::Stored).then(|| file.size().min(self.length));
         let mut limited = file.take(self.left);
         let mut read = || {
             let array = Array::read(&mut limited, length)?;
