@@ -12,8 +12,6 @@ mod graphs;
 mod launch;
 mod mappers;
 mod mapping_files;
-#[cfg(feature = "mpi")]
-mod mpi;
 #[cfg(unix)]
 mod nodes;
 mod profile;

@@ -2,6 +2,8 @@
 //!
 //! Where there is no `mpirun` nothing is tested, and the output says so; with `MANIPLE_NEEDS_MPI` that is a failure.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::process::{Command, Output};
 
 const MANIPLE: &str = env!("CARGO_BIN_EXE_maniple");
