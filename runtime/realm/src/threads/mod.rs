@@ -10,8 +10,10 @@ use std::time::Duration;
 pub(crate) mod forked;
 mod parker;
 pub(crate) mod simulated;
+mod ticker;
 
 pub use parker::Parker;
+pub use ticker::Ticker;
 
 /// A thread of the realm's own: the system's, or one of the simulation in which it was started.
 pub(crate) enum Thread {
