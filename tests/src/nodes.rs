@@ -120,6 +120,7 @@ pub struct Nodes {
     count: usize,
     sharding: fn(usize, &TaskInfo<'_>, usize) -> Sharding,
     memory: u64,
+    window: Option<usize>,
 }
 
 /// So much memory has each node, in bytes, unless another size is said.
@@ -139,7 +140,7 @@ impl Nodes {
     }
 
     fn over(count: usize, connections: Connections) -> Self {
-        Self { connections, count, sharding: |_, _, _| Sharding::Blocked, memory: MEMORY }
+        Self { connections, count, sharding: |_, _, _| Sharding::Blocked, memory: MEMORY, window: None }
     }
 
     /// With a mapper that deals launches to nodes: what a node, of so many, says of a launch.
@@ -152,6 +153,12 @@ impl Nodes {
     #[must_use]
     pub fn with_memory(self, memory: u64) -> Self {
         Self { memory, ..self }
+    }
+
+    /// With so many operations in flight on each node at most.
+    #[must_use]
+    pub fn with_window(self, operations: usize) -> Self {
+        Self { window: Some(operations), ..self }
     }
 
     /// What decides on a node.
@@ -169,6 +176,10 @@ impl Nodes {
 pub fn on_nodes<T: Send>(job: Nodes, program: impl AsyncFn(&Context, &Runtime) -> Result<T> + Sync) -> Vec<Result<T>> {
     each_node(job.count, |node| {
         let builder = Runtime::builder().machine(Machine::uniform(1, job.memory)).workers(1).mapper(job.mapper(node));
+        let builder = match job.window {
+            Some(operations) => builder.window(operations),
+            None => builder,
+        };
         let runtime = builder.network(job.connections.node(node)).build()?;
         runtime.run(async |cx| program(cx, &runtime).await)
     })

@@ -17,8 +17,13 @@ use crate::shared::Shared;
 const LONGEST: usize = 1 << 30;
 
 /// The names of the job's own messages in a profile, except for fragments, which belong to the message that follows.
-const OWN: [(Kind, &str); 4] =
-    [(Kind::PARCEL, "parcel"), (Kind::CONTRIBUTION, "contribution"), (Kind::OUTCOME, "outcome"), (Kind::END, "end")];
+const OWN: [(Kind, &str); 5] = [
+    (Kind::PARCEL, "parcel"),
+    (Kind::CONTRIBUTION, "contribution"),
+    (Kind::OUTCOME, "outcome"),
+    (Kind::END, "end"),
+    (Kind::STANDSTILL, "standstill"),
+];
 
 /// Handles messages of one kind: none if a message makes no sense.
 type Handle = Box<dyn Fn(Received<'_, '_>) -> Option<()> + Send + Sync>;
@@ -90,6 +95,10 @@ impl JobBuilder {
                 handler(&shared, Kind::OUTCOME, |shared, incoming| shared.take_outcome(incoming)),
             )
             .on(Kind::END.handler(), handler(&shared, Kind::END, |shared, incoming| shared.take_end(incoming)))
+            .on(
+                Kind::STANDSTILL.handler(),
+                handler(&shared, Kind::STANDSTILL, |shared, incoming| shared.take_standstill(incoming)),
+            )
             .on(Kind::FRAGMENT.handler(), move |incoming| understood(fragments.take_fragment(incoming), incoming))
             .on_loss(move |node: NodeId, loss: &Loss| lost.lose(usize::from(node.0), loss));
         for (kind, _, handle) in kinds {
@@ -101,6 +110,7 @@ impl JobBuilder {
         if let Some(polled) = endpoint.polled() {
             realm.poll(polled);
         }
+        shared.begin_to_look(&endpoint);
         Job::new(endpoint, shared)
     }
 }

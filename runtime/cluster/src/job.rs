@@ -225,6 +225,7 @@ impl Job {
     /// Leaves the job, once all nodes want to. The thread waits for that. If a node is lost meanwhile, this one leaves as one that has failed: the lost one may
     /// still run, and would wait for the others.
     pub fn leave(&self) {
+        self.shared.look_no_more();
         let parker = Arc::new(Parker::default());
         let (leaving, failure) = (Leaving(Arc::clone(&parker)), Arc::new(Mutex::new(None)));
         let failed = Arc::clone(&failure);
@@ -242,6 +243,7 @@ impl Job {
 
     /// Leaves the job for a reason that ends it for the others too.
     pub fn abort(&self, reason: &str) {
+        self.shared.look_no_more();
         self.endpoint.abort(reason);
         self.endpoint.join();
         self.shared.close();

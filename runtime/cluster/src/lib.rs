@@ -9,7 +9,7 @@
 //! - [`Job::send_parcel`], [`Job::expect`], [`ParcelFuture`]: messages that the receiver awaits by [name](ParcelName), in any order;
 //! - [`Job::all_reduce`], [`Job::all_gather`]: collectives over a binomial tree; [`Rounds`]: all-gathers with a sparse all-to-all;
 //! - [`Kind`], [`Outgoing`], [`Received`], [`Messenger`]: messages of kinds that layers register, each with its handler;
-//! - [`Job::begin_operation`], [`Job::end_program`], [`DeterminismCheck`]: whether all nodes do the same;
+//! - [`Job::begin_operation`], [`Job::end_program`], [`DeterminismCheck`]: whether all nodes do the same, also where they get no further;
 //! - [`Error`], [`Failure`]: why a job ends, and failures that go from node to node.
 //!
 //! The protocols, with their messages and races, are described in the crate's `README.md`.
@@ -75,10 +75,12 @@ mod collectives;
 mod determinism;
 mod ends;
 mod error;
+mod evidence;
 mod fragments;
 mod job;
 mod last_operations;
 mod layer;
+mod log;
 mod matching;
 mod message;
 mod names;
@@ -86,13 +88,16 @@ mod outbox;
 mod profile;
 mod received;
 mod rounds;
+mod running;
 mod shared;
+mod standstill;
 mod tree;
 mod wire;
 
 pub use builder::JobBuilder;
-pub use determinism::{Describe, DeterminismCheck, Differing};
+pub use determinism::DeterminismCheck;
 pub use error::{Error, Failure, Result};
+pub use evidence::{Describe, Differing};
 pub use job::{Gathered, Job, Wait};
 pub use layer::Layer;
 pub use matching::{Delivery, ParcelFuture};

@@ -24,6 +24,8 @@ impl Kind {
     pub(crate) const END: Self = Self(3);
     /// Brings a fragment of the payload of the next message of another kind.
     pub(crate) const FRAGMENT: Self = Self(4);
+    /// Shows what a program has done that has come no further for a while.
+    pub(crate) const STANDSTILL: Self = Self(5);
 
     /// The kind of a layer that has this number.
     #[must_use]

@@ -1,10 +1,12 @@
 //! What the handlers of a job's own messages know.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
+use maniple_realm::locks::Mutex;
 use maniple_realm::net::{Endpoint, Incoming, Loss};
+use maniple_realm::threads::Ticker;
 use maniple_realm::{Fault, Realm, fault};
 
 use crate::collectives::Collectives;
@@ -18,6 +20,8 @@ use crate::message::{Kind, Outgoing, Urgency};
 use crate::names::{COMPARISON, CollectiveName, ParcelName, Rank};
 use crate::outbox::Outbox;
 use crate::profile::MessageProfile;
+use crate::running::Running;
+use crate::standstill::{Standstill, period};
 use crate::tree::{Combine, Done, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::wire::{decode, encode, encode_head};
 
@@ -32,6 +36,9 @@ pub(crate) struct Shared {
     pub(crate) collectives: Collectives,
     pub(crate) ends: Ends,
     pub(crate) last: LastOperations,
+    pub(crate) running: Running,
+    /// Looks at the program that runs.
+    looks: Mutex<Option<Ticker>>,
     /// How many comparisons of digests have begun here.
     pub(crate) comparisons: AtomicU64,
     /// The message of a panic of the program.
@@ -60,6 +67,8 @@ impl Shared {
             collectives: Collectives::new(rank, nodes),
             ends: Ends::new(rank),
             last: LastOperations::new(nodes),
+            running: Running::default(),
+            looks: Mutex::default(),
             comparisons: AtomicU64::new(0),
             panic: OnceLock::new(),
             fragments: Fragments::default(),
@@ -67,6 +76,31 @@ impl Shared {
             layers: layers.into(),
             profile,
         })
+    }
+
+    /// From now on the program that runs is looked at every so often, unless no other node is there.
+    pub(crate) fn begin_to_look(self: &Arc<Self>, endpoint: &Arc<Endpoint>) {
+        if self.nodes < 2 {
+            return;
+        }
+        let (shared, endpoint): (Weak<Self>, Weak<Endpoint>) = (Arc::downgrade(self), Arc::downgrade(endpoint));
+        let look = move || {
+            let (Some(endpoint), Some(shared)) = (endpoint.upgrade(), shared.upgrade()) else { return };
+            let program = shared.running.get().filter(|_| shared.realm.breakdown().is_none());
+            if let Some(shown) = program.and_then(|program| program.look()) {
+                shared.send_to_neighbours(&endpoint, Kind::STANDSTILL, &shown, None);
+            }
+        };
+        match Ticker::start("looks", period(self.nodes), look) {
+            Ok(ticker) => *self.looks.lock() = Some(ticker),
+            Err(error) => tracing::warn!(%error, "nodes that do not run the same program may wait for ever"),
+        }
+    }
+
+    /// The program is not looked at any more, by the time that this returns.
+    pub(crate) fn look_no_more(&self) {
+        let looks = self.looks.lock().take();
+        looks.into_iter().for_each(Ticker::stop);
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -163,17 +197,32 @@ impl Shared {
         Some(())
     }
 
+    pub(crate) fn take_standstill(&self, incoming: &mut Incoming<'_>) -> Option<()> {
+        let shown: Standstill = decode(&self.take_payload(incoming))?;
+        let program = self.running.get().filter(|_| self.realm.breakdown().is_none());
+        if let Some((answer, error)) = program.and_then(|program| program.compare_with(shown)) {
+            self.send(incoming.endpoint(), from(incoming), Outgoing::new(Kind::STANDSTILL, answer));
+            self.give_up(error);
+        }
+        Some(())
+    }
+
     /// The program has ended, here or elsewhere: tells the neighbours in the tree except `from`, or ends the job.
     pub(crate) fn follow(&self, endpoint: &Arc<Endpoint>, consequence: Consequence, from: Option<Rank>) {
         match consequence {
             Consequence::Nothing => {}
             Consequence::Differ(one, other) => self.differ(&one, &other),
             Consequence::PassOn(end) => {
-                let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
-                for to in neighbours.filter(|to| Some(*to) != from) {
-                    self.send(endpoint, to, Outgoing::new(Kind::END, encode(&end)));
-                }
+                self.send_to_neighbours(endpoint, Kind::END, &encode(&end).into(), from);
             }
+        }
+    }
+
+    /// Sends to the neighbours in the tree, except this one.
+    fn send_to_neighbours(&self, endpoint: &Arc<Endpoint>, kind: Kind, payload: &Bytes, except: Option<Rank>) {
+        let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
+        for to in neighbours.filter(|to| Some(*to) != except) {
+            self.send(endpoint, to, Outgoing::new(kind, payload.clone()));
         }
     }
 

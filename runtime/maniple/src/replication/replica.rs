@@ -68,7 +68,7 @@ impl Replica {
 
     /// A program begins.
     pub(crate) fn new(node: &Arc<Node>) -> Self {
-        Self { node: Arc::clone(node), check: Arc::default(), program: Mutex::default() }
+        Self { node: Arc::clone(node), check: Check::begin(node), program: Mutex::default() }
     }
 
     /// What this node calls the states of trees that are known in blocks.

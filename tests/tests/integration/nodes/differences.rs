@@ -247,3 +247,101 @@ fn a_node_that_alone_looks_at_a_result_ends_the_job_on_all_nodes() {
     });
     assert_eq!(told.count(), 4, "{outcomes:?}");
 }
+
+/// What the nodes of a job say of a program that they run differently after some steps in common, with this window or the usual one. `take_over` is dealt as said.
+fn differences_in_window(
+    (nodes, window): (usize, Option<usize>),
+    dealt: fn(usize, &TaskInfo<'_>, usize) -> Sharding,
+    program: impl AsyncFn(&Context, &Region<Cell>, usize) -> Result<()> + Sync,
+) -> Vec<String> {
+    let job = window.into_iter().fold(Nodes::new(nodes).dealt(dealt), Nodes::with_window);
+    let outcomes = on_nodes(job, async |cx, runtime| {
+        let cells = cx.region::<Cell>(40)?;
+        let split = cells.partition(8).equal()?;
+        cx.index_launch(8, start(&split));
+        cx.index_launch(8, smooth(&split, &split));
+        cx.execution_fence().await?;
+        program(cx, &cells, runtime.node()).await
+    });
+    outcomes.into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect()
+}
+
+/// Each node deals `take_over` to itself.
+fn to_itself(node: usize, launch: &TaskInfo<'_>, _: usize) -> Sharding {
+    if launch.name == "take_over" { Sharding::OnOne(node) } else { Sharding::Blocked }
+}
+
+/// How many operations are in flight at most, or as many as usual.
+const WINDOWS: [Option<usize>; 5] = [Some(1), Some(2), Some(3), Some(4), None];
+
+#[test]
+fn a_node_that_waits_for_values_of_nodes_that_have_ended_is_told_what_they_did() {
+    for nodes in [2, 3] {
+        for (number, window) in WINDOWS.into_iter().enumerate() {
+            let odd = number % nodes;
+            // All do as many operations, and what the odd one launches needs values of the others.
+            let errors = differences_in_window((nodes, window), to_itself, async move |cx, cells, node| {
+                for number in 0..6 {
+                    match node == odd && number == 4 {
+                        true => drop(cx.launch(take_over(cells))),
+                        false => cx.fill(cells, Cell::value, f64::from(number))?,
+                    }
+                }
+                Ok(())
+            });
+            all_say(&errors, &["do not run the same program", "launches task `take_over`", "fills Cell region"]);
+        }
+    }
+}
+
+#[test]
+fn nodes_that_wait_for_values_of_each_other_without_an_end_are_told_what_they_did() {
+    for (nodes, window) in [2, 3].into_iter().flat_map(|nodes| WINDOWS.map(|window| (nodes, window))) {
+        // Each launches the task on itself, and has the others send what it needs.
+        let errors = differences_in_window((nodes, window), to_itself, async |cx, cells, _| {
+            for _ in 0..3 {
+                cx.fill(cells, Cell::value, 1.0)?;
+            }
+            for _ in 0..4 {
+                cx.launch(take_over(cells));
+            }
+            Ok(())
+        });
+        all_say(&errors, &["do not run the same program", "where node", "launches task `take_over`"]);
+    }
+}
+
+#[test]
+fn a_node_that_waits_for_values_of_one_that_has_failed_is_told_of_the_failure() {
+    let on_the_first = |_: usize, launch: &TaskInfo<'_>, _: usize| match launch.name {
+        "take_over" => Sharding::OnOne(0),
+        _ => Sharding::Blocked,
+    };
+    for (nodes, window) in [2, 3].into_iter().flat_map(|nodes| WINDOWS.map(|window| (nodes, window))) {
+        let errors = differences_in_window((nodes, window), on_the_first, async |cx, cells, node| {
+            if node == 1 {
+                cx.fill(cells, Cell::value, 1.0)?;
+                return Err(Error::application("as planned"));
+            }
+            cx.launch(take_over(cells));
+            Ok(())
+        });
+        all_say(&errors, &["as planned"]);
+    }
+}
+
+#[test]
+fn a_node_that_waits_for_values_of_one_whose_mapper_refuses_the_launch_is_told_of_that() {
+    let refused = |node: usize, launch: &TaskInfo<'_>, nodes: usize| match (launch.name, node) {
+        ("take_over", 1) => Sharding::OnOne(nodes),
+        ("take_over", _) => Sharding::OnOne(0),
+        _ => Sharding::Blocked,
+    };
+    for (nodes, window) in [2, 3].into_iter().flat_map(|nodes| WINDOWS.map(|window| (nodes, window))) {
+        let errors = differences_in_window((nodes, window), refused, async |cx, cells, _| {
+            cx.launch(take_over(cells));
+            Ok(())
+        });
+        all_say(&errors, &["shard_launch", "`take_over`"]);
+    }
+}
