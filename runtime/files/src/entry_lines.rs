@@ -68,7 +68,8 @@ impl EntryLines {
     pub fn add<T: Number>(&mut self, coordinates: &[i64], value: T) {
         let (leading, last) = coordinates.split_at(coordinates.len().saturating_sub(1));
         let start = self.text.len();
-        if !self.written.is_empty() && leading == self.leading {
+        // Inline: there are one or two.
+        if !self.written.is_empty() && leading.iter().eq(&self.leading) {
             // Entries of one row are side by side.
             self.text.extend_from_within(self.written.clone());
         } else {

@@ -4,6 +4,7 @@ mod archive;
 mod array;
 mod by_tasks;
 mod contents;
+mod early;
 pub(super) mod left;
 mod sparse;
 mod tcs;

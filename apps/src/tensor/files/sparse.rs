@@ -19,6 +19,7 @@ use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
 
 use super::archive::{archive, scalar};
 use super::contents::{Contents, element_of};
+use super::early::Early;
 use super::left;
 use super::tcs::{self, Written};
 use super::{Stored, TensorFile};
@@ -439,7 +440,7 @@ impl SparseFile {
             )));
         }
         self.replace(|file| {
-            let mut into = BufWriter::new(file);
+            let mut into = BufWriter::new(Early::new(file));
             self.write_into(tensor, &mut into)?;
             into.flush()
         })
