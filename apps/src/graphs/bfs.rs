@@ -1,13 +1,16 @@
 //! How far vertices are from one, by breadth-first search in the language of linear algebra (Kepner and Gilbert, *Graph algorithms in the language of linear algebra*, 2011).
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use maniple_tensor::sparse::Computation;
-use maniple_tensor::storage::{Duplicates, EntryList};
+use maniple_tensor::distributed::{DistributedError, Tensor, assemble};
+use maniple_tensor::element::ElementType::F64;
+use maniple_tensor::format::Format;
+use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::storage::{Duplicates, EntryList, pack};
 
-use super::{GraphOptions, Report, pack, usage, vector};
+use super::{Graph, GraphOptions, Report};
 use crate::error::{Error, Result};
 use crate::report::counted;
 
@@ -15,7 +18,7 @@ use crate::report::counted;
 pub const ABOUT: &str = "\
 Find how many edges there are between a vertex and each other one.
 
-The vertices that are reached first at some distance are a sparse vector; those at the next are its product with the matrix, without those that were reached before. Distances are compared with those that a queue finds.";
+The vertices that are reached first at some distance are a sparse vector; those at the next are its product with the matrix, without those that were reached before. Distances are right if no edge leads further than by one, and each vertex has an edge from one that is nearer by one: all edges are looked at.";
 
 /// What `maniple run bfs` gives as examples.
 pub const EXAMPLES: &str = "\
@@ -38,66 +41,90 @@ pub struct Options {
 /// Finds all distances.
 ///
 /// # Errors
-/// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::Verification`].
+/// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::Verification`], [`Error::Runtime`].
 pub fn run(options: &Options) -> Result<Report> {
-    let graph = options.graph.graph()?;
-    let (n, from) = (graph.vertices, options.from - 1);
+    options.graph.run(async |graph| search(graph, options).await)
+}
+
+/// The distance of a vertex that was not reached.
+const NONE: u32 = u32::MAX;
+
+async fn search(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, DistributedError> {
+    let (cx, n, from) = (graph.cx, graph.vertices, options.from - 1);
     if !(0..n).contains(&from) {
-        return Err(Error::Usage(format!("--from {}: the graph has the vertices 1 to {n}", options.from)));
+        return Ok(Err(Error::Usage(format!("--from {}: the graph has the vertices 1 to {n}", options.from))));
     }
-    let matrix = graph.matrix("csr")?;
-    let step = graph.statement("Y(j) = X(i) * A(i,j) * v(j)", "csr")?;
-    let step = Computation::new(&step).map_err(usage)?;
-    // 1 for vertices that were not reached so far.
-    let mut left = vector(vec![1.0; n as usize])?;
-    let mut distances: Vec<Option<usize>> = vec![None; n as usize];
-    let sparse = "{C}".parse().map_err(usage)?;
-    let mut reached = vec![from];
+    let sparse: Format = "{C}".parse().map_err(maniple::Error::from_task)?;
+    let [reached, next] = ["X", "Y"].map(|name| TensorVariable::new(name, F64, [n]).stored(sparse.clone()));
+    let variables = [reached.clone(), next, graph.matrix.variable().clone()];
+    let step = graph.plan("Y(j) = X(i) * A(i,j)", &variables)?;
+    let mut distances = vec![NONE; n as usize];
+    distances[from as usize] = 0;
+    let mut frontier = vec![from];
     let started = Instant::now();
-    for distance in 0.. {
-        let mut frontier = EntryList::new(1);
-        for &vertex in &reached {
-            distances[vertex as usize] = Some(distance);
-            left.values_mut()[vertex as usize] = 0.0;
-            frontier.push(&[vertex], 1.0);
-        }
-        if reached.is_empty() {
+    for distance in 1.. {
+        if frontier.is_empty() {
             break;
         }
-        let frontier = pack(&sparse, &[n], frontier, Duplicates::First)?;
-        let next = graph.compute(&step, &[("X", &frontier), ("A", &matrix), ("v", &left)])?;
-        reached.clear();
-        next.for_each(|at, paths| {
-            if paths != 0.0 {
-                reached.push(at[0]);
+        let mut entries = EntryList::new(1);
+        frontier.drain(..).for_each(|vertex| entries.push(&[vertex], 1.0));
+        let packed = pack(&sparse, &[n], 0.0, entries, Duplicates::First).map_err(maniple::Error::from_task)?;
+        let here = Tensor::from_sparse(cx, &reached, packed.tensor)?;
+        let there = assemble(cx, &step, &[&here, &graph.matrix]).await?;
+        there.read_sparse::<f64>(cx).await?.for_each(|at, _| {
+            let known = &mut distances[at[0] as usize];
+            if *known == NONE {
+                *known = distance;
+                frontier.push(at[0]);
             }
         });
+        here.destroy(cx)?;
+        there.destroy(cx)?;
     }
-    let time = started.elapsed();
-    let neighbours = graph.neighbours();
-    let mut expected: Vec<Option<usize>> = vec![None; n as usize];
-    expected[from as usize] = Some(0);
-    let mut queue = VecDeque::from([from as usize]);
-    while let Some(vertex) = queue.pop_front() {
-        for &to in &neighbours[vertex] {
-            if expected[to].is_none() {
-                expected[to] = expected[vertex].map(|distance| distance + 1);
-                queue.push_back(to);
-            }
-        }
+    let (time, distances) = (started.elapsed(), Arc::new(distances));
+    if let Some(wrong) = contradiction(graph, &distances).await? {
+        return Ok(Err(Error::Verification(wrong)));
     }
-    if let Some(vertex) = (0..n as usize).find(|&vertex| distances[vertex] != expected[vertex]) {
-        let (found, expected) = (distances[vertex], expected[vertex]);
-        return Err(Error::Verification(format!(
-            "vertex {} is at {found:?}, and at {expected:?} by a queue",
-            vertex + 1
-        )));
-    }
-    let count = distances.iter().flatten().count();
+    let reached = distances.iter().filter(|distance| **distance != NONE);
+    let farthest = reached.clone().max().copied().unwrap_or(0);
     let found = vec![
         ("from", format!("vertex {}", options.from)),
-        ("reached", counted(count, "vertex", "vertices")),
-        ("farthest", counted(distances.iter().flatten().max().copied().unwrap_or(0), "edge away", "edges away")),
+        ("reached", counted(reached.count(), "vertex", "vertices")),
+        ("farthest", counted(farthest as usize, "edge away", "edges away")),
     ];
-    Ok(Report::new("bfs", &graph, time, found))
+    Ok(Ok(Report::new("bfs", graph, time, found)))
+}
+
+/// What contradicts distances: an edge that leads further than by one, or a vertex with no edge from one that is nearer by one. If nothing does, they are right, as each vertex has a path of its length,
+/// and no path is shorter.
+async fn contradiction(graph: &Graph<'_>, distances: &Arc<Vec<u32>>) -> Result<Option<String>, DistributedError> {
+    let cx = graph.cx;
+    let of = Arc::clone(distances);
+    let skipped = graph.matrix.fold_entries::<f64, Option<[i64; 2]>>(
+        cx,
+        || None,
+        move |found, at, _| {
+            let [from, to] = [at[0], at[1]].map(|vertex| of[vertex as usize]);
+            if from != NONE && (to == NONE || to > from + 1) {
+                found.get_or_insert([at[0], at[1]]);
+            }
+        },
+    );
+    if let Some([from, to]) = skipped.await?.into_iter().flatten().next() {
+        let [near, far] = [from, to].map(|vertex| distances[vertex as usize]);
+        let edge = format!("an edge leads from vertex {} to vertex {}", from + 1, to + 1);
+        return Ok(Some(format!("{edge}, which are at {near} and {far}")));
+    }
+    let of = Arc::clone(distances);
+    let by_columns = graph.by_columns().await?;
+    let reached = by_columns.fold_entries::<f64, Vec<i64>>(cx, Vec::new, move |reached, at, _| {
+        let [from, to] = [at[0], at[1]].map(|vertex| of[vertex as usize]);
+        if from != NONE && from + 1 == to && reached.last() != Some(&at[1]) {
+            reached.push(at[1]);
+        }
+    });
+    let mut is_reached: Vec<bool> = distances.iter().map(|distance| *distance == NONE || *distance == 0).collect();
+    reached.await?.into_iter().flatten().for_each(|vertex| is_reached[vertex as usize] = true);
+    let without = is_reached.iter().position(|is_reached| !is_reached);
+    Ok(without.map(|vertex| format!("vertex {} is at {}, and no edge leads there", vertex + 1, distances[vertex])))
 }

@@ -1,28 +1,34 @@
-//! Graphs as sparse matrices: three algorithms whose work is statements in index notation.
+//! Graphs as sparse matrices: three algorithms whose work is statements in index notation, on any number of nodes.
 //!
-//! [`pagerank`]: how important vertices are; [`bfs`]: how far they are from one; [`triangles`]: how many vertices are each other's neighbours by three; here: what they share.
+//! [`pagerank`]: how important vertices are; [`bfs`]: how far they are from one; [`triangles`]: how many vertices are each other's neighbours by three; here: what they share. Edges are read or made
+//! where they are computed with, and no node has all of a graph.
 
 pub mod bfs;
 pub mod pagerank;
 pub mod triangles;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use maniple::ProcessorKind;
+use maniple::FieldValue;
+use maniple::prelude::*;
+use maniple_tensor::distributed::{Computation, DistributedError, EntryFile, TcsFile, Tensor, TensorMapper};
 use maniple_tensor::element::ElementType::F64;
-use maniple_tensor::format::Format;
+use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::generate::Generator;
-use maniple_tensor::kernel::{Kernels, Scoped};
-use maniple_tensor::notation::{Assignment, TensorVariable, parse};
-use maniple_tensor::sparse::Computation;
-use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor};
+use maniple_tensor::notation::{TensorVariable, parse};
+use maniple_tensor::plan::Plan;
+use maniple_tensor::storage::{Duplicates, EntryList, pack};
+use maniple_tensor::{sparse, with_element};
 
 use crate::error::{Error, Result};
-use crate::options::{RuntimeOptions, place};
+use crate::input::InputError;
+use crate::options::{RuntimeOptions, place, workers_of_job};
 use crate::report::{Table, counted, seconds};
+use crate::tensor::files::SparseFile;
 use crate::tensor::operands::{MOST_ELEMENTS, read};
 
 /// Which graph.
@@ -41,30 +47,55 @@ pub struct GraphOptions {
     pub runtime: RuntimeOptions,
 }
 
-/// A graph: its entries, each with value 1 and each once.
-struct Graph {
-    vertices: i64,
-    edges: EntryList<f64>,
-    team: Scoped,
+/// Where the edges of a graph come from.
+enum Edges {
+    /// From a file whose entries tasks read, with elements of this type.
+    Lines(EntryFile, ElementType),
+    /// From a file with levels.
+    Levels(TcsFile),
+    /// From a file that each node reads whole.
+    Whole(EntryList<f64>),
+    /// From a generator.
+    Made(Generator),
 }
 
 impl GraphOptions {
-    fn graph(&self) -> Result<Graph> {
-        if place().nodes > 1 {
-            let nodes = place().nodes;
-            return Err(Error::Usage(format!("graphs are on one node so far, and this job has {nodes}")));
-        }
-        let (dimensions, entries) = match &self.matrix {
-            Some(file) => read(file)?,
+    /// Runs a program on a graph, with a runtime of its own.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::Runtime`], and the program's own.
+    fn run(&self, program: impl AsyncFnOnce(&Graph<'_>) -> Result<Result<Report>, DistributedError>) -> Result<Report> {
+        let (vertices, edges) = self.edges()?;
+        self.runtime.run_by(
+            || Box::new(TensorMapper::new()),
+            |runtime| {
+                let processors = workers_of_job(runtime)?;
+                let seed = self.runtime.seed;
+                runtime.run(async |cx| match Graph::new(cx, vertices, (&edges, seed), processors).await {
+                    Ok(graph) => Ok(program(&graph).await?),
+                    Err(DistributedError::File { name, reason, is_input: true }) => {
+                        Ok(Err(InputError::Unsuitable { name, reason }.into()))
+                    }
+                    Err(other) => Err(other.into()),
+                })?
+            },
+        )
+    }
+
+    /// How many vertices there are, and where the edges come from.
+    fn edges(&self) -> Result<(i64, Edges)> {
+        let (dimensions, edges) = match &self.matrix {
+            Some(path) => from_file(path)?,
             None => {
                 let dimensions = self.generate.dimensions().unwrap_or_else(|| vec![4096; 2]);
-                let rows = 0..dimensions[0];
-                if self.generate.most_entries(&dimensions).max(dimensions[0] as f64) > MOST_ELEMENTS as f64 {
-                    let problem = format!("--generate {} has too many edges for one node", self.generate);
+                self.generate.check(&dimensions).map_err(|error| Error::Usage(format!("--generate: {error}")))?;
+                let most = self.generate.most_entries(&dimensions).max(dimensions[0] as f64);
+                if most > MOST_ELEMENTS as f64 * place().nodes as f64 {
+                    let nodes = counted(place().nodes, "node", "nodes");
+                    let problem = format!("--generate {} has too many edges for {nodes}", self.generate);
                     return Err(Error::Usage(format!("{problem}: take a smaller one")));
                 }
-                let entries = self.generate.rows(&dimensions, rows, self.runtime.seed);
-                (dimensions, entries.map_err(|error| Error::Usage(format!("--generate: {error}")))?)
+                (dimensions, Edges::Made(self.generate.clone()))
             }
         };
         let &[vertices, columns] = &dimensions[..] else {
@@ -74,63 +105,135 @@ impl GraphOptions {
         if vertices != columns {
             return Err(Error::Usage(format!("a graph is a square matrix, and this one is {vertices} x {columns}")));
         }
-        let threads = self.runtime.machine().processors_of(ProcessorKind::Cpu).count();
-        let edges = self::pack(&"csr".parse().map_err(usage)?, &dimensions, entries.map(|_| 1.0), Duplicates::First)?;
-        Ok(Graph { vertices, edges: edges.entries(), team: Scoped { threads } })
+        Ok((vertices, edges))
     }
 }
 
-impl Graph {
-    /// The graph as a matrix in a format.
-    fn matrix(&self, format: &str) -> Result<SparseTensor<f64>> {
-        self::pack(&format.parse().map_err(usage)?, &[self.vertices; 2], self.edges.clone(), Duplicates::First)
+/// The extents of a matrix in a file, of whose entries no more is read than tells them, if tasks can read it.
+fn from_file(path: &Path) -> Result<(Vec<i64>, Edges)> {
+    let file = SparseFile::of(path)?;
+    if let Some(levels) = file.levels()?.filter(TcsFile::is_whole) {
+        return Ok((levels.dimensions(), Edges::Levels(levels)));
+    }
+    if let Some(entries) = file.entries()? {
+        return Ok((entries.dimensions().to_vec(), Edges::Lines(entries, file.element()?)));
+    }
+    if place().nodes > 1 {
+        let (name, nodes) = (path.display().to_string(), place().nodes);
+        let reason =
+            format!("a file that is compressed, or has all elements, can't be read in parts, by {nodes} nodes");
+        return Err(InputError::Unsuitable { name, reason }.into());
+    }
+    read(path).map(|(dimensions, entries)| (dimensions, Edges::Whole(entries)))
+}
+
+/// A graph on all nodes.
+struct Graph<'c> {
+    cx: &'c Context,
+    vertices: i64,
+    /// How many edges it has.
+    edges: usize,
+    /// `A(i,j)`, by rows: 1 for each edge from a vertex to another one.
+    matrix: Tensor,
+    /// In so many parts loops run at the same time.
+    blocks: i64,
+}
+
+impl<'c> Graph<'c> {
+    async fn new(
+        cx: &'c Context,
+        vertices: i64,
+        (edges, seed): (&Edges, u64),
+        processors: usize,
+    ) -> Result<Self, DistributedError> {
+        let variable = matrix("A", vertices, "csr")?;
+        let of_type = |element| TensorVariable::new("A", element, [vertices; 2]);
+        let matrix = match edges {
+            Edges::Made(generator) => Tensor::generated(cx, &variable, generator, seed).await?,
+            Edges::Whole(entries) => {
+                let packed = pack(variable.format(), variable.dimensions(), 0.0, entries.clone(), Duplicates::First);
+                Tensor::from_sparse(cx, &variable, packed.map_err(maniple::Error::from_task)?.tensor)?
+            }
+            Edges::Lines(file, element) => {
+                let stored = of_type(*element).stored(variable.format().clone());
+                let (read, _) = Tensor::read_entries(cx, &stored, file).await?;
+                with_element!(*element, T => ones_of::<T>(cx, &read, &variable).await?)
+            }
+            Edges::Levels(file) => {
+                let stored = of_type(file.element()).stored(file.format().map_err(maniple::Error::from_task)?);
+                let (read, _) = Tensor::load(cx, &stored, file).await?;
+                with_element!(file.element(), T => ones_of::<T>(cx, &read, &variable).await?)
+            }
+        };
+        // Entries at one place are one edge, whatever they add up to.
+        matrix.fill(cx, Scalar::F64(1.0))?;
+        let edges = stored(&matrix);
+        let blocks = (processors as i64).clamp(1, vertices.max(1));
+        Ok(Self { cx, vertices, edges, matrix, blocks })
     }
 
-    /// The vertices that each vertex has an edge to.
-    fn neighbours(&self) -> Vec<Vec<usize>> {
-        let mut neighbours = vec![Vec::new(); self.vertices as usize];
-        self.edges.iter().for_each(|(at, _)| neighbours[at[0] as usize].push(at[1] as usize));
-        neighbours
+    /// The matrix by columns.
+    async fn by_columns(&self) -> Result<Tensor, DistributedError> {
+        self.matrix.converted(self.cx, &matrix("A", self.vertices, "csc")?).await
     }
 
-    /// A statement on matrices (`A`, `L`) in a format, a number (`s`), and vectors: sparse ones have capital letters.
-    fn statement(&self, text: &str, format: &str) -> Result<Assignment> {
-        let n = self.vertices;
-        let matrix =
-            |name: &str| Ok::<_, Error>(TensorVariable::new(name, F64, [n, n]).stored(format.parse().map_err(usage)?));
-        let mut tensors = vec![matrix("A")?, matrix("L")?, TensorVariable::new("s", F64, [])];
-        tensors.extend(["d", "r", "v", "w", "x", "y"].map(|name| TensorVariable::new(name, F64, [n])));
-        for name in ["X", "Y"] {
-            tensors.push(TensorVariable::new(name, F64, [n]).stored("{C}".parse().map_err(usage)?));
-        }
-        parse(text, &tensors).map_err(usage)
+    /// A number for each vertex.
+    fn vector(&self, name: &str) -> Result<Tensor, DistributedError> {
+        Tensor::new(self.cx, &TensorVariable::new(name, F64, [self.vertices]))
     }
 
-    /// The result of a computation.
-    fn compute(
-        &self,
-        computation: &Computation<'_>,
-        given: &[(&str, &SparseTensor<f64>)],
-    ) -> Result<SparseTensor<f64>> {
-        computation.run_by(given, Kernels::shared(), &self.team).map_err(usage)
+    /// A number.
+    fn number(&self, name: &str, value: f64) -> Result<Tensor, DistributedError> {
+        let number = Tensor::new(self.cx, &TensorVariable::new(name, F64, []))?;
+        number.write_elements(self.cx, vec![value])?;
+        Ok(number)
+    }
+
+    /// A statement on these tensors, its outermost loop in parts that run at the same time.
+    fn plan(&self, text: &str, tensors: &[TensorVariable]) -> maniple::Result<Arc<Plan>> {
+        let statement = parse(text, tensors).map_err(maniple::Error::from_task)?;
+        let loops = sparse::Computation::new(&statement).map_err(maniple::Error::from_task)?;
+        self.plan_of(&loops)
+    }
+
+    fn plan_of(&self, loops: &sparse::Computation<'_>) -> maniple::Result<Arc<Plan>> {
+        let loops = loops.on_grid(&[self.blocks]).map_err(maniple::Error::from_task)?;
+        Plan::new(loops.statement()).map(Arc::new).map_err(maniple::Error::from_task)
+    }
+
+    /// Statements on these tensors, one after the other.
+    async fn prepared(&self, texts: &[&str], tensors: &[&Tensor]) -> Result<Computation, DistributedError> {
+        let variables: Vec<TensorVariable> = tensors.iter().map(|tensor| tensor.variable().clone()).collect();
+        let plans = texts.iter().map(|text| self.plan(text, &variables)).collect::<maniple::Result<Vec<_>>>()?;
+        Computation::in_order(self.cx, &plans, tensors).await
+    }
+
+    /// The number in a tensor without dimensions, when all that was launched before is done.
+    async fn value(&self, number: &Tensor) -> Result<f64, DistributedError> {
+        Ok(number.read_elements::<f64>(self.cx).await?[0])
     }
 }
 
-fn usage(error: impl fmt::Display) -> Error {
-    Error::Usage(error.to_string())
+/// A matrix of so many rows and columns in a format.
+fn matrix(name: &str, vertices: i64, format: &str) -> maniple::Result<TensorVariable> {
+    let format = format.parse().map_err(maniple::Error::from_task)?;
+    Ok(TensorVariable::new(name, F64, [vertices; 2]).stored(format))
 }
 
-fn pack(
-    format: &Format,
-    dimensions: &[i64],
-    entries: EntryList<f64>,
-    duplicates: Duplicates,
-) -> Result<SparseTensor<f64>> {
-    Ok(maniple_tensor::storage::pack(format, dimensions, 0.0, entries, duplicates).map_err(usage)?.tensor)
+/// A matrix with a 1 where another one has entries.
+async fn ones_of<T: Element + FieldValue>(
+    cx: &Context,
+    given: &Tensor,
+    variable: &TensorVariable,
+) -> Result<Tensor, DistributedError> {
+    let made = given.mapped::<T, f64>(cx, variable, |at, _, visit| visit(at, 1.0)).await?;
+    given.destroy(cx)?;
+    Ok(made)
 }
 
-fn vector(elements: Vec<f64>) -> Result<SparseTensor<f64>> {
-    SparseTensor::from_elements(&[elements.len() as i64], 0.0, elements).map_err(usage)
+/// How many entries a tensor stores.
+fn stored(tensor: &Tensor) -> usize {
+    tensor.region().space().space().volume() as usize
 }
 
 /// What was found of a graph.
@@ -144,8 +247,8 @@ pub struct Report {
 }
 
 impl Report {
-    fn new(name: &'static str, graph: &Graph, time: Duration, found: Vec<(&'static str, String)>) -> Self {
-        Self { name, vertices: graph.vertices, edges: graph.edges.len(), found, time }
+    fn new(name: &'static str, graph: &Graph<'_>, time: Duration, found: Vec<(&'static str, String)>) -> Self {
+        Self { name, vertices: graph.vertices, edges: graph.edges, found, time }
     }
 }
 

@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use clap::Args;
-use maniple_tensor::sparse::Computation;
+use maniple_tensor::distributed::{DistributedError, Tensor};
+use maniple_tensor::element::Scalar;
 
-use super::{GraphOptions, Report, usage, vector};
+use super::{Graph, GraphOptions, Report};
 use crate::error::{Error, Result};
 use crate::options::positive;
 use crate::report::scientific;
@@ -50,66 +51,96 @@ fn part(text: &str) -> Result<f64, String> {
 /// Ranks the vertices of a graph.
 ///
 /// # Errors
-/// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::NoConvergence`], [`Error::Verification`].
+/// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::NoConvergence`], [`Error::Verification`], [`Error::Runtime`].
 pub fn run(options: &Options) -> Result<Report> {
-    let graph = options.graph.graph()?;
-    let (n, damping) = (graph.vertices as f64, options.damping);
+    options.graph.run(async |graph| rank(graph, options).await)
+}
+
+async fn rank(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, DistributedError> {
+    let (cx, n, damping) = (graph.cx, graph.vertices as f64, options.damping);
     // By columns, so that rounds add up each rank at once.
-    let matrix = graph.matrix("csc")?;
-    let degrees = graph.statement("d(i) = A(i,j)", "csc")?;
-    let share = graph.statement("w(i) = select(d(i) == 0, 0, v(i) / d(i))", "csc")?;
-    let lost = graph.statement("s = select(d(i) == 0, v(i), 0)", "csc")?;
-    let round = graph.statement("y(j) = A(i,j) * w(i)", "csc")?;
-    let difference = graph.statement("s = abs(r(i) - v(i))", "csc")?;
-    let [degrees, share, lost, round, difference] =
-        [&degrees, &share, &lost, &round, &difference].map(Computation::new);
-    let (share, lost, round) = (share.map_err(usage)?, lost.map_err(usage)?, round.map_err(usage)?);
-    let difference = difference.map_err(usage)?;
-    let d = graph.compute(&degrees.map_err(usage)?, &[("A", &matrix)])?;
-    let mut ranks = vector(vec![1.0 / n; graph.vertices as usize])?;
+    let by_columns = graph.by_columns().await?;
+    let [degrees, old, new, shares, sums] = ["d", "v", "r", "w", "y"].map(|name| graph.vector(name));
+    let (degrees, old, new, shares, sums) = (degrees?, old?, new?, shares?, sums?);
+    // What vertices without edges have, what each vertex has of it and of itself, and how ranks have changed.
+    let (lost, all, change) = (graph.number("s", 0.0)?, graph.number("q", 0.0)?, graph.number("t", 0.0)?);
+    let (rest, kept) = (graph.number("p", (1.0 - damping) / n)?, graph.number("e", damping / n)?);
+    let along = graph.number("g", damping)?;
+    graph.prepared(&["d(i) = A(i,j)"], &[&degrees, &graph.matrix]).await?.launch(cx)?.await?;
+    let texts = [
+        "w(i) = select(d(i) == 0, 0, v(i) / d(i))",
+        "s = select(d(i) == 0, v(i), 0)",
+        "q = p + e * s",
+        "y(j) = A(i,j) * w(i)",
+        "r(j) = q + g * y(j)",
+        "t = abs(r(i) - v(i))",
+        "v(i) = r(i)",
+    ];
+    let tensors = [&by_columns, &degrees, &old, &new, &shares, &sums, &lost, &all, &change, &rest, &kept, &along];
+    let round = graph.prepared(&texts, &tensors).await?;
+    old.fill(cx, Scalar::F64(1.0 / n))?;
+    cx.execution_fence().await?;
     let started = Instant::now();
     for iteration in 1..=options.iterations {
-        let shares = graph.compute(&share, &[("d", &d), ("v", &ranks)])?;
-        let lost = graph.compute(&lost, &[("d", &d), ("v", &ranks)])?.values()[0];
-        let mut next = graph.compute(&round, &[("A", &matrix), ("w", &shares)])?;
-        let all = (1.0 - damping) / n + damping * lost / n;
-        next.values_mut().iter_mut().for_each(|rank| *rank = all + damping * *rank);
-        let change = graph.compute(&difference, &[("r", &next), ("v", &ranks)])?.values()[0];
-        ranks = next;
-        if change > options.tolerance {
-            continue;
+        round.launch(cx)?.await?;
+        let change = graph.value(&change).await?;
+        if change <= options.tolerance {
+            let (time, ranks) = (started.elapsed(), old.read_elements::<f64>(cx).await?);
+            let moved = moved_by_a_round(graph, &by_columns, (&ranks, damping)).await?;
+            return Ok(checked(options, &ranks, moved).map(|()| {
+                let best = ranks.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(vertex, _)| vertex);
+                let found = vec![
+                    ("rounds", format!("{iteration}")),
+                    ("change", format!("{} (at most {})", scientific(change), scientific(options.tolerance))),
+                    ("highest rank", format!("{:.6} of vertex {}", ranks[best], best + 1)),
+                ];
+                Report::new("pagerank", graph, time, found)
+            }));
         }
-        let time = started.elapsed();
-        // Another round, edge by edge.
-        let (neighbours, old) = (graph.neighbours(), ranks.values());
-        let mut again = vec![0.0; old.len()];
-        let mut lost = 0.0;
-        for (vertex, neighbours) in neighbours.iter().enumerate() {
-            match neighbours.len() {
-                0 => lost += old[vertex],
-                count => neighbours.iter().for_each(|&to| again[to] += old[vertex] / count as f64),
-            }
-        }
-        let moved = again.iter().zip(old);
-        let moved: f64 =
-            moved.map(|(new, old)| ((1.0 - damping + damping * lost) / n + damping * new - old).abs()).sum();
-        let sum: f64 = old.iter().sum();
-        // Rounding of sums over all edges.
-        let tolerance = options.tolerance + 1e-12 * n.sqrt();
-        if !((sum - 1.0).abs() <= 1e-9 && moved <= tolerance) {
-            let found = format!("ranks add up to {sum}, and another round changes them by {}", scientific(moved));
-            return Err(Error::Verification(format!("{found}, not by {} at most", scientific(tolerance))));
-        }
-        let best = old.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(vertex, _)| vertex);
-        let found = vec![
-            ("rounds", format!("{iteration}")),
-            ("change", format!("{} (at most {})", scientific(change), scientific(options.tolerance))),
-            ("highest rank", format!("{:.6} of vertex {}", old[best], best + 1)),
-        ];
-        return Ok(Report::new("pagerank", &graph, time, found));
     }
     let rounds = options.iterations;
-    Err(Error::NoConvergence(format!(
+    Ok(Err(Error::NoConvergence(format!(
         "after {rounds} rounds ranks still change; allow more --iterations or a larger --tolerance"
-    )))
+    ))))
+}
+
+/// By how much another round changes all ranks together, edge by edge.
+async fn moved_by_a_round(
+    graph: &Graph<'_>,
+    by_columns: &Tensor,
+    (ranks, damping): (&[f64], f64),
+) -> Result<f64, DistributedError> {
+    let (cx, n) = (graph.cx, ranks.len());
+    let counts = graph.matrix.fold_entries::<f64, Vec<(usize, usize)>>(cx, Vec::new, |counts, at, _| {
+        match counts.last_mut().filter(|(vertex, _)| *vertex == at[0] as usize) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((at[0] as usize, 1)),
+        }
+    });
+    let mut edges = vec![0; n];
+    counts.await?.into_iter().flatten().for_each(|(vertex, count)| edges[vertex] += count);
+    let lost: f64 = ranks.iter().zip(&edges).filter(|(_, edges)| **edges == 0).map(|(rank, _)| rank).sum();
+    let shares: Vec<f64> = ranks.iter().zip(&edges).map(|(rank, edges)| rank / *edges as f64).collect();
+    let sums = by_columns.fold_entries::<f64, Vec<(usize, f64)>>(cx, Vec::new, move |sums, at, _| {
+        let (from, to) = (at[0] as usize, at[1] as usize);
+        match sums.last_mut().filter(|(vertex, _)| *vertex == to) {
+            Some((_, sum)) => *sum += shares[from],
+            None => sums.push((to, shares[from])),
+        }
+    });
+    let mut again = vec![0.0; n];
+    sums.await?.into_iter().flatten().for_each(|(vertex, sum)| again[vertex] += sum);
+    let all = (1.0 - damping + damping * lost) / n as f64;
+    Ok(again.iter().zip(ranks).map(|(new, old)| (all + damping * new - old).abs()).sum())
+}
+
+fn checked(options: &Options, ranks: &[f64], moved: f64) -> Result<()> {
+    let sum: f64 = ranks.iter().sum();
+    // Rounding of sums over all edges.
+    let tolerance = options.tolerance + 1e-12 * (ranks.len() as f64).sqrt();
+    if (sum - 1.0).abs() <= 1e-9 && moved <= tolerance {
+        return Ok(());
+    }
+    let found = format!("ranks add up to {sum}, and another round changes them by {}", scientific(moved));
+    Err(Error::Verification(format!("{found}, not by {} at most", scientific(tolerance))))
 }

@@ -93,20 +93,20 @@ pub(super) fn operand<T: Stored>(
     given: Option<Given<T>>,
 ) -> Result<SparseTensor<T>> {
     let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
-    let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
+    let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let given = match given {
         Some(Given::ByTasks(_, file)) => Some(read_all(&file)?.1),
         Some(Given::All(read)) => Some(read),
         None => None,
     };
-    let entries = match (given, kind) {
-        (Some(Read::Stored(stored)), _) if stored.format() == format => return Ok(stored),
-        (Some(Read::Stored(stored)), _) => {
+    let entries = match given {
+        Some(Read::Stored(stored)) if stored.format() == format => return Ok(stored),
+        Some(Read::Stored(stored)) => {
             return stored.convert(format).map_err(|error| Error::Usage(format!("{tensor}: {error}")));
         }
-        (Some(Read::Own(entries)), _) => entries,
-        (Some(Read::Numbers(entries)), _) => {
+        Some(Read::Own(entries)) => entries,
+        Some(Read::Numbers(entries)) => {
             let exact = |value: f64| {
                 let stored = of_number::<T>(value)?;
                 (!<T as Element>::TYPE.is_integer() || number(stored.to_scalar()) == value).then_some(stored)
@@ -117,7 +117,7 @@ pub(super) fn operand<T: Stored>(
             }
             entries.map(|value| exact(value).unwrap_or_else(zero))
         }
-        (None, None) if is_dense => {
+        None if is_dense && !is_generated => {
             let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
             if count.is_none_or(|count| count > MOST_ELEMENTS) {
                 let problem = format!(
@@ -144,9 +144,8 @@ pub(super) fn operand<T: Stored>(
             }
             entries
         }
-        (None, kind) => {
-            let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok);
-            let kind: Generator = kind.map_err(|error| Error::Usage(format!("{error}")))?;
+        None => {
+            let (kind, seed) = generator(options, tensor)?;
             if kind.most_entries(dimensions) > MOST_ELEMENTS as f64 {
                 let problem = format!(
                     "{kind} of extents {dimensions:?} has too many elements for {tensor}, of which each node makes all"
@@ -156,13 +155,20 @@ pub(super) fn operand<T: Stored>(
                 )));
             }
             let rows = 0..dimensions.first().copied().unwrap_or(1);
-            // By its name, too: a sum of two equal patterns would show nothing.
-            let seed = values::key(seed, tensor);
             kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
         }
     };
     let packed = pack(format, dimensions, zero(), entries, Duplicates::Sum);
     Ok(packed.map_err(|error| Error::Usage(format!("{tensor}: {error}")))?.tensor)
+}
+
+/// What makes a sparse tensor of which no file has the entries, and from which seed.
+pub(super) fn generator(options: &Options, tensor: &TensorVariable) -> Result<(Generator, u64)> {
+    let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
+    let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok).map_err(|error| Error::Usage(format!("{error}")))?;
+    kind.check(tensor.dimensions()).map_err(|error| Error::Usage(format!("--generate: {error}")))?;
+    // By its name, too: a sum of two equal patterns would show nothing.
+    Ok((kind, values::key(options.runtime.seed, tensor)))
 }
 
 /// More elements of a dense tensor than this are not made on one node.

@@ -1,10 +1,11 @@
 //! Statements on sparse tensors: each by a kernel of its own on one node, or, if a loop is distributed, as tasks on all.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use maniple_tensor::distributed::is_packed_by_tasks;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Kernels, Scoped};
@@ -18,11 +19,11 @@ use super::Answer;
 use super::blocks;
 use super::files::{SparseFile, Stored, TensorFile, format_of, left};
 use super::loops::{Loops, usage};
-use super::operands::{Given, MOST_ELEMENTS, number, operand, read_as};
+use super::operands::{Given, MOST_ELEMENTS, generator, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
 use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
-use super::tasks::{Around, Done, Tasks, check_places};
+use super::tasks::{Around, Done, Made, Tasks, check_places};
 use crate::error::{Error, Result};
 use crate::options::place;
 use crate::report::{Table, by_nodes, counted, seconds};
@@ -159,13 +160,13 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         return Err(Error::Usage(format!("{problem}: {advice}")));
     }
     let needs_all = options.verify || options.draw.is_some();
-    let (mut tensors, mut files, mut made) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+    let (mut tensors, mut files, mut made) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for tensor in program.inputs() {
         let given = given.remove(tensor.name());
         let is_assigned = program.results().contains(&tensor);
         let is_random = given.is_none() && options.generate.iter().all(|(name, _)| name != tensor.name());
         if is_random && tasks.is_some() && tensor.format().is_dense() && !is_assigned && !needs_all {
-            made.insert(tensor.name().to_owned());
+            made.insert(tensor.name().to_owned(), Made::Random);
             // An explanation has it too, if one node can.
             let elements = tensor.dimensions().iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
             if !options.explain || elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
@@ -181,6 +182,16 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
                 continue;
             }
         }
+        if let (None, Some(tasks), true) = (&given, &tasks, place().nodes > 1)
+            && tasks.formats(&tensor).iter().all(is_packed_by_tasks)
+            && !is_assigned
+        {
+            let (generator, seed) = generator(options, &tensor)?;
+            made.insert(tensor.name().to_owned(), Made::Generated(generator, seed));
+            if !needs_all {
+                continue;
+            }
+        }
         tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given.map(|(_, given)| given))?);
     }
     if tasks.is_none() {
@@ -190,7 +201,11 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let outputs = outputs(options, &program)?;
     if options.explain {
         let read = files.iter().map(|(name, file)| file.described(name));
-        let explained = loops.explain(&tensors)? + &read.collect::<String>();
+        let of_rows = made.iter().filter_map(|(name, how)| match how {
+            Made::Random => None,
+            Made::Generated(kind, _) => Some(format!("operand {name}: {kind}, its rows made by tasks on all nodes\n")),
+        });
+        let explained = loops.explain(&tensors)? + &read.chain(of_rows).collect::<String>();
         let graph = tasks.as_ref().map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
         let sent = match tasks.filter(|_| place().nodes > 1) {
             Some(tasks) => {

@@ -48,6 +48,70 @@ fn graphs_that_are_made_are_checked_by_other_methods() {
     }
 }
 
+/// The lines of a report but for the time.
+fn timeless(report: &str) -> Vec<&str> {
+    report.lines().filter(|line| !line.trim_start().starts_with("time")).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_found_is_the_same_on_one_process_and_on_two_and_four() {
+    let graph = small("graph-nodes.mtx");
+    for (number, arguments) in [
+        &["pagerank", "--generate", "rmat:7"][..],
+        &["bfs", "--generate", "rmat:7", "--from", "3"],
+        &["bfs", "--generate", "poisson:8"],
+        &["triangles", "--generate", "rmat:7"],
+        &["pagerank", "--matrix", &graph],
+        &["bfs", "--matrix", &graph],
+        &["triangles", "--matrix", &graph],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (code, alone, error) = run(arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {error}");
+        assert!(timeless(&alone).len() >= 3, "{alone}");
+        for nodes in [2, 4] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+            command.args([
+                "launch",
+                "--no-prefix",
+                "-n",
+                &nodes.to_string(),
+                "--",
+                env!("CARGO_BIN_EXE_maniple"),
+                "run",
+            ]);
+            command.args(arguments).args(["--workers", "1"]).stdin(Stdio::null());
+            let output = command.current_dir(env!("CARGO_TARGET_TMPDIR")).output().unwrap();
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            assert!(output.status.success(), "{number} on {nodes}: {}", text(&output.stderr));
+            assert_eq!(timeless(&text(&output.stdout)), timeless(&alone), "{arguments:?} on {nodes} processes");
+        }
+    }
+}
+
+#[test]
+fn graphs_come_from_all_files_that_tensors_do() {
+    // The edges of the small graph, two of them twice, with numbers that add up to nothing.
+    let twice = "%%MatrixMarket matrix coordinate integer general\n5 5 6\n1 2 3\n2 3 1\n3 4 7\n1 3 1\n1 2 -3\n3 4 2\n";
+    let twice = write("graph-twice.mtx", twice);
+    let complex = "%%MatrixMarket matrix coordinate complex general\n5 5 4\n1 2 0 1\n2 3 1 0\n3 4 1 1\n1 3 2 0\n";
+    let complex = write("graph-complex.mtx", complex);
+    let lines = write("graph-lines.tns", "1 2 1\n2 3 1\n3 4 1\n1 3 1\n5 5 1\n");
+    let dense = "%%MatrixMarket matrix array real general\n5 5\n0\n0\n0\n0\n0\n1\n0\n0\n0\n0\n1\n1\n0\n0\n0\n0\n0\n1\n0\n0\n0\n0\n0\n0\n0\n";
+    let dense = write("graph-dense.mtx", dense);
+    let levels = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("graph-levels.tcs").display().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+    let converted = command.args(["tensor", "convert", &twice, &levels, "--format", "ds"]).output().unwrap();
+    assert!(converted.status.success(), "{}", String::from_utf8_lossy(&converted.stderr));
+    for file in [&twice, &complex, &lines, &dense, &levels] {
+        finds(&["bfs", "--matrix", file], &["5 vertices", "4 vertices", "2 edges away"]);
+        finds(&["triangles", "--matrix", file], &["1 triangle\n"]);
+    }
+}
+
 #[test]
 fn what_is_no_graph_is_refused() {
     let wide = write("graph-wide.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 3\n");
@@ -60,7 +124,7 @@ fn what_is_no_graph_is_refused() {
         (&["pagerank", "--damping", "1.5"], 2, "it must be a number between 0 and 1"),
         (&["pagerank", "--matrix", &graph, "--iterations", "1"], 1, "ranks still change"),
         (&["triangles", "--generate", "ring"], 2, "no generator"),
-        (&["bfs", "--generate", "rmat:40"], 2, "has too many edges for one node"),
+        (&["bfs", "--generate", "rmat:40"], 2, "has too many edges for 1 node"),
     ] {
         let (found, out, error) = run(arguments);
         assert_eq!(found, Some(code), "{arguments:?}\n{out}{error}");

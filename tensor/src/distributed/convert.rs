@@ -57,15 +57,7 @@ impl Tensor {
         cx: &Context,
         variable: &TensorVariable,
     ) -> Result<Self, DistributedError> {
-        let (own, order) = (self.variable().format(), variable.order());
-        let bytes = self.positions(own.levels().len() - 1) as usize * (order * size_of::<N>() + size_of::<T>());
-        let tasks = tasks_for(cx, bytes);
-        let parts = match own.levels()[0] {
-            // Where a run begins, the one before tells.
-            Level::RunLength => 1,
-            _ => tasks.min(self.positions(0)).max(1),
-        };
-        let source = Source::<T>::new(cx, self, parts).await?;
+        let (source, tasks) = Source::<T>::of(cx, self).await?;
         packed::<N, T, _>(cx, variable, (source, tasks)).await
     }
 }
@@ -80,7 +72,7 @@ struct Given {
 }
 
 /// A tensor in parts, each with all that is below some neighbouring positions of the outermost level.
-struct Source<T> {
+pub(super) struct Source<T> {
     variable: TensorVariable,
     fill: T,
     parts: i64,
@@ -94,6 +86,19 @@ struct Source<T> {
 }
 
 impl<T: Element + FieldValue> Source<T> {
+    /// In as many parts as its size wants; and how many tasks pack as much.
+    pub(super) async fn of(cx: &Context, tensor: &Tensor) -> Result<(Self, i64), DistributedError> {
+        let levels = tensor.variable().format().levels();
+        let of_entry = tensor.variable().order() * size_of::<i32>() + size_of::<T>();
+        let tasks = tasks_for(cx, tensor.positions(levels.len() - 1) as usize * of_entry);
+        let parts = match levels[0] {
+            // Where a run begins, the one before tells.
+            Level::RunLength => 1,
+            _ => tasks.min(tensor.positions(0)).max(1),
+        };
+        Ok((Self::new(cx, tensor, parts).await?, tasks))
+    }
+
     async fn new(cx: &Context, tensor: &Tensor, parts: i64) -> Result<Self, DistributedError> {
         let variable = tensor.variable().clone();
         let positions = Ends::new(cx, tensor, (0, parts)).await?.positions;
@@ -127,7 +132,7 @@ impl<T: Element + FieldValue> Source<T> {
     }
 
     /// The part of a point, as a tensor that has no more than it.
-    fn part(&self, call: &LeafCall<'_>) -> maniple::Result<SparseTensor<T>> {
+    pub(super) fn part(&self, call: &LeafCall<'_>) -> maniple::Result<SparseTensor<T>> {
         let (number, format) = (call.point().coords()[0] as usize, self.variable.format());
         let mut levels: Vec<LevelData> = Vec::new();
         for (level, kind) in format.levels().iter().enumerate() {

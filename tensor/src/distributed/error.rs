@@ -1,6 +1,7 @@
 //! Why a plan cannot be run on the runtime.
 
 use crate::format::{Format, FormatError};
+use crate::generate::GenerateError;
 use crate::kernel::KernelError;
 use crate::placement::PlacementError;
 use crate::storage::StorageError;
@@ -81,6 +82,14 @@ pub enum DistributedError {
         tensor: String,
         /// So many places there can be.
         most: usize,
+    },
+    /// A tensor that a generator does not make.
+    #[error("{tensor}: {error}")]
+    Generate {
+        /// Its name.
+        tensor: String,
+        /// What the generator makes.
+        error: GenerateError,
     },
     /// Elements that levels do not store.
     #[error("{tensor}: {reason}")]

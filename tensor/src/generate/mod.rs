@@ -114,16 +114,32 @@ impl Generator {
         rows: Range<i64>,
         seed: u64,
     ) -> Result<EntryList<T>, GenerateError> {
-        self.check(dimensions)?;
         let mut entries = EntryList::new(dimensions.len());
+        self.for_each(dimensions, rows, seed, |at, value| entries.push(at, value))?;
+        Ok(entries)
+    }
+
+    /// Visits the same entries, in the same order.
+    ///
+    /// # Errors
+    ///
+    /// [`GenerateError`] if there is no such tensor of these extents.
+    pub fn for_each<T: Element>(
+        &self,
+        dimensions: &[i64],
+        rows: Range<i64>,
+        seed: u64,
+        mut visit: impl FnMut(&[i64], T),
+    ) -> Result<(), GenerateError> {
+        self.check(dimensions)?;
         let rows = rows.start.max(0)..rows.end.min(dimensions[0]);
         if rows.is_empty() || dimensions.contains(&0) {
-            return Ok(entries);
+            return Ok(());
         }
         let mut visit = |at: &[i64], value: f64| {
             // Any type has whole numbers.
             if let Some(value) = T::from_scalar(cast(Scalar::F64(value), T::TYPE)) {
-                entries.push(at, value);
+                visit(at, value);
             }
         };
         match self {
@@ -139,11 +155,15 @@ impl Generator {
                 }
             }
         }
-        Ok(entries)
+        Ok(())
     }
 
-    /// Whether there is a tensor of these extents.
-    fn check(&self, dimensions: &[i64]) -> Result<(), GenerateError> {
+    /// Checks that there is a tensor of these extents.
+    ///
+    /// # Errors
+    ///
+    /// [`GenerateError`] if there is none.
+    pub fn check(&self, dimensions: &[i64]) -> Result<(), GenerateError> {
         let refuse =
             |makes: String| Err(GenerateError { generator: self.clone(), makes, dimensions: dimensions.to_vec() });
         let is_countable =

@@ -5,7 +5,7 @@
 mod rehearsal;
 mod tensors;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -18,6 +18,7 @@ use maniple_files::tcs::Width;
 use maniple_tensor::distributed::{DistributedError, Tensor, TensorMapper, Writers, check_placement, is_stored_as_npy};
 use maniple_tensor::element::Element;
 use maniple_tensor::format::{Format, Level};
+use maniple_tensor::generate::Generator;
 use maniple_tensor::lower::Output;
 use maniple_tensor::machine::{Grid, Machine, MachineError};
 use maniple_tensor::notation::TensorVariable;
@@ -47,18 +48,27 @@ pub(super) struct Around<'a, T> {
     pub(super) given: &'a BTreeMap<String, SparseTensor<T>>,
     /// Tensors that tasks read from files, whether they are given too or not.
     pub(super) files: &'a BTreeMap<String, FileByTasks>,
-    /// Dense tensors with random elements, which tasks make.
-    pub(super) made: &'a BTreeSet<String>,
+    /// Tensors that tasks make, whether they are given too or not.
+    pub(super) made: &'a BTreeMap<String, Made>,
     /// The files that results go to.
     pub(super) outputs: &'a [(String, SparseFile)],
     /// Whether each node needs the results whole.
     pub(super) needs_all: bool,
 }
 
+/// How tasks make a tensor.
+#[derive(Clone, Debug)]
+pub(super) enum Made {
+    /// Dense, with random elements.
+    Random,
+    /// In levels, by a generator from a seed.
+    Generated(Generator, u64),
+}
+
 impl<T: Element> Around<'_, T> {
     /// What tasks neither read from files nor make.
     fn given_whole(&self) -> Given<T> {
-        let is_given = |name: &String| !self.files.contains_key(name) && !self.made.contains(name);
+        let is_given = |name: &String| !self.files.contains_key(name) && !self.made.contains_key(name);
         let given = self.given.iter().filter(|(name, _)| is_given(name));
         given.map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect()
     }
@@ -291,23 +301,29 @@ impl Tasks {
         let (mut all, mut done) = (Tensors { given, all: Vec::new(), made: Vec::new(), is_short }, Done::default());
         for variable in &self.operands() {
             let is_there = all.all.iter().any(|tensor| tensor.variable().name() == variable.name());
-            match around.files.get(variable.name()) {
-                Some(file) if !is_there => {
+            let mut add = |tensor: Tensor| {
+                let stored = tensor.region().space().space().volume() as usize;
+                let format = tensor.variable().format().clone();
+                done.counts.insert(variable.name().to_owned(), (stored, format));
+                all.all.push(tensor);
+            };
+            match (around.files.get(variable.name()), around.made.get(variable.name())) {
+                (Some(file), _) if !is_there => {
                     let (tensor, bytes) = file.read(cx, variable).await?;
-                    let stored = tensor.region().space().space().volume() as usize;
-                    let format = tensor.variable().format().clone();
-                    done.counts.insert(variable.name().to_owned(), (stored, format));
+                    add(tensor);
                     done.read.insert(variable.name().to_owned(), bytes);
-                    all.all.push(tensor);
                 }
-                Some(_) => {}
-                None if around.made.contains(variable.name()) => {
+                (None, Some(Made::Generated(generator, seed))) if !is_there => {
+                    add(Tensor::generated(cx, variable, generator, *seed).await?);
+                }
+                (Some(_), _) | (None, Some(Made::Generated(..))) => {}
+                (None, Some(Made::Random)) => {
                     let tensor = Tensor::new(cx, variable)?;
                     let pieces = tensor.slabs(MADE_AT_ONCE * cx.nodes());
                     Values::random(options.runtime.seed, variable).put(cx, &tensor, &pieces)?;
                     all.all.push(tensor);
                 }
-                None => all.add(cx, variable)?,
+                (None, None) => all.add(cx, variable)?,
             }
         }
         let results = self.planned.iter().map(|planned| &planned.declared);
