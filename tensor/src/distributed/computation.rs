@@ -10,10 +10,11 @@ use maniple::task::TaskDefinition;
 use maniple::{Context, FieldMask, LogicalPartition, LogicalRegion, TaskLauncher};
 
 use super::error::DistributedError;
-use super::fetch::{Fetching, Given, below, named, partition};
+use super::fetch::{Fetching, Given, below, partition};
 use super::launched::Launched;
 use super::leaf::{Kernel, Made, Parameter, Viewed, definition};
 use super::levels::Component;
+use super::named::Named;
 use super::place::PLACE;
 use super::shares::{Ends, below_each};
 use super::tensor::Tensor;
@@ -137,9 +138,14 @@ impl<'a> Preparation<'a> {
                     }
                 }
                 (Pieces::Below(offsets), Space::Elements | Space::Words(_)) => partitions[*offsets].clone(),
-                (Pieces::Named(positions), _) => {
-                    let Partition { tensor: of, space, .. } = &graph.partitions[*positions];
-                    named(cx, tensor, (&tensors[*of], *space), &partitions[*positions]).await?
+                (Pieces::Named { positions, dimension }, space) => {
+                    let Partition { tensor: of, space: level, .. } = &graph.partitions[*positions];
+                    let named = Named {
+                        of: (&tensors[*of], *level),
+                        positions: &partitions[*positions],
+                        colors: graph.colors(*positions),
+                    };
+                    named.pieces(cx, (tensor, *space), *dimension).await?
                 }
                 (Pieces::Shares(shares), space) => {
                     let whole = Shares { rows: None, ..*shares };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple::space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
 use maniple::{
     Context, Error, Field, FieldMask, LogicalPartition, LogicalRegion, Partition as Split, Privilege as Held,
-    Projection, Region, Relation, Requirement, Target,
+    Projection, Region, Requirement, Target,
 };
 
 use super::error::DistributedError;
@@ -189,19 +189,4 @@ pub(super) async fn below(
         _ => cx.image_of_offsets(&positions, &sources, Field::<(), i64>::new(pos.field)).await,
     };
     Ok(found?.logical().clone())
-}
-
-/// A partition of a vector into the elements that the coordinates of pieces of a level name.
-pub(super) async fn named(
-    cx: &Context,
-    vector: &Tensor,
-    (tensor, space): (&Tensor, Space),
-    positions: &LogicalPartition,
-) -> Result<LogicalPartition, DistributedError> {
-    let level = match space {
-        Space::Positions(level) | Space::Offsets(level) | Space::Words(level) => level,
-        Space::Elements => 0,
-    };
-    let crd = tensor.component(&Slot::Coordinates(String::new(), level));
-    Ok(cx.logical_image(vector.part(Space::Elements), positions, Relation::Point(crd.field)).await?)
 }

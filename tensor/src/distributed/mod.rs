@@ -32,6 +32,7 @@ mod levels;
 mod lists;
 mod mapper;
 mod modes;
+mod named;
 mod operators;
 mod packing;
 mod place;

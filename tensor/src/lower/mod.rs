@@ -46,7 +46,7 @@
 //! | `unset` | results whose elements the loops give their first values |
 //! | `balance` | loops of threads in parts that have the same work |
 //! | `stored` | kernels for tensors in levels, and what they are called with |
-//! | `gathered` | which vectors a kernel reads at coordinates that are stored alone |
+//! | `gathered` | which tensors a kernel reads at coordinates that are stored alone |
 
 mod append;
 mod balance;
@@ -68,7 +68,7 @@ mod support;
 mod unset;
 mod values;
 
-pub use gathered::{LevelOf, gathered};
+pub use gathered::{Gathered, LevelOf, gathered};
 pub use leaf::{leaf, leaf_of_any_size, whole};
 pub use meet::lattice_points;
 pub use positions::acts_without;

@@ -37,16 +37,18 @@
 //! ```
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::order::Order;
 use super::share::{Share, Shares};
 use super::space::Space;
-use super::step::{Leaf, Plan, Privilege};
+use super::step::{Plan, Privilege};
 use crate::bounds::Colors;
 use crate::element::Scalar;
 use crate::format::{Level, Stored};
 use crate::notation::{Expression, IndexVariable, Literal, Place, TensorVariable};
+use crate::rectangle::Rectangle;
 
 /// What the plans of a program do, one after the other.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +61,7 @@ pub struct Graph {
     pub operations: Vec<Operation>,
     /// How many launches it names.
     launches: usize,
-    /// Whether points are given no more of vectors than what their parts of levels name.
+    /// Whether points are given no more of operands than what their parts of levels name.
     gathers: bool,
 }
 
@@ -81,8 +83,13 @@ pub enum Pieces {
     Bounds(Arc<Colors>),
     /// The positions below those of the pieces of offsets: the position of their partition.
     Below(usize),
-    /// The coordinates that a level stores at the positions of its pieces: the position of their partition.
-    Named(usize),
+    /// What is at the coordinates, in one dimension, that a level stores at the positions of its pieces.
+    Named {
+        /// The position of their partition.
+        positions: usize,
+        /// The dimension; of a tensor in levels 0, for the one of its outermost level.
+        dimension: usize,
+    },
     /// What belongs to equal parts of the positions of a level.
     Shares(Shares),
     /// What is below those coordinates of the outermost level that follow from the bounds of loops: of each piece those from the first to the last.
@@ -186,8 +193,8 @@ impl Graph {
         graph
     }
 
-    /// The same where points are given no more of a vector than the elements that their parts of levels name, if these parts are known: where vectors lie in other memories, less has to be
-    /// moved.
+    /// The same where points are given no more of a vector than the elements that their parts of levels name, and of a matrix than the rows, if these parts are known, and it is not cut in another
+    /// way: where operands lie in other memories, less has to be moved.
     pub fn gathering(plans: &[Arc<Plan>]) -> Self {
         let mut graph = Self { gathers: true, ..Self::default() };
         plans.iter().for_each(|plan| graph.add(plan));
@@ -214,11 +221,11 @@ impl Graph {
                 .extend(leaf.spaces(tensor).map(|space| self.fetch((plan, fixed), (tensor, space), privilege, false)));
         }
         for tensor in last {
-            let gathered = self.gathered(leaf, tensor, &fetches);
-            fetches.push(gathered.unwrap_or_else(|| {
-                let (fixed, privilege) = plan.innermost_fetch(tensor.name());
-                self.fetch((plan, fixed), (tensor, Space::Elements), privilege, false)
-            }));
+            let (fixed, privilege) = plan.innermost_fetch(tensor.name());
+            for space in leaf.spaces(tensor) {
+                let gathered = self.gathered((plan, fixed), (tensor, space), &fetches);
+                fetches.push(gathered.unwrap_or_else(|| self.fetch((plan, fixed), (tensor, space), privilege, false)));
+            }
         }
         launches.push((true, leaf.fixed.len(), fetches));
         if let Some(value) = plan.initial {
@@ -313,15 +320,43 @@ impl Graph {
         Some(self.partition(tensor, space, pieces))
     }
 
-    /// What points are given of a vector that is read at coordinates of one level alone: those that their parts of it name. None if they have no parts of it.
-    fn gathered(&mut self, leaf: &Leaf, vector: &TensorVariable, fetches: &[Fetch]) -> Option<Fetch> {
-        let (name, level) = leaf.gathered.get(vector.name()).filter(|levels| levels.len() == 1)?.first()?;
+    /// What points are given of a tensor that is read at coordinates of one level alone: what is there that their parts of the level name. None if they have no parts of it.
+    fn gathered(
+        &mut self,
+        (plan, fixed): (&Plan, &[IndexVariable]),
+        (tensor, space): (&TensorVariable, Space),
+        fetches: &[Fetch],
+    ) -> Option<Fetch> {
+        let gathered = plan.leaf().gathered.get(tensor.name()).filter(|gathered| gathered.levels.len() == 1)?;
+        let (name, level) = gathered.levels.first()?;
         let is_level =
             |fetch: &&Fetch| self.tensors[fetch.tensor].name() == name && fetch.space == Space::Positions(*level);
         let of = fetches.iter().find(is_level)?;
-        let (space, pieces) = (Space::Elements, Pieces::Named(of.partition?));
-        let partition = Some(self.partition(vector, space, pieces));
-        Some(Fetch { tensor: self.tensor(vector), space, partition, ..of.clone() })
+        let (positions, dimension) = (of.partition?, gathered.dimension);
+        // What is cut in other ways too, as into parts that pass by, is brought as these are.
+        let is_whole = || {
+            let colors = plan.rectangles(tensor.name(), fixed).colors();
+            colors.count() == 2 && colors.parts(1) == [Rectangle::whole(tensor.dimensions())]
+        };
+        if Share::new(&plan.statement, fixed, (tensor, space)).is_some_and(|share| share.of.0.name() == tensor.name()) {
+            return None;
+        }
+        let are_rows = || tensor.format().is_plain() && *tensor.format().levels() == [Level::Dense, Level::Compressed];
+        let pieces = match space {
+            Space::Elements if tensor.order() == 1 || is_whole() => Pieces::Named { positions, dimension },
+            Space::Offsets(1) if are_rows() && is_whole() => Pieces::Named { positions, dimension },
+            Space::Positions(1) if are_rows() => {
+                let is_offsets =
+                    |fetch: &&Fetch| self.tensors[fetch.tensor] == *tensor && fetch.space == Space::Offsets(1);
+                let offsets = fetches.iter().find(is_offsets)?.partition?;
+                let is_named = matches!(self.partitions[offsets].pieces, Pieces::Named { .. });
+                is_named.then_some(Pieces::Below(offsets))?
+            }
+            _ => return None,
+        };
+        let of = of.clone();
+        let partition = Some(self.partition(tensor, space, pieces));
+        Some(Fetch { tensor: self.tensor(tensor), space, partition, ..of })
     }
 
     /// A partition. One that is there already is taken.
@@ -332,7 +367,10 @@ impl Graph {
                 && match (&known.pieces, &pieces) {
                     (Pieces::Bounds(known), Pieces::Bounds(colors)) => known.has_parts_of(colors),
                     (Pieces::Below(known), Pieces::Below(offsets)) => known == offsets,
-                    (Pieces::Named(known), Pieces::Named(positions)) => known == positions,
+                    (
+                        Pieces::Named { positions: known, dimension: of_known },
+                        Pieces::Named { positions, dimension },
+                    ) => (known, of_known) == (positions, dimension),
                     (Pieces::Shares(known), Pieces::Shares(shares)) => known == shares,
                     (Pieces::Rows(known), Pieces::Rows(colors)) => known.has_parts_of(colors),
                     _ => false,
@@ -370,6 +408,15 @@ impl Graph {
         run(&self.operations, 0, visit)
     }
 
+    /// The numbers of the pieces of a partition: those of bounds begin with one that has nothing.
+    pub(crate) fn colors(&self, partition: usize) -> Range<i64> {
+        match &self.partitions[partition].pieces {
+            Pieces::Bounds(colors) | Pieces::Rows(colors) => 1..colors.count(),
+            Pieces::Shares(shares) => 0..shares.parts,
+            Pieces::Below(of) | Pieces::Named { positions: of, .. } => self.colors(*of),
+        }
+    }
+
     /// What a partition is called.
     fn name(&self, partition: usize) -> String {
         let tensor = self.partitions[partition].tensor;
@@ -398,7 +445,7 @@ impl Graph {
                             let pieces = colors.count() - 1;
                             writeln!(f, "{name} = {what} below {pieces} parts of its outermost coordinates")?;
                         }
-                        Pieces::Named(positions) => writeln!(f, "{name} = {what} at {}", self.name(*positions))?,
+                        Pieces::Named { positions, .. } => writeln!(f, "{name} = {what} at {}", self.name(*positions))?,
                         Pieces::Shares(Shares { tensor: of, level, parts, rows }) => {
                             let (of, beside) =
                                 (self.tensors[*of].name(), if rows.is_some() { "at the rows of" } else { "with" });

@@ -7,7 +7,7 @@ use crate::bounds::{Bounds, Interval, RectangleOf};
 use crate::concrete::Statement;
 use crate::element::{ElementType, Scalar};
 use crate::loops::{Kernel, Reduction};
-use crate::lower::{Appending, LevelOf, Output, Slot, StoredKernel, stored_leaf};
+use crate::lower::{Appending, Gathered, Output, Slot, StoredKernel, stored_leaf};
 use crate::notation::{IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
 use crate::substitute::Substituted;
@@ -77,8 +77,8 @@ pub struct Leaf {
     pub output: Output,
     /// If a tensor is in levels: whether the kernel gives all elements of its part of the result their first values.
     pub overwrites: bool,
-    /// The vectors that the kernel reads only at coordinates of levels, and which these are.
-    pub gathered: BTreeMap<String, BTreeSet<LevelOf>>,
+    /// The tensors that the kernel reads only at coordinates of levels, and which these are.
+    pub gathered: BTreeMap<String, Gathered>,
     /// The tensors, the result first.
     pub tensors: Vec<TensorVariable>,
     /// The variables of all steps around, from the outermost.

@@ -17,6 +17,7 @@ mod distributed_pieces;
 mod distributed_pieces_in_programs;
 mod entry_files;
 mod forgotten_copies;
+mod gathered_rows;
 mod generated_tensors;
 mod golden_circuit;
 mod golden_sources;
