@@ -9,6 +9,7 @@ use maniple::space::{AnyRect, Rect};
 use maniple::task::TaskDefinition;
 use maniple::{Context, FieldMask, LogicalPartition, LogicalRegion, TaskLauncher};
 
+use super::cuts::Cuts;
 use super::error::DistributedError;
 use super::fetch::{Fetching, Given, below, partition};
 use super::launched::Launched;
@@ -126,9 +127,14 @@ impl<'a> Preparation<'a> {
         let mut partitions: Vec<LogicalPartition> = Vec::with_capacity(graph.partitions.len());
         let mut ends: HashMap<Shares, Ends> = HashMap::new();
         let mut rows: Vec<(TensorVariable, Arc<Colors>, Ends)> = Vec::new();
-        for Partition { tensor, space, pieces } in &graph.partitions {
+        for (Partition { tensor, space, pieces }, cut) in graph.partitions.iter().zip(Cuts::of_graph(&graph, &tensors))
+        {
             let tensor = &tensors[*tensor];
-            partitions.push(match (pieces, space) {
+            if let Some(known) = tensor.cuts().find(&cut) {
+                partitions.push(known);
+                continue;
+            }
+            let made = match (pieces, space) {
                 // Partitions come before those that follow from them.
                 (Pieces::Below(offsets), Space::Positions(level) | Space::Offsets(level)) => {
                     let has_offsets = tensor.levels().is_some_and(|levels| levels.offsets(*level).is_some());
@@ -171,7 +177,9 @@ impl<'a> Preparation<'a> {
                     known.partition(cx, (tensor, *space), None)?
                 }
                 (Pieces::Bounds(colors), space) => partition(cx, (tensor, *space), colors)?,
-            });
+            };
+            tensor.cuts().remember(cut, &made);
+            partitions.push(made);
         }
         let (launches, operations) = (HashMap::new(), Vec::new());
         Ok((graph, Self { cx, tensors, partitions, launches, operations }))

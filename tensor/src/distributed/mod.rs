@@ -15,9 +15,11 @@
 //! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
 
 mod assemble;
+mod balanced;
 mod blocks;
 mod computation;
 mod convert;
+mod cuts;
 mod elements;
 mod entries;
 mod entry_file;

@@ -14,10 +14,10 @@ use super::fetch::by_color;
 use super::launched::Launched;
 use super::levels::{Component, words};
 use super::place::PLACE;
-use super::scattered::{self, Dealt};
+use super::scattered::{self, Dealt, Shift};
 use super::shares::{Ends, Interval, is_in_order};
 use super::tensor::Tensor;
-use crate::format::{Level, LevelExpression};
+use crate::format::{Format, Level, LevelExpression};
 use crate::level::{Per, Stored};
 use crate::lower::Slot;
 use crate::machine::Machine;
@@ -47,8 +47,8 @@ enum Parts {
     Bits(usize, i64),
     /// The coordinates of the outermost level, which is in their order, into blocks.
     Coordinates(i64),
-    /// The coordinates of a level.
-    Dealt(usize, Dealt),
+    /// The coordinates of a level, or of the dimension that follows from them and the diagonals.
+    Dealt(usize, Dealt, Option<Shift>),
 }
 
 impl LevelPieces {
@@ -78,8 +78,8 @@ impl LevelPieces {
 }
 
 impl Tensor {
-    /// Cuts a tensor in levels into the pieces of a placement. `xy -> x` makes blocks of the coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes
-    /// parts with as many positions each of the level that stores `y`, and `xy -> f : ~f` parts with as many elements each; of a level with a bit for each coordinate, as many that are set, as
+    /// Cuts a tensor in levels into the pieces of a placement, once: asked for again, they are the same partitions. `xy -> x` makes blocks of the coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes
+    /// parts with as many positions each of the level that stores `y`, which is the one of its blocks where `y` is stored in blocks, and the one along diagonals where it follows from these, and `xy -> f : ~f` parts with as many elements each; of a level with a bit for each coordinate, as many that are set, as
     /// far as words of 64 are not cut.
     ///
     /// A piece has what is above and below its own positions, too. Where it begins in other levels is looked up in what these store, as it is after all that was launched before: on each of
@@ -101,6 +101,9 @@ impl Tensor {
             return Err(DistributedError::Dense { tensor: name.to_owned() });
         };
         let placed = placed(self.variable(), placement, machine)?;
+        if let Some(known) = self.cuts().find_placed(&placed) {
+            return Ok(known);
+        }
         let together = |positions: Vec<Vec<Interval>>| {
             let runs = |level: Vec<Interval>| level.into_iter().map(|run| vec![run]).collect();
             positions.into_iter().map(runs).collect::<Vec<Vec<Vec<Interval>>>>()
@@ -113,10 +116,12 @@ impl Tensor {
                 _ => together(Ends::new(cx, self, (level, parts)).await?.positions),
             },
             Parts::Coordinates(parts) => together(Ends::of_coordinates(cx, self, parts).await?.positions),
-            Parts::Dealt(level, dealt) => scattered::pieces(cx, (self, level), dealt).await?,
+            Parts::Dealt(level, dealt, shift) => scattered::pieces(cx, (self, level), (dealt, shift)).await?,
         };
         let (levels, values) = cut_levels(cx, self, &positions)?;
-        Ok(LevelPieces { placed: Arc::new(placed), levels, values })
+        let pieces = LevelPieces { placed: Arc::new(placed), levels, values };
+        self.cuts().remember_placed(&pieces.placed, &pieces);
+        Ok(pieces)
     }
 
     /// Brings what a tensor in levels stores to where a placement says that its pieces are on a machine, whose processors run on the nodes of the job in blocks. What is there already costs nothing.
@@ -200,18 +205,66 @@ fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Parts, Distribute
         [(Along::Partition(mode, cut), extent)] => (mode, cut, extent as i64),
         _ => return Err(refused()),
     };
-    let stores = |expression: &LevelExpression| *expression == LevelExpression::Mode(mode);
-    let level = format.expressions().iter().position(stores).ok_or_else(refused)?;
-    let extent = variable.dimensions()[mode];
+    let Storing { level, unit, shift } = Storing::find(format, mode).ok_or_else(refused)?;
+    let extent = match shift {
+        Some(_) => variable.dimensions()[mode],
+        None => {
+            let bounds = format.expressions()[level].bounds(variable.dimensions());
+            bounds.end - bounds.start
+        }
+    };
+    let in_units = |length: i64, unit: i64| length / unit + i64::from(length % unit > 0);
     let block = match cut {
         Cut::Positions => return Ok(positions(level, parts)),
-        Cut::Blocked => extent / parts + i64::from(extent % parts > 0),
-        Cut::Cyclic(block) => i64::try_from(block).unwrap_or(i64::MAX),
+        Cut::Blocked => in_units(extent, parts),
+        Cut::Cyclic(block) => in_units(i64::try_from(block).unwrap_or(i64::MAX), unit),
     };
     Ok(match cut {
         Cut::Blocked if level == 0 && is_in_order(format) => Parts::Coordinates(parts),
-        _ => Parts::Dealt(level, Dealt { block: block.clamp(1, extent.max(1)), parts }),
+        _ => Parts::Dealt(level, Dealt { block: block.clamp(1, extent.max(1)), parts }, shift),
     })
+}
+
+/// How a format stores a dimension.
+struct Storing {
+    level: usize,
+    /// So many coordinates of the dimension are one of the level: those of blocks, which are not cut.
+    unit: i64,
+    /// If the level stores another dimension, below diagonals.
+    shift: Option<Shift>,
+}
+
+impl Storing {
+    fn find(format: &Format, mode: usize) -> Option<Self> {
+        let expressions = format.expressions();
+        let position = |stores: &dyn Fn(&LevelExpression) -> bool| expressions.iter().position(stores);
+        if let Some(level) = position(&|expression| *expression == LevelExpression::Mode(mode)) {
+            return Some(Self { level, unit: 1, shift: None });
+        }
+        let blocks = expressions.iter().enumerate().find_map(|(level, expression)| match *expression {
+            LevelExpression::Block(of, size) if of == mode => Some((level, size)),
+            _ => None,
+        });
+        if let Some((level, unit)) = blocks {
+            return Some(Self { level, unit, shift: None });
+        }
+        // Along diagonals the place tells the other dimension.
+        let shift = match *expressions {
+            [LevelExpression::Difference(first, second), LevelExpression::Mode(stored)] => match mode {
+                _ if mode == first && stored == second => Shift { sign: 1, of_diagonal: 1 },
+                _ if mode == second && stored == first => Shift { sign: 1, of_diagonal: -1 },
+                _ => return None,
+            },
+            [LevelExpression::Sum(first, second), LevelExpression::Mode(stored)]
+                if [first, second].contains(&mode) && [first, second].contains(&stored) =>
+            {
+                Shift { sign: -1, of_diagonal: 1 }
+            }
+            _ => return None,
+        };
+        let is_dense = format.levels()[1] == Level::Range;
+        is_dense.then_some(Self { level: 1, unit: 1, shift: Some(shift) })
+    }
 }
 
 /// Partitions of what each level of a tensor stores, and of its elements, into the pieces of parts that have these runs of positions of each level: piece `k + 1` is that of the `k`th part.

@@ -10,7 +10,7 @@ use maniple::task::{Codec, LeafCall};
 use maniple::{Context, FieldId, FieldValue};
 
 use super::error::DistributedError;
-use super::shares::{Interval, above_all, below_all, below_each, in_blocks};
+use super::shares::{Interval, above_all, below_all, below_each, in_blocks, numbers_at};
 use super::tensor::Tensor;
 use crate::element::ElementType;
 use crate::format::Level;
@@ -42,6 +42,14 @@ impl Dealt {
     }
 }
 
+/// How a coordinate follows from the diagonal and the place along it: so many times the one and the other, which are 1 or -1.
+#[derive(Clone, Copy)]
+pub(super) struct Shift {
+    /// Of the place.
+    pub(super) sign: i64,
+    pub(super) of_diagonal: i64,
+}
+
 /// A part, and neighbouring positions that belong to it.
 type Run = (i64, i64, i64);
 
@@ -49,11 +57,14 @@ type Run = (i64, i64, i64);
 pub(super) async fn pieces(
     cx: &Context,
     (tensor, level): (&Tensor, usize),
-    dealt: Dealt,
+    (dealt, shift): (Dealt, Option<Shift>),
 ) -> Result<Vec<Vec<Vec<Interval>>>, DistributedError> {
     let rank = tensor.variable().format().levels().len();
     let mut found: Vec<Vec<(i64, Interval)>> = vec![Vec::new(); rank];
-    found[level] = of_coordinates(cx, (tensor, level), dealt).await?;
+    found[level] = match shift {
+        Some(shift) => along_diagonals(cx, tensor, (dealt, shift)).await?,
+        None => of_coordinates(cx, (tensor, level), dealt).await?,
+    };
     for above in (1..=level).rev() {
         let own: Vec<Interval> = found[above].iter().map(|(_, run)| *run).collect();
         let runs = above_all(cx, (tensor, above), &own).await?;
@@ -86,19 +97,55 @@ fn joined(mut runs: Vec<(i64, Interval)>) -> Vec<(i64, Interval)> {
     runs
 }
 
+/// The runs of positions along diagonals at which the other coordinate belongs to each part.
+async fn along_diagonals(
+    cx: &Context,
+    tensor: &Tensor,
+    (dealt, shift): (Dealt, Shift),
+) -> Result<Vec<(i64, Interval)>, DistributedError> {
+    let (count, length, block) = (tensor.positions(0), below_each(tensor, 1), dealt.block.max(1));
+    let diagonals: Vec<i64> = match tensor.levels().and_then(|levels| levels.coordinates(0)) {
+        Some(crd) => numbers_at(cx, crd, &(0..count).collect::<Vec<_>>()).await?,
+        None => {
+            let bounds = tensor.variable().format().expressions()[0].bounds(tensor.variable().dimensions());
+            (bounds.start..).take(count as usize).collect()
+        }
+    };
+    let expressions = tensor.variable().format().expressions();
+    let stored = expressions[1].modes();
+    let other = expressions[0].modes().into_iter().find(|mode| !stored.contains(mode));
+    let extent = other.map_or(0, |mode| tensor.variable().dimensions()[mode]);
+    let blocks = extent / block + i64::from(extent % block > 0);
+    if count.checked_mul(blocks).is_none_or(|runs| runs > MOST_RUNS as i64) {
+        return Err(too_many(tensor));
+    }
+    let run = |(number, diagonal): (i64, i64), part: i64| {
+        let (first, end) = (part * block, ((part + 1) * block).min(extent));
+        let from = |coordinate: i64| shift.sign * (coordinate - shift.of_diagonal * diagonal);
+        let (first, end) = if shift.sign > 0 { (from(first), from(end)) } else { (from(end - 1), from(first) + 1) };
+        let within = |place: i64| number * length + place.clamp(0, length);
+        (part % dealt.parts, (within(first), within(end)))
+    };
+    let all = (0..).zip(diagonals).flat_map(|of| (0..blocks).map(move |part| (of, part)));
+    Ok(joined(all.map(|(of, part)| run(of, part)).collect()))
+}
+
+fn too_many(tensor: &Tensor) -> DistributedError {
+    DistributedError::Scattered { tensor: tensor.variable().name().to_owned(), most: MOST_RUNS }
+}
+
 /// The runs of positions of a level whose coordinates belong to each part.
 async fn of_coordinates(
     cx: &Context,
     (tensor, level): (&Tensor, usize),
     dealt: Dealt,
 ) -> Result<Vec<(i64, Interval)>, DistributedError> {
-    let too_many = || DistributedError::Scattered { tensor: tensor.variable().name().to_owned(), most: MOST_RUNS };
     let Some(crd) = tensor.levels().and_then(|levels| levels.coordinates(level)) else {
         let extent = below_each(tensor, level);
         let parents = tensor.positions(level).checked_div(extent).unwrap_or(0);
         let blocks = (extent + dealt.block.max(1) - 1) / dealt.block.max(1);
         if parents.checked_mul(blocks).is_none_or(|runs| runs > MOST_RUNS as i64) {
-            return Err(too_many());
+            return Err(too_many(tensor));
         }
         let block = |parent: i64, number: i64| {
             let (first, end) = (number * dealt.block, ((number + 1) * dealt.block).min(extent));
@@ -118,9 +165,9 @@ async fn of_coordinates(
         }
     };
     let found = in_blocks(cx, crd, ("find coordinates", Codec::of::<Option<Vec<Run>>>()), find).await?;
-    let runs = found.into_iter().collect::<Option<Vec<_>>>().ok_or_else(too_many)?;
+    let runs = found.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| too_many(tensor))?;
     let runs = joined(runs.into_iter().flatten().map(|(part, first, end)| (part, (first, end))).collect());
-    if runs.len() > MOST_RUNS { Err(too_many()) } else { Ok(runs) }
+    if runs.len() > MOST_RUNS { Err(too_many(tensor)) } else { Ok(runs) }
 }
 
 /// The runs in a block of coordinates, or of where runs of a level end: none if there are too many.

@@ -118,6 +118,11 @@ impl Ends {
         Ok(Self { positions, rows })
     }
 
+    /// Of each part, the coordinates of the outermost level between those that it has.
+    pub(super) fn rows(&self) -> &[Interval] {
+        &self.rows
+    }
+
     /// A partition of a space of a tensor into what belongs to each part; of a dense one that has the coordinates of the outermost level in a dimension, into those.
     pub(super) fn partition(
         &self,
@@ -239,6 +244,15 @@ fn with(parts: &[Interval], found: &[i64]) -> Vec<Interval> {
 /// A function of the first and the last position of each part that has some.
 fn each(parts: &[Interval], value: impl Fn(i64) -> i64) -> Vec<Interval> {
     with(parts, &lasts(parts).into_iter().map(value).collect::<Vec<_>>())
+}
+
+/// The numbers of a component at places.
+pub(super) async fn numbers_at(
+    cx: &Context,
+    component: &Component,
+    places: &[i64],
+) -> Result<Vec<i64>, DistributedError> {
+    look_up(cx, component, places, Lookup::Number).await
 }
 
 /// Looks up numbers in a component, in one task for each block of it.

@@ -11,6 +11,7 @@ use maniple::{
 };
 use parking_lot::Mutex;
 
+use super::cuts::Cuts;
 use super::error::DistributedError;
 use super::home::Home;
 use super::levels::{Component, Levels};
@@ -39,6 +40,8 @@ pub struct Tensor {
     levels: Option<Arc<Levels>>,
     /// Where it was placed last.
     home: Arc<Mutex<Option<Home>>>,
+    /// The partitions that it was cut into.
+    cuts: Arc<Cuts>,
     /// Whether its elements are in a region of the program's.
     is_of_program: bool,
 }
@@ -71,7 +74,16 @@ impl Tensor {
         let field = fields.allocate(variable.name(), field_type).map_err(maniple::Error::from)?;
         let region = cx.logical_region(&rows, &fields)?;
         let variable = variable.stored(format.clone());
-        let tensor = Self { variable, region, field, modes, levels: None, home: Arc::default(), is_of_program: false };
+        let tensor = Self {
+            variable,
+            region,
+            field,
+            modes,
+            levels: None,
+            home: Arc::default(),
+            cuts: Arc::default(),
+            is_of_program: false,
+        };
         tensor.fill(cx, tensor.variable.fill())?;
         Ok(tensor)
     }
@@ -164,7 +176,16 @@ impl Tensor {
         let Component { region, field, .. } = levels.values().clone();
         let modes = Modes::new(&Format::dense(1), 1)?;
         let (variable, levels) = (variable.clone(), Some(Arc::new(levels)));
-        Ok(Self { variable, region, field, modes, levels, home: Arc::default(), is_of_program: false })
+        Ok(Self {
+            variable,
+            region,
+            field,
+            modes,
+            levels,
+            home: Arc::default(),
+            cuts: Arc::default(),
+            is_of_program: false,
+        })
     }
 
     /// All that is stored of a tensor in levels, as it is after all that was launched before this call: on each of several nodes.
@@ -209,7 +230,16 @@ impl Tensor {
         }
         let (region, field) = (region.logical().clone(), field.id());
         let variable = variable.clone();
-        Ok(Self { variable, region, field, modes, levels: None, home: Arc::default(), is_of_program: true })
+        Ok(Self {
+            variable,
+            region,
+            field,
+            modes,
+            levels: None,
+            home: Arc::default(),
+            cuts: Arc::default(),
+            is_of_program: true,
+        })
     }
 
     /// Destroys the tensor: its memory goes when all that was launched before has ended. It cannot be used any more, and neither can copies of it, nor tensors that [have its
@@ -266,6 +296,11 @@ impl Tensor {
     /// The field of the region.
     pub fn field(&self) -> FieldId {
         self.field
+    }
+
+    /// The partitions that it was cut into.
+    pub(super) fn cuts(&self) -> &Arc<Cuts> {
+        &self.cuts
     }
 
     pub(super) fn levels(&self) -> Option<&Levels> {

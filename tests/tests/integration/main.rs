@@ -5,6 +5,7 @@
 mod accumulations;
 mod attached_arrays;
 mod attached_memory;
+mod balanced_rows;
 mod blocks_on_nodes;
 mod book;
 mod checker;
@@ -64,4 +65,5 @@ mod tensor_elements;
 mod tensor_threads;
 mod tensor_traffic;
 mod tensors;
+mod tensors_cut_once;
 mod weak_scaling;

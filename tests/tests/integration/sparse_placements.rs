@@ -141,6 +141,11 @@ fn colored(tree: &[Vec<Position>], level: usize, is_own: impl Fn(i64, &Position)
     found
 }
 
+/// What kind the last level is.
+fn last_level(format: &Format) -> Level {
+    format.levels()[format.levels().len() - 1]
+}
+
 /// The points of a piece.
 fn points(partition: &LogicalPartition, piece: i64) -> Vec<i64> {
     let region = partition.piece(AnyPoint::from(Point([piece]))).unwrap();
@@ -216,7 +221,12 @@ fn pieces_are_those_of_a_coloring_of_what_is_stored() {
                 let names: String = "xyzw".chars().take(variable.order()).collect();
                 let name = |mode: usize| &names[mode..=mode];
                 for (level, expression) in format.expressions().iter().enumerate() {
-                    let LevelExpression::Mode(mode) = *expression else { continue };
+                    // Blocks are not cut.
+                    let (mode, unit) = match *expression {
+                        LevelExpression::Mode(mode) => (mode, 1),
+                        LevelExpression::Block(mode, size) => (mode, size),
+                        _ => continue,
+                    };
                     let about = format!("seed {seed}: level {level} of {format} in {parts} parts");
                     let placement: Placement = format!("{names} -> ~{}", name(mode)).parse().unwrap();
                     let pieces = tensor.partition_levels(cx, &placement, &machine).await?;
@@ -226,12 +236,13 @@ fn pieces_are_those_of_a_coloring_of_what_is_stored() {
                     }
                     assert!(points(pieces.values(), 0).is_empty());
                     let about = format!("seed {seed}: coordinates of level {level} of {format} in {parts} parts");
-                    let extent = variable.dimensions()[mode];
+                    let units = |length: i64, unit: i64| (length + unit - 1) / unit;
+                    let extent = units(variable.dimensions()[mode], unit);
                     let (block, dealt) = match random.bool() {
-                        true => ((extent + parts - 1) / parts, name(mode).to_owned()),
+                        true => (units(extent, parts), name(mode).to_owned()),
                         false => {
                             let block = random.i64(1..4);
-                            (block, format!("cyclic({}, {block})", name(mode)))
+                            (units(block, unit), format!("cyclic({}, {block})", name(mode)))
                         }
                     };
                     let placement: Placement = format!("{names} -> {dealt}").parse().unwrap();
@@ -240,6 +251,37 @@ fn pieces_are_those_of_a_coloring_of_what_is_stored() {
                         let own =
                             |_, (_, coordinates): &Position| coordinates.clone().any(|at| at / block % parts == part);
                         check(&pieces, &stored, part + 1, &colored(&tree, level, own), &format!("{about}, {dealt}"));
+                    }
+                }
+                // The dimension that places along diagonals tell.
+                if let ([diagonals, LevelExpression::Mode(mode)], Level::Range) =
+                    (format.expressions(), last_level(format))
+                {
+                    let other = 1 - mode;
+                    let about = format!("seed {seed}: dimension {other} of {format} in {parts} parts");
+                    let extent = variable.dimensions()[other];
+                    let (block, dealt) = match random.bool() {
+                        true => ((extent + parts - 1) / parts, name(other).to_owned()),
+                        false => (2, format!("cyclic({}, 2)", name(other))),
+                    };
+                    let placement: Placement = format!("{names} -> {dealt}").parse().unwrap();
+                    let pieces = tensor.partition_levels(cx, &placement, &machine).await?;
+                    for part in 0..parts {
+                        let is_own = |_, (parent, place): &Position| {
+                            let diagonal = tree[0][*parent as usize].1.start;
+                            // The coordinate with which the place is on this diagonal.
+                            (0..extent).any(|at| {
+                                let coordinates = if other == 0 { [at, place.start] } else { [place.start, at] };
+                                diagonals.value(&coordinates) == diagonal && at / block.max(1) % parts == part
+                            })
+                        };
+                        check(&pieces, &stored, part + 1, &colored(&tree, 1, is_own), &format!("{about}, {dealt}"));
+                    }
+                    let placement: Placement = format!("{names} -> ~{}", name(other)).parse().unwrap();
+                    let pieces = tensor.partition_levels(cx, &placement, &machine).await?;
+                    for (part, (first, end)) in (0..).zip(ends(&stored, 1, parts)) {
+                        let own = |at: i64, _: &Position| (first..end).contains(&at);
+                        check(&pieces, &stored, part + 1, &colored(&tree, 1, own), &about);
                     }
                 }
                 let about = format!("seed {seed}: {format} in {parts} parts");
@@ -343,8 +385,7 @@ fn other_ways_to_cut_levels_are_refused() {
                 "A is stored as {D,C}(0,1), and `xy -> xy` cuts it in a way that levels are not cut: cut it along one dimension of the grid",
             ),
             ("csr", "xy -> x~y", "2x2", "`xy -> x~y` cuts it"),
-            ("bcsr:2x3", "xy -> x", "2", "`xy -> x` cuts it"),
-            ("dia", "xy -> ~y", "2", "`xy -> ~y` cuts it"),
+            ("(i,j) -> (#i: D, i: D, j: S)", "xy -> xy", "2x2", "`xy -> xy` cuts it"),
             ("csr", "xyz -> x", "2", "`xyz -> x` names 3 dimensions, and the tensor has 2"),
         ] {
             let (placement, machine) = (placement.parse().unwrap(), machine.parse().unwrap());
