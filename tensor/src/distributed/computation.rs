@@ -127,8 +127,8 @@ impl<'a> Preparation<'a> {
         let mut partitions: Vec<LogicalPartition> = Vec::with_capacity(graph.partitions.len());
         let mut ends: HashMap<Shares, Ends> = HashMap::new();
         let mut rows: Vec<(TensorVariable, Arc<Colors>, Ends)> = Vec::new();
-        for (Partition { tensor, space, pieces }, cut) in graph.partitions.iter().zip(Cuts::of_graph(&graph, &tensors))
-        {
+        let cuts = Cuts::of_graph(&graph, |position| tensors[position].cuts());
+        for (Partition { tensor, space, pieces }, cut) in graph.partitions.iter().zip(cuts) {
             let tensor = &tensors[*tensor];
             if let Some(known) = tensor.cuts().find(&cut) {
                 partitions.push(known);

@@ -7,8 +7,7 @@ use std::sync::{Arc, Weak};
 use maniple::LogicalPartition;
 use parking_lot::Mutex;
 
-use super::placed_levels::LevelPieces;
-use super::tensor::Tensor;
+use super::level_pieces::LevelPieces;
 use crate::bounds::Colors;
 use crate::placement::Placed;
 use crate::plan::{Graph, Pieces, Shares, Space};
@@ -70,10 +69,10 @@ impl PartialEq for Of {
 }
 
 impl Cuts {
-    /// How the tensors of a graph are cut, for each of its partitions.
-    pub(super) fn of_graph(graph: &Graph, tensors: &[Tensor]) -> Vec<Cut> {
+    /// How the tensors of a graph are cut, for each of its partitions; a function gives the cuts of the tensor at a position.
+    pub(super) fn of_graph<'t>(graph: &Graph, tensor: impl Fn(usize) -> &'t Arc<Self>) -> Vec<Cut> {
         let mut cuts: Vec<Cut> = Vec::with_capacity(graph.partitions.len());
-        let of = |tensor: usize| Of(Arc::downgrade(tensors[tensor].cuts()));
+        let of = |position: usize| Of(Arc::downgrade(tensor(position)));
         for partition in &graph.partitions {
             let by = match &partition.pieces {
                 Pieces::Bounds(colors) => By::Bounds(Arc::clone(colors)),

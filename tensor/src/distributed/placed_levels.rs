@@ -12,6 +12,7 @@ use maniple::{Context, Error, FieldMask, LogicalPartition, Privilege, Requiremen
 use super::error::DistributedError;
 use super::fetch::by_color;
 use super::launched::Launched;
+use super::level_pieces::{LevelPieces, StoredPieces};
 use super::levels::{Component, words};
 use super::place::PLACE;
 use super::scattered::{self, Dealt, Shift};
@@ -25,18 +26,6 @@ use crate::notation::TensorVariable;
 use crate::placement::{Along, Cut, Placed, Placement};
 use crate::rectangle::Rectangle;
 
-/// The pieces of a tensor in levels, as partitions of what is stored of it: piece `k + 1` is that of the `k`th part, and the first has nothing.
-#[derive(Clone, Debug)]
-pub struct LevelPieces {
-    placed: Arc<Placed>,
-    /// Of each level, what it stores.
-    levels: StoredPieces,
-    values: LogicalPartition,
-}
-
-/// Of each level, what it stores, in pieces.
-type StoredPieces = Vec<Vec<(Stored, LogicalPartition)>>;
-
 /// What is cut into how many parts.
 enum Parts {
     /// Nothing: one part has all.
@@ -49,32 +38,6 @@ enum Parts {
     Coordinates(i64),
     /// The coordinates of a level, or of the dimension that follows from them and the diagonals.
     Dealt(usize, Dealt, Option<Shift>),
-}
-
-impl LevelPieces {
-    /// Of what a level stores under a name: `pos`, `crd`, `ends`, `bits`, `used`; none if it stores nothing of the name.
-    pub fn component(&self, level: usize, name: &str) -> Option<&LogicalPartition> {
-        self.one(level, |stored| stored.name == name)
-    }
-
-    /// Of the offsets of a level, each piece with the one that ends its last position; none if it has no offsets.
-    pub fn offsets(&self, level: usize) -> Option<&LogicalPartition> {
-        self.one(level, |stored| stored.per == Per::Offset)
-    }
-
-    /// Of the coordinates of a level, or of where its runs end; none if it stores no coordinates.
-    pub fn coordinates(&self, level: usize) -> Option<&LogicalPartition> {
-        self.one(level, |stored| matches!(stored.per, Per::Position | Per::Slot))
-    }
-
-    /// Of the elements.
-    pub fn values(&self) -> &LogicalPartition {
-        &self.values
-    }
-
-    fn one(&self, level: usize, is_it: impl Fn(&Stored) -> bool) -> Option<&LogicalPartition> {
-        self.levels.get(level)?.iter().find(|(stored, _)| is_it(stored)).map(|(_, partition)| partition)
-    }
 }
 
 impl Tensor {

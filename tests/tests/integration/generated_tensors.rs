@@ -66,7 +66,7 @@ fn tensors_that_nodes_make_are_those_that_one_makes() {
 #[test]
 fn a_node_has_its_share_of_a_tensor_that_is_made() {
     for (generator, format) in
-        [("poisson:100", "csr"), ("rmat:13", "csr"), ("uniform:0.002", "dcsr"), ("band:9", "coo")]
+        [("poisson:100", "csr"), ("zipf:60000", "csr"), ("uniform:0.002", "dcsr"), ("band:9", "coo")]
     {
         let generator: Generator = generator.parse().unwrap();
         let extents = generator.dimensions().unwrap_or_else(|| vec![8000; 2]);
