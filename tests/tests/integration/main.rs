@@ -57,6 +57,7 @@ mod sparse_conversions;
 mod sparse_placements;
 mod sparse_results;
 mod sparse_tensors;
+mod sparse_traffic;
 mod stolen_slices;
 mod stolen_tasks;
 mod tcs_files;

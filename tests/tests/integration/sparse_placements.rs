@@ -1,22 +1,16 @@
-//! Tensors in levels, cut into the pieces of placements: the same as if each stored coordinate had been colored, and each piece where its processor is.
-
-use std::sync::Arc;
+//! Tensors in levels, cut into the pieces of placements: the same as if each stored coordinate had been colored. `sparse_traffic.rs` has where the pieces are.
 
 use fastrand::Rng;
 use maniple::space::{AnyPoint, Point};
 use maniple::{LogicalPartition, Result};
-use maniple_tensor::distributed::{Computation as Distributed, LevelPieces, Tensor, check_placement};
+use maniple_tensor::distributed::{LevelPieces, Tensor, check_placement};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::format::{Format, Level, LevelExpression};
 use maniple_tensor::machine::Machine;
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::placement::Placement;
-use maniple_tensor::plan::Plan;
-use maniple_tensor::sparse::Computation;
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 use maniple_tests::nodes::{Nodes, on_nodes};
-
-use crate::sparse_tensors::assignment;
 
 /// By order; of each kind of level there are some, in each place that it can have.
 pub const FORMATS: [&[&str]; 4] = [
@@ -302,68 +296,6 @@ fn pieces_are_those_of_a_coloring_of_what_is_stored() {
             Ok(())
         });
         results.into_iter().for_each(|result| result.unwrap());
-    }
-}
-
-/// A product in blocks of rows, or in parts with as many elements, finds the matrix where it was placed so.
-#[test]
-fn what_is_placed_where_it_is_used_is_not_moved() {
-    for format in ["csr", "dcsr"] {
-        is_not_moved(format);
-    }
-}
-
-fn is_not_moved(format: &str) {
-    let (n, nodes) = (60_i64, 3);
-    let spmv =
-        assignment("y(i) = A(i,j) * x(j)", &[("y", "dense", &[n]), ("A", format, &[n, n]), ("x", "dense", &[n])]);
-    let (variables, machine) = (spmv.tensors(), nodes.to_string().parse::<Machine>().unwrap());
-    let loops = Computation::new(&spmv).unwrap();
-    let rows = loops.statement().distribute(["i"], ["io"], ["ii"], &[nodes]).unwrap();
-    let commands = "fuse(i, j, f); pos(f, p, A); divide(p, po, pi, 3); distribute(po)";
-    let commands: maniple_tensor::schedule::Schedule = commands.parse().unwrap();
-    let equal = commands.apply(loops.statement()).unwrap();
-    let mut entries = EntryList::new(2);
-    // Rows of very different lengths.
-    (0..n).for_each(|row| (0..=row).for_each(|column| entries.push(&[row, column], row - column)));
-    let a = Arc::new(pack(&format.parse().unwrap(), &[n, n], 0, entries, Duplicates::Sum).unwrap().tensor);
-    for (statement, placement) in [(rows, "xy -> x"), (equal, "xy -> f : ~f")] {
-        let plan = Arc::new(Plan::new(&statement).unwrap());
-        let moved = on_nodes(Nodes::new(nodes as usize), async |cx, runtime| -> Result<[u64; 3]> {
-            let tensors = async |is_placed: bool| -> Result<u64> {
-                let y = Tensor::new(cx, &variables[0])?;
-                let a = Tensor::from_sparse(cx, &variables[1], Arc::clone(&a))?;
-                let x = Tensor::new(cx, &variables[2])?;
-                x.write_elements(cx, vec![1_i64; n as usize])?;
-                x.place(cx, &"x -> *".parse().unwrap(), &machine)?.await?;
-                if is_placed {
-                    a.place_levels(cx, &placement.parse().unwrap(), &machine).await?.await?;
-                }
-                let computation = Distributed::new(cx, &plan, &[&y, &a, &x]).await?;
-                cx.execution_fence().await?;
-                let before = runtime.statistics().parcel_bytes_received;
-                computation.launch(cx)?.await?;
-                cx.execution_fence().await?;
-                let moved = runtime.statistics().parcel_bytes_received - before;
-                let found: Vec<i64> = y.read_elements(cx).await?;
-                assert!((0..n).zip(found).all(|(row, found)| found == row * (row + 1) / 2));
-                Ok(moved)
-            };
-            let [without, with] = [tensors(false).await?, tensors(true).await?];
-            let a = Tensor::from_sparse(cx, &variables[1], Arc::clone(&a))?;
-            let place = async || a.place_levels(cx, &placement.parse().unwrap(), &machine).await?.await;
-            place().await?;
-            cx.execution_fence().await?;
-            let before = runtime.statistics().parcel_bytes_received;
-            place().await?;
-            cx.execution_fence().await?;
-            Ok([without, with, runtime.statistics().parcel_bytes_received - before])
-        });
-        let moved: Vec<[u64; 3]> = moved.into_iter().map(|moved| moved.unwrap()).collect();
-        let sum = |of: usize| moved.iter().map(|moved| moved[of]).sum::<u64>();
-        // Elements of rows that two points share are reduced on one node.
-        let most = if placement == "xy -> x" { 0 } else { 2 * 2 * 8 };
-        assert!(sum(0) > most && sum(1) <= most && sum(2) == 0, "{placement}: {moved:?}");
     }
 }
 
