@@ -6,6 +6,7 @@ mod accumulations;
 mod attached_arrays;
 mod attached_memory;
 mod balanced_rows;
+mod batched_products;
 mod blocks_on_nodes;
 mod book;
 mod checker;
