@@ -41,6 +41,7 @@ mod partitions_on_nodes;
 mod processes;
 #[path = "../../../tensor/tests/integration/random/mod.rs"]
 mod random;
+mod random_blocks;
 mod random_programs;
 mod random_tensors;
 mod readers;
