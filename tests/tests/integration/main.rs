@@ -53,6 +53,7 @@ mod scans;
 mod sessions;
 mod simulated_tensors;
 mod simulation;
+mod six_kernels;
 mod slices;
 mod slices_with_data;
 mod sparse_conversions;
