@@ -51,9 +51,11 @@ fn a_tensor_of_low_rank_is_found_again() {
 #[test]
 fn several_nodes_go_the_same_way() {
     for program in [CP, TUCKER] {
-        let [one, two] = [1, 2].map(|nodes| report(nodes, program));
+        let [one, two, four] = [1, 2, 4].map(|nodes| report(nodes, program));
         for line in ["tensor", "rank", "iterations", "fit"] {
-            assert_eq!(value(&one, line), value(&two, line), "{program}");
+            for several in [&two, &four] {
+                assert_eq!(value(&one, line), value(several, line), "{program}");
+            }
         }
     }
 }
@@ -174,14 +176,14 @@ fn sparse_of_rank_two() -> String {
 #[test]
 fn a_sparse_tensor_is_decomposed_by_its_entries() {
     let file = sparse_of_rank_two();
-    for nodes in [1, 2] {
+    for nodes in [1, 2, 4] {
         let report = report(nodes, &format!("cp --tensor {file} --rank 2 --workers 2"));
         assert_eq!((value(&report, "entries"), value(&report, "fit")), ("23", "1.000000"), "{report}");
     }
     let error: f64 = value(&report(1, &format!("cp --tensor {file} --rank 1")), "relative error").parse().unwrap();
     assert!(error > 0.1 && error < 1.0, "{error}");
     refuses("run cp --tensor no/such.tns", 1, "no/such.tns");
-    for nodes in [1, 2] {
+    for nodes in [1, 2, 4] {
         let report = report(nodes, &format!("tucker --tensor {file} --ranks 2,2,2 --workers 2"));
         assert_eq!((value(&report, "entries"), value(&report, "fit")), ("23", "1.000000"), "{report}");
     }
