@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io::Cursor;
 
-use maniple_files::tcs::load::{self, Block, Finder, Piece, SortedEntries, Splits, search};
-use maniple_files::tcs::{Counts, Header, Kind, Tensor, Width, check};
+use maniple_files::tcs::load::{self, Block, Finder, Piece, Pieces, SortedEntries, Splits, search};
+use maniple_files::tcs::{Counts, Header, Kind, Level, Tensor, Width, check};
 use proptest::prelude::*;
 
 use super::{Case, cases, file, widths};
@@ -140,6 +140,31 @@ fn cuts_are_the_first_places_with_enough_bytes_before_them() {
         }
         prop_assert_eq!(found.last(), Some(&total));
     });
+}
+
+/// A tensor most of whose entries are in few of its rows.
+fn skewed(kinds: &[Kind]) -> Case {
+    let extents = [400, 8000, 3];
+    let levels = kinds.iter().zip(extents).enumerate();
+    let levels = levels.map(|(mode, (kind, extent))| Level::new(*kind, mode, extent)).collect();
+    let rows = (0..400_u64).flat_map(|row| (0..8000 / (row + 1)).map(move |column| [row, column, column % 3]));
+    Case { levels, entries: rows.map(|at| (at[..kinds.len()].to_vec(), 1.5)).collect() }
+}
+
+#[test]
+fn no_piece_of_a_large_file_has_two_percent_more_bytes_than_the_mean() {
+    let (dense, sparse) = (Kind::Dense, Kind::Sparse);
+    for kinds in [&[dense, sparse][..], &[sparse, sparse], &[dense, sparse, sparse], &[sparse, sparse, sparse]] {
+        for width in [Width::Four, Width::Eight] {
+            let (file, header) = open(&skewed(kinds), width);
+            for count in 1..=32_usize {
+                let pieces = Pieces::new(&header, &cuts(&file, &header, count as u64)[1..]);
+                let bytes: Vec<u64> = (0..count).map(|piece| pieces.bytes(&header, piece)).collect();
+                let (most, all) = (*bytes.iter().max().unwrap(), bytes.iter().sum::<u64>());
+                assert!(most * count as u64 * 100 <= all * 102, "{kinds:?} {width:?} in {count} pieces: {bytes:?}");
+            }
+        }
+    }
 }
 
 #[test]
