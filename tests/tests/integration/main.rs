@@ -71,3 +71,4 @@ mod tensor_traffic;
 mod tensors;
 mod tensors_cut_once;
 mod weak_scaling;
+mod writers_in_turn;
