@@ -41,7 +41,7 @@ enum Parts {
 }
 
 impl Tensor {
-    /// Cuts a tensor in levels into the pieces of a placement, once: asked for again, they are the same partitions. `xy -> x` makes blocks of the coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes
+    /// Cuts a tensor in levels into the pieces of a placement, once: asked for again, they are the same partitions. They are the tensor's, and go with it: whoever destroys them can't ask again. `xy -> x` makes blocks of the coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes
     /// parts with as many positions each of the level that stores `y`, which is the one of its blocks where `y` is stored in blocks, and the one along diagonals where it follows from these, and `xy -> f : ~f` parts with as many elements each; of a level with a bit for each coordinate, as many that are set, as
     /// far as words of 64 are not cut.
     ///
