@@ -124,7 +124,11 @@ fn from_file(path: &Path) -> Result<(Vec<i64>, Edges)> {
             format!("a file that is compressed, or has all elements, can't be read in parts, by {nodes} nodes");
         return Err(InputError::Unsuitable { name, reason }.into());
     }
-    read(path).map(|(dimensions, entries)| (dimensions, Edges::Whole(entries)))
+    let (dimensions, entries) = read(path)?;
+    let mut edges = EntryList::new(dimensions.len());
+    // Where all elements are written down, zeros are no edges.
+    entries.iter().filter(|(_, value)| *value != 0.0).for_each(|(at, value)| edges.push(&at, value));
+    Ok((dimensions, Edges::Whole(edges)))
 }
 
 /// A graph on all nodes.

@@ -102,9 +102,11 @@ fn graphs_come_from_all_files_that_tensors_do() {
     let lines = write("graph-lines.tns", "1 2 1\n2 3 1\n3 4 1\n1 3 1\n5 5 1\n");
     let dense = "%%MatrixMarket matrix array real general\n5 5\n0\n0\n0\n0\n0\n1\n0\n0\n0\n0\n1\n1\n0\n0\n0\n0\n0\n1\n0\n0\n0\n0\n0\n0\n0\n";
     let dense = write("graph-dense.mtx", dense);
+    let sorted = "%%MatrixMarket matrix coordinate pattern general\n5 5 4\n1 2\n1 3\n2 3\n3 4\n";
+    let sorted = write("graph-sorted.mtx", sorted);
     let levels = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("graph-levels.tcs").display().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
-    let converted = command.args(["tensor", "convert", &twice, &levels, "--format", "ds"]).output().unwrap();
+    let converted = command.args(["tensor", "convert", &sorted, &levels, "--format", "ds"]).output().unwrap();
     assert!(converted.status.success(), "{}", String::from_utf8_lossy(&converted.stderr));
     for file in [&twice, &complex, &lines, &dense, &levels] {
         finds(&["bfs", "--matrix", file], &["5 vertices", "4 vertices", "2 edges away"]);
