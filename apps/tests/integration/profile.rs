@@ -185,7 +185,11 @@ fn the_profiles_of_a_job_are_looked_at_together() {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{told}");
     assert!(told.contains(&format!("maniple prof {}.node*`", profile.display())), "{told}");
-    let summary = prints("prof FILE FILE --summary", &[&nodes[0], &nodes[1]]);
+    let output = maniple("prof FILE FILE --summary", &[&nodes[0], &nodes[1]]);
+    let (summary, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{told}");
+    // On a busy machine clocks may be told less exactly than messages are fast.
+    assert!(told.lines().all(|line| line.starts_with("note: the clock of node 1 was put forward")), "{told}");
     let lines = |start: &str| summary.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!((lines("node 0, processor "), lines("node 1, processor ")), (2, 2), "{summary}");
     let updates = summary.lines().find(|line| line.starts_with("update_voltages")).unwrap_or_default();
