@@ -72,10 +72,10 @@ fn blocks(assignment: &Assignment, loops: &[String], random: &mut Rng) -> Blocks
         random.shuffle(&mut order);
     }
     let is_free = |name: &str| assignment.left().variables.iter().any(|variable| variable.name() == name);
-    let is_own = random.bool();
-    let mapped: Vec<&str> =
-        loops.iter().map(String::as_str).filter(|name| is_own == is_free(name) || random.u8(..3) == 0).collect();
-    let mapped: Vec<&str> = if is_own { mapped.into_iter().filter(|name| is_free(name)).collect() } else { mapped };
+    // Those of the result, if nothing is said.
+    let is_default = random.bool();
+    let is_mapped = |name: &&str| if is_default { is_free(name) } else { random.bool() };
+    let mapped: Vec<&str> = loops.iter().map(String::as_str).filter(is_mapped).collect();
     let extended: Vec<&str> = split.iter().copied().filter(|name| !is_free(name) && random.bool()).collect();
     let blocks = |is_one: &dyn Fn(&str) -> bool| -> Vec<String> {
         order.iter().filter(|name| split.contains(name) && is_one(name)).map(|name| format!("{name}b")).collect()
