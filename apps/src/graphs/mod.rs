@@ -1,7 +1,7 @@
 //! Graphs as sparse matrices: three algorithms whose work is statements in index notation, on any number of nodes.
 //!
 //! [`pagerank`]: how important vertices are; [`bfs`]: how far they are from one; [`triangles`]: how many vertices are each other's neighbours by three; here: what they share. Edges are read or made
-//! where they are computed with, and no node has all of a graph.
+//! where they are computed with. No node has all of a graph, but for triangles: each is given all rows that may be looked up.
 
 pub mod bfs;
 pub mod pagerank;

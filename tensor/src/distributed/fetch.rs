@@ -171,7 +171,8 @@ fn along_diagonals(tensor: &Tensor, parts: &[Rectangle]) -> AnySpace {
     positions(of_all.map(|(begin, (first, end))| (begin + first, begin + end)))
 }
 
-fn positions(intervals: impl Iterator<Item = (i64, i64)>) -> AnySpace {
+/// The space of these intervals, from the first to before the second of each.
+pub(super) fn positions(intervals: impl Iterator<Item = (i64, i64)>) -> AnySpace {
     IndexSpace::<1>::from_rects(intervals.map(|(first, end)| Rect::from(first..end)).collect::<Vec<_>>()).into()
 }
 

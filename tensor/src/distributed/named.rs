@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use maniple::space::{AnyRect, AnySpace, IndexSpace, Rect};
+use maniple::space::{AnyRect, AnySpace, Rect};
 use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
     Context, Error, FieldId, FieldMask, FieldValue, LogicalPartition, Privilege, Relation, Requirement, Target,
@@ -11,7 +11,7 @@ use maniple::{
 };
 
 use super::error::DistributedError;
-use super::fetch::by_color;
+use super::fetch::{by_color, positions};
 use super::shares::Interval;
 use super::tensor::Tensor;
 use crate::element::ElementType;
@@ -56,7 +56,7 @@ impl Named<'_> {
                 tensor.space(&rows.iter().map(of_run).collect::<Vec<_>>())
             }
             // One more ends the last row of a run.
-            _ => Ok(intervals(rows.iter().map(|(first, end)| (*first, end + 1)))),
+            _ => Ok(positions(rows.iter().map(|(first, end)| (*first, end + 1)))),
         };
         let nothing = vec![Vec::new(); self.colors.start as usize];
         let pieces = nothing.iter().chain(&rows).map(of_rows).collect::<Result<Vec<AnySpace>, _>>()?;
@@ -97,8 +97,4 @@ impl Named<'_> {
         let domain = AnyRect::from(Rect::<1>::from(self.colors.clone()));
         Ok(cx.index_launch(domain, launcher.typed::<Vec<Interval>>()).all().await?)
     }
-}
-
-fn intervals(intervals: impl Iterator<Item = Interval>) -> AnySpace {
-    IndexSpace::<1>::from_rects(intervals.map(|(first, end)| Rect::from(first..end)).collect::<Vec<_>>()).into()
 }
