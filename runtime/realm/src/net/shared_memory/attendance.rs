@@ -105,13 +105,27 @@ fn watch(shared: &Weak<SharedMemory>, state: &State) {
                 return;
             }
             idle = if state.is_attended.load(Ordering::SeqCst) { 0 } else { idle + 1 };
-            let Some(shared) = shared.upgrade() else { return };
-            shared.look_now_and_then();
+            // While it is made, and while it goes, there is nothing to look at.
+            shared.upgrade().inspect(|shared| shared.look_now_and_then());
         }
         state.is_ticking.store(false, Ordering::SeqCst);
         // Whoever begins to attend now finds no thread ticking, and wakes this one; who did before is seen.
         if !state.is_attended.load(Ordering::SeqCst) {
             thread::park_timeout(IDLE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Making it may take longer than the first tick.
+    #[test]
+    fn the_thread_stays_until_it_is_stopped_though_there_is_nothing_to_look_at() {
+        let attendance = Attendance::start(&Weak::new());
+        thread::sleep(TICK * 5);
+        assert!(attendance.end.lock().as_ref().is_some_and(|thread| !thread.is_finished()));
+        attendance.stop();
     }
 }
