@@ -221,7 +221,7 @@ fn a_node_whose_connection_breaks_ends_with_all_that_it_has_started_and_no_other
     // As ssh, but the connection to `b` breaks when somebody says so.
     let file = folder.join("ssh-that-breaks");
     let text = "#!/bin/sh\n[ \"$1\" = b ] || exec setsid -w sh -c \"$2\"\nIFS= read -r secret\n\
-                { echo \"$secret\"; cat break >&2; } | setsid -w sh -c \"$2\"\n";
+                { echo \"$secret\"; cat break; } | setsid -w sh -c \"$2\"\n";
     fs::write(&file, text).unwrap();
     fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     // Node 0 reads until nothing is left of node 1, both in the test's folder.

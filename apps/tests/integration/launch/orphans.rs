@@ -74,6 +74,18 @@ fn what_has_left_its_session_does_not_outlive_a_launcher_that_is_killed() {
     assert_eq!(watched.end().0, "");
 }
 
+/// A process that is just becoming another program shows no environment by which it could be found.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_becomes_another_program_all_the_time_does_not_outlive_a_launcher_that_is_killed() {
+    let text = "again='exec sh -c \"$0\" \"$0\"'; for i in 1 2 3 4; do setsid sh -c \"$again\" \"$again\" & done; \
+                echo here >&3; sleep 100000";
+    let mut watched = Watched::start("becoming", &["-n", "2"], text);
+    watched.hear(2);
+    watched.signal(Signal::KILL);
+    assert_eq!(watched.end().0, "");
+}
+
 /// Another job of the same user.
 #[cfg(target_os = "linux")]
 #[test]
