@@ -7,17 +7,18 @@ use std::sync::Arc;
 use maniple_tensor::choose::{Processors, SparseEstimate, choose_sparse};
 use maniple_tensor::element::Element;
 use maniple_tensor::format::Format;
-use maniple_tensor::notation::{Assignment, IndexVariable};
+use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
-use maniple_tensor::sparse::{Computation, SparseError};
+use maniple_tensor::sparse::{Computation, SparseError, stored_by_blocks};
 use maniple_tensor::storage::{Parts, SparseTensor, Statistics};
 
 use super::options::Options;
-use super::stored_blocks::stored_by_blocks;
+use super::split::Split;
 use super::tasks::Tasks;
 use crate::error::{Error, Result};
+use crate::options::place;
 
 /// The loops of all statements.
 pub(super) struct Loops<'p> {
@@ -42,26 +43,37 @@ impl<'p> Loops<'p> {
         grid: &[i64],
         options: &Options,
     ) -> Result<Self> {
-        let statements = program.statements();
+        let (statements, mut told) = (program.statements(), vec![String::new(); program.statements().len()]);
         let asked = statements.iter().enumerate().map(|(number, statement)| {
             let computation = Computation::new(statement).map_err(usage)?;
             let schedule = schedules.get(&(number + 1));
             if schedule.is_none() && grid.is_empty() {
                 return Ok(None);
             }
-            if let Some(by_blocks) = by_blocks(options, (statement, &computation), schedule) {
+            let split = stored_by_blocks(statement, |variable| length_of(options, statement, variable));
+            if let Some(by_blocks) = by_blocks(split, &computation, (schedule, &[])) {
                 return Ok(Some(by_blocks));
             }
-            in_loops(computation, schedule, grid).map(Some).map_err(usage)
+            let looped = in_loops(computation, schedule, grid).map_err(usage)?;
+            // On one node all see the operand where it is.
+            let stored = if place().nodes > 1 { looped.stored_by_points() } else { Vec::new() };
+            let Some(together) = by_blocks(stored, &looped, (schedule, grid)) else { return Ok(Some(looped)) };
+            for operand in stored_otherwise(&together) {
+                // Writing to a string succeeds.
+                let (name, format) = (operand.name(), operand.format());
+                let _ = writeln!(told[number], "operand {name}: as {format}, points have their parts of it together");
+            }
+            Ok(Some(together))
         });
         let machine = options.runtime.machine();
         let threads = machine.processors_of(maniple::ProcessorKind::Cpu).count();
         let capacity = machine.memories().iter().map(|memory| memory.capacity).max();
         let memory = options.rates()?.memory * threads as f64;
+        let known = asked.collect::<Result<_>>()?;
         Ok(Self {
             statements,
-            known: asked.collect::<Result<_>>()?,
-            told: vec![String::new(); statements.len()],
+            known,
+            told,
             schedules: schedules.clone(),
             grid: grid.to_vec(),
             processors: Processors { threads, memory, capacity },
@@ -80,7 +92,8 @@ impl<'p> Loops<'p> {
         for number in 0..self.known.len() {
             let known = self.known[number].take();
             let (found, told) = self.assembled(number, known)?;
-            (self.known[number], self.told[number]) = (Some(found), told);
+            self.known[number] = Some(found);
+            self.told[number].push_str(&told);
         }
         let known = self.known.iter().flatten().zip(self.statements);
         Tasks::new(known.map(|(computation, statement)| (computation, &statement.left().tensor)))
@@ -300,15 +313,33 @@ fn statistics<T: Element>(
     known.collect()
 }
 
+/// How long the blocks are into which a variable is split, if it is and they have one length.
+fn length_of(options: &Options, assignment: &Assignment, variable: &IndexVariable) -> Option<i64> {
+    let (_, split) = options.split.iter().find(|(name, _)| name == variable.name())?;
+    match split {
+        Split::Ranges(count) if *count > 1 => {
+            let extent = *assignment.extents().get(variable)?;
+            (extent > *count).then(|| (extent + count - 1) / count)
+        }
+        _ => None,
+    }
+}
+
+/// The operands that loops know as tensors with a dimension for each level.
+fn stored_otherwise(computation: &Computation<'_>) -> Vec<TensorVariable> {
+    let operands = computation.run_loops().operands().iter();
+    let stored = operands.map(|own| (own, computation.stored_as(own)));
+    stored.filter(|(own, stored)| own.dimensions() != stored.dimensions()).map(|(_, stored)| stored).collect()
+}
+
 /// A computation in blocks, of operands that are stored by blocks; none if loops do not go through these as they are stored.
 fn by_blocks<'c>(
-    options: &Options,
-    (statement, computation): (&Assignment, &Computation<'c>),
-    schedule: Option<&Schedule>,
+    mut stored: Vec<TensorVariable>,
+    computation: &Computation<'_>,
+    (schedule, grid): (Option<&Schedule>, &[i64]),
 ) -> Option<Computation<'c>> {
-    let mut stored = stored_by_blocks(options, statement);
     while !stored.is_empty() {
-        let made = in_loops(computation.reading(&stored).ok()?, schedule, &[]).ok()?;
+        let made = in_loops(computation.reading(&stored).ok()?, schedule, grid).ok()?;
         let converted = made.conversions();
         if converted.is_empty() {
             return Some(made);

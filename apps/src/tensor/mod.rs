@@ -19,7 +19,6 @@ pub mod random;
 pub mod report;
 pub mod sparse;
 pub mod split;
-mod stored_blocks;
 mod tasks;
 pub mod values;
 

@@ -23,6 +23,7 @@ fn what_nodes_send_is_what_the_explanation_counts() {
     fs::write(folder.join("c.mtx"), text).unwrap();
     let spmv = "a(i) = B(i,j) * c(j)";
     let shares = "fuse(i, j, f); pos(f, p, B); divide(p, po, pi, 4); distribute({po})";
+    let columns = "divide(j, jo, ji, 4); reorder({jo, i, ji}); distribute(jo)";
     let cases: &[&[&str]] = &[
         &[spmv, "-f", "B:csr", "-i", "B:b.mtx"],
         &[spmv, "-f", "B:csr", "-i", "B:b.mtx", "-i", "c:c.npy"],
@@ -35,6 +36,8 @@ fn what_nodes_send_is_what_the_explanation_counts() {
         &["A(i,j) = T(i,j,l) * c(l)", "-i", "T:t.tcs"],
         &["P(i,k) = B(i,j) * W(j,k)", "-i", "B:b.tcs", "-i", "W:w.tcs", "-f", "P:ds"],
         &["Y(i,j) = B(i,j) * D(i,k) * E(j,k)", "-i", "B:b.tcs", "-f", "Y:ds", "--size", "k=3"],
+        &[spmv, "-i", "B:b.tcs", "--schedule", columns],
+        &[spmv, "-i", "B:b.tcs", "--schedule", columns, "--place", "c=x -> x"],
     ];
     for case in cases {
         for nodes in [2, 4] {
@@ -65,4 +68,35 @@ fn a_vector_that_is_gathered_is_sent_element_by_element() {
     assert_eq!(after(&out, "in each other run:"), "0 B by node 0, 0 B by node 1");
     let out = told(1, &folder, &[&spmv[..], &["--grid", "2", "--explain"]].concat());
     assert!(!out.contains("sent to other nodes"), "{out}");
+}
+
+#[test]
+fn an_operand_is_stored_so_that_points_have_their_columns_alone() {
+    let folder = inputs("explained-columns");
+    let columns = "divide(j, jo, ji, 4); reorder({jo, i, ji}); distribute(jo)";
+    let spmv = ["a(i) = B(i,j) * c(j)", "-i", "B:b.tcs", "--schedule", columns, "--workers", "1"];
+    let out = told(2, &folder, &[&spmv[..], &["--explain"]].concat());
+    let format = "(i,j) -> (j/58: D, i: D, j%58: C)";
+    assert!(out.contains(&format!("operand B: as {format}, points have their parts of it together")), "{out}");
+    assert!(out.contains("B.0 = offsets of level 2 of B in 4 pieces\nB.1 = level 2 of B below B.0"), "{out}");
+    // On one node all of it is near.
+    let out = told(1, &folder, &[&spmv[..], &["--explain"]].concat());
+    assert!(!out.contains(format), "{out}");
+    told(2, &folder, &[&spmv[..], &["--verify"]].concat());
+}
+
+#[test]
+fn what_passes_by_in_rounds_is_told() {
+    let folder = inputs("explained-rounds");
+    let rounds = "divide(i, io, ii, 2); divide(ii, ir, ic, 5); distribute(io); communicate({B, W}, ir)";
+    let product = ["P(i,k) = B(i,j) * W(j,k)", "-i", "B:b.tcs", "-i", "W:w.tcs", "-f", "P:ds", "--schedule", rounds];
+    let product = [&product[..], &["--workers", "1", "--memory", "64MiB"]].concat();
+    let out = told(2, &folder, &[&product[..], &["--explain"]].concat());
+    for name in ["B", "W"] {
+        assert!(out.contains(&format!(" of {name} pass by a node at a time")), "{out}");
+    }
+    told(2, &folder, &[&product[..], &["--verify"]].concat());
+    // Where there is room, what has come stays.
+    let out = told(2, &folder, &[&product[..9], &["--workers", "1", "--explain"]].concat());
+    assert!(!out.contains("pass by a node"), "{out}");
 }

@@ -155,6 +155,10 @@ impl<'a> Computation<'a> {
         order_of_result(&self.statement, &free).into_iter().map(first).collect()
     }
 
+    pub(super) fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
     /// The loops as they run.
     pub fn run_loops(&self) -> &Statement {
         &self.loops.statement
@@ -241,10 +245,18 @@ impl<'a> Computation<'a> {
     ///
     /// [`ScheduleError`] if an extent of the grid is not positive.
     pub fn on_grid(&self, grid: &[i64]) -> Result<Self, SparseError> {
-        let blocked = in_blocks(&self.assignment, (&self.statement, &self.renamed));
-        let (statement, renamed) = blocked.unwrap_or((self.statement.clone(), self.renamed.clone()));
-        let statement = on_grid(&statement, grid).map_err(|error| SparseError::Schedule(Box::new(error)))?;
-        Self::alike(self.assignment.clone(), (statement, renamed))
+        let distributed = |(statement, renamed): (Statement, Vec<Renamed>)| match on_grid(&statement, grid) {
+            Ok(statement) => Ok((statement, renamed)),
+            Err(error) => Err(SparseError::Schedule(Box::new(error))),
+        };
+        let made = match in_blocks(&self.assignment, (&self.statement, &self.renamed)) {
+            Some(blocked) => distributed(blocked)?,
+            None => {
+                let (statement, renamed) = distributed((self.statement.clone(), self.renamed.clone()))?;
+                as_scheduled(&self.assignment, (&statement, &renamed)).unwrap_or((statement, renamed))
+            }
+        };
+        Self::alike(self.assignment.clone(), made)
     }
 
     /// The formats in which operands are used that differ from those that they have: they are converted each time.

@@ -13,6 +13,7 @@
 //! | `data` | what kernels are given of tensors in memory |
 //! | `run` | kernels run on tensors in memory, and what is kept from one run to the next |
 //! | `compute` | assignments that can be computed |
+//! | `stored_blocks` | operands that are better stored by blocks |
 //! | `explain` | how that is done, as text |
 //!
 //! ```
@@ -44,6 +45,8 @@ mod explain;
 mod order;
 mod reshape;
 mod run;
+mod stored_blocks;
 
 pub use compute::Computation;
 pub use error::SparseError;
+pub use stored_blocks::stored_by_blocks;

@@ -1,0 +1,142 @@
+//! Sparse operands that points use parts of which do not lie together, as columns of rows: stored by blocks of that dimension, each node has what its points use, and no more is moved.
+
+use std::sync::Arc;
+
+use maniple::{Context, Result, Runtime};
+use maniple_tensor::distributed::{Computation as Distributed, Tensor};
+use maniple_tensor::kernel::{Kernels, Serial};
+use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::plan::Plan;
+use maniple_tensor::schedule::Schedule;
+use maniple_tensor::sparse::Computation;
+use maniple_tensor::storage::SparseTensor;
+use maniple_tests::nodes::{Nodes, on_nodes};
+
+use crate::sparse_tensors::{assignment, tensor};
+
+/// What a node may have besides: pages at the ends of its parts of which others have the rest.
+const SLACK: u64 = 64 << 10;
+
+/// A statement, its tensors, how it is scheduled, in which format its second tensor is then stored, and how many rows that has in each block.
+type Case = (&'static str, [(&'static str, &'static str, &'static [i64]); 3], &'static str, &'static str, u64);
+
+/// In each, `NODES` points have as many columns.
+const CASES: [Case; 6] = [
+    (
+        "y(i) = A(i,j) * x(j)",
+        [("y", "dense", &[1200]), ("A", "csr", &[1200, 960]), ("x", "dense", &[960])],
+        "divide(j, jo, ji, NODES); reorder({jo, i, ji}); distribute(jo)",
+        "(i,j) -> (j/LENGTH: D, i: D, j%LENGTH: C)",
+        1200,
+    ),
+    (
+        "y(i) = A(i,j) * x(j)",
+        [("y", "dense", &[1200]), ("A", "dcsr", &[1200, 960]), ("x", "dense", &[960])],
+        "divide(j, jo, ji, NODES); reorder({jo, i, ji}); distribute(jo)",
+        "(i,j) -> (j/LENGTH: D, i: C, j%LENGTH: C)",
+        1200,
+    ),
+    (
+        "y(i) = A(j,i) * x(j)",
+        [("y", "dense", &[1200]), ("A", "csc", &[960, 1200]), ("x", "dense", &[960])],
+        "divide(j, jo, ji, NODES); reorder({jo, i, ji}); distribute(jo)",
+        "(i,j) -> (i/LENGTH: D, j: D, i%LENGTH: C)",
+        1200,
+    ),
+    (
+        "Y(i,k) = A(i,j) * X(j,k)",
+        [("Y", "dense", &[1200, 2]), ("A", "csr", &[1200, 960]), ("X", "dense", &[960, 2])],
+        "divide(j, jo, ji, NODES); reorder({jo, i, ji, k}); distribute(jo)",
+        "(i,j) -> (j/LENGTH: D, i: D, j%LENGTH: C)",
+        1200,
+    ),
+    (
+        "Y(i,j) = A(i,j,k) * x(k)",
+        [("Y", "dense", &[40, 30]), ("A", "csf:3", &[40, 30, 960]), ("x", "dense", &[960])],
+        "divide(k, ko, ki, NODES); reorder({ko, i, j, ki}); distribute(ko)",
+        "(i,j,k) -> (k/LENGTH: D, i: C, j: C, k%LENGTH: C)",
+        1200,
+    ),
+    (
+        "Y(i,k) = A(i,j,k) * x(j)",
+        [("Y", "dense", &[40, 30]), ("A", "csf:3", &[40, 960, 30]), ("x", "dense", &[960])],
+        "divide(j, jo, ji, NODES); reorder({jo, i, ji, k}); distribute(jo)",
+        "(i,j,k) -> (j/LENGTH: D, i: C, j%LENGTH: C, k: C)",
+        24000,
+    ),
+];
+
+/// An operand, dealt to all nodes and then made of that the one that the loops use.
+async fn operand(
+    cx: &Context,
+    (used, stored): (&TensorVariable, &TensorVariable),
+    (declared, values): (&TensorVariable, &Arc<SparseTensor<i64>>),
+) -> Result<Tensor> {
+    if used.format().is_dense() {
+        let tensor = Tensor::new(cx, used)?;
+        tensor.write_elements(cx, values.elements())?;
+        return Ok(tensor);
+    }
+    let own = Tensor::from_sparse(cx, declared, Arc::clone(values))?;
+    let made = own.converted(cx, stored).await?;
+    own.destroy(cx)?;
+    Ok(if used.dimensions() == stored.dimensions() { made } else { made.reshaped(used)? })
+}
+
+fn used(runtime: &Runtime) -> u64 {
+    runtime.memories().iter().map(|memory| memory.used).sum()
+}
+
+#[test]
+fn a_node_has_the_columns_that_its_points_use() {
+    for (text, tensors, schedule, expected, rows) in CASES {
+        for nodes in [2, 3, 4] {
+            let product = assignment(text, &tensors);
+            let variables: Vec<TensorVariable> = product.tensors();
+            let filled =
+                |text: &str| text.replace("NODES", &nodes.to_string()).replace("LENGTH", &(960 / nodes).to_string());
+            let schedule = Schedule::parse(&filled(schedule), &variables).unwrap();
+            let whole = Computation::new(&product).unwrap().scheduled(&schedule).unwrap();
+            let stored = whole.stored_by_points();
+            let formats: Vec<String> = stored.iter().map(|tensor| tensor.format().to_string()).collect();
+            assert_eq!(formats, [filled(expected)], "{text}");
+            let columns = whole.reading(&stored).unwrap().scheduled(&schedule).unwrap();
+            assert_eq!(columns.conversions(), [], "{text}");
+            let plan = Arc::new(Plan::new(columns.statement()).unwrap());
+            let given = |variable: &TensorVariable| (variable.clone(), Arc::new(tensor(variable, 7)));
+            let given: Vec<(TensorVariable, Arc<SparseTensor<i64>>)> = variables.iter().map(given).collect();
+            let values: Vec<(&str, &SparseTensor<i64>)> =
+                given.iter().map(|(variable, values)| (variable.name(), &**values)).collect();
+            let result = Computation::new(&product).unwrap().run_by(&values, &Kernels::new(None, None), &Serial);
+            let (result, dense) = (result.unwrap(), [0, 2].map(|of: usize| given[of].1.values().len() as u64 * 8));
+            let entries = given[1].1.values().len() as u64;
+            let done = on_nodes(Nodes::new(nodes as usize).with_memory(1 << 30), async |cx, runtime| -> Result<_> {
+                let mut operands = vec![Tensor::new(cx, &variables[0])?];
+                for own in plan.statement.operands() {
+                    let stored = columns.stored_as(own);
+                    let (declared, values) = given.iter().find(|(of, _)| of.name() == stored.name()).unwrap();
+                    operands.push(operand(cx, (own, &stored), (declared, values)).await?);
+                }
+                let operands: Vec<&Tensor> = operands.iter().collect();
+                let computation = Distributed::new(cx, &plan, &operands).await?;
+                let mut moved = Vec::new();
+                for _ in 0..3 {
+                    cx.execution_fence().await?;
+                    let before = runtime.statistics().parcel_bytes_received;
+                    computation.launch(cx)?.await?;
+                    cx.execution_fence().await?;
+                    moved.push(runtime.statistics().parcel_bytes_received - before);
+                    assert_eq!(operands[0].read_elements::<i64>(cx).await?, result.elements(), "{text}");
+                }
+                Ok((used(runtime), moved))
+            });
+            for (used, moved) in done.into_iter().map(Result::unwrap) {
+                // Positions and coordinates of 32 bits; a copy of the result, in which a node adds up, and what it reads of it.
+                let share = entries / nodes * 12 * 11 / 10 + rows * 16 + dense[1] + 2 * dense[0];
+                assert!(used <= share + SLACK, "{text}: {used} of {share} on {nodes}, {entries} entries");
+                // Nothing of what the operand stores moves again.
+                assert!(moved[1] <= dense[0] && moved[2] <= dense[0], "{text}: {moved:?} on {nodes}");
+            }
+        }
+    }
+}
