@@ -28,7 +28,7 @@ pub struct TaskInfo<'a> {
     pub origin: ProcessorId,
     /// How many tasks are above this one.
     pub depth: usize,
-    /// A number that the application attached to the launch; 0 unless it did.
+    /// A number that the application attached to the launch; 0 unless it did. A `receive`, which takes what other nodes send for a launch, has the tag of that.
     pub tag: u64,
 }
 

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maniple::machine::NodeId;
-use maniple::mapper::{DefaultMapper, Mapper, Sharding, ShardingMapper, TaskInfo};
+use maniple::mapper::{Mapper, Sharding, ShardingMapper, TaskInfo};
 use maniple::net::Transport;
 use maniple::net::loopback::{Network, Pump};
 use maniple::net::tcp::{Meeting, Secret, Settings, Tcp};
 use maniple::{Context, Machine, Result, Runtime};
+use maniple_tensor::distributed::TensorMapper;
 
 /// The variable with what connects nodes in tests: `loopback`, if it is not set, `sockets`, or `memory` that they share.
 pub const OVER: &str = "MANIPLE_TESTS_OVER";
@@ -161,10 +162,10 @@ impl Nodes {
         Self { window: Some(operations), ..self }
     }
 
-    /// What decides on a node.
+    /// What decides on a node: the default mapper, but for what tensors that are used in steps say of themselves.
     fn mapper(&self, node: usize) -> impl Mapper + Clone + Sync + use<> {
         let sharding = self.sharding;
-        ShardingMapper::new(DefaultMapper::new(), move |launch, nodes| sharding(node, launch, nodes))
+        ShardingMapper::new(TensorMapper::new(), move |launch, nodes| sharding(node, launch, nodes))
     }
 }
 

@@ -4,6 +4,8 @@
 //! begin. Then there is room for all of them, and a second launch writes them: coordinates, elements, and where each row begins (the two phases of Chou, Kjolstad, Amarasinghe, PLDI 2020,
 //! between whose halves SpDISTAL, SC 2022, section 5.2, has a scan). On any number of nodes the result is stored alike, and nothing of it leaves the node that makes it.
 //!
+//! Where loops inside of the launch fetch something, there is a launch for each of their steps, which has rows of its own.
+//!
 //! That is done where a compressed level is below dense ones. What has other levels is assembled in [blocks](super::blocks).
 
 use std::sync::Arc;
@@ -11,13 +13,16 @@ use std::sync::Arc;
 use maniple::space::Rect;
 use maniple::task::{Codec, LeafCall, TaskDefinition};
 use maniple::{
-    Context, Error, FieldId, FieldMask, FieldType, FieldValue, Privilege, Region, Requirement, Target, TaskLauncher,
+    Context, Error, FieldId, FieldMask, FieldType, FieldValue, FutureMap, Privilege, Region, Requirement, Target,
+    TaskLauncher,
 };
 
 use super::computation::Preparation;
 use super::error::DistributedError;
+use super::fetch::Fetching;
 use super::leaf::{Kernel, MadeViews, run_leaf};
 use super::levels::{Component, Index, Levels, components};
+use super::mapper::passing;
 use super::packing::{Blocks, only, task};
 use super::tensor::Tensor;
 use crate::element::{Element, ElementType};
@@ -35,19 +40,35 @@ use crate::with_element;
 ///
 /// As of [`Computation::new`](super::Computation::new); [`DistributedError::InPlace`] if the plan's result is there before, [`DistributedError::Rows`].
 pub async fn assemble(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Tensor, DistributedError> {
+    run(cx, plan, tensors, false).await
+}
+
+/// The same in little memory: after each step of a loop that fetches something, nodes [forget](Context::forget_copies) what they got from others for this step alone, and a step begins when the one
+/// before the last has ended. All steps run twice, and move what they use each time: the first time elements are counted, the second time they are written.
+///
+/// # Errors
+///
+/// As of [`assemble`].
+pub async fn assemble_in_steps(
+    cx: &Context,
+    plan: &Arc<Plan>,
+    tensors: &[&Tensor],
+) -> Result<Tensor, DistributedError> {
+    run(cx, plan, tensors, true).await
+}
+
+async fn run(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor], forgets: bool) -> Result<Tensor, DistributedError> {
     let result = plan.statement.result();
     let name = || result.name().to_owned();
     if plan.leaf().output != Output::Entries {
         return Err(DistributedError::InPlace { tensor: name() });
     }
     let (graph, preparation) = Preparation::new(cx, std::slice::from_ref(plan), tensors).await?;
-    let mut launchings = graph.operations.iter().rev().filter_map(|operation| match operation {
-        Operation::Launch(launching) => Some(launching),
-        _ => None,
-    });
-    let Some(launching) = launchings.next() else { return Err(DistributedError::InPlace { tensor: name() }) };
+    let Some(launching) = assembling(&graph.operations) else {
+        return Err(DistributedError::InPlace { tensor: name() });
+    };
     let is_in_rows = Appending::new(&plan.statement).is_some_and(|appending| appending.is_in_rows());
-    let assembly = Assembly::new(cx, &preparation, launching, is_in_rows)?;
+    let assembly = Assembly::new(cx, &preparation, (launching, forgets), is_in_rows)?;
     with_element!(result.element(), T => match (is_in_rows, assembly.is_narrow) {
         (true, true) => assembly.run::<i32, T>().await,
         (true, false) => assembly.run::<i64, T>().await,
@@ -56,11 +77,22 @@ pub async fn assemble(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Re
     })
 }
 
-/// An assembly.
+/// The launch whose points assemble the result, at each step.
+fn assembling(operations: &[Operation]) -> Option<&Launching> {
+    operations.iter().find_map(|operation| match operation {
+        Operation::Launch(launching) => Some(launching).filter(|launching| launching.runs_leaf),
+        Operation::Loop { body, .. } => assembling(body),
+        _ => None,
+    })
+}
+
+/// An assembly. Each point has a *turn* at each step: turns are numbered point by point.
 pub(super) struct Assembly<'a> {
     pub(super) preparation: &'a Preparation<'a>,
     pub(super) launching: &'a Launching,
-    /// The rows of each point, or the block of coordinates of the outermost level.
+    /// Whether nodes forget what they got from others for a step alone.
+    forgets: bool,
+    /// The rows of each turn, or the block of coordinates of the outermost level. There is a point of it for each turn.
     pub(super) blocks: Blocks<'a>,
     /// How many rows there are.
     parents: i64,
@@ -72,7 +104,7 @@ impl<'a> Assembly<'a> {
     fn new(
         cx: &'a Context,
         preparation: &'a Preparation<'a>,
-        launching: &'a Launching,
+        (launching, forgets): (&'a Launching, bool),
         is_in_rows: bool,
     ) -> Result<Self, DistributedError> {
         let plan = &launching.plan;
@@ -98,10 +130,11 @@ impl<'a> Assembly<'a> {
         let parts: Option<Vec<(i64, i64)>> = parts.collect();
         let parts = parts.ok_or_else(|| DistributedError::Rows { tensor: result.name().to_owned() })?;
         let is_narrow = dimensions.iter().all(|extent| i32::try_from(*extent).is_ok());
-        let (points, order) = (launching.order.points(), Arc::clone(&launching.order));
-        let of_point = Arc::new(move |point| colors.at(&order.values(0, point)));
-        let blocks = Blocks { cx, points, of_point, parts };
-        Ok(Self { preparation, launching, blocks, parents, is_narrow })
+        let order = Arc::clone(&launching.order);
+        let (steps, turns) = (order.steps().max(1), order.points() * order.steps());
+        let of_point = Arc::new(move |turn| colors.at(&order.values(turn % steps, turn / steps)));
+        let blocks = Blocks { cx, points: turns, of_point, parts };
+        Ok(Self { preparation, launching, forgets, blocks, parents, is_narrow })
     }
 
     async fn run<N: Index, T: Element + FieldValue>(&self) -> Result<Tensor, DistributedError> {
@@ -110,8 +143,8 @@ impl<'a> Assembly<'a> {
             made(components(cx, self.parents as usize, &[("counts", FieldType::of::<i64>(), ElementType::I64)])?);
         let by_rows = blocks.partition(&counts, &blocks.parts)?;
         let counting = self.counting_rows(self.kernel(Output::Counts, N::TYPE)?, counts.field);
-        let counted = self.launcher(&counting, vec![blocks.own(&by_rows, counts.field, Privilege::Discard)])?;
-        let totals = cx.index_launch(blocks.domain(), counted.typed::<i64>()).all().await?;
+        let totals = self.in_steps(&counting, |blocks| vec![blocks.own(&by_rows, counts.field, Privilege::Discard)]);
+        let totals = totals.await?;
         let (intervals, total) = blocks.intervals(&totals);
 
         let is_narrow = self.is_narrow && i32::try_from(total).is_ok();
@@ -141,12 +174,15 @@ impl<'a> Assembly<'a> {
         let fields = [counts.field, pos.field, crd.field, values.field];
         let task = self.writing_rows::<N, T>(self.kernel(Output::Entries, N::TYPE)?, fields, Arc::from(starts));
         let both = FieldMask::of(crd.field).union(&FieldMask::of(values.field));
-        let given = vec![
-            blocks.own(&by_rows, counts.field, Privilege::Read),
-            blocks.own(&of_rows, pos.field, Privilege::Discard),
-            Requirement::new(Target::Partition(of_elements, blocks.projection()), both, Privilege::Discard),
-        ];
-        let _launched = cx.index_launch(blocks.domain(), self.launcher(&task, given)?.typed::<i64>());
+        let given = |blocks: &Blocks<'_>| {
+            let elements = Target::Partition(of_elements.clone(), blocks.projection());
+            vec![
+                blocks.own(&by_rows, counts.field, Privilege::Read),
+                blocks.own(&of_rows, pos.field, Privilege::Discard),
+                Requirement::new(elements, both.clone(), Privilege::Discard),
+            ]
+        };
+        let _launched = self.launch_steps::<i64>(&task, given).await?;
         cx.destroy_region(&counts.region)?;
         Tensor::in_levels(result, levels)
     }
@@ -183,12 +219,12 @@ impl<'a> Assembly<'a> {
         [counts, pos, crd, values]: [FieldId; 4],
         starts: Arc<[i64]>,
     ) -> Arc<TaskDefinition> {
-        let (leaf, color) = (self.leaf(kernel), Arc::clone(&self.blocks.of_point));
+        let (leaf, color) = (self.leaf(kernel), self.color());
         let first = self.launching.fetches.len();
         self.task(("assemble", Codec::of::<i64>()), move |call| {
             let counts = call.read::<i64, 1>(first, counts)?;
             let Some(rows) = only(counts.space().rects()) else { return Ok(0_i64) };
-            let start = starts[color(call.point().coords()[0]) as usize];
+            let start = starts[color(call)?];
             let mut next: Vec<i64> = counts.span(rows).to_vec();
             let mut end = start;
             for count in &mut next {
@@ -211,7 +247,7 @@ impl<'a> Assembly<'a> {
         })
     }
 
-    /// What runs a kernel for a point.
+    /// What runs a kernel for a turn.
     pub(super) fn leaf(
         &self,
         kernel: Kernel,
@@ -219,9 +255,26 @@ impl<'a> Assembly<'a> {
         let (plan, order) = (Arc::clone(&self.launching.plan), Arc::clone(&self.launching.order));
         let points = (order.points() as usize).div_ceil(self.blocks.cx.nodes());
         move |call, made| {
-            let values = order.values(0, call.point().coords()[0]);
+            let values = order.values(*call.arguments::<i64>()?, call.point().coords()[0]);
             run_leaf(call, &plan, &values, (&kernel, points), made)
         }
+    }
+
+    /// What gives the number of the block that a turn has.
+    pub(super) fn color(&self) -> impl Fn(&LeafCall<'_>) -> maniple::Result<usize> + Send + Sync + 'static {
+        let (of_point, steps) = (Arc::clone(&self.blocks.of_point), self.steps());
+        move |call| Ok(of_point(call.point().coords()[0] * steps + *call.arguments::<i64>()?) as usize)
+    }
+
+    fn steps(&self) -> i64 {
+        self.launching.order.steps()
+    }
+
+    /// The points of a step, with the blocks of their turns.
+    fn at(&self, step: i64) -> Blocks<'a> {
+        let (of_turn, steps) = (Arc::clone(&self.blocks.of_point), self.steps());
+        let of_point = Arc::new(move |point: i64| of_turn(point * steps + step));
+        Blocks { points: self.launching.order.points(), of_point, ..self.blocks.clone() }
     }
 
     pub(super) fn task<R: Send + Sync + 'static>(
@@ -232,16 +285,46 @@ impl<'a> Assembly<'a> {
         task((what, self.launching.plan.statement.result()), codec, run)
     }
 
-    /// A launch with what operands points are given, and then these.
-    pub(super) fn launcher(
+    /// Launches a task at each step, with what operands points are given then, and what follows from the blocks of their turns: what each turn gives.
+    pub(super) async fn in_steps<R: Clone + Send + Sync + 'static>(
         &self,
         task: &Arc<TaskDefinition>,
-        given: Vec<Requirement>,
-    ) -> Result<TaskLauncher, DistributedError> {
-        let fetches = self.preparation.fetches(self.launching);
-        let operands = fetches.into_iter().map(|mut fetching| Ok(fetching.requirement(0)?.1));
-        let operands = operands.collect::<Result<Vec<_>, DistributedError>>()?;
-        Ok(operands.into_iter().chain(given).fold(TaskLauncher::new(task), TaskLauncher::requirement))
+        given: impl Fn(&Blocks<'_>) -> Vec<Requirement>,
+    ) -> Result<Vec<R>, DistributedError> {
+        let mut of_steps = Vec::new();
+        for launched in self.launch_steps::<R>(task, given).await? {
+            of_steps.push(launched.all().await?.into_iter());
+        }
+        let points = self.launching.order.points();
+        Ok((0..points).flat_map(|_| of_steps.iter_mut().filter_map(Iterator::next).collect::<Vec<R>>()).collect())
+    }
+
+    /// The same, of which no more than two steps are under way at a time if nodes forget what they got for one.
+    async fn launch_steps<R: Clone + Send + Sync + 'static>(
+        &self,
+        task: &Arc<TaskDefinition>,
+        given: impl Fn(&Blocks<'_>) -> Vec<Requirement>,
+    ) -> Result<Vec<FutureMap<R>>, DistributedError> {
+        let (cx, mut launched) = (self.blocks.cx, Vec::<FutureMap<R>>::new());
+        let mut fetches = self.preparation.fetches(self.launching);
+        let passed = fetches.iter().map(Fetching::passes).enumerate().filter(|_| self.forgets);
+        let passed: Vec<_> = passed.filter_map(|(number, passed)| Some((number, passed?))).collect();
+        let tag = passing(passed.iter().map(|(number, _)| *number));
+        for step in 0..self.steps() {
+            let blocks = self.at(step);
+            let operands = fetches.iter_mut().map(|fetching| Ok(fetching.requirement(step)?.1));
+            let operands = operands.collect::<Result<Vec<_>, DistributedError>>()?;
+            let all = operands.into_iter().chain(given(&blocks));
+            let launcher = all.fold(TaskLauncher::new(task), TaskLauncher::requirement).arguments(step).tag(tag);
+            launched.push(cx.index_launch(blocks.domain(), launcher.typed::<R>()));
+            passed.iter().try_for_each(|(_, (region, fields))| cx.forget_copies(region, fields))?;
+            if self.forgets
+                && let [.., before, _] = &launched[..]
+            {
+                before.all().await?;
+            }
+        }
+        Ok(launched)
     }
 }
 

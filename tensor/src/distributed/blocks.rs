@@ -13,7 +13,9 @@ use super::assemble::{Assembly, updated};
 use super::error::DistributedError;
 use super::leaf::{Kernel, MadeViews};
 use super::levels::Index;
-use super::packing::{Entries, Intervals, Measured, Packing, all_measured, only, positions_of, without_entries};
+use super::packing::{
+    Blocks, Entries, Intervals, Measured, Packing, all_measured, only, positions_of, without_entries,
+};
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::lower::Output;
@@ -25,22 +27,21 @@ impl Assembly<'_> {
         let (result, blocks, cx) = (self.launching.plan.statement.result(), &self.blocks, self.blocks.cx);
         let coordinates: Intervals = self.tiled(result).into();
         let counting = self.counting(self.kernel(Output::Counts, N::TYPE)?, Arc::clone(&coordinates));
-        let counted = self.launcher(&counting, Vec::new())?;
-        let totals = cx.index_launch(blocks.domain(), counted.typed::<i64>()).all().await?;
+        let totals = self.in_steps(&counting, |_| Vec::new()).await?;
         let (of_entries, total) = blocks.intervals(&totals);
         if total == 0 {
             return without_entries::<T>(cx, result);
         }
         let (entries, room) = Entries::with_room::<N, T>(cx, (result.order(), total))?;
         let of_blocks = blocks.partition(&room, &of_entries)?;
-        let target = Target::Partition(of_blocks.clone(), blocks.projection());
-        let given = Requirement::new(target, entries.mask(), Privilege::Discard);
+        let given = |blocks: &Blocks<'_>| {
+            let target = Target::Partition(of_blocks.clone(), blocks.projection());
+            vec![Requirement::new(target, entries.mask(), Privilege::Discard)]
+        };
         let written = Entries { requirement: self.launching.fetches.len(), ..entries.clone() };
         let kernel = self.kernel(Output::Entries, N::TYPE)?;
         let writing = self.writing::<N, T>(kernel, (written, Arc::clone(&coordinates)));
-        let launcher = self.launcher(&writing, vec![given])?;
-        let measured = cx.index_launch(blocks.domain(), launcher.typed::<Measured>()).all().await?;
-        let positions = all_measured(measured, result)?;
+        let positions = all_measured(self.in_steps::<Measured>(&writing, given).await?, result)?;
         let packing = Packing { blocks, variable: result, coordinates, entries, of_blocks };
         let made = packing.stored::<N, T>(positions).await?;
         cx.destroy_region(&room.region)?;
@@ -66,9 +67,9 @@ impl Assembly<'_> {
 
     /// The task that counts what a point computes.
     fn counting(&self, kernel: Kernel, blocks: Intervals) -> Arc<TaskDefinition> {
-        let (leaf, color) = (self.leaf(kernel), Arc::clone(&self.blocks.of_point));
+        let (leaf, color) = (self.leaf(kernel), self.color());
         self.task(("count", Codec::of::<i64>()), move |call| {
-            let (first, end) = blocks[color(call.point().coords()[0]) as usize];
+            let (first, end) = blocks[color(call)?];
             let mut next = [0_i64];
             if first < end {
                 leaf(call, MadeViews { next: Some(updated(&mut next, Rect::from(0..1))?), ..MadeViews::default() })?;
@@ -83,10 +84,10 @@ impl Assembly<'_> {
         kernel: Kernel,
         (entries, blocks): (Entries, Intervals),
     ) -> Arc<TaskDefinition> {
-        let (leaf, color) = (self.leaf(kernel), Arc::clone(&self.blocks.of_point));
+        let (leaf, color) = (self.leaf(kernel), self.color());
         let result = self.launching.plan.statement.result().clone();
         self.task(("compute", Codec::of::<Measured>()), move |call| {
-            let block = blocks[color(call.point().coords()[0]) as usize];
+            let block = blocks[color(call)?];
             if block.0 == block.1 {
                 return Ok(Ok(vec![0_i64; result.format().rank()]));
             }

@@ -15,6 +15,7 @@ use super::fetch::{Fetching, Given, below, partition};
 use super::launched::Launched;
 use super::leaf::{Kernel, Made, Parameter, Viewed, definition};
 use super::levels::Component;
+use super::mapper::passing;
 use super::named::Named;
 use super::place::PLACE;
 use super::shares::{Ends, below_each};
@@ -39,8 +40,8 @@ pub struct Computation {
 enum Prepared {
     /// All elements of a tensor become a value.
     Fill(Tensor, Scalar),
-    /// A launch over a domain.
-    Launch(AnyRect, TaskLauncher),
+    /// A launch over a domain, and its tag if it is one of steps.
+    Launch(AnyRect, TaskLauncher, u64),
     /// Another step of a loop is given other parts of these.
     Passed(Vec<(LogicalRegion, FieldMask)>),
 }
@@ -81,7 +82,7 @@ impl Computation {
         for operation in &self.operations {
             match operation {
                 Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
-                Prepared::Launch(domain, launcher) => steps.push(cx.index_launch(*domain, launcher.clone().typed())),
+                Prepared::Launch(domain, launcher, _) => steps.push(cx.index_launch(*domain, launcher.clone().typed())),
                 Prepared::Passed(_) => {}
             }
         }
@@ -100,8 +101,8 @@ impl Computation {
         for operation in &self.operations {
             match operation {
                 Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
-                Prepared::Launch(domain, launcher) => {
-                    now.steps.push(cx.index_launch(*domain, launcher.clone().typed()));
+                Prepared::Launch(domain, launcher, tag) => {
+                    now.steps.push(cx.index_launch(*domain, launcher.clone().tag(*tag).typed()));
                 }
                 Prepared::Passed(passed) => {
                     passed.iter().try_for_each(|(region, fields)| cx.forget_copies(region, fields))?;
@@ -212,16 +213,17 @@ impl Preparation<'_> {
             Operation::Fill { tensor, value } => {
                 let tensor = &self.tensors[*tensor];
                 self.operations.push(match tensor.fill_at_home(*value) {
-                    Some((domain, launcher)) => Prepared::Launch(domain, launcher),
+                    Some((domain, launcher)) => Prepared::Launch(domain, launcher, 0),
                     None => Prepared::Fill(tensor.clone(), *value),
                 });
             }
             Operation::Launch(launching) => {
                 let launcher = self.launcher(launching, step)?;
                 let domain = AnyRect::from(Rect::<1>::from(0..launching.order.points()));
-                self.operations.push(Prepared::Launch(domain, launcher));
-                let fetches = &self.launches[&launching.number].fetches;
-                let passed: Vec<_> = fetches.iter().filter_map(Fetching::passes).collect();
+                let passes = self.launches[&launching.number].fetches.iter().map(Fetching::passes);
+                let (numbers, passed): (Vec<usize>, Vec<_>) =
+                    passes.enumerate().filter_map(|(number, passed)| Some((number, passed?))).unzip();
+                self.operations.push(Prepared::Launch(domain, launcher, passing(numbers)));
                 if !passed.is_empty() {
                     self.operations.push(Prepared::Passed(passed));
                 }
@@ -260,9 +262,13 @@ impl Preparation<'_> {
             };
             let slots = plan.leaf().slots.iter();
             let slots = slots.filter(|slot| Space::of(slot, tensor.variable()) == Some(fetch.space));
-            let fields = slots.map(|slot| FieldMask::of(tensor.component(slot).field));
-            let fields = fields.reduce(|all: FieldMask, field| all.union(&field)).unwrap_or_default();
-            fetches.push(Fetching::new(launching, fetch, (tensor.variable().element(), fields), given));
+            let (mut fields, mut bytes) = (FieldMask::default(), 0);
+            for Component { field, element, .. } in slots.map(|slot| tensor.component(slot)) {
+                if !fields.contains(field) {
+                    (fields, bytes) = (fields.union(&FieldMask::of(field)), bytes + element.size() as u64);
+                }
+            }
+            fetches.push(Fetching::new(launching, fetch, (tensor.variable().element(), (fields, bytes)), given));
         }
         fetches
     }

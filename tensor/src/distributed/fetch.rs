@@ -1,9 +1,9 @@
 //! Which part of a tensor each point of each step is given.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use maniple::space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
+use maniple::space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};
 use maniple::{
     Context, Error, Field, FieldMask, LogicalPartition, LogicalRegion, Partition as Split, Privilege as Held,
     Projection, Region, Requirement, Target,
@@ -35,6 +35,8 @@ pub(super) struct Fetching {
     /// Of its pieces each point has one; of a region all.
     pieces: Given,
     fields: FieldMask,
+    /// The bytes of these at a point of the space.
+    bytes: u64,
     element: ElementType,
     order: Arc<Order>,
     fetch: Fetch,
@@ -48,13 +50,13 @@ impl Fetching {
     pub(super) fn new(
         launching: &Launching,
         fetch: &Fetch,
-        (element, fields): (ElementType, FieldMask),
+        (element, (fields, bytes)): (ElementType, (FieldMask, u64)),
         pieces: Given,
     ) -> Self {
         let (depends, order) = (fetch.loops(), Arc::clone(&launching.order));
         let sequences = order.sequences().map(|(position, _)| position);
         let sequences = sequences.filter(|position| depends.contains(position)).collect();
-        Self { pieces, fields, element, order, fetch: fetch.clone(), sequences, requirements: HashMap::new() }
+        Self { pieces, fields, bytes, element, order, fetch: fetch.clone(), sequences, requirements: HashMap::new() }
     }
 
     /// What is read of one part after the other, each at steps of its own.
@@ -66,6 +68,28 @@ impl Fetching {
             }
             _ => None,
         }
+    }
+
+    /// If it is [read of one part after the other](Self::passes): the most bytes that the points of one of so many nodes are given at two steps that follow one another, where points are dealt to
+    /// nodes in blocks.
+    pub(super) fn most_at_two_steps(&self, nodes: usize) -> u64 {
+        let Given::Piece(partition) = &self.pieces else { return 0 };
+        if self.passes().is_none() {
+            return 0;
+        }
+        let (pieces, points) =
+            (partition.partitioning().pieces(), AnyRect::from(Rect::<1>::from(0..self.order.points())));
+        let of = |step: i64, block: &AnyRect| {
+            let colors = block.points().map(|point| self.fetch.color(&self.order, (step, point[0])));
+            let colors: BTreeSet<i64> = colors.collect();
+            colors.iter().map(|color| pieces[*color as usize].space().volume() * self.bytes).sum::<u64>()
+        };
+        let of_block = |block: AnyRect| {
+            let steps: Vec<u64> = (0..self.order.steps()).map(|step| of(step, &block)).collect();
+            steps.windows(2).map(|two| two[0] + two[1]).max().or(steps.first().copied())
+        };
+        let blocks = if points.is_empty() { Vec::new() } else { points.split(nodes) };
+        blocks.into_iter().filter_map(of_block).max().unwrap_or(0)
     }
 
     /// What a launch asks for at a step, with a number. Steps with the same ask for the same.

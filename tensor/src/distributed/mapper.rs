@@ -1,12 +1,16 @@
 //! Where tiles of tensors are kept.
 
 use maniple::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
-use maniple::mapper::{DefaultMapper, Extent, Mapper, MappingContext, RequirementMapping, TaskInfo, TaskMapping};
+use maniple::mapper::{
+    DefaultMapper, Extent, Keep, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo, TaskMapping,
+};
 
 /// A mapper for plans: points of a grid go to processors in blocks, in their order, and tiles stay where their points run.
 ///
 /// Where all processors of a node see one memory best, a tensor has one instance there, which neighbours read where it is. Where processors have memories of their own,
 /// each keeps instances of the tiles that it uses, so that only what others have made is copied.
+///
+/// What is used by one step alone, where plans [run in steps](super::Computation::run_in_steps), has instances of its own that go after it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TensorMapper {
     inner: DefaultMapper,
@@ -31,6 +35,13 @@ impl Mapper for TensorMapper {
 
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
         let mut mapping = self.inner.map_task(task, context);
+        let passing = mapping.requirements.iter_mut().enumerate().filter(|(number, _)| passes(task, *number));
+        for (_, requirement) in passing {
+            if let RequirementMapping::Instance(choices) = requirement {
+                choices.retain(|choice| choice.extent == Extent::Region);
+                choices.iter_mut().for_each(|choice| (choice.reuse, choice.keep) = (Reuse::Exact, Keep::WhileUsed));
+            }
+        }
         if task.is_index_launch && has_several_memories(context.machine()) {
             // Whoever is idle would have to fetch the tile.
             mapping.pinned = true;
@@ -42,6 +53,19 @@ impl Mapper for TensorMapper {
         }
         mapping
     }
+}
+
+/// Set in the tags of launches of steps: other tags are the program's.
+const OF_STEPS: u64 = 1 << 63;
+
+/// The tag of a launch of which these requirements are used by one step alone, so far as there are numbers for them.
+pub(super) fn passing(requirements: impl IntoIterator<Item = usize>) -> u64 {
+    requirements.into_iter().filter(|number| *number < 63).fold(0, |tag, number| tag | OF_STEPS | 1 << number)
+}
+
+/// Whether a requirement is used by one step alone. So is what comes from other nodes for a launch of steps, whichever requirement it is for: if it is one that stays, it is copied.
+fn passes(task: &TaskInfo<'_>, requirement: usize) -> bool {
+    task.tag & OF_STEPS != 0 && (task.name == "receive" || requirement < 63 && task.tag >> requirement & 1 == 1)
 }
 
 /// Whether the best memories of processors differ.

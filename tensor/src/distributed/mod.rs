@@ -48,7 +48,7 @@ mod snapshot;
 mod tcs;
 mod tensor;
 
-pub use assemble::assemble;
+pub use assemble::{assemble, assemble_in_steps};
 pub use computation::{Computation, compute};
 pub use entry_file::EntryFile;
 pub use error::DistributedError;

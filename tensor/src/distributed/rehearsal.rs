@@ -18,6 +18,8 @@ use crate::plan::{Launching, Operation, Plan};
 /// which it is not known before how much it stores, nothing is asked for.
 pub struct Rehearsal {
     operations: Vec<Rehearsed>,
+    /// By the names of tensors.
+    passing: BTreeMap<Arc<str>, u64>,
 }
 
 /// What a launch asks for of a tensor, by its name.
@@ -69,7 +71,23 @@ impl Rehearsal {
             }
             Ok(())
         })?;
-        Ok(Self { operations })
+        let mut passing: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+        for of_launch in known.values() {
+            for (name, all) in of_launch {
+                let most: u64 = all.iter().map(|fetch| fetch.most_at_two_steps(cx.nodes())).sum();
+                if most > 0 {
+                    let known = passing.entry(Arc::clone(name)).or_default();
+                    *known = most.max(*known);
+                }
+            }
+        }
+        Ok(Self { operations, passing })
+    }
+
+    /// What is read of each tensor in one part after the other: the most bytes of it that a node is given at two steps that follow one another. If plans [run in
+    /// steps](super::Computation::run_in_steps), or results are [assembled](super::assemble_in_steps) so, no node ever has more of it than this, a copy of that on its way, and what it had before.
+    pub fn passing(&self) -> &BTreeMap<Arc<str>, u64> {
+        &self.passing
     }
 
     /// Runs all that the plans would, as [`launch`](super::Computation::launch) or [`run_in_steps`](super::Computation::run_in_steps) does. Gives what this node has sent of each tensor, by the

@@ -116,13 +116,27 @@ impl Plan {
         };
         let leading = result.format().levels().iter().take_while(|level| **level == Level::Dense).count();
         let is_in_rows = || Appending::new(statement).is_some_and(|appending| appending.is_in_rows());
-        // What is not in rows is in blocks of the outermost level.
-        let leading = if output == Output::Entries && !is_in_rows() { 1 } else { leading };
+        let leading = if output == Output::Entries { appended(statement, is_in_rows()) } else { leading };
         let parents = result.format().order().get(..leading).unwrap_or_default().to_vec();
         let builder = Builder { statement, spine, stored, made: (output, parents) };
         let root = builder.step(0, 0, false)?;
         Ok(Self { statement: statement.clone(), initial, root })
     }
+}
+
+/// How many of the outermost levels of a result tell the rows that are assembled: those that are dense; what is not in rows is in blocks of the outermost level.
+fn appended(statement: &Statement, is_in_rows: bool) -> usize {
+    let levels = statement.result().format().levels().iter();
+    if is_in_rows { levels.take_while(|level| **level == Level::Dense).count() } else { 1 }
+}
+
+/// Whether steps of loops that are not distributed, but move something, have rows of the result of their own.
+fn steps_have_rows(statement: &Statement, spine: &[&Loop], is_in_rows: bool) -> bool {
+    let variables = |outer: &&Loop| outer.variable.clone();
+    let fixed: Vec<IndexVariable> = spine.iter().map(variables).collect();
+    let sequences: Vec<IndexVariable> = spine.iter().filter(|outer| outer.level().is_none()).map(variables).collect();
+    let rows = statement.result().format().order().get(..appended(statement, is_in_rows)).unwrap_or_default();
+    privilege::of_rows(statement, rows, &sequences, &fixed).is_some()
 }
 
 /// How many of the loops of a spine are above the leaf: below the last one that moves something it is.
@@ -142,9 +156,9 @@ fn unassembled(statement: &Statement, appending: &Appending) -> Option<&'static 
         Some(
             "and accumulated into: where loops are distributed, its old elements are an operand, as `Computation::with_old_elements` has it",
         )
-    } else if !spine[..steps(&spine)].iter().all(|outer| outer.level().is_some()) {
+    } else if format.is_plain() && !steps_have_rows(statement, &spine[..steps(&spine)], appending.is_in_rows()) {
         Some(
-            "and assembled by one launch: distribute the loops that are around all others, and communicate at none inside, or declare it dense",
+            "and assembled in steps that have rows of their own: communicate only at loops over its outermost dimension, or declare it dense",
         )
     } else if !appending.once && !adds_up(statement) {
         Some("and what is combined into an element is written in parts that are not sums: declare it dense")

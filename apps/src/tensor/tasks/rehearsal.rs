@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use maniple::FieldValue;
 use maniple::prelude::*;
-use maniple_tensor::distributed::DistributedError;
+use maniple_tensor::distributed::{DistributedError, Rehearsal};
 use maniple_tensor::element::Element;
 use maniple_tensor::lower::Output;
 
@@ -54,7 +54,9 @@ impl Tasks {
             false => None,
         };
         all.made.clear();
+        let is_short = all.is_short;
         let (first, mut unknown) = (all.all.clone(), BTreeSet::new());
+        let mut passing: BTreeMap<Arc<str>, u64> = BTreeMap::new();
         for run in RUNS {
             all.forget(cx)?;
             all.all.clone_from(&first);
@@ -64,7 +66,14 @@ impl Tasks {
             let mut add = |moved: BTreeMap<Arc<str>, u64>| {
                 moved.into_iter().for_each(|(name, bytes)| *of_tensors.entry(name).or_default() += bytes);
             };
+            let mut pass = |rehearsal: &Rehearsal| {
+                for (name, bytes) in rehearsal.passing().iter().filter(|_| is_short) {
+                    let most = passing.entry(Arc::clone(name)).or_default();
+                    *most = *bytes.max(most);
+                }
+            };
             if let Some(rehearsal) = &prepared {
+                pass(rehearsal);
                 add(rehearsal.run(cx, all.is_short, || sent(runtime)).await?);
             }
             for planned in self.planned.iter().filter(|_| prepared.is_none()) {
@@ -81,9 +90,17 @@ impl Tasks {
                 }
                 let old = all.old(cx, planned).await?;
                 let rehearsal = all.rehearsed(cx, std::slice::from_ref(planned), &old).await?;
+                pass(&rehearsal);
                 add(rehearsal.run(cx, all.is_short, || sent(runtime)).await?);
             }
             tell(cx, &mut told, run, (of_tensors, sent(runtime) - begun)).await?;
+        }
+        for (name, bytes) in passing {
+            let most = by_nodes(&[bytes]);
+            _ = writeln!(
+                told,
+                "  at most {most} of {name} pass by a node at a time, with a copy on its way, beside what it has from the beginning"
+            );
         }
         if !unknown.is_empty() {
             let names = unknown.into_iter().collect::<Vec<_>>().join(", ");

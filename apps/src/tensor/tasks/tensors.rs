@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maniple::FieldValue;
 use maniple::prelude::*;
-use maniple_tensor::distributed::{Computation, DistributedError, Rehearsal, Tensor, assemble};
+use maniple_tensor::distributed::{Computation, DistributedError, Rehearsal, Tensor, assemble, assemble_in_steps};
 use maniple_tensor::element::Element;
 use maniple_tensor::lower::Output;
 use maniple_tensor::notation::TensorVariable;
@@ -194,7 +194,11 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         let old = self.old(cx, planned).await?;
         if planned.plan.leaf().output == Output::Entries {
             let used = self.of(cx, planned, &old).await?;
-            let made = assemble(cx, &planned.plan, &used.iter().collect::<Vec<_>>()).await?;
+            let used: Vec<&Tensor> = used.iter().collect();
+            let made = match self.is_short {
+                true => assemble_in_steps(cx, &planned.plan, &used).await?,
+                false => assemble(cx, &planned.plan, &used).await?,
+            };
             self.put(made);
         } else {
             let computation = self.prepared(cx, std::slice::from_ref(planned), &old).await?;

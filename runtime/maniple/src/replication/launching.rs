@@ -161,7 +161,7 @@ impl Replica {
         let one = Use { root: root.clone(), fields, privilege: Privilege::Read, layout: &layout, part: PartOfUse::All };
         let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
         let mut program = self.program.lock();
-        Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));
+        Preparation::new(&self.node, &mut program.pieces, (steps, 0)).launch(context, &self.node, (operation, false));
         if privilege != Privilege::Read {
             self.knowledge(&mut program, &root).fill(fields, region.space().shape(), shapes);
         }
@@ -226,7 +226,7 @@ impl Replica {
         let one = Use { root: root.clone(), fields, privilege, layout: &layout, part: PartOfUse::All };
         let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
         let mut program = self.program.lock();
-        Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));
+        Preparation::new(&self.node, &mut program.pieces, (steps, 0)).launch(context, &self.node, (operation, false));
         if is_zeroed {
             let knowledge = self.knowledge(&mut program, &root);
             areas.iter().for_each(|area| knowledge.fill(fields, area, shapes));
@@ -441,7 +441,7 @@ impl Replica {
         let mut program = self.program.lock();
         // Nodes have met, if they had to.
         let after = self.states(&mut program, &plan.roots).unwrap_or_default();
-        let preparation = Arc::new(Preparation::new(&self.node, &mut program.pieces, steps));
+        let preparation = Arc::new(Preparation::new(&self.node, &mut program.pieces, (steps, plan.site.tag)));
         let mut all_known = plan.known.lock();
         if all_known.len() == MOST_KNOWN {
             all_known.remove(0);

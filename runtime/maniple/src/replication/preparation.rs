@@ -45,8 +45,12 @@ struct OverPieces {
 struct Parcels(Arc<Addresses>);
 
 impl Preparation {
-    /// Of steps, each in a region tree, and with the number that all nodes give it if it is an exchange.
-    pub(super) fn new(node: &Arc<Node>, pieces: &mut Pieces, steps: Vec<(LogicalRegion, u32, Step)>) -> Self {
+    /// Of steps, each in a region tree, and with the number that all nodes give it if it is an exchange. The tag is that of the launch for which they are.
+    pub(super) fn new(
+        node: &Arc<Node>,
+        pieces: &mut Pieces,
+        (steps, tag): (Vec<(LogicalRegion, u32, Step)>, u64),
+    ) -> Self {
         let mut moves = Vec::new();
         for (root, number, step) in steps {
             match step {
@@ -58,7 +62,7 @@ impl Preparation {
                 // They are no part of what comes before a launch.
                 Step::Forget { .. } => {}
                 Step::Exchange { fields, fold, exchange } => {
-                    let mut maker = Maker { node, pieces, root: &root, fields: &fields, exchange: number };
+                    let mut maker = Maker { node, pieces, root: &root, fields: &fields, exchange: number, tag };
                     let Exchange { sends, receives, forwards, .. } = &*exchange;
                     moves.extend(maker.send(sends));
                     moves.extend(maker.receive(receives, fold));
@@ -188,6 +192,7 @@ struct Maker<'a> {
     root: &'a LogicalRegion,
     fields: &'a FieldMask,
     exchange: u32,
+    tag: u64,
 }
 
 impl Maker<'_> {
@@ -201,7 +206,7 @@ impl Maker<'_> {
             return None;
         }
         let launches = match fold {
-            None => vec![self.over_pieces(&RECEIVE, Privilege::Discard, receives)],
+            None => vec![self.over_pieces(&RECEIVE, Privilege::Discard, receives).tagged(self.tag)],
             // Contributions are applied in the order of nodes, so that the outcome is the same on every run.
             Some(_) => {
                 let batches = receives.chunk_by(|one, other| one.with == other.with);
@@ -235,6 +240,11 @@ impl OverPieces {
     ) -> Self {
         let requirement = Requirement::new(pieces, fields.clone(), privilege);
         Self { launcher: TaskLauncher::new(task).requirement(requirement), used: Mutex::default(), count }
+    }
+
+    /// With a tag for the mapper.
+    fn tagged(self, tag: u64) -> Self {
+        Self { launcher: self.launcher.tag(tag), ..self }
     }
 
     fn launch(&self, context: &Context, part: Option<Part>, complete: impl FnOnce(&mut TaskLauncher)) {
