@@ -67,7 +67,10 @@ fn verified(statement: &str, options: &[String]) -> String {
     let run = |last: &str| {
         let mut command = Command::new(program);
         let output = command.args(around).args(options).arg(last).output().expect("the program starts");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{statement} {options:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        // Each node warns of equal parts that are blocks.
+        let said: Vec<&str> = said.lines().filter(|line| !line.contains("makes blocks: write")).collect();
+        assert_eq!(said, [""; 0], "{statement} {options:?}");
         assert!(output.status.success(), "{statement} {options:?}");
         String::from_utf8(output.stdout).expect("the program prints text")
     };

@@ -93,10 +93,10 @@ fn what_passes_by_in_rounds_is_told() {
     let product = [&product[..], &["--workers", "1", "--memory", "64MiB"]].concat();
     let out = told(2, &folder, &[&product[..], &["--explain"]].concat());
     for name in ["B", "W"] {
-        assert!(out.contains(&format!(" of {name} pass by a node at a time")), "{out}");
+        assert!(out.contains(&format!(" of {name} on a node at a time")), "{out}");
     }
     told(2, &folder, &[&product[..], &["--verify"]].concat());
     // Where there is room, what has come stays.
     let out = told(2, &folder, &[&product[..9], &["--workers", "1", "--explain"]].concat());
-    assert!(!out.contains("pass by a node"), "{out}");
+    assert!(!out.contains("on a node at a time"), "{out}");
 }

@@ -497,3 +497,19 @@ fn tensors_are_drawn_in_the_parts_of_threads_and_processors() {
     assert_eq!(info(&["--format", "csr"]).0, Some(2));
     assert_eq!(info(&["--draw", "no/such/folder.svg"]).0, Some(1));
 }
+
+#[test]
+fn equal_parts_of_what_is_stored_whole_are_told_to_be_blocks() {
+    let options = ["--size", "i=20,j=10", "--format", "A=csr", "--grid", "2", "--repeat", "1", "--place"];
+    let placed = |place: &str| {
+        let (code, _, error) = run("y(i) = A(i,j) * x(j)", &[&options[..], &[place]].concat());
+        assert_eq!(code, Some(0), "{error}");
+        error
+    };
+    assert_eq!(
+        placed("A=xy -> ~x").trim(),
+        "WARN A stores all of x, so that `~x` in `xy -> ~x` makes blocks: write `x`"
+    );
+    assert_eq!(placed("A=xy -> ~y"), "");
+    assert_eq!(placed("A=xy -> x"), "");
+}

@@ -63,7 +63,7 @@ pub enum DistributedError {
     },
     /// A tensor in levels is not cut in this way.
     #[error(
-        "{tensor} is stored as {format}, and `{placement}` cuts it in a way that levels are not cut: cut it along one dimension of the grid alone, by the name of a dimension that a level stores for blocks of its coordinates, or by `~` before the name for parts with as many positions each"
+        "{tensor} is stored as {format}, and `{placement}` cuts it in a way that levels are not cut: cut it along one dimension of the grid alone, by the name of a dimension that a level stores for blocks of its coordinates, or by `~` before the name for parts with as many positions each; or along several by the names of as many dimensions"
     )]
     Pieces {
         /// Its name.

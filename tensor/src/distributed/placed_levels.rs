@@ -13,7 +13,7 @@ use super::error::DistributedError;
 use super::fetch::by_color;
 use super::launched::Launched;
 use super::level_pieces::{LevelPieces, StoredPieces};
-use super::levels::{Component, words};
+use super::levels::{Component, Levels, words};
 use super::place::PLACE;
 use super::scattered::{self, Dealt, Shift};
 use super::shares::{Ends, Interval, is_in_order};
@@ -28,8 +28,6 @@ use crate::rectangle::Rectangle;
 
 /// What is cut into how many parts.
 enum Parts {
-    /// Nothing: one part has all.
-    Whole,
     /// The positions of a level, into parts of equal length.
     Positions(usize, i64),
     /// The bits of a level, into parts with as many of those that are set.
@@ -43,7 +41,7 @@ enum Parts {
 impl Tensor {
     /// Cuts a tensor in levels into the pieces of a placement, once: asked for again, they are the same partitions. They are the tensor's, and go with it: whoever destroys them can't ask again. `xy -> x` makes blocks of the coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes
     /// parts with as many positions each of the level that stores `y`, which is the one of its blocks where `y` is stored in blocks, and the one along diagonals where it follows from these, and `xy -> f : ~f` parts with as many elements each; of a level with a bit for each coordinate, as many that are set, as
-    /// far as words of 64 are not cut.
+    /// far as words of 64 are not cut. Blocks along several dimensions of the machine, as `xy -> xy`, have what is in all of them, and of the levels above what that is below.
     ///
     /// A piece has what is above and below its own positions, too. Where it begins in other levels is looked up in what these store, as it is after all that was launched before: on each of
     /// several nodes in the blocks that it has. Pieces of coordinates lie together if their level is the outermost and has them in order; else each run of neighbours is one of their parts, of
@@ -67,12 +65,40 @@ impl Tensor {
         if let Some(known) = self.cuts().find_placed(&placed) {
             return Ok(known);
         }
+        warn_of_blocks(self.variable(), placement);
+        let mut cuts = Vec::new();
+        for parts in parts(self.variable(), &placed)? {
+            cuts.push((parts.level(), self.cut_by(cx, levels, parts).await?));
+        }
+        let positions = match cuts.pop() {
+            None => (0..rank).map(|level| vec![vec![(0, self.positions(level))]]).collect(),
+            Some((_, only)) if cuts.is_empty() => only,
+            Some(last) => {
+                cuts.push(last);
+                // All cuts are known at the innermost level that one of them cuts.
+                let level = cuts.iter().map(|(level, _)| *level).max().unwrap_or(0);
+                let runs: Vec<&Vec<Vec<Interval>>> = cuts.iter().map(|(_, positions)| &positions[level]).collect();
+                scattered::around(cx, (self, level), scattered::met(&runs)).await?
+            }
+        };
+        let (levels, values) = cut_levels(cx, self, &positions)?;
+        let pieces = LevelPieces { placed: Arc::new(placed), levels, values };
+        self.cuts().remember_placed(&pieces.placed, &pieces);
+        Ok(pieces)
+    }
+
+    /// For each level, the positions of each part of one cut.
+    async fn cut_by(
+        &self,
+        cx: &Context,
+        levels: &Levels,
+        parts: Parts,
+    ) -> Result<Vec<Vec<Vec<Interval>>>, DistributedError> {
         let together = |positions: Vec<Vec<Interval>>| {
             let runs = |level: Vec<Interval>| level.into_iter().map(|run| vec![run]).collect();
             positions.into_iter().map(runs).collect::<Vec<Vec<Vec<Interval>>>>()
         };
-        let positions = match parts(self.variable(), &placed)? {
-            Parts::Whole => (0..rank).map(|level| vec![vec![(0, self.positions(level))]]).collect(),
+        Ok(match parts {
             Parts::Positions(level, parts) => together(Ends::new(cx, self, (level, parts)).await?.positions),
             Parts::Bits(level, parts) => match levels.stored(level) {
                 [(_, bits)] => together(Ends::of_bits(cx, self, (level, parts), bits).await?.positions),
@@ -80,11 +106,7 @@ impl Tensor {
             },
             Parts::Coordinates(parts) => together(Ends::of_coordinates(cx, self, parts).await?.positions),
             Parts::Dealt(level, dealt, shift) => scattered::pieces(cx, (self, level), (dealt, shift)).await?,
-        };
-        let (levels, values) = cut_levels(cx, self, &positions)?;
-        let pieces = LevelPieces { placed: Arc::new(placed), levels, values };
-        self.cuts().remember_placed(&pieces.placed, &pieces);
-        Ok(pieces)
+        })
     }
 
     /// Brings what a tensor in levels stores to where a placement says that its pieces are on a machine, whose processors run on the nodes of the job in blocks. What is there already costs nothing.
@@ -143,8 +165,35 @@ fn placed(variable: &TensorVariable, placement: &Placement, machine: &Machine) -
     Ok(Placed::in_levels(placement, &Rectangle::whole(variable.dimensions()), machine)?)
 }
 
-/// What a placement cuts.
-fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Parts, DistributedError> {
+/// Says of parts with as many positions each that they are blocks, where a level stores all coordinates.
+fn warn_of_blocks(variable: &TensorVariable, placement: &Placement) {
+    let format = variable.format();
+    for distribution in &placement.levels {
+        for along in &distribution.grid {
+            if let Along::Partition(mode, Cut::Positions) = *along
+                && Storing::find(format, mode).is_some_and(|storing| format.levels()[storing.level] == Level::Dense)
+            {
+                let (tensor, name) = (variable.name(), &distribution.dimensions[mode]);
+                tracing::warn!(
+                    "{tensor} stores all of {name}, so that `~{name}` in `{placement}` makes blocks: write `{name}`"
+                );
+            }
+        }
+    }
+}
+
+impl Parts {
+    /// The level that is cut.
+    fn level(&self) -> usize {
+        match self {
+            Self::Positions(level, _) | Self::Bits(level, _) | Self::Dealt(level, ..) => *level,
+            Self::Coordinates(_) => 0,
+        }
+    }
+}
+
+/// What a placement cuts, along each dimension of the machine that cuts something.
+fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Vec<Parts>, DistributedError> {
     let format = variable.format();
     let along = placed.placement().levels.iter().flat_map(|level| &level.grid).zip(placed.machine().extents());
     let cuts: Vec<(Along, usize)> = along
@@ -160,32 +209,41 @@ fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Parts, Distribute
         Level::Bitmap => Parts::Bits(level, parts),
         _ => Parts::Positions(level, parts),
     };
-    let (mode, cut, parts) = match cuts[..] {
-        [] => return Ok(Parts::Whole),
-        [(Along::Entries, extent)] if !format.levels().is_empty() => {
-            return Ok(positions(format.levels().len() - 1, extent as i64));
+    let one = |(along, extent): (Along, usize)| {
+        let (mode, cut) = match along {
+            Along::Entries => return format.levels().len().checked_sub(1).map(|last| positions(last, extent as i64)),
+            Along::Partition(mode, cut) => (mode, cut),
+            Along::Fixed(_) | Along::Broadcast => return None,
+        };
+        let (Storing { level, unit, shift }, parts) = (Storing::find(format, mode)?, extent as i64);
+        let extent = match shift {
+            Some(_) => variable.dimensions()[mode],
+            None => {
+                let bounds = format.expressions()[level].bounds(variable.dimensions());
+                bounds.end - bounds.start
+            }
+        };
+        let in_units = |length: i64, unit: i64| length / unit + i64::from(length % unit > 0);
+        let block = match cut {
+            Cut::Positions => return Some(positions(level, parts)),
+            Cut::Blocked => in_units(extent, parts),
+            Cut::Cyclic(block) => in_units(i64::try_from(block).unwrap_or(i64::MAX), unit),
+        };
+        Some(match cut {
+            Cut::Blocked if level == 0 && is_in_order(format) => Parts::Coordinates(parts),
+            _ => Parts::Dealt(level, Dealt { block: block.clamp(1, extent.max(1)), parts }, shift),
+        })
+    };
+    let found: Option<Vec<Parts>> = cuts.iter().map(|cut| one(*cut)).collect();
+    // Equal parts are of all positions, and blocks of all coordinates: neither are cut once more.
+    let is_once = |(along, _): &(Along, usize)| match along {
+        Along::Partition(_, Cut::Positions) | Along::Entries => false,
+        Along::Partition(mode, _) => {
+            cuts.iter().filter(|(other, _)| matches!(other, Along::Partition(of, _) if of == mode)).count() == 1
         }
-        [(Along::Partition(mode, cut), extent)] => (mode, cut, extent as i64),
-        _ => return Err(refused()),
+        Along::Fixed(_) | Along::Broadcast => true,
     };
-    let Storing { level, unit, shift } = Storing::find(format, mode).ok_or_else(refused)?;
-    let extent = match shift {
-        Some(_) => variable.dimensions()[mode],
-        None => {
-            let bounds = format.expressions()[level].bounds(variable.dimensions());
-            bounds.end - bounds.start
-        }
-    };
-    let in_units = |length: i64, unit: i64| length / unit + i64::from(length % unit > 0);
-    let block = match cut {
-        Cut::Positions => return Ok(positions(level, parts)),
-        Cut::Blocked => in_units(extent, parts),
-        Cut::Cyclic(block) => in_units(i64::try_from(block).unwrap_or(i64::MAX), unit),
-    };
-    Ok(match cut {
-        Cut::Blocked if level == 0 && is_in_order(format) => Parts::Coordinates(parts),
-        _ => Parts::Dealt(level, Dealt { block: block.clamp(1, extent.max(1)), parts }, shift),
-    })
+    found.filter(|_| cuts.len() == 1 || cuts.iter().all(is_once)).ok_or_else(refused)
 }
 
 /// How a format stores a dimension.

@@ -75,6 +75,7 @@ impl Rehearsal {
         for of_launch in known.values() {
             for (name, all) in of_launch {
                 let most: u64 = all.iter().map(|fetch| fetch.most_at_two_steps(cx.nodes())).sum();
+                let most = 3 * most;
                 if most > 0 {
                     let known = passing.entry(Arc::clone(name)).or_default();
                     *known = most.max(*known);
@@ -84,8 +85,9 @@ impl Rehearsal {
         Ok(Self { operations, passing })
     }
 
-    /// What is read of each tensor in one part after the other: the most bytes of it that a node is given at two steps that follow one another. If plans [run in
-    /// steps](super::Computation::run_in_steps), or results are [assembled](super::assemble_in_steps) so, no node ever has more of it than this, a copy of that on its way, and what it had before.
+    /// What is read of each tensor in one part after the other: the most bytes of it that a node ever has beside what it had before, if plans [run in steps](super::Computation::run_in_steps), or
+    /// results are [assembled](super::assemble_in_steps) so, by the [mapper](super::TensorMapper) for tensors. That is three times what the points of one node are given at two steps that follow one
+    /// another: what they use, what comes for them, and what goes to others.
     pub fn passing(&self) -> &BTreeMap<Arc<str>, u64> {
         &self.passing
     }

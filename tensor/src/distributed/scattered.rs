@@ -59,12 +59,22 @@ pub(super) async fn pieces(
     (tensor, level): (&Tensor, usize),
     (dealt, shift): (Dealt, Option<Shift>),
 ) -> Result<Vec<Vec<Vec<Interval>>>, DistributedError> {
-    let rank = tensor.variable().format().levels().len();
-    let mut found: Vec<Vec<(i64, Interval)>> = vec![Vec::new(); rank];
-    found[level] = match shift {
+    let found = match shift {
         Some(shift) => along_diagonals(cx, tensor, (dealt, shift)).await?,
         None => of_coordinates(cx, (tensor, level), dealt).await?,
     };
+    around(cx, (tensor, level), (found, dealt.parts)).await
+}
+
+/// For each level, the positions that belong to each of so many parts, of which the runs of one level are given.
+pub(super) async fn around(
+    cx: &Context,
+    (tensor, level): (&Tensor, usize),
+    (runs, parts): (Vec<(i64, Interval)>, i64),
+) -> Result<Vec<Vec<Vec<Interval>>>, DistributedError> {
+    let rank = tensor.variable().format().levels().len();
+    let mut found: Vec<Vec<(i64, Interval)>> = vec![Vec::new(); rank];
+    found[level] = runs;
     for above in (1..=level).rev() {
         let own: Vec<Interval> = found[above].iter().map(|(_, run)| *run).collect();
         let runs = above_all(cx, (tensor, above), &own).await?;
@@ -76,11 +86,35 @@ pub(super) async fn pieces(
         found[below] = joined(found[below - 1].iter().map(|(part, _)| *part).zip(runs).collect());
     }
     let in_parts = |runs: Vec<(i64, Interval)>| {
-        let mut parts = vec![Vec::new(); dealt.parts as usize];
-        runs.into_iter().for_each(|(part, run)| parts[part as usize].push(run));
-        parts
+        let mut all = vec![Vec::new(); parts as usize];
+        runs.into_iter().for_each(|(part, run)| all[part as usize].push(run));
+        all
     };
     Ok(found.into_iter().map(in_parts).collect())
+}
+
+/// What a part of each cut of a level has in common, for all combinations of parts, those of the last cut running fastest: runs, and how many combinations there are.
+pub(super) fn met(cuts: &[&Vec<Vec<Interval>>]) -> (Vec<(i64, Interval)>, i64) {
+    let mut all: Vec<Vec<Interval>> = vec![vec![(0, i64::MAX)]];
+    for cut in cuts {
+        all = all.iter().flat_map(|own| cut.iter().map(|other| in_both(own, other))).collect();
+    }
+    let count = all.len() as i64;
+    let runs = (0..).zip(all).flat_map(|(part, runs)| runs.into_iter().map(move |run| (part, run)));
+    (joined(runs.collect()), count)
+}
+
+/// What is in both of two lists of intervals that ascend.
+fn in_both(one: &[Interval], other: &[Interval]) -> Vec<Interval> {
+    let (mut found, mut at, mut of) = (Vec::new(), 0, 0);
+    while let (Some(own), Some(others)) = (one.get(at), other.get(of)) {
+        let (first, end) = (own.0.max(others.0), own.1.min(others.1));
+        if first < end {
+            found.push((first, end));
+        }
+        if own.1 <= others.1 { at += 1 } else { of += 1 }
+    }
+    found
 }
 
 /// Runs in the order of their parts, and of their positions; those that touch are one.

@@ -290,6 +290,58 @@ fn pieces_are_those_of_a_coloring_of_what_is_stored() {
                         check(&pieces, &stored, part + 1, &colored(&tree, 1, own), &about);
                     }
                 }
+                // Two dimensions at once, along two of a grid that has copies and a face besides.
+                let stored_in = |mode: usize| {
+                    let stores = |expression: &LevelExpression| match *expression {
+                        LevelExpression::Mode(of) if of == mode => Some(1),
+                        LevelExpression::Block(of, size) if of == mode => Some(size),
+                        _ => None,
+                    };
+                    let found = |(level, expression)| Some((level, stores(expression)?));
+                    format.expressions().iter().enumerate().find_map(found)
+                };
+                let (one, other) = (random.usize(..variable.order()), random.usize(..variable.order()));
+                if let (true, Some(first), Some(second)) = (one != other, stored_in(one), stored_in(other)) {
+                    let both = [(one, first, parts), (other, second, random.i64(1..4))];
+                    let (mut dealt, mut blocks) = (Vec::new(), Vec::new());
+                    for (mode, (_, unit), parts) in both {
+                        let units = |length: i64| (length + unit - 1) / unit;
+                        let is_blocked = random.bool();
+                        dealt.push(if is_blocked {
+                            name(mode).to_owned()
+                        } else {
+                            format!("cyclic({}, 2)", name(mode))
+                        });
+                        let extent = units(variable.dimensions()[mode]);
+                        blocks.push(if is_blocked { (extent + parts - 1) / parts } else { units(2) });
+                    }
+                    // Or along a grid inside of each processor of another.
+                    let (inside, grid) = if random.bool() { ("", "x") } else { (&*format!("; {names} -> "), "/") };
+                    let placement = format!("{names} -> {}*{inside}{}1", dealt[0], dealt[1]);
+                    let about = format!("seed {seed}: {placement} of {format} in {parts}x{} parts", both[1].2);
+                    let machine: Machine = format!("{parts}x2{grid}{}x2", both[1].2).parse().unwrap();
+                    let placement: Placement = placement.parse().unwrap();
+                    let pieces = tensor.partition_levels(cx, &placement, &machine).await?;
+                    let innermost = first.0.max(second.0);
+                    for part in 0..parts * both[1].2 {
+                        let wanted = [part / both[1].2, part % both[1].2];
+                        let is_own = |at: i64, _: &Position| {
+                            (0..2).all(|cut| {
+                                let (_, (level, _), parts) = both[cut];
+                                // What is above.
+                                let (mut here, mut above) = (innermost, at);
+                                while here > level {
+                                    (above, here) = (tree[here][above as usize].0, here - 1);
+                                }
+                                let coordinates = tree[level][above as usize].1.clone();
+                                let block = blocks[cut].max(1);
+                                { coordinates }.any(|at| at / block % parts == wanted[cut])
+                            })
+                        };
+                        check(&pieces, &stored, part + 1, &colored(&tree, innermost, is_own), &about);
+                    }
+                    tensor.place_levels(cx, &placement, &machine).await?.await?;
+                }
                 let about = format!("seed {seed}: {format} in {parts} parts");
                 let placement: Placement = format!("{names} -> f : ~f").parse().unwrap();
                 let pieces = tensor.partition_levels(cx, &placement, &machine).await?;
@@ -324,12 +376,12 @@ fn other_ways_to_cut_levels_are_refused() {
         for (format, placement, machine, told) in [
             (
                 "csr",
-                "xy -> xy",
+                "xy -> x~y",
                 "2x2",
-                "A is stored as {D,C}(0,1), and `xy -> xy` cuts it in a way that levels are not cut: cut it along one dimension of the grid",
+                "A is stored as {D,C}(0,1), and `xy -> x~y` cuts it in a way that levels are not cut: cut it along one dimension of the grid",
             ),
-            ("csr", "xy -> x~y", "2x2", "`xy -> x~y` cuts it"),
-            ("(i,j) -> (#i: D, i: D, j: S)", "xy -> xy", "2x2", "`xy -> xy` cuts it"),
+            ("csr", "xy -> ~xy", "2x2", "`xy -> ~xy` cuts it"),
+            ("csr", "xy -> x; xy -> x", "2/2", "`xy -> x; xy -> x` cuts it"),
             ("csr", "xyz -> x", "2", "`xyz -> x` names 3 dimensions, and the tensor has 2"),
         ] {
             let (placement, machine) = (placement.parse().unwrap(), machine.parse().unwrap());

@@ -97,10 +97,7 @@ impl Tasks {
         }
         for (name, bytes) in passing {
             let most = by_nodes(&[bytes]);
-            _ = writeln!(
-                told,
-                "  at most {most} of {name} pass by a node at a time, with a copy on its way, beside what it has from the beginning"
-            );
+            _ = writeln!(told, "  at most {most} of {name} on a node at a time beside what it has from the beginning");
         }
         if !unknown.is_empty() {
             let names = unknown.into_iter().collect::<Vec<_>>().join(", ");
