@@ -2,7 +2,8 @@
 
 use maniple::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
 use maniple::mapper::{
-    DefaultMapper, Extent, Keep, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo, TaskMapping,
+    DefaultMapper, Extent, InstanceChoice, Keep, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo,
+    TaskMapping,
 };
 
 /// A mapper for plans: points of a grid go to processors in blocks, in their order, and tiles stay where their points run.
@@ -10,7 +11,7 @@ use maniple::mapper::{
 /// Where all processors of a node see one memory best, a tensor has one instance there, which neighbours read where it is. Where processors have memories of their own,
 /// each keeps instances of the tiles that it uses, so that only what others have made is copied.
 ///
-/// What is used by one step alone, where plans [run in steps](super::Computation::run_in_steps), has instances of its own that go after it.
+/// What is used by one step alone, where plans [run in steps](super::Computation::run_in_steps), has instances of its own that go after it, as far as there is room for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TensorMapper {
     inner: DefaultMapper,
@@ -38,8 +39,12 @@ impl Mapper for TensorMapper {
         let passing = mapping.requirements.iter_mut().enumerate().filter(|(number, _)| passes(task, *number));
         for (_, requirement) in passing {
             if let RequirementMapping::Instance(choices) = requirement {
-                choices.retain(|choice| choice.extent == Extent::Region);
-                choices.iter_mut().for_each(|choice| (choice.reuse, choice.keep) = (Reuse::Exact, Keep::WhileUsed));
+                let own = choices.iter().filter(|choice| choice.extent == Extent::Region);
+                let own =
+                    own.map(|choice| InstanceChoice { reuse: Reuse::Exact, keep: Keep::WhileUsed, ..choice.clone() });
+                // Where there is no room for more, what lies in another instance is used there.
+                let own: Vec<InstanceChoice> = own.collect();
+                choices.splice(..0, own);
             }
         }
         if task.is_index_launch && has_several_memories(context.machine()) {

@@ -82,7 +82,9 @@ fn compute(
         };
         cx.execution_fence().await?;
         let most = runtime.memories().iter().map(|memory| memory.peak).sum();
-        // No node has room for all of it.
+        a.destroy(cx)?;
+        b.destroy(cx)?;
+        // No node has room for all of the result.
         let found = made.fold_entries(cx, Sum::default, |sum: &mut Sum, at, value: i64| add(sum, at, value)).await?;
         let found =
             found.into_iter().fold(Sum::default(), |(count, sum), part| (count + part.0, sum.wrapping_add(part.1)));

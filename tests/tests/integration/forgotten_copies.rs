@@ -67,8 +67,8 @@ const HALF: u64 = 64 << 10;
 
 #[test]
 fn operands_that_pass_by_need_room_for_a_block() {
-    for found in compute(116 << 10, true) {
-        let [once, twice] = found.expect("half of C and two blocks of the other half, twice, fit");
+    for found in compute(120 << 10, true) {
+        let [once, twice] = found.expect("half of C, two blocks of the other half, twice, and those of B fit");
         assert!(once >= HALF && twice >= once + HALF, "blocks move in each run: {once}, {twice}");
     }
 }
@@ -79,7 +79,7 @@ fn operands_are_kept_unless_they_are_to_be_forgotten() {
         let [once, twice] = found.expect("there is room for all");
         assert!(once >= HALF && twice < once + HALF, "blocks are there in the second run: {once}, {twice}");
     }
-    for found in compute(116 << 10, false) {
+    for found in compute(120 << 10, false) {
         found.expect_err("all of C does not fit");
     }
 }
