@@ -111,3 +111,41 @@ fn arrays_are_read_in_ranges_where_that_can_be_and_whole_otherwise() {
     let out = told(2, &folder, &[&product[..], &["-i", "B:b.npz", "--type", "f32"]].concat());
     assert!(!out.lines().any(|line| line.starts_with("  read")), "{out}");
 }
+
+#[test]
+fn results_are_the_same_text_on_any_nodes() {
+    let folder = inputs("written-text");
+    let scaled = ["S(i,j) = B(i,j) * c(j)", "-i", "B:b.tcs"];
+    let sparse = ["U(i,j,l) = T(i,j,l) * c(l)", "-i", "T:t.tcs"];
+    let sums = ["a(i) = B(i,j) * c(j)", "-i", "B:b.tcs", "-f", "a:{C}"];
+    for (statement, format, file) in [
+        (&scaled[..], "S:ds", "mtx"),
+        (&scaled, "S:ds", "tns"),
+        (&scaled, "S:csc", "mtx"),
+        (&scaled, "S:coo", "mtx"),
+        (&sparse, "U:sss", "tns"),
+        (&sparse, "U:csf:3", "tns"),
+        (&sums, "B:ds", "mtx"),
+        (&sums, "B:ds", "tns"),
+    ] {
+        let mut texts = Vec::new();
+        for (nodes, serial) in [(1, false), (2, false), (4, false), (3, true)] {
+            let name = format!("{nodes}.{file}");
+            let options = ["-f", format, "--workers", "1", "--repeat", "1", "-o", &name];
+            let others: &[&str] = if serial { &["--serial-writes"] } else { &[] };
+            let out = told(nodes, &folder, &[statement, &options, others].concat());
+            let line = out.lines().find(|line| line.starts_with("  written"));
+            assert_eq!(nodes > 1, line.is_some_and(|line| line.contains("by node 1")), "{statement:?} {format}: {out}");
+            texts.push(String::from_utf8(read(&folder, &name)).unwrap());
+            let left = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+            assert!(left.into_iter().all(|name| !name.to_string_lossy().contains(".part")), "{statement:?} {format}");
+        }
+        assert!(texts[0].lines().count() > 200, "{}", texts[0]);
+        assert!(texts.iter().all(|text| *text == texts[0]), "{statement:?} {format} {file}");
+    }
+    // What can't be written leaves nothing.
+    fs::create_dir(folder.join("taken.mtx")).unwrap();
+    let (code, _, error) = run(2, &folder, &[&scaled[..], &["-f", "S:ds", "-o", "taken.mtx"]].concat());
+    assert_eq!(code, Some(1), "{error}");
+    assert!(error.contains("taken.mtx"), "{error}");
+}

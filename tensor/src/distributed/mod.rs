@@ -14,6 +14,7 @@
 //! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it is for, by a launch before. The other points
 //! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
 
+mod aside;
 mod assemble;
 mod balanced;
 mod blocks;
@@ -47,6 +48,7 @@ mod shares;
 mod snapshot;
 mod tcs;
 mod tensor;
+mod text;
 
 pub use assemble::{assemble, assemble_in_steps};
 pub use computation::{Computation, compute};
@@ -60,3 +62,4 @@ pub use placed_levels::check_placement;
 pub use rehearsal::Rehearsal;
 pub use tcs::{Loaded, TcsFile, Writers, Written, is_stored_as_npy};
 pub use tensor::Tensor;
+pub use text::TextForm;

@@ -313,6 +313,14 @@ impl Format {
         Some((format, extents.collect()))
     }
 
+    /// Whether entries are stored in the order of their coordinates, and each place once, but for a list of coordinates.
+    pub fn is_in_order(&self) -> bool {
+        let is_kind = |level: &Level| matches!(level, Level::Dense | Level::Compressed);
+        let are_strict = || self.properties.iter().all(|level| level.ordered && level.unique);
+        let is_by_rows = || self.is_plain() && self.order.is_sorted();
+        *self == Self::coordinates(self.rank) || is_by_rows() && self.levels.iter().all(is_kind) && are_strict()
+    }
+
     /// The level that stores `mode`.
     pub fn level_of(&self, mode: usize) -> Option<usize> {
         self.order.iter().position(|stored| *stored == mode)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use maniple::{Context, Result, Runtime};
 use maniple_files::tcs::{Header, Part, Width};
-use maniple_tensor::distributed::{Computation, DistributedError, TcsFile, Tensor};
+use maniple_tensor::distributed::{Computation, DistributedError, TcsFile, Tensor, TextForm, Writers};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::notation::{TensorVariable, parse};
 use maniple_tensor::plan::Plan;
@@ -129,6 +129,30 @@ fn a_node_has_its_share_of_a_file_that_is_loaded_and_computed_with() {
             check(whole, &computed, &format!("{what}, computed with"));
         }
     }
+}
+
+#[test]
+fn a_node_has_its_share_of_what_it_writes_as_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = Case::random(&[3000, 400], ("ds", &[0, 1]), 100_000, |number| number as f64);
+    let path = folder.path().join("matrix.tcs");
+    fs::write(&path, case.file(Width::Four)).unwrap();
+    let (variable, whole) = (case.variable("B"), in_memory(TcsFile::open(&path).unwrap().header()));
+    let mut texts = Vec::new();
+    for nodes in 1..=4 {
+        let text = folder.path().join(format!("{nodes}.mtx"));
+        let done = on_nodes(Nodes::new(nodes).with_memory(1 << 30), async |cx, runtime| -> Result<u64> {
+            let tensor = Tensor::load(cx, &variable, &TcsFile::open(&path).unwrap()).await?.0;
+            let written = tensor.store_text(cx, (&text, TextForm::MatrixMarket), Writers::Together).await?;
+            assert!(written.bytes.iter().all(|bytes| *bytes > 0), "{written:?}");
+            cx.execution_fence().await?;
+            Ok(peak(runtime))
+        });
+        let peaks: Vec<u64> = done.into_iter().map(Result::unwrap).collect();
+        check(whole, &peaks, &format!("written on {nodes}"));
+        texts.push(fs::read(&text).unwrap());
+    }
+    assert!(texts.iter().all(|text| *text == texts[0]));
 }
 
 #[test]

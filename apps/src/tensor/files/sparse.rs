@@ -10,9 +10,9 @@ use maniple_files::matrix_market::{self, Field, Layout, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
 use maniple_files::{Complex, Entries, Number, NumberType, Parallel, npy, tns, write_parts};
-use maniple_tensor::distributed::{EntryFile, TcsFile};
+use maniple_tensor::distributed::{EntryFile, TcsFile, TextForm};
 use maniple_tensor::element::{Element, ElementType, Scalar};
-use maniple_tensor::format::{Format, Level};
+use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Scoped, Team};
 use maniple_tensor::notation::cast;
 use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
@@ -135,6 +135,16 @@ impl SparseFile {
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(self.form, Form::MatrixMarket | Form::Coordinates)
+    }
+
+    /// As which kind of text tasks write tensors to it, if it is text.
+    #[must_use]
+    pub fn text(&self) -> Option<TextForm> {
+        match self.form {
+            Form::MatrixMarket => Some(TextForm::MatrixMarket),
+            Form::Coordinates => Some(TextForm::Coordinates),
+            Form::Levels | Form::Archive | Form::Numpy => None,
+        }
     }
 
     /// Whether it is a `.npy` file.
@@ -456,7 +466,7 @@ impl SparseFile {
                 npy::write_array(into, &shape, dense.values())
             }
             Form::MatrixMarket | Form::Coordinates => {
-                let sorted = match is_in_order(tensor.format()) {
+                let sorted = match tensor.format().is_in_order() {
                     true => Cow::Borrowed(tensor),
                     false => Cow::Owned(tensor.convert(&Format::coordinates(shape.len())).map_err(io::Error::other)?),
                 };
@@ -492,14 +502,6 @@ impl SparseFile {
             });
         })
     }
-}
-
-/// Whether entries are stored in the order of their coordinates.
-fn is_in_order(format: &Format) -> bool {
-    let is_kind = |level: &Level| matches!(level, Level::Dense | Level::Compressed);
-    let are_strict = format.properties().iter().all(|level| level.ordered && level.unique);
-    let is_by_rows = format.is_plain() && format.order().is_sorted();
-    *format == Format::coordinates(format.rank()) || is_by_rows && format.levels().iter().all(is_kind) && are_strict
 }
 
 fn zero<T: Stored>() -> T {

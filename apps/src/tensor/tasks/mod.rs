@@ -15,13 +15,15 @@ use std::time::{Duration, Instant};
 use maniple::FieldValue;
 use maniple::prelude::*;
 use maniple_files::tcs::Width;
-use maniple_tensor::distributed::{DistributedError, Tensor, TensorMapper, Writers, check_placement, is_stored_as_npy};
-use maniple_tensor::element::Element;
+use maniple_tensor::distributed::{
+    DistributedError, Tensor, TensorMapper, TextForm, Writers, check_placement, is_stored_as_npy,
+};
+use maniple_tensor::element::{Element, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::generate::Generator;
 use maniple_tensor::lower::Output;
 use maniple_tensor::machine::{Grid, Machine, MachineError};
-use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::notation::{TensorVariable, cast};
 use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::sparse::Computation as Computed;
 use maniple_tensor::storage::SparseTensor;
@@ -65,6 +67,16 @@ pub(super) enum Made {
     Generated(Generator, u64),
 }
 
+/// How tasks write a result to a file.
+enum WrittenAs {
+    /// All of its elements.
+    Elements,
+    /// What its levels store, with numbers of so many bytes.
+    Levels(Width),
+    /// Lines of text.
+    Lines(TextForm),
+}
+
 impl<T: Element> Around<'_, T> {
     /// What tasks neither read from files nor make.
     fn given_whole(&self) -> Given<T> {
@@ -73,15 +85,22 @@ impl<T: Element> Around<'_, T> {
         given.map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect()
     }
 
-    /// The file that tasks write a result to, with the bytes of positions and coordinates if it has some.
-    fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, Option<Width>)> {
+    /// The file that tasks write a result to, and how.
+    fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, WrittenAs)> {
         let (_, file) = self.outputs.iter().find(|(own, _)| own == result.name())?;
-        if file.is_numpy() && place().nodes > 1 && !self.needs_all && is_stored_as_npy(result.format()) {
-            return Some((file, None));
+        let by_nodes = place().nodes > 1 && !self.needs_all;
+        if file.is_numpy() && by_nodes && is_stored_as_npy(result.format()) {
+            return Some((file, WrittenAs::Elements));
+        }
+        if let Some(form) = file.text().filter(|_| by_nodes && !result.format().is_dense())
+            && result.fill() == cast(Scalar::I32(0), result.element())
+            && (result.order() <= 2 || form == TextForm::Coordinates)
+        {
+            return Some((file, WrittenAs::Lines(form)));
         }
         // A number has no levels, and of other levels one node writes what they store.
         let width = file.width().filter(|_| !self.needs_all && result.order() > 0 && is_of_files(result.format()))?;
-        Some((file, Some(width)))
+        Some((file, WrittenAs::Levels(width)))
     }
 
     /// Whether a result is needed whole on each node.
@@ -417,10 +436,11 @@ impl Tasks {
                 continue;
             }
             let writers = if options.serial_writes { Writers::InTurn } else { Writers::Together };
-            if let Some((file, width)) = around.stored_to(tensor.variable()) {
-                let written = match width {
-                    Some(width) => tensor.store_by(cx, file.path(), width, writers).await?,
-                    None => tensor.store_npy(cx, file.path(), writers).await?,
+            if let Some((file, how)) = around.stored_to(tensor.variable()) {
+                let written = match how {
+                    WrittenAs::Levels(width) => tensor.store_by(cx, file.path(), width, writers).await?,
+                    WrittenAs::Elements => tensor.store_npy(cx, file.path(), writers).await?,
+                    WrittenAs::Lines(form) => tensor.store_text(cx, (file.path(), form), writers).await?,
                 };
                 done.written.insert(name.to_owned(), written.bytes);
             }

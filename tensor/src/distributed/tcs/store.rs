@@ -1,16 +1,13 @@
 //! Tensors written to files by tasks.
 
-use std::collections::hash_map::RandomState;
-use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, Hasher};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use maniple::space::{AnyRect, Rect};
-use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
-use maniple::{Context, FieldValue, Privilege, TaskLauncher};
+use maniple::task::LeafCall;
+use maniple::{Context, FieldValue, Privilege};
 use maniple_files::tcs::load::Pieces;
 use maniple_files::tcs::store::{Target, write_numbers, write_values};
 use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
@@ -18,6 +15,7 @@ use maniple_files::{Number, Order, npy};
 
 use super::arrays::{Array, Arrays, Outcome, Writers};
 use super::file::number_of;
+use crate::distributed::aside::{Aside, UNSHARED, alone, create, finish, wrong};
 use crate::distributed::error::DistributedError;
 use crate::distributed::rows::blocks_for;
 use crate::distributed::tensor::Tensor;
@@ -34,9 +32,6 @@ pub struct Written {
     /// The bytes that each node has written.
     pub bytes: Vec<u64>,
 }
-
-/// How many numbers are tried for the file beside one: chance does not give one that is taken as often.
-const MOST_ASIDE: u64 = 16;
 
 impl Tensor {
     /// Writes the tensor to a `.tcs` file, in its format: each node writes the pieces that are dealt to it at their places, in a file beside the one that is asked for, in a folder that all nodes see. When
@@ -159,10 +154,6 @@ impl Tensor {
     }
 }
 
-fn wrong(path: &Path, reason: String) -> DistributedError {
-    DistributedError::File { name: path.display().to_string(), reason, is_input: false }
-}
-
 /// Whether a `.npy` file can have the elements of a tensor as they are stored in a format: see [`Tensor::store_npy`].
 #[must_use]
 pub fn is_stored_as_npy(format: &format::Format) -> bool {
@@ -195,88 +186,6 @@ impl Target for Moved<'_> {
         self.file.write_at(self.by.map_or(offset, |(from, to)| offset - from + to), bytes)
     }
 }
-
-/// What one node does for all: a number, or what is wrong.
-type Alone = Result<u64, String>;
-
-/// Has one node do something: all get what it comes to.
-async fn alone(
-    cx: &Context,
-    what: &str,
-    run: impl Fn() -> io::Result<u64> + Send + Sync + 'static,
-) -> Result<Alone, DistributedError> {
-    let task = TaskDefinition::new(what).codec(Codec::of::<Alone>());
-    let run = move |_: &LeafCall<'_>| Ok(Value::new(run().map_err(|error| error.to_string())));
-    let task = Arc::new(task.leaf(TaskOptions::default(), run));
-    let domain = AnyRect::from(Rect::<1>::from(0..1));
-    let mut found = cx.index_launch(domain, TaskLauncher::new(&task).typed::<Alone>()).all().await?;
-    Ok(found.pop().expect("a launch over one point has one result"))
-}
-
-/// The file beside the one with a name, until it gets the name.
-struct Aside {
-    path: PathBuf,
-    is_kept: bool,
-}
-
-impl Aside {
-    fn new(path: &Path, number: u64) -> Self {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Self { path: path.with_file_name(format!(".{name}.{number:016x}.part")), is_kept: false }
-    }
-
-    fn keep(mut self) {
-        self.is_kept = true;
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            // Another node may have removed it.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Makes a file beside the one with this name, with room for so many bytes, and gives its number.
-fn create(path: &Path, bytes: u64) -> io::Result<u64> {
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    for _ in 0..MOST_ASIDE {
-        // By chance, so that no node takes what is left of an earlier job in a folder of its own for it.
-        let number = RandomState::new().build_hasher().finish();
-        let mut aside = Aside::new(path, number);
-        match OpenOptions::new().write(true).create_new(true).open(&aside.path) {
-            Ok(file) => {
-                file.set_len(bytes)?;
-                aside.is_kept = true;
-                return Ok(number);
-            }
-            Err(error) => {
-                // It is another's, or there is none.
-                aside.is_kept = true;
-                if error.kind() != io::ErrorKind::AlreadyExists {
-                    return Err(error);
-                }
-            }
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-/// Writes the header, and gives the file its name: with it, all of it is on the disk.
-fn finish(aside: &Path, path: &Path, header: &[u8]) -> io::Result<u64> {
-    let file = OpenOptions::new().write(true).open(aside)?;
-    file.write_at(0, header)?;
-    file.sync_all()?;
-    fs::rename(aside, path)?;
-    Ok(header.len() as u64)
-}
-
-/// What a node says that does not see the file that another one has made.
-const UNSHARED: &str = "a node does not see the file that another has made in this folder, which all have to share; or have the result written to a file of another kind, which one node writes alone";
 
 /// Writes a piece of all arrays, and waits until it is on the disk.
 fn write_piece(

@@ -1,0 +1,185 @@
+//! Tensors written to files of text by tasks, each node the lines of its own entries.
+//!
+//! How long a line is, its numbers tell. So all lines are made twice: first to find out how long those of each part are, and so where the next ones begin; and then to be written there.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple::space::{AnyRect, Rect};
+use maniple::task::{Codec, LeafCall, TaskDefinition};
+use maniple::{Context, FieldValue, TaskLauncher};
+use maniple_files::tcs::store::Target;
+use maniple_files::{EntryLines, Number, matrix_market};
+
+use super::aside::{Aside, UNSHARED, alone, create, finish, wrong};
+use super::convert::Source;
+use super::error::DistributedError;
+use super::lists::Lists;
+use super::packing::task;
+use super::tcs::{Writers, Written};
+use super::tensor::Tensor;
+use crate::element::{Element, Scalar};
+use crate::format::Format;
+use crate::notation::cast;
+use crate::storage::SparseTensor;
+use crate::with_element;
+
+/// A kind of files of text that have entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextForm {
+    /// Matrix Market, in the layout `coordinate`: matrices, and vectors as matrices of one column.
+    MatrixMarket,
+    /// `.tns`: tensors of one dimension or more, whose extents it does not say.
+    Coordinates,
+}
+
+/// So many lines are made before they are written.
+const LINES: usize = 1 << 13;
+
+impl Tensor {
+    /// Writes the entries of a tensor in levels to a file of text, sorted by their coordinates: each node writes those that it has at their place, in a file beside the one that is asked for, in a folder
+    /// that all nodes see. When all is written, the file takes the name; if anything fails before, it is removed, and what had the name stays as it was. A tensor that is not stored in that order is
+    /// converted before. Waits until it is done.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor; [`DistributedError::Dense`] if it is not in levels; [`DistributedError::Runtime`].
+    pub async fn store_text(
+        &self,
+        cx: &Context,
+        (path, form): (&Path, TextForm),
+        writers: Writers,
+    ) -> Result<Written, DistributedError> {
+        let (variable, name) = (self.variable(), || self.variable().name().to_owned());
+        if !self.is_in_levels() {
+            return Err(DistributedError::Dense { tensor: name() });
+        }
+        let (order, most) = (variable.order(), if form == TextForm::MatrixMarket { 2 } else { usize::MAX });
+        if order == 0 || order > most {
+            return Err(wrong(path, format!("such files have no tensors of {order} dimensions")));
+        }
+        if variable.fill() != cast(Scalar::I32(0), variable.element()) {
+            let fill = variable.fill();
+            return Err(wrong(path, format!("what is not stored is zero in such files, and {fill:?} in {}", name())));
+        }
+        if !variable.format().is_in_order() {
+            let sorted = self.converted(cx, &variable.stored(Format::coordinates(order))).await?;
+            let written = sorted.lines(cx, (path, form), writers).await;
+            sorted.destroy(cx)?;
+            return written;
+        }
+        self.lines(cx, (path, form), writers).await
+    }
+
+    async fn lines(
+        &self,
+        cx: &Context,
+        file: (&Path, TextForm),
+        writers: Writers,
+    ) -> Result<Written, DistributedError> {
+        with_element!(self.variable().element(), T => self.lines_of::<T>(cx, file, writers).await)
+    }
+
+    async fn lines_of<T: Element + FieldValue + Number>(
+        &self,
+        cx: &Context,
+        (path, form): (&Path, TextForm),
+        writers: Writers,
+    ) -> Result<Written, DistributedError> {
+        let source = Arc::new(Source::<T>::of(cx, self).await?.0);
+        let parts = source.parts();
+        let launcher = |task: &Arc<TaskDefinition>| {
+            source.requirements().iter().cloned().fold(TaskLauncher::new(task), TaskLauncher::requirement)
+        };
+        let of = Arc::clone(&source);
+        let measure = task(("measure", self.variable()), Codec::of::<(u64, u64)>(), move |call| {
+            let mut bytes = 0;
+            let add = |text: &[u8]| {
+                bytes += text.len() as u64;
+                Ok(())
+            };
+            let count = each_text(&of.part(call)?, form, add).map_err(maniple::Error::from_task)?;
+            Ok((bytes, count))
+        });
+        let all = AnyRect::from(Rect::<1>::from(0..parts));
+        let measured = cx.index_launch(all, launcher(&measure).typed::<(u64, u64)>()).all().await?;
+        let mut head = Vec::new();
+        if form == TextForm::MatrixMarket {
+            let extent = |mode: usize| self.variable().dimensions().get(mode).map_or(1, |&extent| extent as u64);
+            let count = measured.iter().map(|(_, count)| count).sum();
+            matrix_market::write_head::<T>(&mut head, (extent(0), extent(1)), count)
+                .map_err(|error| wrong(path, error.to_string()))?;
+        }
+        let mut end = head.len() as u64;
+        let begin = |(bytes, _): &(u64, u64)| {
+            end += bytes;
+            end - bytes
+        };
+        let starts: Vec<u64> = measured.iter().map(begin).collect();
+
+        let of = path.to_owned();
+        let number = alone(cx, "create a file", move || create(&of, end)).await?.map_err(|error| wrong(path, error))?;
+        // From here on whatever happens removes the file, unless it gets its name.
+        let aside = Aside::new(path, number);
+        let written = Arc::new(AtomicU64::new(0));
+        let (of, to, count) = (Arc::clone(&source), aside.path.clone(), Arc::clone(&written));
+        let write = task(("write", self.variable()), Codec::of::<Result<(), String>>(), move |call: &LeafCall<'_>| {
+            let file = match OpenOptions::new().write(true).open(&to) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err(UNSHARED.to_owned())),
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            let mut at = starts[call.point().coords()[0] as usize];
+            let put = |text: &[u8]| {
+                file.write_at(at, text)?;
+                at += text.len() as u64;
+                count.fetch_add(text.len() as u64, Ordering::Relaxed);
+                Ok(())
+            };
+            let done = each_text(&of.part(call)?, form, put).and_then(|_| file.sync_data());
+            Ok(done.map_err(|error| error.to_string()))
+        });
+        let domains: Vec<AnyRect> = match writers {
+            Writers::Together => vec![all],
+            Writers::InTurn => (0..parts).map(|part| AnyRect::from(Rect::<1>::from(part..part + 1))).collect(),
+        };
+        for domain in domains {
+            let done = cx.index_launch(domain, launcher(&write).typed::<Result<(), String>>()).all().await?;
+            done.into_iter().collect::<Result<(), String>>().map_err(|error| wrong(path, error))?;
+        }
+        let (from, to) = (aside.path.clone(), path.to_owned());
+        _ = alone(cx, "name a file", move || finish(&from, &to, &head)).await?.map_err(|error| wrong(path, error))?;
+        aside.keep();
+        let bytes = cx.per_node(written.load(Ordering::Relaxed)).all().await?;
+        Ok(Written { pieces: parts as usize, bytes })
+    }
+}
+
+/// The lines of the entries of a tensor, some thousands at a time; gives how many entries there are.
+///
+/// # Errors
+///
+/// The first one of `put`.
+fn each_text<T: Element + Number>(
+    tensor: &SparseTensor<T>,
+    form: TextForm,
+    mut put: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<u64> {
+    // A vector is a matrix of one column.
+    let columns = if form == TextForm::MatrixMarket { 2 } else { tensor.dimensions().len() };
+    let (mut at, mut lines, mut count, mut done) = (vec![0; columns], EntryLines::default(), 0_u64, Ok(()));
+    tensor.for_each(|coordinates, value| {
+        at[..coordinates.len()].copy_from_slice(coordinates);
+        lines.add(&at, value);
+        count += 1;
+        if count.is_multiple_of(LINES as u64) && done.is_ok() {
+            done = put(std::mem::take(&mut lines).as_ref());
+        }
+    });
+    done?;
+    put(lines.as_ref())?;
+    Ok(count)
+}
