@@ -5,11 +5,12 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use maniple_files::tcs::Kind;
 use maniple_tensor::distributed::is_packed_by_tasks;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Kernels, Scoped};
-use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::notation::{IndexVariable, TensorVariable};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
 use maniple_tensor::storage::{self, SparseTensor};
@@ -111,6 +112,33 @@ pub fn run(options: &Options) -> Result<Answer> {
     with_element!(element, T => run_as::<T>(options))
 }
 
+/// Refuses files with blocks of which one has all coordinates of a variable from another one on than the other: what is not in a block is not known to be zero.
+fn check_blocks(options: &Options, program: &Program) -> Result<()> {
+    let mut headers = BTreeMap::new();
+    for (name, file) in &options.input {
+        headers.extend(SparseFile::of(file.path())?.header()?.map(|header| (name.as_str(), header)));
+    }
+    for statement in program.statements() {
+        let mut known: Vec<(&IndexVariable, &str, u64)> = Vec::new();
+        for access in statement.right().accesses() {
+            let name = access.tensor.name();
+            let levels = headers.get(name).into_iter().flat_map(|header| &header.levels);
+            for level in levels.filter(|level| level.kind == Kind::Dense) {
+                let (Some(variable), start) = (access.variables.get(level.mode), level.range.start) else { continue };
+                if let Some((_, other, first)) = known.iter().find(|(own, _, from)| *own == variable && *from != start)
+                {
+                    return Err(Error::Usage(format!(
+                        "the file of {name} stores all coordinates of {variable} from {start} on, and that of {other} from {first} on: \
+                         take blocks of one range, or store {variable} in a compressed level"
+                    )));
+                }
+                known.push((variable, name, start));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let text = said(&options.statement)?;
     let mut given = BTreeMap::new();
@@ -120,6 +148,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         }
     }
     let program = declared(options, <T as Element>::TYPE, &text, &given)?;
+    check_blocks(options, &program)?;
     let schedules = schedules(options, &program)?;
     if options.grid.is_some() && !options.schedule.is_empty() {
         let problem = "--grid distributes the outermost loops, and --schedule those that it names";

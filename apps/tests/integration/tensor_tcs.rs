@@ -312,3 +312,71 @@ fn what_cannot_be_converted_says_why_and_leaves_nothing() {
         .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().starts_with(".tmp"));
     assert_eq!(others.count(), 0);
 }
+
+#[test]
+fn blocks_of_different_ranges_are_refused_where_all_is_stored() {
+    let folder = folder("ranges");
+    let write = |name: &str, range: std::ops::Range<u64>| {
+        let values = vec![2.0_f64; (range.end - range.start) as usize];
+        let mut level = maniple_files::tcs::Level::new(Kind::Dense, 0, 4);
+        level.range = range;
+        let arrays = vec![maniple_files::tcs::Arrays { pos: Vec::new(), idx: Vec::new() }];
+        let mut bytes = Vec::new();
+        Tensor { levels: vec![level], arrays, values }.write(Width::Eight, &mut bytes).unwrap();
+        std::fs::write(folder.join(name), bytes).unwrap();
+    };
+    write("whole.tcs", 0..4);
+    write("low.tcs", 2..4);
+    write("also.tcs", 2..4);
+    let sum = |others: &str| {
+        let sum = ["a(i) = B(i) + C(i)", "--input", "B=low.tcs", "--input", &format!("C={others}"), "-o", "a.mtx"];
+        run(&folder, &sum)
+    };
+    let (code, _, error) = sum("whole.tcs");
+    assert_eq!(code, Some(2), "{error}");
+    let expected =
+        "the file of C stores all coordinates of i from 0 on, and that of B from 2 on: take blocks of one range";
+    assert!(error.contains(expected), "{error}");
+    assert!(!folder.join("a.mtx").exists());
+    let (code, _, error) = sum("also.tcs");
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    let text = std::fs::read_to_string(folder.join("a.mtx")).unwrap();
+    assert!(text.lines().skip(1).collect::<String>().contains('4'), "{text}");
+}
+
+/// The most memory of its own that a process has while it runs, in bytes, as the system tells when it is asked again and again.
+#[cfg(target_os = "linux")]
+fn most_memory(mut command: Command) -> u64 {
+    let mut child = command.stdout(Stdio::null()).spawn().expect("the program starts");
+    let (status, mut most) = (format!("/proc/{}/status", child.id()), 0);
+    while child.try_wait().expect("a child can be waited for").is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let own = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kilobytes = own.and_then(|own| own.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+        most = most.max(kilobytes.unwrap_or(0) << 10);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert!(child.wait().expect("a child can be waited for").success());
+    most
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sorted_text_is_converted_in_memory_that_does_not_grow_with_it() {
+    let folder = folder("memory-of-text");
+    let rows = [20_000, 200_000];
+    let most = rows.map(|rows| {
+        let (name, to) = (format!("{rows}.mtx"), format!("{rows}.tcs"));
+        let mut text = format!("%%MatrixMarket matrix coordinate real general\n{rows} 1000 {}\n", 8 * rows);
+        for row in 1..=rows {
+            (0..8).for_each(|entry| text.push_str(&format!("{row} {} 1.5\n", entry * 123 + row % 123 + 1)));
+        }
+        std::fs::write(folder.join(&name), text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+        command.args(["tensor", "convert", &name, &to, "--format", "ds"]).current_dir(&folder);
+        most_memory(command)
+    });
+    // As entries in memory it is 38 MB.
+    let [few, many] = most;
+    assert!(many <= few + (8 << 20) && many <= 64 << 20, "{many} bytes for ten times the text, {few} before");
+}
