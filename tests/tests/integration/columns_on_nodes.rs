@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use fastrand::Rng;
 use maniple::{Context, Result, Runtime};
 use maniple_tensor::distributed::{Computation as Distributed, Tensor};
+use maniple_tensor::element::ElementType;
+use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Kernels, Serial};
-use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable, parse};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::Computation;
@@ -78,6 +81,9 @@ async fn operand(
         return Ok(tensor);
     }
     let own = Tensor::from_sparse(cx, declared, Arc::clone(values))?;
+    if stored.format() == declared.format() {
+        return Ok(own);
+    }
     let made = own.converted(cx, stored).await?;
     own.destroy(cx)?;
     Ok(if used.dimensions() == stored.dimensions() { made } else { made.reshaped(used)? })
@@ -139,4 +145,100 @@ fn a_node_has_the_columns_that_its_points_use() {
             }
         }
     }
+}
+
+/// Statements of which any loops may be distributed, with dense results.
+const STATEMENTS: [&str; 9] = [
+    "y(i) = A(i,j) * x(j)",
+    "y(j) = A(i,j) * x(i)",
+    "y(i) = A(i,j) * B(i,j)",
+    "y(i) = A(i,j) + B(i,j) * x(j)",
+    "a = A(i,j) * x(j) * z(i)",
+    "Y(i,k) = A(i,j) * X(j,k)",
+    "Y(i,j) = A(i,j,k) * x(k)",
+    "Y(i,k) = A(i,j,k) * x(j)",
+    "Y(i,l) = A(i,j,k) * X(j,l) * Z(k,l)",
+];
+
+/// Of matrices, and of tensors of order three.
+const FORMATS: [&[&str]; 2] =
+    [&["csr", "csc", "dcsr", "dcsc", "{C,D}", "coo"], &["csf:3", "{D,C,C}(2,0,1)", "{D,D,C}", "{C,D,C}(1,2,0)"]];
+
+/// A statement with random extents and formats of its sparse operands, which begin with `A` and `B`.
+fn a_statement(random: &mut Rng) -> Assignment {
+    let text = STATEMENTS[random.usize(..STATEMENTS.len())];
+    let extents: Vec<(char, i64)> = "ijkl".chars().map(|name| (name, random.i64(1..14))).collect();
+    let accesses = text.split(['=', '*', '+']).map(str::trim);
+    let variable = |access: &str| {
+        let (name, variables) = access.split_once('(').unwrap_or((access, ")"));
+        let extent = |own: char| extents.iter().find(|(name, _)| *name == own).map(|(_, extent)| *extent);
+        let extents: Vec<i64> = variables.chars().filter_map(extent).collect();
+        let format = match FORMATS.get(extents.len().wrapping_sub(2)).filter(|_| ["A", "B"].contains(&name)) {
+            Some(formats) => formats[random.usize(..formats.len())].parse().unwrap(),
+            None => Format::dense(extents.len()),
+        };
+        TensorVariable::new(name, ElementType::I64, extents).stored(format)
+    };
+    let variables: Vec<TensorVariable> = accesses.map(variable).collect();
+    parse(text, &variables).unwrap()
+}
+
+/// A schedule that distributes one loop or two, and leaves the others in their order.
+fn a_schedule(loops: &[IndexVariable], random: &mut Rng) -> String {
+    let mut distributed = loops.to_vec();
+    random.shuffle(&mut distributed);
+    distributed.truncate(random.usize(1..=2));
+    let named = |suffix: &str| distributed.iter().map(|own| format!("{own}{suffix}")).collect::<Vec<_>>();
+    let divided = distributed.iter().map(|own| format!("divide({own}, {own}o, {own}i, {})", random.i64(1..5)));
+    let inner = loops.iter().map(|own| if distributed.contains(own) { format!("{own}i") } else { own.to_string() });
+    let order: Vec<String> = named("o").into_iter().chain(inner).collect();
+    let divided = divided.collect::<Vec<_>>().join("; ");
+    format!("{divided}; reorder({{{}}}); distribute({{{}}})", order.join(", "), named("o").join(", "))
+}
+
+/// 150 statements; `MANIPLE_TESTS_COUNT` of them, if that is set.
+#[test]
+fn random_statements_are_the_same_with_parts_together() {
+    let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
+    let (mut random, mut tried, mut together) = (Rng::with_seed(29), 0, 0);
+    while tried < most {
+        let product = a_statement(&mut random);
+        let plain = Computation::new(&product).unwrap();
+        let text = a_schedule(&plain.free_loops(), &mut random);
+        let schedule = Schedule::parse(&text, &product.tensors()).unwrap();
+        // Some loops can't be distributed, as those over what is gathered in a workspace.
+        let Ok(whole) = plain.scheduled(&schedule) else { continue };
+        let stored = whole.stored_by_points();
+        let columns = whole.reading(&stored).ok().and_then(|columns| columns.scheduled(&schedule).ok());
+        let used = columns.filter(|columns| !stored.is_empty() && columns.conversions().is_empty());
+        together += usize::from(used.is_some());
+        let computation = used.as_ref().unwrap_or(&whole);
+        let Ok(plan) = Plan::new(computation.statement()).map(Arc::new) else { continue };
+        let given: Vec<(TensorVariable, Arc<SparseTensor<i64>>)> = product
+            .tensors()
+            .into_iter()
+            .map(|variable| (variable.clone(), Arc::new(tensor(&variable, random.i64(2..9)))))
+            .collect();
+        let values: Vec<(&str, &SparseTensor<i64>)> =
+            given.iter().map(|(variable, values)| (variable.name(), &**values)).collect();
+        let expected = plain.run_by(&values, &Kernels::new(None, None), &Serial).unwrap();
+        let about = format!("{product} of {:?} on {tried}: {text}", product.tensors());
+        let done = on_nodes(Nodes::new(1 + tried % 4), async |cx, _| -> Result<()> {
+            let mut operands = vec![Tensor::new(cx, &product.left().tensor)?];
+            for own in plan.statement.operands() {
+                let stored = computation.stored_as(own);
+                let (declared, values) = given.iter().find(|(of, _)| of.name() == stored.name()).unwrap();
+                operands.push(operand(cx, (own, &stored), (declared, values)).await?);
+            }
+            let computation = Distributed::new(cx, &plan, &operands.iter().collect::<Vec<_>>()).await?;
+            for _ in 0..2 {
+                computation.launch(cx)?.await?;
+                assert_eq!(operands[0].read_elements::<i64>(cx).await?, expected.elements(), "{about}");
+            }
+            Ok(())
+        });
+        done.into_iter().for_each(|done| done.unwrap_or_else(|error| panic!("{about}: {error}")));
+        tried += 1;
+    }
+    assert!(together > tried / 8, "parts are together in {together} of {tried}");
 }
