@@ -9,6 +9,9 @@ use maniple_space::{AnyPoint, AnyRect};
 
 use crate::Mail;
 
+/// The name of the task that takes what other nodes send for a launch: it has the tag of that.
+pub const RECEIVE: &str = "receive";
+
 /// A task that is to be placed: a single one, or one point of an index launch.
 #[derive(Clone, Debug)]
 pub struct TaskInfo<'a> {
@@ -28,7 +31,7 @@ pub struct TaskInfo<'a> {
     pub origin: ProcessorId,
     /// How many tasks are above this one.
     pub depth: usize,
-    /// A number that the application attached to the launch; 0 unless it did. A `receive`, which takes what other nodes send for a launch, has the tag of that.
+    /// A number that the application attached to the launch; 0 unless it did. A [`RECEIVE`] has that of the launch that it is for.
     pub tag: u64,
 }
 

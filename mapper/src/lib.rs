@@ -44,8 +44,8 @@ pub use decision::{
 };
 pub use default_mapper::DefaultMapper;
 pub use info::{
-    InstanceId, InstanceInfo, MappedInstance, MappedTask, MappingContext, MappingFailure, RequirementInfo, TaskInfo,
-    TaskProfile, Tunable, VariantInfo,
+    InstanceId, InstanceInfo, MappedInstance, MappedTask, MappingContext, MappingFailure, RECEIVE, RequirementInfo,
+    TaskInfo, TaskProfile, Tunable, VariantInfo,
 };
 pub use logging_mapper::LoggingMapper;
 pub use mail::{LONGEST_MESSAGE, MOST_ANSWERS, Mail, MailError, MapperAddress};

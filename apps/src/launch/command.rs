@@ -15,12 +15,12 @@ use crate::error::{Error, Result};
 
 /// In both scripts below: kills every process that has this node's rank and this job's secret in its environment, wherever it has gone, where the system has
 /// Linux's `/proc`. Neither the script nor what it starts has them there. A process that is just becoming another program shows neither environment nor command
-/// line: none is missed if there was no such process, and nothing to kill, five times in a row.
+/// line: it is hardly missed if there was no such process, and nothing to kill, five times in a row. One that never shows a command line is not waited for as long.
 macro_rules! sweep {
     () => {
         "sweep() { rounds=0; clean=0; while [ $clean -lt 5 ] && [ $((rounds += 1)) -lt 1000 ]; do clean=$((clean + 1)); \
             for file in $(grep -Lz '' /proc/[0-9]*/cmdline); do \
-                [ -e \"${file%cmdline}exe\" ] && clean=0; \
+                [ $rounds -lt 100 ] && [ -e \"${file%cmdline}exe\" ] && clean=0; \
             done; \
             for file in $(printf 'MANIPLE_SECRET=%s\\n' \"$secret\" | grep -lzxF -f - /proc/[0-9]*/environ); do \
                 grep -qzxF \"MANIPLE_RANK=$rank\" \"$file\" || continue; \

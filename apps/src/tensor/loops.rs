@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use maniple_tensor::choose::{Processors, SparseEstimate, choose_sparse};
 use maniple_tensor::element::Element;
-use maniple_tensor::format::Format;
+use maniple_tensor::format::{Format, LevelExpression};
 use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::program::Program;
@@ -44,6 +44,7 @@ impl<'p> Loops<'p> {
         options: &Options,
     ) -> Result<Self> {
         let (statements, mut told) = (program.statements(), vec![String::new(); program.statements().len()]);
+        let mut by_points: Vec<TensorVariable> = Vec::new();
         let asked = statements.iter().enumerate().map(|(number, statement)| {
             let computation = Computation::new(statement).map_err(usage)?;
             let schedule = schedules.get(&(number + 1));
@@ -55,13 +56,17 @@ impl<'p> Loops<'p> {
                 return Ok(Some(by_blocks));
             }
             let looped = in_loops(computation, schedule, grid).map_err(usage)?;
-            // On one node all see the operand where it is.
-            let stored = if place().nodes > 1 { looped.stored_by_points() } else { Vec::new() };
+            let mut stored = stored_by_points(options, &looped);
+            // An operand has blocks of one kind.
+            let is_other = |own: &TensorVariable, known: &TensorVariable| own.name() == known.name() && own != known;
+            stored.retain(|own| !by_points.iter().any(|known| is_other(own, known)));
             let Some(together) = by_blocks(stored, &looped, (schedule, grid)) else { return Ok(Some(looped)) };
             for operand in stored_otherwise(&together) {
-                // Writing to a string succeeds.
                 let (name, format) = (operand.name(), operand.format());
-                let _ = writeln!(told[number], "operand {name}: as {format}, points have their parts of it together");
+                // Writing to a string succeeds.
+                let _ =
+                    writeln!(told[number], "operand {name}: as {format}, so that what a point uses of it is together");
+                by_points.push(operand);
             }
             Ok(Some(together))
         });
@@ -323,6 +328,33 @@ fn length_of(options: &Options, assignment: &Assignment, variable: &IndexVariabl
         }
         _ => None,
     }
+}
+
+/// So many rows in all blocks are not too many, however few entries there may be.
+const FEW_ROWS: i64 = 1 << 20;
+
+/// The operands that are better stored so that each point has its part together. On one node all see them where they are. What is placed stays as it is. Where there are many more blocks than nodes, where
+/// rows begin in each of them might take more than all entries.
+fn stored_by_points(options: &Options, computation: &Computation<'_>) -> Vec<TensorVariable> {
+    let nodes = place().nodes as i64;
+    if nodes == 1 {
+        return Vec::new();
+    }
+    let is_small = |tensor: &TensorVariable| {
+        let (format, dimensions) = (tensor.format(), tensor.dimensions());
+        let blocks = format.expressions().iter().filter_map(|expression| match *expression {
+            LevelExpression::Block(mode, length) => Some((dimensions[mode] + length - 1) / length),
+            _ => None,
+        });
+        let blocks = blocks.fold(1_i64, i64::saturating_mul);
+        let rows = dimensions.iter().copied().fold(1_i64, i64::saturating_mul)
+            / dimensions.iter().copied().max().unwrap_or(1).max(1);
+        blocks <= 2 * nodes || rows.saturating_mul(blocks) <= FEW_ROWS
+    };
+    let is_placed = |tensor: &TensorVariable| options.place.iter().any(|(name, _)| name == tensor.name());
+    let mut stored = computation.stored_by_points();
+    stored.retain(|tensor| !is_placed(tensor) && is_small(tensor));
+    stored
 }
 
 /// The operands that loops know as tensors with a dimension for each level.

@@ -187,7 +187,7 @@ pub struct Options {
     #[arg(short, long, value_name = "[NAME=]FILE", value_parser = output)]
     pub output: Vec<(Option<String>, TensorFile)>,
 
-    /// Nodes write a .tcs file one after the other, and not at once: for file systems such as NFS, on which several can't write one file
+    /// Nodes write the file of a result one after the other, and not at once: for file systems such as NFS, on which several can't write one file
     #[arg(long)]
     pub serial_writes: bool,
 

@@ -68,6 +68,7 @@ impl Problem {
             let array = array.converted(own.map_or(element, |(_, element)| *element)).map_err(unfit)?;
             inputs.insert(name.clone(), array);
         }
+        extents.set_alike(&sketch)?;
         let usual = usual_extent(&sketch);
         let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
         let tensors = declared(options, element, &sized)?;
@@ -301,6 +302,36 @@ impl Extents {
             }
         }
         Ok(())
+    }
+
+    /// What variables say of each other that are used in the same dimension of a tensor, as `i` and `j` in `A(k,i) * A(k,j)`.
+    pub(super) fn set_alike(&mut self, sketch: &Program) -> Result<()> {
+        let statements = sketch.statements().iter();
+        let all = statements.flat_map(|statement| statement.right().accesses().into_iter().chain([statement.left()]));
+        let all: Vec<&Access> = all.collect();
+        loop {
+            let known = self.0.len();
+            for (number, access) in all.iter().enumerate() {
+                for other in all[..number].iter().filter(|other| other.tensor.name() == access.tensor.name()) {
+                    for (one, two) in access.variables.iter().zip(&other.variables) {
+                        let is_plain =
+                            |variable: &IndexVariable| variable.window().is_none() && variable.base() == variable;
+                        if one == two || !is_plain(one) || !is_plain(two) {
+                            continue;
+                        }
+                        let source = format!("{access} and {other}");
+                        match (self.get(one.name()), self.get(two.name())) {
+                            (Some(extent), _) => self.set(two.name(), extent, &source)?,
+                            (None, Some(extent)) => self.set(one.name(), extent, &source)?,
+                            (None, None) => {}
+                        }
+                    }
+                }
+            }
+            if self.0.len() == known {
+                return Ok(());
+            }
+        }
     }
 
     /// What an access of a tensor with these dimensions says of its variables. Parts of dimensions say themselves how long they are.

@@ -129,7 +129,7 @@ fn check_blocks(options: &Options, program: &Program) -> Result<()> {
                 {
                     return Err(Error::Usage(format!(
                         "the file of {name} stores all coordinates of {variable} from {start} on, and that of {other} from {first} on: \
-                         take blocks of one range, or store {variable} in a compressed level"
+                         take blocks of one range, or convert the files to a format that compresses {variable}"
                     )));
                 }
                 known.push((variable, name, start));
@@ -412,6 +412,7 @@ fn declared<T>(
             extents.set_by(access, &dimensions, &format!("by {source}"))?;
         }
     }
+    extents.set_alike(&sketch)?;
     let usual = usual_extent(&sketch);
     let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
     // Of the type that was asked for, also if the statement needs another one: it is said then why.

@@ -24,6 +24,7 @@ fn what_nodes_send_is_what_the_explanation_counts() {
     let spmv = "a(i) = B(i,j) * c(j)";
     let shares = "fuse(i, j, f); pos(f, p, B); divide(p, po, pi, 4); distribute({po})";
     let columns = "divide(j, jo, ji, 4); reorder({jo, i, ji}); distribute(jo)";
+    let rounds = "divide(i, io, ii, 4); divide(ii, ir, ic, 5); distribute(io); communicate({B, W}, ir)";
     let cases: &[&[&str]] = &[
         &[spmv, "-f", "B:csr", "-i", "B:b.mtx"],
         &[spmv, "-f", "B:csr", "-i", "B:b.mtx", "-i", "c:c.npy"],
@@ -36,6 +37,19 @@ fn what_nodes_send_is_what_the_explanation_counts() {
         &["A(i,j) = T(i,j,l) * c(l)", "-i", "T:t.tcs"],
         &["P(i,k) = B(i,j) * W(j,k)", "-i", "B:b.tcs", "-i", "W:w.tcs", "-f", "P:ds"],
         &["Y(i,j) = B(i,j) * D(i,k) * E(j,k)", "-i", "B:b.tcs", "-f", "Y:ds", "--size", "k=3"],
+        &[
+            "P(i,k) = B(i,j) * W(j,k)",
+            "-i",
+            "B:b.tcs",
+            "-i",
+            "W:w.tcs",
+            "-f",
+            "P:ds",
+            "--schedule",
+            rounds,
+            "--memory",
+            "64MiB",
+        ],
         &[spmv, "-i", "B:b.tcs", "--schedule", columns],
         &[spmv, "-i", "B:b.tcs", "--schedule", columns, "--place", "c=x -> x"],
     ];
@@ -77,12 +91,22 @@ fn an_operand_is_stored_so_that_points_have_their_columns_alone() {
     let spmv = ["a(i) = B(i,j) * c(j)", "-i", "B:b.tcs", "--schedule", columns, "--workers", "1"];
     let out = told(2, &folder, &[&spmv[..], &["--explain"]].concat());
     let format = "(i,j) -> (j/58: D, i: D, j%58: C)";
-    assert!(out.contains(&format!("operand B: as {format}, points have their parts of it together")), "{out}");
+    assert!(out.contains(&format!("operand B: as {format}, so that what a point uses of it is together")), "{out}");
     assert!(out.contains("B.0 = offsets of level 2 of B in 4 pieces\nB.1 = level 2 of B below B.0"), "{out}");
     // On one node all of it is near.
     let out = told(1, &folder, &[&spmv[..], &["--explain"]].concat());
     assert!(!out.contains(format), "{out}");
     told(2, &folder, &[&spmv[..], &["--verify"]].concat());
+    // It has blocks of one kind, whatever other statements would have.
+    let six = "2:divide(j, jo, ji, 6); reorder({jo, i, ji}); distribute(jo)";
+    let both =
+        ["y(i) = B(i,j) * c(j); z(i) = B(i,j) * d(j)", "-i", "B:b.tcs", "--schedule", columns, "--schedule", six];
+    for last in ["--verify", "--explain"] {
+        told(2, &folder, &[&both[..], &["--workers", "1", last]].concat());
+    }
+    // What is placed stays as it is.
+    let out = told(2, &folder, &[&spmv[..], &["--place", "B=xy -> ~y", "--explain"]].concat());
+    assert!(!out.contains(format), "{out}");
 }
 
 #[test]

@@ -513,3 +513,17 @@ fn equal_parts_of_what_is_stored_whole_are_told_to_be_blocks() {
     assert_eq!(placed("A=xy -> ~y"), "");
     assert_eq!(placed("A=xy -> x"), "");
 }
+
+#[test]
+fn variables_of_one_dimension_have_one_extent() {
+    for format in [&["--format", "A=csr"][..], &[]] {
+        let (code, out, error) =
+            run("Y(i,j) = A(k,i) * A(k,j)", &[&["--size", "i=40", "--repeat", "1"], format].concat());
+        assert_eq!((code, error.as_str()), (Some(0), ""), "{out}");
+        assert!(out.contains("i=40") && out.contains("j=40"), "{out}");
+        let (code, _, error) = run("Y(i,j) = A(k,i) * A(k,j)", &[&["--size", "i=40,j=30"], format].concat());
+        assert_eq!(code, Some(2), "{error}");
+        let expected = "index variable i has 40 values by --size, and 30 by A(k,j) and A(k,i)";
+        assert!(error.contains(expected) || error.contains("index variable j has 30 values by --size"), "{error}");
+    }
+}

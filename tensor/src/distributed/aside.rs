@@ -101,4 +101,4 @@ pub(super) fn finish(aside: &Path, path: &Path, header: &[u8]) -> io::Result<u64
 }
 
 /// What a node says that does not see the file that another one has made.
-pub(super) const UNSHARED: &str = "a node does not see the file that another has made in this folder, which all have to share; or have the result written to a file of another kind, which one node writes alone";
+pub(super) const UNSHARED: &str = "a node does not see the file that another has made in this folder, which all have to share; or have the result written to a .npz file, which one node writes alone";

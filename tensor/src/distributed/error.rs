@@ -138,7 +138,9 @@ pub enum DistributedError {
         tensor: String,
     },
     /// Points that have several parts of a result's rows.
-    #[error("points have several parts of the rows of {tensor}; distribute blocks of them that are next to each other")]
+    #[error(
+        "points have several parts of the rows of {tensor}; distribute blocks of them that are next to each other, and communicate at loops over such blocks alone"
+    )]
     Rows {
         /// Its name.
         tensor: String,

@@ -2,7 +2,7 @@
 
 use maniple::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
 use maniple::mapper::{
-    DefaultMapper, Extent, InstanceChoice, Keep, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo,
+    DefaultMapper, Extent, InstanceChoice, Keep, Mapper, MappingContext, RECEIVE, RequirementMapping, Reuse, TaskInfo,
     TaskMapping,
 };
 
@@ -60,7 +60,7 @@ impl Mapper for TensorMapper {
     }
 }
 
-/// Set in the tags of launches of steps: other tags are the program's.
+/// Set in the tags of launches of steps. Whoever sets it in a tag of his own says the same.
 const OF_STEPS: u64 = 1 << 63;
 
 /// The tag of a launch of which these requirements are used by one step alone, so far as there are numbers for them.
@@ -70,7 +70,7 @@ pub(super) fn passing(requirements: impl IntoIterator<Item = usize>) -> u64 {
 
 /// Whether a requirement is used by one step alone. So is what comes from other nodes for a launch of steps, whichever requirement it is for: if it is one that stays, it is copied.
 fn passes(task: &TaskInfo<'_>, requirement: usize) -> bool {
-    task.tag & OF_STEPS != 0 && (task.name == "receive" || requirement < 63 && task.tag >> requirement & 1 == 1)
+    task.tag & OF_STEPS != 0 && (task.name == RECEIVE || requirement < 63 && task.tag >> requirement & 1 == 1)
 }
 
 /// Whether the best memories of processors differ.

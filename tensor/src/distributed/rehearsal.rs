@@ -12,12 +12,15 @@ use super::fetch::Fetching;
 use super::place::PLACE;
 use super::tensor::Tensor;
 use crate::element::Scalar;
+use crate::lower::Output;
 use crate::plan::{Launching, Operation, Plan};
 
 /// Plans, one after the other, of which each launch asks for what it would compute with and on, and computes nothing. So each moves what it would; what has been written moves as it is. Of a result of
 /// which it is not known before how much it stores, nothing is asked for.
 pub struct Rehearsal {
     operations: Vec<Rehearsed>,
+    /// Whether points assemble the result.
+    assembles: bool,
     /// By the names of tensors.
     passing: BTreeMap<Arc<str>, u64>,
 }
@@ -82,7 +85,8 @@ impl Rehearsal {
                 }
             }
         }
-        Ok(Self { operations, passing })
+        let assembles = plans.iter().any(|plan| plan.leaf().output == Output::Entries);
+        Ok(Self { operations, assembles, passing })
     }
 
     /// What is read of each tensor in one part after the other: the most bytes of it that a node ever has beside what it had before, if plans [run in steps](super::Computation::run_in_steps), or
@@ -105,7 +109,9 @@ impl Rehearsal {
         sent: impl Fn() -> u64,
     ) -> Result<BTreeMap<Arc<str>, u64>, DistributedError> {
         let mut all: BTreeMap<Arc<str>, u64> = BTreeMap::new();
-        for operation in &self.operations {
+        // What is assembled in steps is counted in all of them, and then written in all of them.
+        let turns = if in_steps && self.assembles { 2 } else { 1 };
+        for operation in (0..turns).flat_map(|_| &self.operations) {
             match operation {
                 Rehearsed::Fill(tensor, value) => match tensor.fill_at_home(*value) {
                     Some((domain, launcher)) => _ = cx.index_launch(domain, launcher.typed::<()>()),

@@ -175,8 +175,9 @@ fn each_text<T: Element + Number>(
         at[..coordinates.len()].copy_from_slice(coordinates);
         lines.add(&at, value);
         count += 1;
-        if count.is_multiple_of(LINES as u64) && done.is_ok() {
-            done = put(std::mem::take(&mut lines).as_ref());
+        if count.is_multiple_of(LINES as u64) {
+            let text = std::mem::take(&mut lines);
+            done = std::mem::replace(&mut done, Ok(())).and_then(|()| put(text.as_ref()));
         }
     });
     done?;

@@ -158,7 +158,7 @@ fn unassembled(statement: &Statement, appending: &Appending) -> Option<&'static 
         )
     } else if format.is_plain() && !steps_have_rows(statement, &spine[..steps(&spine)], appending.is_in_rows()) {
         Some(
-            "and assembled in steps that have rows of their own: communicate only at loops over its outermost dimension, or declare it dense",
+            "and assembled in steps that have rows of their own: communicate only at loops over blocks of its outermost dimension, or declare it dense",
         )
     } else if !appending.once && !adds_up(statement) {
         Some("and what is combined into an element is written in parts that are not sums: declare it dense")

@@ -30,7 +30,9 @@ pub fn stored_by_blocks(
         for (number, ((&mode, &level), &properties)) in
             format.order().iter().zip(format.levels()).zip(format.properties()).enumerate()
         {
-            match length(&access.variables[mode]).filter(|_| number > 0 && level == Level::Compressed) {
+            match length(&access.variables[mode])
+                .filter(|length| *length > 0 && number > 0 && level == Level::Compressed)
+            {
                 Some(length) => {
                     outer.push((LevelExpression::Block(mode, length), Level::Dense, Properties::default()));
                     inner.push((LevelExpression::Within(mode, length), level, properties));

@@ -98,7 +98,8 @@ pub(super) static SEND: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
 });
 
 /// Overwrites pieces with what others have sent.
-pub(super) static RECEIVE: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| Arc::new(internal("receive", receive)));
+pub(super) static RECEIVE: LazyLock<Arc<TaskDefinition>> =
+    LazyLock::new(|| Arc::new(internal(maniple_mapper::RECEIVE, receive)));
 
 /// Applies the contributions that others have sent to pieces.
 pub(super) static APPLY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| Arc::new(internal("apply", receive)));
