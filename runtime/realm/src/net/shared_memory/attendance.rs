@@ -124,8 +124,16 @@ mod tests {
     #[test]
     fn the_thread_stays_until_it_is_stopped_though_there_is_nothing_to_look_at() {
         let attendance = Attendance::start(&Weak::new());
-        thread::sleep(TICK * 5);
-        assert!(attendance.end.lock().as_ref().is_some_and(|thread| !thread.is_finished()));
+        let is_ticking = || attendance.state.is_ticking.load(Ordering::SeqCst);
+        let has_ended = || attendance.end.lock().as_ref().is_none_or(JoinHandle::is_finished);
+        while !is_ticking() && !has_ended() {
+            thread::yield_now();
+        }
+        // Until it rests, as no worker attends.
+        while is_ticking() && !has_ended() {
+            thread::yield_now();
+        }
+        assert!(!has_ended());
         attendance.stop();
     }
 }
