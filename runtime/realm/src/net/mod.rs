@@ -64,6 +64,8 @@ pub mod loopback;
 pub mod message;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+#[cfg(any(feature = "mpi", test))]
+mod outbox;
 pub mod segment;
 #[cfg(feature = "tcp")]
 pub mod shared_memory;

@@ -11,7 +11,6 @@ mod graph_rules;
 mod guest_rules;
 mod idle_rules;
 mod job_rules;
-mod net;
 mod operation_rules;
 mod profile_rules;
 mod random_graphs;

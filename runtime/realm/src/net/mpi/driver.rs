@@ -16,12 +16,12 @@ use mpi::{Tag, Threading};
 
 use super::error::JoinError;
 use super::flight::Flight;
-use super::outbox::{FULL, Outbox, word};
 use super::{Settings, Shared};
 use crate::machine::NodeId;
 use crate::net::build::BuildId;
 use crate::net::error::Loss;
 use crate::net::frame::{Frame, Header, Lane, MAX_BODY, MAX_HEADER, Violation};
+use crate::net::outbox::{FULL, Outbox, word};
 use crate::net::transport::{Close, Flush, Place, Receiver, hand_over};
 use crate::net::wire::{MAX_PREFIX, cut};
 

@@ -3,12 +3,11 @@
 //! [`Mpi::join`] gives a [`Transport`] for an [`Endpoint`](super::Endpoint). One thread initialises MPI, makes all calls of it, runs handlers, and
 //! finalises it; so the library need offer no more than `MPI_THREAD_FUNNELED`. Other threads leave what they send in queues, and wake it.
 //!
-//! In reading order: `outbox`, what is to be sent; `flight`, what MPI is moving; `driver`, what the thread does; `error`.
+//! In reading order: `net::outbox`, what is to be sent; `flight`, what MPI is moving; `driver`, what the thread does; `error`.
 
 mod driver;
 mod error;
 mod flight;
-mod outbox;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,8 +20,8 @@ use crate::locks::Mutex;
 
 use self::driver::Event;
 pub use self::error::JoinError;
-use self::outbox::{Outbox, Sent};
 use super::frame::Frame;
+use super::outbox::{Outbox, Sent};
 use super::transport::{Close, Flush, Frames, Receiver, Transport};
 use crate::machine::NodeId;
 

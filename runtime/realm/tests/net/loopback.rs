@@ -9,7 +9,7 @@ use maniple_realm::net::{HandlerId, Handlers, Loss, Message, Options};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
-use crate::net::cluster::{Cluster, Counter, List, Loopback};
+use crate::cluster::{Cluster, Counter, List, Loopback};
 
 const HELLO: HandlerId = HandlerId(0);
 

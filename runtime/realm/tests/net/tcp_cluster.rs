@@ -11,7 +11,7 @@ use maniple_realm::machine::NodeId;
 use maniple_realm::net::tcp::{BuildId, Meeting, Secret, Settings, Tcp as Transport};
 use maniple_realm::net::{Endpoint, Options};
 
-use crate::net::cluster::{Cluster, MakeHandlers};
+use crate::cluster::{Cluster, MakeHandlers};
 
 /// Nodes of this machine, which send messages by memory that they share if `SHARED`. If node 0 is `APART`, it seems to be of another machine.
 pub struct Tcp<const SHARED: bool, const APART: bool = false> {

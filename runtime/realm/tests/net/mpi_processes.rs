@@ -12,7 +12,7 @@ use maniple_realm::net::mpi::{JoinError, Mpi, Settings};
 use maniple_realm::net::{Endpoint, Get, HandlerId, Handlers, Message, NetError, Options, Put, RemoteSegment, Segment};
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::net::mpi_cluster::{mpirun, start};
+use crate::mpi_cluster::{mpirun, start};
 
 const VARIABLE: &str = "MANIPLE_NET_TEST_MPI";
 
@@ -123,7 +123,7 @@ fn join_twice() {
 
 /// Runs so many nodes; none if there is no `mpirun`.
 fn run(nodes: usize, scenario: &str) -> Option<(Output, String)> {
-    let mut command = start(mpirun()?, nodes, "net::mpi_processes::node");
+    let mut command = start(mpirun()?, nodes, "mpi_processes::node");
     if scenario == "stop" {
         command.env(SILENCE, "1");
     }

@@ -13,7 +13,7 @@ use maniple_realm::net::tcp::{Meeting, Secret, Settings, Tcp};
 use maniple_realm::net::{Endpoint, HandlerId, Handlers, Loss, Message, Options};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::net::tcp_cluster::{meeting_file, settings};
+use crate::tcp_cluster::{meeting_file, settings};
 
 const VARIABLE: &str = "MANIPLE_NET_TEST_NODE";
 
@@ -92,7 +92,7 @@ impl Job {
         let spawn = |rank: usize| {
             let text = format!("{rank} {nodes} {} {} {}", patience[rank], secret.to_hex(), file.display());
             Command::new(std::env::current_exe().unwrap())
-                .args(["net::processes::node", "--exact", "--nocapture"])
+                .args(["processes::node", "--exact", "--nocapture"])
                 .env(VARIABLE, text)
                 .spawn()
                 .unwrap()

@@ -1,4 +1,4 @@
-//! What is to be sent to one other node.
+//! What is to be sent to one other node by a transport with one thread.
 //!
 //! Messages are encoded by whoever sends them, one behind the other, so that what gathers while MPI is busy travels together. Bytes of transfers wait in
 //! their segments until their turn has come.
@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use crate::locks::Mutex;
 use bytes::Bytes;
 
-use crate::net::frame::{Body, Callback, Frame, Header, Lane};
-use crate::net::transport::{Flush, Frames};
+use super::frame::{Body, Callback, Frame, Header, Lane};
+use super::transport::{Flush, Frames};
+use crate::locks::Mutex;
 
 /// When so much has gathered, it leaves.
 const ENOUGH: usize = 16 << 10;

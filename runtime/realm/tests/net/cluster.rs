@@ -72,30 +72,30 @@ macro_rules! rules {
             use super::*;
             $(
                 $(#[$meta])*
-                pub fn $name<C: $crate::net::cluster::Cluster>() {
+                pub fn $name<C: $crate::cluster::Cluster>() {
                     C::each(|$make| $body);
                 }
             )*
         }
         mod on_loopback {
-            $(#[test] fn $name() { super::rules::$name::<$crate::net::cluster::Loopback>(); })*
+            $(#[test] fn $name() { super::rules::$name::<$crate::cluster::Loopback>(); })*
         }
         #[cfg(feature = "tcp")]
         mod on_tcp {
-            $(#[test] fn $name() { super::rules::$name::<$crate::net::tcp_cluster::Tcp<false>>(); })*
+            $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp<false>>(); })*
         }
         #[cfg(feature = "tcp")]
         mod on_tcp_with_shared_memory {
-            $(#[test] fn $name() { super::rules::$name::<$crate::net::tcp_cluster::Tcp<true>>(); })*
+            $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp<true>>(); })*
         }
         // Where all of 127.0.0.0/8 is this machine.
         #[cfg(all(feature = "tcp", target_os = "linux"))]
         mod on_tcp_with_memory_shared_by_some {
-            $(#[test] fn $name() { super::rules::$name::<$crate::net::tcp_cluster::Tcp<true, true>>(); })*
+            $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp<true, true>>(); })*
         }
         #[cfg(all(feature = "mpi", unix))]
         mod on_mpi {
-            $(#[test] fn $name() { super::rules::$name::<$crate::net::mpi_cluster::Mpi>(); })*
+            $(#[test] fn $name() { super::rules::$name::<$crate::mpi_cluster::Mpi>(); })*
         }
     };
 }

@@ -7,7 +7,7 @@ use maniple_realm::memory::MemoryPool;
 use maniple_realm::net::{Get, HandlerId, Handlers, NetError, Options, Put, Registration, RemoteSegment, Segment};
 use maniple_space::Rect;
 
-use crate::net::cluster::{Cluster, Counter, List};
+use crate::cluster::{Cluster, Counter, List};
 use crate::rules;
 
 const TOLD: HandlerId = HandlerId(3);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::net::cluster::{Counter, List};
+use crate::cluster::{Counter, List};
 use crate::rules;
 
 const SPREAD: HandlerId = HandlerId(1);

@@ -3,7 +3,7 @@
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{HandlerId, Handlers, MAX_HEADER, Message, NetError, Options, SendError};
 
-use crate::net::cluster::{Counter, List};
+use crate::cluster::{Counter, List};
 use crate::rules;
 
 const HELLO: HandlerId = HandlerId(0);

@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::net::cluster::{Cluster, List, MakeHandlers};
+use crate::cluster::{Cluster, List, MakeHandlers};
 
 const VARIABLE: &str = "MANIPLE_NET_TEST_PUPPET";
 
@@ -403,7 +403,7 @@ impl Mpi {
         let path = std::env::temp_dir().join(format!("maniple-mpi-{}-{number}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();
         listener.set_nonblocking(true).unwrap();
-        let launcher = start(mpirun, nodes, "net::mpi_cluster::puppet").env(VARIABLE, &path).spawn().unwrap();
+        let launcher = start(mpirun, nodes, "mpi_cluster::puppet").env(VARIABLE, &path).spawn().unwrap();
         let launcher = Mutex::new(launcher);
         let mut sockets: Vec<_> = (0..nodes).map(|_| None).collect();
         for _ in 0..nodes {
