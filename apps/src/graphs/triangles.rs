@@ -55,13 +55,15 @@ async fn count(graph: &Graph<'_>) -> Result<Result<Report>, DistributedError> {
     // Edges both ways are one.
     lower.fill(cx, Scalar::F64(1.0))?;
     let triangles = graph.number("s", 0.0)?;
-    let statement = parse("s = L(i,j) * L(i,k) * L(j,k)", &[triangles.variable().clone(), variable]);
-    let statement = statement.map_err(maniple::Error::from_task)?;
+    // By a name of their own, the rows that are looked up are brought, and no others.
+    let looked_up = lower.renamed(&matrix("M", graph.vertices, "csr")?)?;
+    let variables = [triangles.variable().clone(), variable, looked_up.variable().clone()];
+    let statement = parse("s = L(i,j) * L(i,k) * M(j,k)", &variables).map_err(maniple::Error::from_task)?;
     // All rows j that a row i names are compared with it.
-    let looked_up = "mergeby(k, bitmap)".parse().map_err(maniple::Error::from_task)?;
-    let loops = Computation::new(&statement).and_then(|loops| loops.scheduled(&looked_up));
+    let schedule = "mergeby(k, bitmap)".parse().map_err(maniple::Error::from_task)?;
+    let loops = Computation::new(&statement).and_then(|loops| loops.scheduled(&schedule));
     let plan = graph.plan_of(&loops.map_err(maniple::Error::from_task)?)?;
-    let counting = distributed::Computation::new(cx, &plan, &[&triangles, &lower]).await?;
+    let counting = distributed::Computation::new(cx, &plan, &[&triangles, &lower, &looked_up]).await?;
     cx.execution_fence().await?;
     let started = Instant::now();
     counting.launch(cx)?.await?;

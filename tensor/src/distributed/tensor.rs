@@ -278,6 +278,23 @@ impl Tensor {
         Err(DistributedError::Shape { tensor: own.name().to_owned(), expected, found: describe(variable) })
     }
 
+    /// The same tensor under another name. A statement that reads a tensor in several places gives each point all that any of them reads there together; where the places have different names, each
+    /// is given what it reads itself, as rows that coordinates of the other name.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] unless the variable differs in nothing but its name.
+    pub fn renamed(&self, variable: &TensorVariable) -> Result<Self, DistributedError> {
+        if self.variable.renamed(variable.name()) == *variable {
+            return Ok(self.called(variable));
+        }
+        let describe = |of: &TensorVariable| {
+            format!("{} elements with extents {:?} as {}", of.element(), of.dimensions(), of.format())
+        };
+        let (expected, found) = (describe(&self.variable), describe(variable));
+        Err(DistributedError::Shape { tensor: self.variable.name().to_owned(), expected, found })
+    }
+
     /// The same tensor under the name of a variable that differs in nothing else.
     pub(super) fn called(&self, variable: &TensorVariable) -> Self {
         Self { variable: variable.clone(), ..self.clone() }
