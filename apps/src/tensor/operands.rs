@@ -48,17 +48,21 @@ pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
     read_all(&file).map(|(dimensions, read)| (dimensions, Given::All(read)))
 }
 
-/// Whether a file with entries has elements of a type, or integers where it is the usual type of floats, which has them all.
+/// Whether the numbers of a file can be read as elements of a type: of text as any of the same kind, of integers also as floats.
 fn is_typed<T: Stored>(file: &SparseFile) -> Result<bool> {
-    let own = file.element()?;
-    let is_wider = file.is_text() && own == ElementType::I64 && <T as Element>::TYPE == ElementType::F64;
-    Ok(own == <T as Element>::TYPE || is_wider)
+    let (own, wanted) = (file.element()?, <T as Element>::TYPE);
+    Ok(match own {
+        _ if own == wanted => true,
+        ElementType::I64 if file.is_text() => !wanted.is_complex() && wanted != ElementType::Bool,
+        ElementType::F64 if file.is_text() => wanted == ElementType::F32,
+        _ => false,
+    })
 }
 
 /// Reads all entries of a file.
 fn read_all<T: Stored>(file: &SparseFile) -> Result<(Vec<i64>, Read<T>)> {
     let path = file.path();
-    if file.element()? != <T as Element>::TYPE {
+    if !is_typed::<T>(file)? {
         return read(path).map(|(dimensions, entries)| (dimensions, Read::Numbers(entries)));
     }
     if let Some(stored) = file.stored()? {

@@ -113,6 +113,33 @@ fn arrays_are_read_in_ranges_where_that_can_be_and_whole_otherwise() {
 }
 
 #[test]
+fn text_is_read_by_tasks_as_numbers_of_the_type_that_is_asked_for() {
+    let folder = inputs("text-types");
+    told(1, &folder, &["convert", "b.tcs", "b.mtx"]);
+    let (mut lines, mut count) = (String::new(), 0);
+    for row in 1..=310 {
+        for column in (row % 7 + 1..=230).step_by(7) {
+            lines += &format!("{row} {column} {}\n", row * column % 5 + 1);
+            count += 1;
+        }
+    }
+    let head = format!("%%MatrixMarket matrix coordinate integer general\n310 230 {count}\n");
+    fs::write(folder.join("whole.mtx"), head + &lines).unwrap();
+    for (file, element) in [("b.mtx", "f32"), ("whole.mtx", "i32"), ("whole.mtx", "f32"), ("whole.mtx", "u8")] {
+        let input = format!("B:{file}");
+        let sums = ["a(i) = B(i,j)", "-f", "B:csr", "-i", &input, "-o", "a.npy", "--type", element, "--verify"];
+        let mut results = Vec::new();
+        for nodes in [1, 2, 3] {
+            let out = told(nodes, &folder, &sums);
+            let is_by_tasks = out.lines().any(|line| line.starts_with("  read") && line.contains("by node 1"));
+            assert_eq!(is_by_tasks, nodes > 1, "{file} as {element}: {out}");
+            results.push(read(&folder, "a.npy"));
+        }
+        assert!(results.iter().all(|result| *result == results[0]), "{file} as {element}");
+    }
+}
+
+#[test]
 fn results_are_the_same_text_on_any_nodes() {
     let folder = inputs("written-text");
     let scaled = ["S(i,j) = B(i,j) * c(j)", "-i", "B:b.tcs"];
