@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use maniple::profile::{ProfileError, RecordingError};
 use maniple::record::Violation;
+use maniple_tensor::distributed::DistributedError;
 
 use crate::input::InputError;
 use crate::report::{bytes, bytes_apart};
@@ -116,6 +117,17 @@ fn compared(wanted: u64, available: Option<u64>) -> String {
             format!("{wanted}, more than the {available} that data may take")
         }
         None => format!("{}, more than the system gives", bytes(wanted)),
+    }
+}
+
+/// What a program on tensors has come to. That an input can't be used is no failure of the runtime.
+pub(crate) fn refused_input<T>(found: Result<T, DistributedError>) -> maniple::Result<Result<T>> {
+    match found {
+        Ok(found) => Ok(Ok(found)),
+        Err(DistributedError::File { name, reason, is_input: true }) => {
+            Ok(Err(InputError::Unsuitable { name, reason }.into()))
+        }
+        Err(other) => Err(other.into()),
     }
 }
 

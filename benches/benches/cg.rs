@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use maniple_apps::cg::matrix::{Matrix, poisson, rows};
+use maniple_apps::cg::problem::Problem;
 use maniple_apps::cg::{self, Options};
 use maniple_apps::options::RuntimeOptions;
 use maniple_benches::{line, median};
@@ -24,7 +25,8 @@ fn main() {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let runtime = options.runtime.start().expect("two workers can be started");
-        let report = cg::solve(&runtime, &options, "Poisson", &matrix).expect("the iteration converges");
+        let problem = Problem::given("Poisson", &matrix);
+        let report = cg::solve(&runtime, &options, &problem).expect("the iteration converges");
         ours.push(report.time.as_secs_f64() / report.iterations as f64);
         let (time, residual) = plain(&matrix, report.iterations);
         theirs.push(time / report.iterations as f64);

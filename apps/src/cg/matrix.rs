@@ -33,23 +33,6 @@ pub fn rows(matrix: &Matrix) -> usize {
     matrix.dimensions()[0] as usize
 }
 
-/// Checks what positive definite matrices have in common, and Jacobi's preconditioner needs: a positive diagonal.
-///
-/// # Errors
-/// Which row has none.
-pub fn check_diagonal(matrix: &Matrix) -> Result<(), String> {
-    for row in 0..matrix.dimensions()[0] {
-        let diagonal = matrix.get(&[row, row]);
-        if diagonal <= 0.0 {
-            return Err(format!(
-                "row {} has the diagonal entry {diagonal}, but those of a positive definite matrix are positive",
-                row + 1
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// The matrix times a vector, by one thread.
 ///
 /// # Panics
@@ -61,22 +44,15 @@ pub fn times(matrix: &Matrix, vector: &[f64]) -> Vec<f64> {
     product
 }
 
-/// Where to cut rows into so many consecutive pieces with about as many entries each, and at least one row: the first row of each piece but the first. There must not be more pieces than
+/// As many cuts of rows as make so many pieces that have at least a row each: those given, which ascend, moved as far as they must be, and others at the end. There must not be more pieces than
 /// rows.
 #[must_use]
-pub fn balanced(matrix: &Matrix, pieces: usize) -> Vec<i64> {
-    let (rows, pos) = (rows(matrix), matrix.levels()[1].component("pos"));
-    let entries = pos.get(rows);
+pub fn each_with_a_row(cuts: &[i64], (pieces, rows): (usize, usize)) -> Vec<i64> {
     let mut first = 0;
     let cut = |piece: usize| {
-        let wanted = (entries as i128 * piece as i128 / pieces as i128) as i64;
-        let (mut low, mut high) = (0, rows);
-        while low < high {
-            let middle = (low + high) / 2;
-            if pos.get(middle) < wanted { low = middle + 1 } else { high = middle }
-        }
         // The piece before and all that follow need a row.
-        first = low.clamp(first + 1, rows - (pieces - piece));
+        let wanted = cuts.get(piece - 1).or(cuts.last()).map_or(0, |&cut| cut as usize);
+        first = wanted.clamp(first + 1, rows - (pieces - piece));
         first as i64
     };
     (1..pieces).map(cut).collect()
@@ -99,28 +75,12 @@ mod tests {
         );
     }
 
-    /// A matrix whose rows have so many entries.
-    fn matrix(entries: &[i64]) -> Matrix {
-        let mut all = EntryList::new(2);
-        for (row, &entries) in (0..).zip(entries) {
-            (0..entries).for_each(|column| all.push(&[row, column], 1.0));
-        }
-        from_entries(entries.len().max(100), all).unwrap()
-    }
-
     #[test]
-    fn pieces_have_about_as_many_entries_each() {
-        assert_eq!(balanced(&matrix(&[1; 100]), 3), [33, 66]);
-        assert_eq!(balanced(&matrix(&[50, 1, 1, 1, 1]), 2), [1]);
-    }
-
-    #[test]
-    fn every_piece_has_a_row_wherever_the_entries_are() {
-        let mut last = vec![0; 100];
-        last[99] = 100;
-        assert_eq!(balanced(&matrix(&[100, 1, 1, 1]), 4), [1, 2, 3]);
-        assert_eq!(balanced(&matrix(&last), 3), [98, 99]);
-        assert!(balanced(&matrix(&[5]), 1).is_empty());
-        assert_eq!(balanced(&matrix(&[]), 100), (1..100).collect::<Vec<_>>());
+    fn every_piece_has_a_row_wherever_the_cuts_are() {
+        assert_eq!(each_with_a_row(&[33, 66], (3, 100)), [33, 66]);
+        assert_eq!(each_with_a_row(&[1], (4, 5)), [1, 2, 3]);
+        assert_eq!(each_with_a_row(&[99], (3, 100)), [98, 99]);
+        assert_eq!(each_with_a_row(&[], (100, 100)), (1..100).collect::<Vec<_>>());
+        assert!(each_with_a_row(&[], (1, 5)).is_empty());
     }
 }

@@ -1,11 +1,13 @@
 //! Solves a sparse symmetric positive definite system by conjugate gradients (Hestenes and Stiefel 1952) with Jacobi's preconditioner.
 //!
-//! [`matrix`], [`matrix_market`]: the matrix; [`mod@rows`], [`tasks`]: vectors as fields of a region, and what is computed with them; [`scalars`]: the scalars between the tasks; `system`:
-//! how rows are split, and what is launched, among it the product of the matrix and a vector, a statement in index notation; here: what is solved, and whether the result is right.
+//! [`problem`], [`matrix`], [`matrix_market`]: the matrix, of which each node makes or reads a part; [`mod@rows`], [`tasks`]: vectors as fields of a region, and what is computed with them;
+//! [`scalars`]: the scalars between the tasks; `system`: how rows are split, and what is launched, among it the product of the matrix and a vector, a statement in index notation; here: what is
+//! solved, and whether the result is right.
 
 mod kernels;
 pub mod matrix;
 pub mod matrix_market;
+pub mod problem;
 pub mod rows;
 pub mod scalars;
 mod system;
@@ -13,15 +15,15 @@ pub mod tasks;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use maniple::Runtime;
+use maniple::{Context, Runtime};
+use maniple_tensor::distributed::DistributedError;
 
-use self::matrix::{Matrix, rows, times};
+use self::problem::Problem;
 use self::system::{End, Limits, Outcome, System};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refused_input};
 use crate::input::InputError;
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive, workers_of_job};
 use crate::progress::Progress;
@@ -40,7 +42,9 @@ they are summed, divided and passed to the next tasks without anybody waiting, a
 behind. Iterations launched beyond convergence take steps of length zero, so looking late changes nothing.
 
 When the residual of the iteration is small enough, b - A x is computed anew; if rounding has kept that larger, as it does on ill-conditioned \
-matrices, the iteration starts again from there. What is printed is computed once more from the answer by one thread.
+matrices, the iteration starts again from there. What is printed is computed once more from the answer.
+
+On several nodes each makes or reads a part of the matrix, and none has all of it, but of a file in the layout `array`, which has all elements.
 
 A file may give an entry several times: the values add up. That the matrix is positive definite is not checked beyond its diagonal: an \
 indefinite one is refused when an iteration meets a direction that shows it, but may be solved by luck before.";
@@ -120,7 +124,7 @@ pub struct Report {
     pub iterations: usize,
     /// How often the iteration began anew because rounding had carried its residual away from b - A x.
     pub restarts: usize,
-    /// The norm of b - A x relative to that of b, computed anew from x by one thread.
+    /// The norm of b - A x relative to that of b, computed anew from x.
     pub residual: f64,
     /// How long the iteration took.
     pub time: Duration,
@@ -147,45 +151,12 @@ impl fmt::Display for Report {
 /// [`Error::Input`] if the matrix can't be read or is not symmetric, [`Error::Usage`] if there are more pieces than rows,
 /// [`Error::NoConvergence`] if the tolerance was not reached, [`Error::Runtime`] if a task fails.
 pub fn run(options: &Options) -> Result<Report> {
-    let (name, matrix) = match &options.matrix {
-        Some(file) => {
-            let (name, matrix) = (file.display().to_string(), matrix_market::read(file)?);
-            check_room(
-                &format!("the matrix of {name}"),
-                rows(&matrix),
-                matrix.values().len(),
-                options.runtime.capacity(),
-            )?;
-            (name, matrix)
-        }
-        None => (format!("Poisson {0} x {0}", options.poisson), poisson(options.poisson, options.runtime.capacity())?),
+    let problem = match &options.matrix {
+        Some(file) => Problem::file(file)?,
+        None => Problem::poisson(options.poisson)?,
     };
-    let matrix = Arc::new(matrix);
-    options.runtime.run(|runtime| solve(runtime, options, &name, &matrix))
-}
-
-fn poisson(side: usize, capacity: u64) -> Result<Matrix> {
-    let rows = side.saturating_mul(side);
-    if rows > u32::MAX as usize {
-        return Err(Error::Usage(format!(
-            "a square of {side} x {side} unknowns is too large: at most {} in all",
-            u32::MAX
-        )));
-    }
-    let what = format!("a Poisson problem on {side} x {side} unknowns");
-    let entries = 5 * rows - 4 * side;
-    check_room(&what, rows, entries, capacity)?;
-    let wanted = tasks::bytes(rows as u64, entries as u64);
-    matrix::poisson(side).map_err(|_| Error::TooLarge { what, wanted, available: None })
-}
-
-/// Refuses a system that can't have room.
-fn check_room(what: &str, rows: usize, entries: usize, capacity: u64) -> Result<()> {
-    let wanted = tasks::bytes(rows as u64, entries as u64);
-    if wanted > capacity {
-        return Err(Error::TooLarge { what: what.to_owned(), wanted, available: Some(capacity) });
-    }
-    Ok(())
+    problem.check_room(options.runtime.capacity())?;
+    options.runtime.run(|runtime| solve(runtime, options, &problem))
 }
 
 /// Solves a system on a runtime that was started before. The options' matrix is not looked at; of their runtime, only what is said of progress
@@ -193,36 +164,37 @@ fn check_room(what: &str, rows: usize, entries: usize, capacity: u64) -> Result<
 ///
 /// # Errors
 /// As [`run`].
-pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Matrix>) -> Result<Report> {
-    let Attempt { pieces, outcome, time, x } = attempt(runtime, options, name, matrix)?;
-    let rows = rows(matrix);
-    let residual = relative_residual(matrix, &x);
-    check(&outcome, residual, options.tolerance, name)?;
+pub fn solve(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<Report> {
+    let Attempt { pieces, entries, outcome, time, residual } = attempt(runtime, options, problem)?;
+    let residual = (residual / problem.rows() as f64).sqrt();
+    check(&outcome, residual, options.tolerance, problem.name())?;
     let Outcome { iterations, restarts, .. } = outcome;
-    let (name, entries) = (name.to_owned(), matrix.values().len());
-    Ok(Report { matrix: name, rows, entries, pieces, iterations, restarts, residual, time })
+    let (matrix, rows) = (problem.name().to_owned(), problem.rows());
+    Ok(Report { matrix, rows, entries, pieces, iterations, restarts, residual, time })
 }
 
 /// Iterates on a system without asking what has become of it: what [`solve`] does before it looks at the answer. Gives how many iterations there
 /// were, at most as many as the options allow, and how long they took.
 ///
 /// # Errors
-/// [`Error::Usage`] if there are more pieces than rows, [`Error::Runtime`] if a task fails.
-pub fn iterate(runtime: &Runtime, options: &Options, matrix: &Arc<Matrix>) -> Result<(usize, Duration)> {
-    let attempt = attempt(runtime, options, "the matrix", matrix)?;
+/// [`Error::Input`] if a file can't be read or its matrix not be solved, [`Error::Usage`] if there are more pieces than rows, [`Error::Runtime`] if a task fails.
+pub fn iterate(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<(usize, Duration)> {
+    let attempt = attempt(runtime, options, problem)?;
     Ok((attempt.outcome.iterations, attempt.time))
 }
 
 /// What an iteration has come to.
 struct Attempt {
     pieces: usize,
+    entries: usize,
     outcome: Outcome,
     time: Duration,
-    x: Vec<f64>,
+    /// The square of the norm of b - A x, where b is all ones.
+    residual: f64,
 }
 
-fn attempt(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Matrix>) -> Result<Attempt> {
-    let rows = rows(matrix);
+fn attempt(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<Attempt> {
+    let (rows, name) = (problem.rows(), problem.name());
     let pieces = match options.pieces {
         Some(pieces) => pieces,
         None => workers_of_job(runtime)?.clamp(1, rows),
@@ -231,19 +203,24 @@ fn attempt(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Matrix
         let rows = counted(rows, "row", "rows");
         return Err(Error::Usage(format!("{pieces} pieces are more than the {rows} of {name}")));
     }
+    runtime.run(async |cx| refused_input(attempt_in(cx, options, (problem, pieces)).await))?
+}
+
+async fn attempt_in(
+    cx: &Context,
+    options: &Options,
+    (problem, pieces): (&Problem, usize),
+) -> Result<Attempt, DistributedError> {
+    let rows = problem.rows();
     let max_iterations = options.max_iterations.unwrap_or_else(|| rows.saturating_mul(10).max(1000));
     // A little less than asked for, since the check of the answer adds up in another order.
     let target = (0.999 * options.tolerance).powi(2) * rows as f64;
-
-    let attempt = runtime.run(async |cx| {
-        let system = System::load(cx, matrix, pieces).await?;
-        let progress = Progress::iterations(&options.runtime);
-        let started = Instant::now();
-        let outcome = system.iterate(cx, &Limits { target, max_iterations, trace: options.trace }, &progress).await?;
-        let time = started.elapsed();
-        Ok(Attempt { pieces, outcome, time, x: system.solution(cx).await? })
-    });
-    Ok(attempt?)
+    let system = System::load(cx, problem, pieces).await?;
+    let progress = Progress::iterations(&options.runtime);
+    let started = Instant::now();
+    let outcome = system.iterate(cx, &Limits { target, max_iterations, trace: options.trace }, &progress).await?;
+    let time = started.elapsed();
+    Ok(Attempt { pieces, entries: system.entries(), outcome, time, residual: system.residual(cx).await? })
 }
 
 /// Says what is wrong with an outcome, if anything is.
@@ -266,10 +243,4 @@ fn check(outcome: &Outcome, residual: f64, tolerance: f64, name: &str) -> Result
             InputError::Unsuitable { name: name.to_owned(), reason }.into()
         }
     })
-}
-
-/// |b - A x| / |b|, where b is all ones.
-fn relative_residual(matrix: &Matrix, x: &[f64]) -> f64 {
-    let squares = times(matrix, x).iter().map(|product| (1.0 - product).powi(2)).sum::<f64>();
-    (squares / rows(matrix) as f64).sqrt()
 }

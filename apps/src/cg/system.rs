@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use maniple::prelude::*;
 use maniple::{Error, Future};
-use maniple_tensor::distributed::{Computation, Tensor};
-use maniple_tensor::element::ElementType;
+use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
+use maniple_tensor::element::ElementType::F64;
 use maniple_tensor::notation::{TensorVariable, parse};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::sparse;
 
-use super::matrix::{Matrix, balanced, rows};
+use super::matrix::each_with_a_row;
+use super::problem::Problem;
 use super::rows::Row;
 use super::scalars::{Products, State, Step};
 use super::tasks::{advance, curvature, load, start, turn};
@@ -64,6 +65,7 @@ pub(super) struct System {
     pieces: Domain,
     all: Region<Row>,
     rows: Partition<Row>,
+    entries: usize,
     /// q = A p, and q = A x.
     direction: Computation,
     solution: Computation,
@@ -71,32 +73,53 @@ pub(super) struct System {
 
 impl System {
     /// Puts the matrix into regions and splits rows so that each piece has about as many entries.
-    pub(super) async fn load(cx: &Context, matrix: &Arc<Matrix>, pieces: usize) -> Result<Self> {
-        let (count, cuts) = (rows(matrix) as i64, balanced(matrix, pieces));
-        let all = cx.region::<Row>(count as usize)?;
-        let [vector, product] = ["v", "q"].map(|name| TensorVariable::new(name, ElementType::F64, [count]));
-        let a = TensorVariable::new("A", ElementType::F64, [count; 2]).stored(matrix.format().clone());
-        let multiply = parse("q(i) = A(i,j) * v(j)", &[product.clone(), a.clone(), vector.clone()]);
-        let loops = sparse::Computation::new(&multiply.map_err(Error::from_task)?)
-            .map_err(Error::from_task)?
-            .statement()
-            .clone();
-        let loops = match &cuts[..] {
-            [] => loops.distribute(["i"], ["piece"], ["row"], &[1]),
-            cuts => loops.split_at("i", "piece", "row", cuts).and_then(|loops| loops.distribute_loops(["piece"])),
+    ///
+    /// # Errors
+    /// [`DistributedError::File`] if a file is wrong, or the diagonal has an entry that is not positive; [`DistributedError::Runtime`].
+    pub(super) async fn load(cx: &Context, problem: &Problem, pieces: usize) -> Result<Self, DistributedError> {
+        let a = problem.matrix(cx).await?;
+        let count = problem.rows() as i64;
+        let cuts = each_with_a_row(&a.balanced(cx, pieces).await?, (pieces, problem.rows()));
+        let all = cx.region::<Row>(problem.rows())?;
+        let vector = |name: &str, field| Tensor::in_region(&TensorVariable::new(name, F64, [count]), &all, field);
+        let q = vector("q", Row::q)?;
+        let multiply = async |field| {
+            let v = vector("v", field)?;
+            in_parts(cx, ("q(i) = A(i,j) * v(j)", &[&q, &a, &v]), &cuts).await
         };
-        let plan = Arc::new(Plan::new(&loops.map_err(Error::from_task)?).map_err(Error::from_task)?);
-        let a = Tensor::from_sparse(cx, &a, Arc::clone(matrix))?;
-        let q = Tensor::in_region(&product, &all, Row::q)?;
-        let by = async |field| Computation::new(cx, &plan, &[&q, &a, &Tensor::in_region(&vector, &all, field)?]).await;
-        let (direction, solution) = (by(Row::p).await?, by(Row::x).await?);
+        let (direction, solution) = (multiply(Row::p).await?, multiply(Row::x).await?);
+
+        let d = vector("d", Row::inverse_diagonal)?;
+        let diagonal = TensorVariable::new("D", F64, [count; 2]).stored(a.variable().format().clone());
+        let diagonal = a.mapped::<f64, f64>(cx, &diagonal, |at, value, visit| {
+            if at[0] == at[1] {
+                visit(at, value);
+            }
+        });
+        let diagonal = diagonal.await?;
+        in_parts(cx, ("d(i) = D(i,j)", &[&d, &diagonal]), &cuts).await?.launch(cx)?.await?;
+        diagonal.destroy(cx)?;
+
+        let pieces = cx.colors(pieces);
         let ends = cuts.iter().copied().chain([count]);
         let ranges =
             std::iter::once(0).chain(cuts.iter().copied()).zip(ends).map(|(first, end)| Rect::from(first..end));
-        let pieces = cx.colors(pieces);
         let rows = all.partition_into(pieces, ranges.map(IndexSpace::from).collect())?;
-        cx.index_launch(pieces, load(&rows, Arc::clone(matrix)));
-        Ok(Self { pieces, all, rows, direction, solution })
+        let refused = cx.index_launch(pieces, load(&rows)).all().await?.into_iter().flatten().next();
+        if let Some((row, diagonal)) = refused {
+            let reason = format!(
+                "row {} has the diagonal entry {diagonal}, but those of a positive definite matrix are positive",
+                row + 1
+            );
+            return Err(DistributedError::File { name: problem.name().to_owned(), reason, is_input: true });
+        }
+        let entries = a.region().space().space().volume() as usize;
+        Ok(Self { pieces, all, rows, entries, direction, solution })
+    }
+
+    /// How many entries the matrix has.
+    pub(super) fn entries(&self) -> usize {
+        self.entries
     }
 
     /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts again from there.
@@ -122,10 +145,15 @@ impl System {
 
     /// r = b - A x, and the first direction. The iteration from there has converged when r is small enough, or too small to mean anything.
     fn start(&self, cx: &Context, limits: &Limits) -> Result<Future<State>> {
+        let (products, target) = (self.begin(cx)?, limits.target);
+        Ok(products.map(move |products| State::start(target.max(products.residual * DEEPEST), products)))
+    }
+
+    /// r = b - A x, and the first direction.
+    fn begin(&self, cx: &Context) -> Result<Future<Products>> {
         drop(self.solution.launch(cx)?);
         let products = cx.index_launch(self.pieces, start(&self.rows));
-        let (products, target) = (products.fold(Products::default(), Products::and), limits.target);
-        Ok(products.map(move |products| State::start(target.max(products.residual * DEEPEST), products)))
+        Ok(products.fold(Products::default(), Products::and))
     }
 
     /// Iterates until r is small (`None`), or something else ends it. Looks at an iteration when [`LOOKAHEAD`] more have been launched.
@@ -177,9 +205,25 @@ impl System {
         Ok(state)
     }
 
-    /// x.
-    pub(super) async fn solution(&self, cx: &Context) -> Result<Vec<f64>> {
-        let x = cx.map_read(&self.all, Row::x).await?;
-        Ok(self.all.space().rows().flat_map(|row| x.values().span(row).to_vec()).collect())
+    /// The square of the norm of b - A x, computed anew.
+    pub(super) async fn residual(&self, cx: &Context) -> Result<f64> {
+        Ok(self.begin(cx)?.await?.residual)
     }
+}
+
+/// A statement whose outermost variable is `i`, in as many parts as the cuts of its coordinates make.
+async fn in_parts(
+    cx: &Context,
+    (text, tensors): (&str, &[&Tensor]),
+    cuts: &[i64],
+) -> Result<Computation, DistributedError> {
+    let variables: Vec<TensorVariable> = tensors.iter().map(|tensor| tensor.variable().clone()).collect();
+    let statement = parse(text, &variables).map_err(Error::from_task)?;
+    let loops = sparse::Computation::new(&statement).map_err(Error::from_task)?.statement().clone();
+    let loops = match cuts {
+        [] => loops.distribute(["i"], ["piece"], ["row"], &[1]),
+        cuts => loops.split_at("i", "piece", "row", cuts).and_then(|loops| loops.distribute_loops(["piece"])),
+    };
+    let plan = Plan::new(&loops.map_err(Error::from_task)?).map_err(Error::from_task)?;
+    Computation::new(cx, &Arc::new(plan), tensors).await
 }

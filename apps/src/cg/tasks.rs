@@ -1,11 +1,8 @@
 //! The tasks of the solver.
 
-use std::sync::Arc;
-
 use maniple::prelude::*;
 
 use super::kernels::dot;
-use super::matrix::Matrix;
 use super::rows::Row;
 use super::scalars::{Products, State, Step};
 
@@ -18,14 +15,25 @@ pub fn bytes(rows: u64, entries: u64) -> u64 {
     rows.saturating_mul(row as u64).saturating_add(entries.saturating_mul(entry as u64)).saturating_add(index as u64)
 }
 
-/// Sets the vectors that are known: the right-hand side is all ones.
+/// Sets the vectors that are known: the right-hand side is all ones. The diagonal is replaced by its inverse; returns the first row whose diagonal entry is not positive, as it is in all positive
+/// definite matrices, and the entry.
 #[task(leaf)]
-pub fn load(#[discards(inverse_diagonal, b, x)] rows: Piece<Row>, matrix: Arc<Matrix>) {
+pub fn load(
+    #[writes(inverse_diagonal)]
+    #[discards(b, x)]
+    rows: Piece<Row>,
+) -> Option<(i64, f64)> {
+    let mut refused = None;
     for row in rows.points() {
-        rows.inverse_diagonal[row] = 1.0 / matrix.get(&[row[0], row[0]]);
+        let diagonal = rows.inverse_diagonal[row];
+        if diagonal <= 0.0 {
+            refused = refused.or(Some((row[0], diagonal)));
+        }
+        rows.inverse_diagonal[row] = 1.0 / diagonal;
         rows.b[row] = 1.0;
         rows.x[row] = 0.0;
     }
+    refused
 }
 
 /// Returns this piece's part of p . q.

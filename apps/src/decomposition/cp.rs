@@ -55,7 +55,7 @@ fn rank(text: &str) -> Result<usize, String> {
 /// # Errors
 /// [`NoConvergence`](crate::error::Error::NoConvergence) if the tensor was not found again, [`Runtime`](crate::error::Error::Runtime) if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
-    let given = options.tensor.as_ref().map(|file| sparse::Given::read(file)).transpose()?;
+    let given = options.tensor.as_ref().map(|file| sparse::Given::open(file)).transpose()?;
     let decompose = async |algebra: &Algebra<'_>| match &given {
         Some(given) => sparse::decompose(algebra, (options.rank, &options.common), given).await,
         None => decompose(algebra, options).await,

@@ -6,10 +6,9 @@
 use std::time::Instant;
 
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
-use maniple_tensor::storage::SparseTensor;
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use super::sparse::{Given, others, product};
+use super::sparse::{Given, others};
 use super::{Algebra, CommonOptions, FACTORS, INDICES, MOST_ITERATIONS, Report, factors, is_finite, relative_error};
 use crate::progress::Progress;
 
@@ -38,18 +37,17 @@ pub(super) async fn decompose(
         algebra.set(&basis, &start.qr().q())?;
         bases.push(basis);
     }
-    let (mut modes, mut whole) = (Vec::new(), None);
+    let stored = given.stored(algebra).await?;
+    let mut modes = Vec::new();
     for mode in 0..3 {
-        let ([one, other], stored) = (others(mode), given.by(mode)?);
+        let [one, other] = others(mode);
         let small = algebra.tensor("U", &[size[mode], ranks[one], ranks[other]])?;
         let products = [one, other].map(|other| format!(" * {}({},{})", FACTORS[other], INDICES[other], CORE[other]));
         let text = format!("U({},{},{}) = X(i,j,k){}", INDICES[mode], CORE[one], CORE[other], products.concat());
-        let update = product(algebra, &text, (mode, &stored), [&small, &bases[one], &bases[other]]).await?;
+        let update = stored.product(algebra, (&text, mode), [&small, &bases[one], &bases[other]]).await?;
         modes.push(Mode { factor: bases[mode].clone(), small, update });
-        whole.get_or_insert(stored);
     }
-    let whole = whole.expect("there are three dimensions");
-    let square: f64 = whole.values().iter().map(|value| value * value).sum();
+    let square = stored.square;
     let progress = Progress::iterations(&options.runtime);
     let (started, mut error, mut iterations) = (Instant::now(), 1.0_f64, 0);
     let mut found: [DMatrix<f64>; 3] = std::array::from_fn(|_| DMatrix::zeros(0, 0));
@@ -70,8 +68,9 @@ pub(super) async fn decompose(
         }
     }
     let time = started.elapsed();
-    let compared = difference(&whole, ([p, q], square), (&found, &core));
-    let (rank, entries) = (format!("{p} x {q} x {r}"), Some(whole.values().len()));
+    let all = core.norm_squared();
+    let compared = stored.difference(algebra, (product_of([p, q], (found, core)), all)).await?;
+    let (rank, entries) = (format!("{p} x {q} x {r}"), Some(stored.entries()));
     Ok(Report { name: "tucker", size, rank, iterations, error, compared, entries, time })
 }
 
@@ -91,25 +90,17 @@ fn leading(matrix: &DMatrix<f64>, count: usize) -> DMatrix<f64> {
     (matrix * vectors).qr().q()
 }
 
-/// How far a core times its bases is from the tensor, relative to it: entry by entry, and where there are none by what is left of the core's own square. `core` has the rows of the last
-/// dimension, and the others in its columns.
-fn difference(
-    tensor: &SparseTensor<f64>,
-    ([p, q], square): ([usize; 2], f64),
-    ([a, b, c], core): (&[DMatrix<f64>; 3], &DMatrix<f64>),
-) -> f64 {
-    let (mut sum, mut here) = (0.0, 0.0);
-    tensor.for_each(|at, value| {
-        let [i, j, k] = [0, 1, 2].map(|mode| at[mode] as usize);
+/// The elements of a core times its bases. `core` has the rows of the last dimension, and the others in its columns.
+fn product_of(
+    [p, q]: [usize; 2],
+    ([a, b, c], core): ([DMatrix<f64>; 3], DMatrix<f64>),
+) -> impl Fn([usize; 3]) -> f64 + Send + Sync + 'static {
+    move |[i, j, k]| {
         let inner = |row: usize, column: usize| -> f64 {
             (0..c.ncols()).map(|last| core[(last, row * q + column)] * c[(k, last)]).sum()
         };
-        let nearby: f64 =
-            (0..p).map(|row| a[(i, row)] * (0..q).map(|column| b[(j, column)] * inner(row, column)).sum::<f64>()).sum();
-        sum += (value - nearby).powi(2);
-        here += nearby.powi(2);
-    });
-    relative_error(sum + (core.norm_squared() - here).max(0.0), square)
+        (0..p).map(|row| a[(i, row)] * (0..q).map(|column| b[(j, column)] * inner(row, column)).sum::<f64>()).sum()
+    }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ default_from_command_line!(Options);
 /// [`Usage`](AppError::Usage) if the core is larger than the tensor, [`Input`](AppError::Input) if a file has none, [`NoConvergence`](AppError::NoConvergence) if the tensor was not found again, [`Runtime`](AppError::Runtime) if a
 /// task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
-    let given = options.tensor.as_ref().map(|file| Given::read(file)).transpose()?;
+    let given = options.tensor.as_ref().map(|file| Given::open(file)).transpose()?;
     let (ranks, size) = (options.ranks, given.as_ref().map_or(options.common.size, Given::size));
     for mode in 0..3 {
         let others = ranks[(mode + 1) % 3] * ranks[(mode + 2) % 3];

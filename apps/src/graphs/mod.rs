@@ -1,7 +1,7 @@
 //! Graphs as sparse matrices: three algorithms whose work is statements in index notation, on any number of nodes.
 //!
 //! [`pagerank`]: how important vertices are; [`bfs`]: how far they are from one; [`triangles`]: how many vertices are each other's neighbours by three; here: what they share. Edges are read or made
-//! where they are computed with. No node has all of a graph, but for triangles: each is given all rows that may be looked up.
+//! where they are computed with. No node has all of a graph.
 
 pub mod bfs;
 pub mod pagerank;
@@ -13,23 +13,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use maniple::FieldValue;
 use maniple::prelude::*;
-use maniple_tensor::distributed::{Computation, DistributedError, EntryFile, TcsFile, Tensor, TensorMapper};
+use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper};
 use maniple_tensor::element::ElementType::F64;
-use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::element::Scalar;
 use maniple_tensor::generate::Generator;
 use maniple_tensor::notation::{TensorVariable, parse};
 use maniple_tensor::plan::Plan;
-use maniple_tensor::storage::{Duplicates, EntryList, pack};
-use maniple_tensor::{sparse, with_element};
+use maniple_tensor::sparse;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refused_input};
 use crate::input::InputError;
 use crate::options::{RuntimeOptions, place, workers_of_job};
 use crate::report::{Table, counted, seconds};
-use crate::tensor::files::SparseFile;
-use crate::tensor::operands::{MOST_ELEMENTS, read};
+use crate::tensor::operands::MOST_ELEMENTS;
+use crate::tensor::source::Source;
 
 /// Which graph.
 #[derive(Args, Clone, Debug)]
@@ -49,13 +47,7 @@ pub struct GraphOptions {
 
 /// Where the edges of a graph come from.
 enum Edges {
-    /// From a file whose entries tasks read, with elements of this type.
-    Lines(EntryFile, ElementType),
-    /// From a file with levels.
-    Levels(TcsFile),
-    /// From a file that each node reads whole.
-    Whole(EntryList<f64>),
-    /// From a generator.
+    File(Source),
     Made(Generator),
 }
 
@@ -71,13 +63,9 @@ impl GraphOptions {
             |runtime| {
                 let processors = workers_of_job(runtime)?;
                 let seed = self.runtime.seed;
-                runtime.run(async |cx| match Graph::new(cx, vertices, (&edges, seed), processors).await {
-                    Ok(graph) => Ok(program(&graph).await?),
-                    Err(DistributedError::File { name, reason, is_input: true }) => {
-                        Ok(Err(InputError::Unsuitable { name, reason }.into()))
-                    }
-                    Err(other) => Err(other.into()),
-                })?
+                let run =
+                    async |cx: &Context| program(&Graph::new(cx, vertices, (&edges, seed), processors).await?).await;
+                runtime.run(async |cx| refused_input(run(cx).await))??
             },
         )
     }
@@ -111,24 +99,14 @@ impl GraphOptions {
 
 /// The extents of a matrix in a file, of whose entries no more is read than tells them, if tasks can read it.
 fn from_file(path: &Path) -> Result<(Vec<i64>, Edges)> {
-    let file = SparseFile::of(path)?;
-    if let Some(levels) = file.levels()?.filter(TcsFile::is_whole) {
-        return Ok((levels.dimensions(), Edges::Levels(levels)));
-    }
-    if let Some(entries) = file.entries()? {
-        return Ok((entries.dimensions().to_vec(), Edges::Lines(entries, file.element()?)));
-    }
-    if place().nodes > 1 {
+    let (dimensions, source) = Source::open(path)?;
+    if matches!(source, Source::Whole(_)) && place().nodes > 1 {
         let (name, nodes) = (path.display().to_string(), place().nodes);
         let reason =
             format!("a file that is compressed, or has all elements, can't be read in parts, by {nodes} nodes");
         return Err(InputError::Unsuitable { name, reason }.into());
     }
-    let (dimensions, entries) = read(path)?;
-    let mut edges = EntryList::new(dimensions.len());
-    // Where all elements are written down, zeros are no edges.
-    entries.iter().filter(|(_, value)| *value != 0.0).for_each(|(at, value)| edges.push(&at, value));
-    Ok((dimensions, Edges::Whole(edges)))
+    Ok((dimensions, Edges::File(source)))
 }
 
 /// A graph on all nodes.
@@ -151,23 +129,9 @@ impl<'c> Graph<'c> {
         processors: usize,
     ) -> Result<Self, DistributedError> {
         let variable = matrix("A", vertices, "csr")?;
-        let of_type = |element| TensorVariable::new("A", element, [vertices; 2]);
         let matrix = match edges {
             Edges::Made(generator) => Tensor::generated(cx, &variable, generator, seed).await?,
-            Edges::Whole(entries) => {
-                let packed = pack(variable.format(), variable.dimensions(), 0.0, entries.clone(), Duplicates::First);
-                Tensor::from_sparse(cx, &variable, packed.map_err(maniple::Error::from_task)?.tensor)?
-            }
-            Edges::Lines(file, element) => {
-                let stored = of_type(*element).stored(variable.format().clone());
-                let (read, _) = Tensor::read_entries(cx, &stored, file).await?;
-                with_element!(*element, T => ones_of::<T>(cx, &read, &variable).await?)
-            }
-            Edges::Levels(file) => {
-                let stored = of_type(file.element()).stored(file.format().map_err(maniple::Error::from_task)?);
-                let (read, _) = Tensor::load(cx, &stored, file).await?;
-                with_element!(file.element(), T => ones_of::<T>(cx, &read, &variable).await?)
-            }
+            Edges::File(source) => source.tensor(cx, &variable, |_| 1.0).await?,
         };
         // Entries at one place are one edge, whatever they add up to.
         matrix.fill(cx, Scalar::F64(1.0))?;
@@ -222,17 +186,6 @@ impl<'c> Graph<'c> {
 fn matrix(name: &str, vertices: i64, format: &str) -> maniple::Result<TensorVariable> {
     let format = format.parse().map_err(maniple::Error::from_task)?;
     Ok(TensorVariable::new(name, F64, [vertices; 2]).stored(format))
-}
-
-/// A matrix with a 1 where another one has entries.
-async fn ones_of<T: Element + FieldValue>(
-    cx: &Context,
-    given: &Tensor,
-    variable: &TensorVariable,
-) -> Result<Tensor, DistributedError> {
-    let made = given.mapped::<T, f64>(cx, variable, |at, _, visit| visit(at, 1.0)).await?;
-    given.destroy(cx)?;
-    Ok(made)
 }
 
 /// How many entries a tensor stores.

@@ -17,6 +17,7 @@ pub mod picture;
 pub mod problem;
 pub mod random;
 pub mod report;
+pub(crate) mod source;
 pub mod sparse;
 pub mod split;
 mod tasks;

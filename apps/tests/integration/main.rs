@@ -9,6 +9,8 @@ mod decomposition;
 mod failure;
 mod graphs;
 #[cfg(unix)]
+mod inputs_on_nodes;
+#[cfg(unix)]
 mod launch;
 mod mappers;
 mod mapping_files;

@@ -1,9 +1,7 @@
 //! What the options about tracing do: which launches are replayed, and that no result depends on it.
 
-use std::sync::Arc;
-
 use maniple::Statistics;
-use maniple_apps::cg::matrix::poisson;
+use maniple_apps::cg::problem::Problem;
 use maniple_apps::error::Result;
 use maniple_apps::options::RuntimeOptions;
 use maniple_apps::stencil::Extents;
@@ -14,8 +12,7 @@ fn each_simulation(trace: bool, runtime: &RuntimeOptions) -> Result<[Statistics;
     let [first, second, third] = [runtime.start()?, runtime.start()?, runtime.start()?];
     let circuit = circuit::Options { pieces: 4, nodes_per_piece: 20, wires_per_piece: 60, trace, ..Default::default() };
     circuit::run_on(&first, &circuit)?;
-    let matrix = Arc::new(poisson(20).expect("the matrix fits"));
-    cg::solve(&second, &cg::Options { trace, ..Default::default() }, "Poisson", &matrix)?;
+    cg::solve(&second, &cg::Options { trace, ..Default::default() }, &Problem::poisson(20)?)?;
     let size = Extents { rows: 30, columns: 20 };
     stencil::run_on(&third, &stencil::Options { size, trace, ..Default::default() })?;
     Ok([first, second, third].map(|runtime| runtime.statistics()))

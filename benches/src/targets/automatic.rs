@@ -9,6 +9,7 @@ use std::sync::Arc;
 use maniple::Runtime;
 use maniple_apps::cg;
 use maniple_apps::cg::matrix::{Matrix, from_entries};
+use maniple_apps::cg::problem::Problem;
 use maniple_apps::stencil::{self, Extents};
 use maniple_tensor::storage::EntryList;
 
@@ -164,7 +165,7 @@ fn stencil() -> Box<Iterate> {
 }
 
 fn conjugate_gradients() -> Box<Iterate> {
-    let matrix = Arc::new(chain(4096));
+    let chain = Problem::given("a chain", &Arc::new(chain(4096)));
     Box::new(move |runtime, iterations, trace| {
         let options = cg::Options {
             max_iterations: Some(iterations),
@@ -173,7 +174,7 @@ fn conjugate_gradients() -> Box<Iterate> {
             runtime: without_progress(),
             ..cg::Options::default()
         };
-        let (iterations, time) = cg::iterate(runtime, &options, &matrix)?;
+        let (iterations, time) = cg::iterate(runtime, &options, &chain)?;
         Ok((iterations, time.as_secs_f64()))
     })
 }
