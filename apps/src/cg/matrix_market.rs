@@ -2,10 +2,10 @@
 //!
 //! Read are real numbers in all forms that the format has for them: `coordinate` and `array`; `real`, `integer` and `pattern` (all ones); `symmetric`, and `general` if the numbers are
 //! symmetric. What is refused is refused with the name of the file, the line and the reason.
-
 //!
 //! Tasks read the entries, each a range of the file, where these are in lines. All elements of a matrix are read by each node, as they are that many.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,11 @@ use maniple_tensor::element::{Complex, ElementType};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::storage::EntryList;
 
-use super::matrix::from_entries;
+use super::matrix::{Matrix, from_entries};
 use crate::input::InputError;
+use crate::options::place;
 use crate::report::counted;
+use crate::tensor::source::check_same;
 
 /// A matrix in a file, of which the header was read.
 #[derive(Clone, Debug)]
@@ -34,8 +36,8 @@ pub struct MatrixFile {
 enum Entries {
     /// Tasks read them, no more than this many.
     ByTasks(EntryFile, u64),
-    /// All elements, or those of a pipe, which no one can read twice.
-    Whole(EntryList<f64>),
+    /// Each node has read them: all elements, or those of a pipe, which can't be read twice.
+    Whole(Arc<Matrix>),
 }
 
 /// The bytes of a line that has a row and a column of one digit each.
@@ -58,9 +60,15 @@ impl MatrixFile {
             true => {
                 let file = EntryFile::matrix_market(path).map_err(|error| InputError::read(path, error))?;
                 // The file may promise more than it has.
-                Entries::ByTasks(file, header.entries.min(data.len() / SHORTEST_LINE))
+                let shortest = if header.field == Field::Pattern { SHORTEST_LINE } else { SHORTEST_LINE + 2 };
+                Entries::ByTasks(file, header.entries.min(data.len() / shortest))
             }
-            false => Entries::Whole(all(path, &mut reader)?),
+            false if !data.is_file() && place().nodes > 1 => {
+                let reason = "each node of a job reads its inputs, and this is no plain file; write it to one first";
+                let name = path.display().to_string();
+                return Err(InputError::Unsuitable { name, reason: reason.to_owned() });
+            }
+            false => Entries::Whole(Arc::new(all(path, &mut reader)?)),
         };
         Ok(Self { path: path.to_owned(), header, entries })
     }
@@ -71,12 +79,12 @@ impl MatrixFile {
         self.header.rows as usize
     }
 
-    /// The matrix has no fewer entries.
+    /// How many entries the matrix has, as far as the file tells before it is read: those that it gives twice count twice.
     #[must_use]
-    pub fn least_entries(&self) -> usize {
+    pub fn entries(&self) -> usize {
         let Header { rows, symmetry, .. } = self.header;
         match &self.entries {
-            Entries::Whole(entries) => entries.len(),
+            Entries::Whole(matrix) => matrix.values().len(),
             // All but the diagonal are there twice.
             Entries::ByTasks(_, entries) if symmetry == Symmetry::Symmetric => {
                 (2 * (*entries).max(rows) - rows) as usize
@@ -92,13 +100,14 @@ impl MatrixFile {
     pub async fn read(&self, cx: &Context, variable: &TensorVariable) -> Result<Tensor, DistributedError> {
         let matrix = match &self.entries {
             Entries::ByTasks(file, _) => Tensor::read_entries(cx, variable, file).await?.0,
-            Entries::Whole(entries) => {
-                let packed = from_entries(self.rows(), entries.clone()).map_err(maniple::Error::from_task)?;
-                Tensor::from_sparse(cx, variable, Arc::new(packed))?
+            Entries::Whole(matrix) => {
+                check_same(cx, &self.path.display().to_string(), matrix.entries().iter()).await?;
+                Tensor::from_sparse(cx, variable, Arc::clone(matrix))?
             }
         };
         let largest = self.check_finite(cx, &matrix).await?;
-        if self.header.symmetry == Symmetry::General {
+        // Of what each node has read, the headers have not been compared.
+        if self.header.symmetry == Symmetry::General || matches!(self.entries, Entries::Whole(_)) {
             self.check_symmetric(cx, &matrix, largest).await?;
         }
         Ok(matrix)
@@ -121,7 +130,7 @@ impl MatrixFile {
             Some((at, value)) => {
                 let reason = |entry: Option<Entry<f64>>| match entry {
                     Some(entry) => format!("the value '{}' is not finite", entry.value),
-                    None => format!("entry {} adds up to {value}", place(at)),
+                    None => format!("entry {} adds up to {value}", counted_from_one(at)),
                 };
                 Err(self.wrong(|entry| !entry.value.is_finite(), reason))
             }
@@ -129,12 +138,13 @@ impl MatrixFile {
     }
 
     async fn check_symmetric(&self, cx: &Context, matrix: &Tensor, largest: f64) -> Result<(), DistributedError> {
-        // The real part is the entry itself, the imaginary part the one on the other side of the diagonal.
+        // At places below the diagonal, the real part is the entry there, the imaginary part the one on the other side.
         let variable = TensorVariable::new("P", ElementType::C64, [self.header.rows as i64; 2])
             .stored(matrix.variable().format().clone());
-        let pairs = matrix.mapped::<f64, Complex<f64>>(cx, &variable, |at, value, visit| {
-            visit(&[at[0], at[1]], Complex::new(value, 0.0));
-            visit(&[at[1], at[0]], Complex::new(0.0, value));
+        let pairs = matrix.mapped::<f64, Complex<f64>>(cx, &variable, |at, value, visit| match at[0].cmp(&at[1]) {
+            Ordering::Greater => visit(&[at[0], at[1]], Complex::new(value, 0.0)),
+            Ordering::Less => visit(&[at[1], at[0]], Complex::new(0.0, value)),
+            Ordering::Equal => {}
         });
         let pairs = pairs.await?;
         let found = pairs.fold_entries::<Complex<f64>, Option<([i64; 2], [f64; 2])>>(
@@ -154,10 +164,10 @@ impl MatrixFile {
         let is_listed = |entry: &Entry<f64>| [at, across].contains(&[entry.row as i64, entry.column as i64]);
         Err(self.wrong(is_listed, |entry| {
             // The one that the file lists first.
-            let is_across = entry.is_some_and(|entry| entry.row as i64 == across[0] && at != across);
+            let is_across = entry.is_some_and(|entry| entry.row as i64 == across[0]);
             let ([here, there], [value, other]) =
                 if is_across { ([across, at], [other, value]) } else { ([at, across], [value, other]) };
-            let (here, there) = (place(here), place(there));
+            let (here, there) = (counted_from_one(here), counted_from_one(there));
             format!("the matrix is not symmetric: entry {here} is {value}, but {there} is {other}")
         }))
     }
@@ -186,20 +196,21 @@ impl MatrixFile {
     }
 }
 
-/// An entry as files count.
-fn place(at: [i64; 2]) -> String {
+/// A place as files have it.
+fn counted_from_one(at: [i64; 2]) -> String {
     format!("({}, {})", at[0] + 1, at[1] + 1)
 }
 
 /// All entries of a file, those too that follow by symmetry. The file may promise more than it has: memory is taken for what is there.
-fn all(path: &Path, reader: &mut Reader<impl BufRead>) -> Result<EntryList<f64>, InputError> {
+fn all(path: &Path, reader: &mut Reader<impl BufRead>) -> Result<Matrix, InputError> {
     let (mut entries, symmetry) = (EntryList::new(2), reader.header().symmetry);
     while let Some(entry) = reader.next_entry::<f64>().map_err(|error| InputError::read(path, error))? {
         for Entry { row, column, value } in [Some(entry), entry.mirrored(symmetry)].into_iter().flatten() {
             entries.push(&[row as i64, column as i64], value);
         }
     }
-    Ok(entries)
+    let unsuitable = |reason: String| InputError::Unsuitable { name: path.display().to_string(), reason };
+    from_entries(reader.header().rows as usize, entries).map_err(|error| unsuitable(error.to_string()))
 }
 
 /// Whether a matrix of this kind can be solved.
@@ -235,7 +246,6 @@ const SYMMETRY_TOLERANCE: f64 = 1e-9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cg::matrix::Matrix;
 
     /// Reads a file as programs do, which is called `a.mtx` in messages.
     fn parse(text: &str) -> Result<Matrix, String> {

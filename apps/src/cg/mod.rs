@@ -44,7 +44,7 @@ behind. Iterations launched beyond convergence take steps of length zero, so loo
 When the residual of the iteration is small enough, b - A x is computed anew; if rounding has kept that larger, as it does on ill-conditioned \
 matrices, the iteration starts again from there. What is printed is computed once more from the answer.
 
-On several nodes each makes or reads a part of the matrix, and none has all of it, but of a file in the layout `array`, which has all elements.
+On several nodes each makes or reads a part of the matrix, and none has all of it, but of a file in the layout `array`, which has all elements. Pipes are read by one node alone.
 
 A file may give an entry several times: the values add up. That the matrix is positive definite is not checked beyond its diagonal: an \
 indefinite one is refused when an iteration meets a direction that shows it, but may be solved by luck before.";

@@ -65,7 +65,7 @@ pub(super) struct System {
     pieces: Domain,
     all: Region<Row>,
     rows: Partition<Row>,
-    entries: usize,
+    matrix: Tensor,
     /// q = A p, and q = A x.
     direction: Computation,
     solution: Computation,
@@ -89,17 +89,7 @@ impl System {
         };
         let (direction, solution) = (multiply(Row::p).await?, multiply(Row::x).await?);
 
-        let d = vector("d", Row::inverse_diagonal)?;
-        let diagonal = TensorVariable::new("D", F64, [count; 2]).stored(a.variable().format().clone());
-        let diagonal = a.mapped::<f64, f64>(cx, &diagonal, |at, value, visit| {
-            if at[0] == at[1] {
-                visit(at, value);
-            }
-        });
-        let diagonal = diagonal.await?;
-        in_parts(cx, ("d(i) = D(i,j)", &[&d, &diagonal]), &cuts).await?.launch(cx)?.await?;
-        diagonal.destroy(cx)?;
-
+        write_diagonal(cx, (&a, &vector("d", Row::inverse_diagonal)?), &cuts).await?;
         let pieces = cx.colors(pieces);
         let ends = cuts.iter().copied().chain([count]);
         let ranges =
@@ -113,13 +103,12 @@ impl System {
             );
             return Err(DistributedError::File { name: problem.name().to_owned(), reason, is_input: true });
         }
-        let entries = a.region().space().space().volume() as usize;
-        Ok(Self { pieces, all, rows, entries, direction, solution })
+        Ok(Self { pieces, all, rows, matrix: a, direction, solution })
     }
 
     /// How many entries the matrix has.
     pub(super) fn entries(&self) -> usize {
-        self.entries
+        self.matrix.region().space().space().volume() as usize
     }
 
     /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts again from there.
@@ -205,10 +194,50 @@ impl System {
         Ok(state)
     }
 
-    /// The square of the norm of b - A x, computed anew.
-    pub(super) async fn residual(&self, cx: &Context) -> Result<f64> {
-        Ok(self.begin(cx)?.await?.residual)
+    /// The square of the norm of b - A x, computed anew: entry by entry, and not by the statement, unless there are so many rows that nodes are not to have all of x.
+    pub(super) async fn residual(&self, cx: &Context) -> Result<f64, DistributedError> {
+        if self.all.space().volume() > MOST_CHECKED {
+            return Ok(self.begin(cx)?.await?.residual);
+        }
+        let x = cx.map_read(&self.all, Row::x).await?;
+        let x: Vec<f64> = self.all.space().rows().flat_map(|row| x.values().span(row).to_vec()).collect();
+        // What the rows before have come to; the row, and its product with x so far. Each row has an entry.
+        type Part = (f64, Option<(i64, f64)>);
+        let of_row = |product: f64| (1.0 - product).powi(2);
+        let parts = self.matrix.fold_entries::<f64, Part>(
+            cx,
+            || (0.0, None),
+            move |(sum, row), at, value| {
+                let term = value * x[at[1] as usize];
+                match row {
+                    Some((number, product)) if *number == at[0] => *product += term,
+                    _ => *sum += row.replace((at[0], term)).map_or(0.0, |(_, product)| of_row(product)),
+                }
+            },
+        );
+        let parts = parts.await?;
+        Ok(parts.into_iter().map(|(sum, row)| sum + row.map_or(0.0, |(_, product)| of_row(product))).sum())
     }
+}
+
+/// Of so many rows all of x is brought to each node, to look at the answer once more.
+const MOST_CHECKED: u64 = 1 << 20;
+
+/// Writes the diagonal of a matrix to a vector.
+async fn write_diagonal(
+    cx: &Context,
+    (matrix, vector): (&Tensor, &Tensor),
+    cuts: &[i64],
+) -> Result<(), DistributedError> {
+    let variable = matrix.variable().renamed("D");
+    let diagonal = matrix.mapped::<f64, f64>(cx, &variable, |at, value, visit| {
+        if at[0] == at[1] {
+            visit(at, value);
+        }
+    });
+    let diagonal = diagonal.await?;
+    in_parts(cx, ("d(i) = D(i,j)", &[vector, &diagonal]), cuts).await?.launch(cx)?.await?;
+    diagonal.destroy(cx)
 }
 
 /// A statement whose outermost variable is `i`, in as many parts as the cuts of its coordinates make.

@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(long, value_name = "R", default_value_t = 8, value_parser = rank, allow_hyphen_values = true)]
     pub rank: usize,
 
-    /// Decompose the sparse tensor of three dimensions in a file: .tns, or .npz of PyData's `sparse`
+    /// Decompose the sparse tensor of three dimensions in a file: .tns, .tcs, .npy, or .npz of PyData's `sparse`
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     pub tensor: Option<PathBuf>,
 

@@ -32,7 +32,7 @@ impl Given {
     /// # Errors
     /// [`AppError::Input`] if there is none.
     pub(super) fn open(file: &Path) -> AppResult<Self> {
-        let (dimensions, entries) = Source::open(file)?;
+        let (dimensions, entries) = Source::open_as_doubles(file)?;
         let name = file.display().to_string();
         let unsuitable = |reason| AppError::from(InputError::Unsuitable { name: name.clone(), reason });
         let Ok(size) = <[i64; 3]>::try_from(&dimensions[..]) else {
@@ -162,6 +162,7 @@ pub(super) async fn decompose(
     (rank, options): (usize, &CommonOptions),
     given: &Given,
 ) -> Result<Report, DistributedError> {
+    let stored = given.stored(algebra).await?;
     let size = given.size;
     let start = factors(size, [rank; 3], options.runtime.seed);
     let mut tensors = Vec::new();
@@ -172,7 +173,6 @@ pub(super) async fn decompose(
         algebra.set(&factor, &start)?;
         tensors.push((factor, product, start.tr_mul(&start)));
     }
-    let stored = given.stored(algebra).await?;
     let mut updates = Vec::new();
     for mode in 0..3 {
         let [one, other] = others(mode);

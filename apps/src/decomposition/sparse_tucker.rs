@@ -28,6 +28,7 @@ pub(super) async fn decompose(
     (ranks, options): ([i64; 3], &CommonOptions),
     given: &Given,
 ) -> Result<Report, DistributedError> {
+    let stored = given.stored(algebra).await?;
     let size = given.size();
     let [p, q, r] = ranks.map(|rank| rank as usize);
     let mut bases = Vec::new();
@@ -37,7 +38,6 @@ pub(super) async fn decompose(
         algebra.set(&basis, &start.qr().q())?;
         bases.push(basis);
     }
-    let stored = given.stored(algebra).await?;
     let mut modes = Vec::new();
     for mode in 0..3 {
         let [one, other] = others(mode);

@@ -40,7 +40,7 @@ pub struct Options {
     #[arg(long, value_name = "P,Q,R", default_value = "8,8,8", value_parser = three)]
     pub ranks: [i64; 3],
 
-    /// Decompose the sparse tensor of three dimensions in a file: .tns, or .npz of PyData's `sparse`
+    /// Decompose the sparse tensor of three dimensions in a file: .tns, .tcs, .npy, or .npz of PyData's `sparse`
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     pub tensor: Option<PathBuf>,
 

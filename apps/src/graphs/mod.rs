@@ -100,7 +100,7 @@ impl GraphOptions {
 /// The extents of a matrix in a file, of whose entries no more is read than tells them, if tasks can read it.
 fn from_file(path: &Path) -> Result<(Vec<i64>, Edges)> {
     let (dimensions, source) = Source::open(path)?;
-    if matches!(source, Source::Whole(_)) && place().nodes > 1 {
+    if matches!(source, Source::Whole(..)) && place().nodes > 1 {
         let (name, nodes) = (path.display().to_string(), place().nodes);
         let reason =
             format!("a file that is compressed, or has all elements, can't be read in parts, by {nodes} nodes");

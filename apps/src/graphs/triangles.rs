@@ -16,7 +16,7 @@ use crate::report::counted;
 pub const ABOUT: &str = "\
 Count the triangles of a graph: vertices that have edges to each other by three, whichever way edges go.
 
-Of the edges, both ways, the lower triangle L of the matrix is left. Triangles are the sum of L(i,j) * L(i,k) * L(j,k): for each edge, the neighbours of one vertex are looked up among those of the other. The number is compared with that of neighbours that vertices have in common: on several nodes, of graphs of up to four million edges.";
+Of the edges, both ways, the lower triangle L of the matrix is left. Triangles are the sum of L(i,j) * L(i,k) * M(j,k), where M is L: for each edge, the neighbours of one vertex are looked up among those of the other. The number is compared with that of neighbours that vertices have in common: on several nodes, of graphs of up to four million edges.";
 
 /// What `maniple run triangles` gives as examples.
 pub const EXAMPLES: &str = "\

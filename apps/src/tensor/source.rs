@@ -1,5 +1,6 @@
-//! Sparse tensors from files, for programs that compute with numbers of one type: read by the tasks of all nodes, where the file can be read in parts.
+//! Sparse tensors from files, for programs that compute with doubles: read by the tasks of all nodes, where the file can be read in parts.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use maniple::{Context, FieldValue};
@@ -19,27 +20,48 @@ pub(crate) enum Source {
     Entries(EntryFile, ElementType),
     /// In a file with levels, which tasks read.
     Levels(TcsFile),
-    /// In a file that each node reads whole: one that is compressed, or has all elements. Zeros are left out.
-    Whole(EntryList<f64>),
+    /// In a file of this name that each node reads whole, as one that is compressed, or has all elements. Zeros are left out.
+    Whole(String, EntryList<f64>),
 }
 
 impl Source {
-    /// Opens a file, and reads no more of it than tells the extents, if tasks can read it.
+    /// Opens a file, and reads no more of it than tells the extents, if tasks can read it. Entries at the same place are added in the type of the file, if that is of arrays.
     ///
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) if its name does not say what it is, [`Error::Input`](crate::error::Error::Input) if it can't be read.
     pub(crate) fn open(path: &Path) -> Result<(Vec<i64>, Self)> {
         let file = SparseFile::of(path)?;
-        if let Some(levels) = file.levels()?.filter(TcsFile::is_whole) {
+        let has_levels = |levels: &TcsFile| levels.is_whole() && levels.format().is_ok_and(|format| !format.is_dense());
+        if let Some(levels) = file.levels()?.filter(has_levels) {
             return Ok((levels.dimensions(), Self::Levels(levels)));
         }
         if let Some(entries) = file.entries()? {
-            return Ok((entries.dimensions().to_vec(), Self::Entries(entries, file.element()?)));
+            let element = match file.element()? {
+                element if element.is_complex() || !file.is_text() => element,
+                // Text has numbers of any type.
+                _ => ElementType::F64,
+            };
+            return Ok((entries.dimensions().to_vec(), Self::Entries(entries, element)));
         }
+        Self::whole(path)
+    }
+
+    /// The same of a file whose elements are to be added as doubles: arrays of others are read whole.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open).
+    pub(crate) fn open_as_doubles(path: &Path) -> Result<(Vec<i64>, Self)> {
+        match Self::open(path)? {
+            (_, Self::Entries(_, element)) if element != ElementType::F64 && !element.is_complex() => Self::whole(path),
+            found => Ok(found),
+        }
+    }
+
+    fn whole(path: &Path) -> Result<(Vec<i64>, Self)> {
         let (dimensions, entries) = read(path)?;
         let mut stored = EntryList::new(dimensions.len());
         entries.iter().filter(|(_, value)| *value != 0.0).for_each(|(at, value)| stored.push(&at, value));
-        Ok((dimensions, Self::Whole(stored)))
+        Ok((dimensions, Self::Whole(path.display().to_string(), stored)))
     }
 
     /// The type of the elements.
@@ -47,14 +69,14 @@ impl Source {
         match self {
             Self::Entries(_, element) => *element,
             Self::Levels(levels) => levels.element(),
-            Self::Whole(_) => ElementType::F64,
+            Self::Whole(..) => ElementType::F64,
         }
     }
 
     /// The tensor that statements call `variable`, whose elements are doubles: what `number` makes of those of the file, unless these are doubles themselves. Entries at the same place are added.
     ///
     /// # Errors
-    /// Those of [`Tensor::read_entries`], [`Tensor::load`] and [`Tensor::mapped`].
+    /// Those of [`Tensor::read_entries`], [`Tensor::load`] and [`Tensor::mapped`]; [`DistributedError::File`] if nodes have read different entries.
     pub(crate) async fn tensor(
         &self,
         cx: &Context,
@@ -71,7 +93,8 @@ impl Source {
                 let stored = of_type.stored(file.format().map_err(maniple::Error::from_task)?);
                 Tensor::load(cx, &stored, file).await?.0
             }
-            Self::Whole(entries) => {
+            Self::Whole(name, entries) => {
+                check_same(cx, name, entries.iter()).await?;
                 let (format, dimensions) = (variable.format(), variable.dimensions());
                 let packed = pack(format, dimensions, 0.0, entries.clone(), Duplicates::Sum);
                 Tensor::from_sparse(cx, variable, packed.map_err(maniple::Error::from_task)?.tensor)?
@@ -81,6 +104,27 @@ impl Source {
             return Ok(read);
         }
         with_element!(element, T => numbers_of::<T>(cx, &read, (variable, number)).await)
+    }
+}
+
+/// Checks that all nodes have read the same from a file.
+///
+/// # Errors
+/// [`DistributedError::File`] with the node that has not.
+pub(crate) async fn check_same<'e, A: AsRef<[i64]>>(
+    cx: &Context,
+    name: &str,
+    entries: impl Iterator<Item = (A, f64)> + 'e,
+) -> Result<(), DistributedError> {
+    let mut hasher = DefaultHasher::new();
+    entries.for_each(|(at, value)| (at.as_ref(), value.to_bits()).hash(&mut hasher));
+    let digests = cx.per_node(hasher.finish()).all().await?;
+    match digests.iter().position(|digest| *digest != digests[0]) {
+        None => Ok(()),
+        Some(node) => {
+            let reason = format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
+            Err(DistributedError::File { name: name.to_owned(), reason, is_input: true })
+        }
     }
 }
 

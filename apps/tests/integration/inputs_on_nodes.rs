@@ -106,6 +106,11 @@ fn a_matrix_that_cannot_be_solved_is_refused_with_its_line() {
     let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 4\n2 1 1\n2 2 ";
     let infinite = file("one-is-infinite.mtx", &format!("{symmetric}inf\n3 3 1\n"));
     let negative = file("one-is-negative.mtx", &format!("{symmetric}-3\n3 3 1\n"));
+    let summed = file(
+        "sums-are-infinite.mtx",
+        &format!("{symmetric}1e308\n3 3 1\n").replace("3 3 4", "3 3 5").replace("1 1 4", "2 2 1e308\n1 1 4"),
+    );
+    let none = file("no-diagonal.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n2 1 1\n2 1 1\n");
     for nodes in [1, 2, 3] {
         for (path, message) in [
             (
@@ -119,12 +124,26 @@ fn a_matrix_that_cannot_be_solved_is_refused_with_its_line() {
                 &negative,
                 ": row 2 has the diagonal entry -3, but those of a positive definite matrix are positive\n".to_owned(),
             ),
+            (&summed, ": entry (2, 2) adds up to inf\n".to_owned()),
+            (&none, ": row 1 has the diagonal entry 0, ".to_owned()),
         ] {
             let output = run(nodes, &format!("cg --matrix {}", path.display()));
             let told = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{told}");
             let expected = format!("error: {}{message}", path.display());
             assert!(told.starts_with(&expected), "{nodes}: {told}");
+        }
+    }
+}
+
+#[test]
+fn small_and_dense_matrices_are_solved_on_more_nodes_than_rows() {
+    let one = file("one-by-one.mtx", "%%MatrixMarket matrix coordinate integer general\n1 1 2\n1 1 1\n1 1 2\n");
+    let dense = file("all-elements.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n3\n1\n2\n");
+    for nodes in [1, 3] {
+        for (path, what) in [(&one, "(1 row, 1 entry)"), (&dense, "(2 rows, 4 entries)")] {
+            let report = report(nodes, &format!("cg --matrix {}", path.display()));
+            assert!(value(&report, "matrix").ends_with(what), "{report}");
         }
     }
 }
@@ -151,9 +170,14 @@ fn a_tensor_is_decomposed_in_the_same_way_whoever_has_its_entries() {
     let converted =
         Command::new(MANIPLE).args(["tensor", "convert", &text, &levels, "--format", "sss", "--sort"]).output();
     assert!(converted.unwrap().status.success());
+    let dense = text.replace(".tns", ".dense.tcs");
+    let converted =
+        Command::new(MANIPLE).args(["tensor", "convert", &text, &dense, "--format", "ddd", "--sort"]).output();
+    assert!(converted.unwrap().status.success());
     for program in ["cp --rank 3 --iterations 4", "tucker --ranks 3,2,2 --iterations 4"] {
         let one = report(1, &format!("{program} --tensor {text}"));
-        for (nodes, file) in [(1, &levels), (2, &text), (3, &text), (4, &levels)] {
+        // The dense tensor has zeros, which are no entries.
+        for (nodes, file) in [(1, &levels), (2, &text), (3, &text), (4, &levels), (1, &dense), (2, &dense)] {
             let several = report(nodes, &format!("{program} --tensor {file}"));
             for line in ["tensor", "entries", "iterations", "fit"] {
                 assert_eq!(value(&several, line), value(&one, line), "{nodes}: {program} of {file}");

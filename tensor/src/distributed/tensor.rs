@@ -279,7 +279,7 @@ impl Tensor {
     }
 
     /// The same tensor under another name. A statement that reads a tensor in several places gives each point all that any of them reads there together; where the places have different names, each
-    /// is given what it reads itself, as rows that coordinates of the other name.
+    /// is given what it reads itself, as rows that coordinates of the other name. A statement that assigns to a tensor must have it under one name alone: that it also reads it is not seen else.
     ///
     /// # Errors
     ///

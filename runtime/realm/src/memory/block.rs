@@ -79,8 +79,8 @@ impl Block {
         Ok(Self { base, whole: Some(Whole::Allocated(start, layout)) })
     }
 
-    /// Gets zeroed bytes as pages of which none is made before it is touched, also where the allocator has bytes that were used before and would write zeros. Its first byte is that of a large page, if
-    /// there are [some](page_of). A block that is too small for that comes from the allocator: those have it put several into a large page, and what is computed with small pages is slower by a tenth.
+    /// Gets zeroed bytes: of a large block as large pages of which none is made before it is touched, also where the allocator has bytes that were used before and would write zeros. What is smaller comes
+    /// from the allocator, which puts several blocks into a large page: computing with small pages is slower by a tenth.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Block {
         if bytes < LARGE || !align.is_power_of_two() {
             return Self::zeroed(bytes, align);
         }
-        let align = align.max(page_of(bytes));
+        let align = align.max(LARGE_PAGE);
         let size = bytes.checked_add(align - PAGE).ok_or_else(|| refused.clone())?;
         let (access, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
