@@ -201,3 +201,21 @@ fn a_tensor_that_cannot_be_decomposed_is_refused_with_its_place() {
         }
     }
 }
+
+#[test]
+fn nodes_that_have_different_files_are_told_which() {
+    let folder = tempfile::tempdir().unwrap();
+    // As large, and as symmetric.
+    for (node, last) in [(0, 3), (1, 4)] {
+        let own = folder.path().join(node.to_string());
+        std::fs::create_dir(&own).unwrap();
+        let text = format!("%%MatrixMarket matrix array real general\n2 2\n2\n1\n1\n{last}\n");
+        std::fs::write(own.join("a.mtx"), text).unwrap();
+    }
+    let script = format!("cd {}/$MANIPLE_RANK && exec {MANIPLE} run cg --matrix a.mtx", folder.path().display());
+    let mut launch = Command::new(MANIPLE);
+    let output = launch.args(["launch", "-n", "2", "--no-prefix", "--", "sh", "-c", &script]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    let expected = "error: a.mtx: it is not the same on node 1 as on node 0";
+    assert!(!output.status.success() && told.contains(expected), "{told}");
+}

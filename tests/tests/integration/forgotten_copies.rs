@@ -30,8 +30,16 @@ fn element(at: &[i64]) -> i64 {
     at[0] * 7 % 11 + at[1] * 5 % 13 - 4
 }
 
-/// Computes twice on two nodes with so much memory; gives the bytes that a node has received the first time and in all, or why not.
-fn compute(memory: u64, forgets: bool) -> Vec<Result<[u64; 2]>> {
+/// What a node has come to.
+struct Found {
+    /// The bytes that it has received the first time, and in all.
+    received: [u64; 2],
+    /// The bytes of data that it has in the end.
+    left: u64,
+}
+
+/// Computes twice on two nodes with so much memory.
+fn compute(memory: u64, forgets: bool) -> Vec<Result<Found>> {
     let (assignment, plan) = product();
     let array = |dimensions: &[i64]| DenseArray::from_fn(ElementType::I64, dimensions, |at| Scalar::I64(element(at)));
     let operands = [("B", array(&[8, 256])), ("C", array(&[256, 64]))];
@@ -57,27 +65,35 @@ fn compute(memory: u64, forgets: bool) -> Vec<Result<[u64; 2]>> {
             cx.execution_fence().await?;
             *received = runtime.statistics().parcel_bytes_received;
         }
+        let left = runtime.memories().iter().map(|memory| memory.used).sum();
         assert!(tensors[0].read(cx).await? == expected);
-        Ok(received)
+        Ok(Found { received, left })
     })
 }
 
 /// Half of `C`.
 const HALF: u64 = 64 << 10;
 
+/// The other half of `B`, and of `A`.
+const OTHERS: u64 = 8 * 4 * (256 + 64);
+
 #[test]
 fn operands_that_pass_by_need_room_for_a_block() {
     for found in compute(120 << 10, true) {
-        let [once, twice] = found.expect("half of C, two blocks of the other half, twice, and those of B fit");
+        let Found { received: [once, twice], left } =
+            found.expect("half of C, two blocks of the other half, twice, and those of B fit");
         assert!(once >= HALF && twice >= once + HALF, "blocks move in each run: {once}, {twice}");
+        // SuperTaco's rule: of each block one instance is left, on its own node.
+        assert!((HALF..=HALF + OTHERS).contains(&left), "a node has its own data in the end: {left}");
     }
 }
 
 #[test]
 fn operands_are_kept_unless_they_are_to_be_forgotten() {
     for found in compute(1 << 30, false) {
-        let [once, twice] = found.expect("there is room for all");
+        let Found { received: [once, twice], left } = found.expect("there is room for all");
         assert!(once >= HALF && twice < once + HALF, "blocks are there in the second run: {once}, {twice}");
+        assert!(left >= 2 * HALF, "a node has all blocks in the end: {left}");
     }
     for found in compute(120 << 10, false) {
         found.expect_err("all of C does not fit");
