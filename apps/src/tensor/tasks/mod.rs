@@ -232,6 +232,11 @@ impl Planned {
         self.plan.statement.result().format() != self.declared.format()
     }
 
+    /// Whether the tensor that the program calls so is an operand.
+    fn reads(&self, name: &str) -> bool {
+        self.operands.iter().any(|(_, stored)| stored.name() == name)
+    }
+
     /// The operands that are what the result was before.
     fn old(&self) -> impl Iterator<Item = &TensorVariable> {
         self.operands.iter().filter(|(_, stored)| stored.name() == self.declared.name()).map(|(used, _)| used)
