@@ -31,6 +31,7 @@ fn element(at: &[i64]) -> i64 {
 }
 
 /// What a node has come to.
+#[derive(Debug)]
 struct Found {
     /// The bytes that it has received the first time, and in all.
     received: [u64; 2],
