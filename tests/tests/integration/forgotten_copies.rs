@@ -75,8 +75,8 @@ fn compute(memory: u64, forgets: bool) -> Vec<Result<Found>> {
 /// Half of `C`.
 const HALF: u64 = 64 << 10;
 
-/// The other half of `B`, and of `A`.
-const OTHERS: u64 = 8 * 4 * (256 + 64);
+/// All of `B` and `A`, which are so small that an instance is for all.
+const OTHERS: u64 = 8 * 8 * (256 + 64);
 
 #[test]
 fn operands_that_pass_by_need_room_for_a_block() {
