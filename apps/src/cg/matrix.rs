@@ -33,17 +33,6 @@ pub fn rows(matrix: &Matrix) -> usize {
     matrix.dimensions()[0] as usize
 }
 
-/// The matrix times a vector, by one thread.
-///
-/// # Panics
-/// If the vector has fewer elements than the matrix has columns.
-#[must_use]
-pub fn times(matrix: &Matrix, vector: &[f64]) -> Vec<f64> {
-    let mut product = vec![0.0; rows(matrix)];
-    matrix.for_each(|at, value| product[at[0] as usize] += value * vector[at[1] as usize]);
-    product
-}
-
 /// As many cuts of rows as make so many pieces that have at least a row each: those given, which ascend, moved as far as they must be, and others at the end. There must not be more pieces than
 /// rows.
 #[must_use]
@@ -61,6 +50,13 @@ pub fn each_with_a_row(cuts: &[i64], (pieces, rows): (usize, usize)) -> Vec<i64>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The matrix times a vector.
+    fn times(matrix: &Matrix, vector: &[f64]) -> Vec<f64> {
+        let mut product = vec![0.0; rows(matrix)];
+        matrix.for_each(|at, value| product[at[0] as usize] += value * vector[at[1] as usize]);
+        product
+    }
 
     #[test]
     fn poisson_is_four_on_the_diagonal_and_minus_one_at_the_neighbours() {

@@ -34,8 +34,7 @@ use super::limit::check_tasks;
 use super::options::Options;
 use super::slowest;
 use super::values::Values;
-use crate::error::{Error as AppError, Result as AppResult};
-use crate::input::InputError;
+use crate::error::{Error as AppError, Result as AppResult, refused_input};
 use crate::options::place;
 use crate::progress::Progress;
 use crate::report::counted;
@@ -135,13 +134,10 @@ fn on_runtime<T: Element, R: fmt::Display>(
                         | DistributedError::Dense { .. }),
                     ) => Ok(Err(AppError::Usage(format!("--place: {error}")))),
                     Err(error @ DistributedError::Unfit { .. }) => Ok(Err(AppError::Usage(error.to_string()))),
-                    Err(DistributedError::File { name, reason, is_input: true }) => {
-                        Ok(Err(InputError::Unsuitable { name, reason }.into()))
-                    }
-                    Err(DistributedError::File { name, reason, .. }) => {
+                    Err(DistributedError::File { name, reason, is_input: false }) => {
                         Ok(Err(AppError::write(name.as_ref(), io::Error::other(reason))))
                     }
-                    Err(other) => Err(other.into()),
+                    Err(other) => refused_input(Err(other)),
                 }
             })?
         },

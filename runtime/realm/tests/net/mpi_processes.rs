@@ -5,6 +5,7 @@
 use std::process::Output;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::environment::{Place, SILENCE, Way};
@@ -130,6 +131,18 @@ fn run(nodes: usize, scenario: &str) -> Option<(Output, String)> {
     let output = command.env(VARIABLE, scenario).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Some((output, text))
+}
+
+/// Whichever launcher says which node a process is: nothing of MPI is needed for that.
+#[test]
+fn nodes_of_an_mpi_launcher_use_mpi() {
+    for (rank, nodes) in [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")] {
+        let variables = [(rank, "1"), (nodes, "4"), (SILENCE, "4")];
+        let value = |name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let place = Place::find_in(value).unwrap();
+        let Way::Mpi(settings) = place.way else { panic!("{:?}", place.way) };
+        assert_eq!((settings.silence, settings.heartbeat), (Duration::from_secs(4), Duration::from_millis(500)));
+    }
 }
 
 #[test]

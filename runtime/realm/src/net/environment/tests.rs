@@ -87,16 +87,6 @@ fn nodes_without_a_way_to_each_other_are_not_mistaken_for_as_many_jobs() {
     assert!(refusal(&[("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "4")]).starts_with("srun started"));
 }
 
-#[cfg(feature = "mpi")]
-#[test]
-fn nodes_of_an_mpi_launcher_use_mpi() {
-    for (rank, nodes) in [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")] {
-        let place = find(&[(rank, "1"), (nodes, "4"), (SILENCE, "4")]).unwrap();
-        let Way::Mpi(settings) = place.way else { panic!("{:?}", place.way) };
-        assert_eq!((settings.silence, settings.heartbeat), (Duration::from_secs(4), Duration::from_millis(500)));
-    }
-}
-
 #[cfg(feature = "tcp")]
 mod over_tcp {
     use std::net::Ipv4Addr;
