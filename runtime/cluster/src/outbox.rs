@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
-use maniple_realm::net::{Endpoint, Message, SendError};
+use maniple_realm::net::{Endpoint, Message, NetError, SendError};
 use maniple_realm::{Fault, Realm};
 use rustc_hash::FxHashMap;
 
@@ -91,8 +91,12 @@ impl Outbox {
         match sent {
             Ok(()) => None,
             Err(SendError::Busy { message, .. }) => Some(message),
+            // The endpoint reports the loss of a node to the job, perhaps only after this.
+            Err(SendError::Net(NetError::Lost { loss, .. })) => {
+                tracing::debug!(node = to, %loss, "a message to a lost node was dropped");
+                None
+            }
             Err(error) => {
-                // The loss of a node is reported by itself; what is too long would be missed for ever.
                 tracing::debug!(node = to, %error, "a message was not sent");
                 if self.realm.breakdown().is_none() {
                     self.realm.give_up(Fault::new(Error::NotSent(Arc::new(error))));
@@ -116,5 +120,30 @@ impl Outbox {
                 }
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use maniple_realm::net::loopback::Network;
+    use maniple_realm::net::{Handlers, Options};
+
+    use super::*;
+
+    #[test]
+    fn a_message_to_a_node_that_is_lost_does_not_end_the_job_before_its_loss_is_reported() {
+        let network = Network::new(2);
+        let start = |node| Endpoint::start(network.node(NodeId(node)), Handlers::new(), Options::default());
+        let (here, there) = (start(0), start(1));
+        there.abort("it has had enough");
+        network.run();
+        let realm = Realm::builder().workers(1).build().unwrap();
+        Outbox::new(realm.visitor(), 1000, None).send(&here, 1, Outgoing::new(Kind::PARCEL, Bytes::new()));
+        assert!(realm.breakdown().is_none());
+        here.abort("the other one has gone");
+        Outbox::new(realm.visitor(), 1000, None).send(&here, 1, Outgoing::new(Kind::PARCEL, Bytes::new()));
+        assert!(realm.breakdown().is_some());
+        realm.shut_down();
     }
 }
