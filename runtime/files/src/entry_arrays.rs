@@ -13,7 +13,7 @@ use crate::npz::{
     integers, malformed, named, within,
 };
 use crate::number::{Number, NumberType};
-use crate::section::Section;
+use crate::section::{Section, share};
 use crate::tcs::Source;
 
 /// A dense array in a `.npy` file, or a sparse array in a `.npz` file whose arrays are stored as they are. Any number of parts of it can be read at the same time, each by itself.
@@ -462,12 +462,6 @@ impl<S: Source> Rows<'_, S> {
 /// The header of so many of an array's numbers, in a line.
 fn in_line(header: &Header, count: u64) -> Header {
     Header { shape: vec![count], order: Order::Rows, ..header.clone() }
-}
-
-/// What one of so many parts has of `count`.
-fn share(count: u64, (number, parts): (u64, u64)) -> Range<u64> {
-    let bound = |number: u64| (u128::from(count) * u128::from(number) / u128::from(parts.max(1))) as u64;
-    bound(number)..bound(number + 1)
 }
 
 /// Numbers that are read one after the other.

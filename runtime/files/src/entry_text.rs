@@ -1,13 +1,14 @@
 //! Text files of entries, read in parts.
 
-use std::io::{self, BufReader, Read};
+use std::io::BufReader;
 use std::ops::Range;
 
 use crate::error::{Problem, ReadError, entries};
-use crate::matrix_market::{Header, Layout, Reader};
+use crate::line_offsets::{AT_ONCE, in_source, line_from, lines};
+use crate::matrix_market::{Header, Layout, Reader, head};
 use crate::number::Number;
-use crate::parallel::{Parallel, each};
-use crate::section::Section;
+use crate::parallel::{Parallel, each_share};
+use crate::section::{Section, share};
 use crate::tcs::Source;
 use crate::tns;
 
@@ -42,32 +43,19 @@ enum Kind {
     Tensor(usize),
 }
 
-/// So many bytes are read at once.
-const AT_ONCE: usize = 1 << 20;
-
-/// For each thread, so many parts: where one is done, there is another.
-const PARTS_EACH: u64 = 4;
-
-/// So many bytes are looked at for the end of a line.
-const LOOKED_AT: usize = 4 << 10;
-
 impl<S: Source> EntryText<S> {
     /// A Matrix Market file, of which the header is read.
     ///
     /// # Errors
     /// [`ReadError`] if the file has another format, its header makes no sense, or it has the layout [`Layout::Array`].
     pub fn matrix_market(source: S) -> Result<Self, ReadError> {
-        let length = source.length()?;
-        let reader = Reader::new(BufReader::new(Section::new(&source, 0..length)))?;
-        let header = *reader.header();
+        let (header, bytes) = head(&source)?;
         if header.layout == Layout::Array {
             let reason =
                 "the matrix is dense ('array'); the lines of a sparse one ('coordinate') have places".to_owned();
             return Err(ReadError::Line { line: 1, problem: Problem::Unsupported(reason) });
         }
-        let read = reader.source();
-        let begin = read.get_ref().offset() - read.buffer().len() as u64;
-        Ok(Self { source, kind: Kind::Matrix(header), bytes: begin..length })
+        Ok(Self { source, kind: Kind::Matrix(header), bytes })
     }
 
     /// A `.tns` file, of which the first entry is read.
@@ -107,16 +95,10 @@ impl<S: Source> EntryText<S> {
     ///
     /// # Errors
     /// [`ReadError`] if a line makes no sense, has not as many coordinates as the first one, or is outside of the matrix.
-    pub fn read_part<T: Number>(
-        &self,
-        (number, parts): (u64, u64),
-        mut visit: impl FnMut(&[u64], T),
-    ) -> Result<u64, ReadError> {
-        let share = |number: u64| {
-            let bytes = u128::from(self.bytes.end - self.bytes.start) * u128::from(number) / u128::from(parts.max(1));
-            self.bytes.start + bytes as u64
-        };
-        let bytes = self.line_from(share(number))?..self.line_from(share(number + 1))?;
+    pub fn read_part<T: Number>(&self, part: (u64, u64), mut visit: impl FnMut(&[u64], T)) -> Result<u64, ReadError> {
+        let from = |byte: u64| line_from(&self.source, &self.bytes, self.bytes.start + byte);
+        let own = share(self.bytes.end - self.bytes.start, part);
+        let bytes = from(own.start)?..from(own.end)?;
         let start = bytes.start;
         let source = BufReader::with_capacity(AT_ONCE, Section::new(&self.source, bytes));
         let read = match &self.kind {
@@ -149,12 +131,7 @@ impl<S: Source> EntryText<S> {
                 each()
             }
         };
-        match read {
-            Err(ReadError::Line { line, problem }) => {
-                Err(ReadError::Line { line: line + self.lines_before(start)?, problem })
-            }
-            other => other,
-        }
+        read.map_err(|error| in_source(&self.source, start, error))
     }
 
     /// Checks how many entries all parts list.
@@ -164,7 +141,7 @@ impl<S: Source> EntryText<S> {
     pub fn check_listed(&self, listed: u64) -> Result<(), ReadError> {
         match &self.kind {
             Kind::Matrix(header) if header.entries != listed => {
-                let (said, line) = (entries(header.entries), self.lines()?.max(1));
+                let (said, line) = (entries(header.entries), lines(&self.source, self.bytes.end)?.max(1));
                 let problem = match listed < header.entries {
                     true => Problem::Truncated(format!("the file ends after {listed} of {said}")),
                     false => Problem::Malformed(format!("the file has {listed} entries, and says that it has {said}")),
@@ -187,58 +164,13 @@ impl<S: Source> EntryText<S> {
             Kind::Matrix(header) => return Ok(vec![header.rows, header.columns]),
             Kind::Tensor(order) => *order,
         };
-        let parts = PARTS_EACH * parallel.parts().max(1) as u64;
-        let extents = each(parallel, (0..parts).collect(), |part| {
+        let extents = each_share(parallel, |part| {
             let mut extents = vec![0_u64; order];
             let most = |(extent, at): (&mut u64, &u64)| *extent = (*extent).max(at.saturating_add(1));
-            let read = self.read_part::<f64>((part, parts), |at, _| extents.iter_mut().zip(at).for_each(most));
+            let read = self.read_part::<f64>(part, |at, _| extents.iter_mut().zip(at).for_each(most));
             read.map(|_| extents)
-        });
-        if extents.len() < parts as usize {
-            return Err(io::Error::other("a part of the file was not read").into());
-        }
+        })?;
         let most = |all: Vec<u64>, one: Vec<u64>| all.into_iter().zip(one).map(|(all, one)| all.max(one)).collect();
-        extents.into_iter().try_fold(vec![0; order], |all, one| Ok(most(all, one?)))
-    }
-
-    /// Where the first line begins that does so at this byte or after it.
-    fn line_from(&self, byte: u64) -> io::Result<u64> {
-        if byte <= self.bytes.start {
-            return Ok(self.bytes.start);
-        }
-        // The end of the line before may be the byte before.
-        let mut at = byte - 1;
-        let mut buffer = [0; LOOKED_AT];
-        while at < self.bytes.end {
-            let some = &mut buffer[..(self.bytes.end - at).min(LOOKED_AT as u64) as usize];
-            self.source.read_at(at, some)?;
-            if let Some(end) = some.iter().position(|&byte| byte == b'\n') {
-                return Ok(at + end as u64 + 1);
-            }
-            at += some.len() as u64;
-        }
-        Ok(self.bytes.end)
-    }
-
-    /// How many lines there are. Reads all of them: for messages.
-    fn lines(&self) -> io::Result<u64> {
-        let mut last = [b'\n'];
-        if self.bytes.end > 0 {
-            self.source.read_at(self.bytes.end - 1, &mut last)?;
-        }
-        Ok(self.lines_before(self.bytes.end)? + u64::from(last != *b"\n"))
-    }
-
-    /// How many lines end before a byte. Reads all of them: for messages.
-    fn lines_before(&self, byte: u64) -> io::Result<u64> {
-        let mut lines = 0;
-        let mut source = Section::new(&self.source, 0..byte);
-        let mut buffer = vec![0; AT_ONCE];
-        loop {
-            match source.read(&mut buffer)? {
-                0 => return Ok(lines),
-                read => lines += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64,
-            }
-        }
+        Ok(extents.into_iter().fold(vec![0; order], most))
     }
 }

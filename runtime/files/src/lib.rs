@@ -11,6 +11,7 @@
 //! | `dense` | [`Dense`] arrays: shape, [`Order`] and elements |
 //! | `number` | the six types of elements, [`Number`] and [`NumberType`] |
 //! | `parallel` | [`Parallel`]: the threads that the caller has |
+//! | `entry_text`, `array_text`, `entry_arrays` | [`EntryText`], [`ArrayText`] and [`EntryArrays`]: files that are read in parts |
 //! | `lines` | [`Entries`], a line each, read by several threads |
 //! | `entry_lines` | [`EntryLines`], and [`write_parts`]: entries written by several threads |
 //! | `in_order` | texts that threads make, written in order |
@@ -32,12 +33,14 @@
 //! # Ok::<(), maniple_files::ReadError>(())
 //! ```
 
+mod array_text;
 mod dense;
 mod entry_arrays;
 mod entry_lines;
 mod entry_text;
 mod error;
 mod in_order;
+mod line_offsets;
 mod lines;
 pub mod matrix_market;
 pub mod npy;
@@ -51,6 +54,7 @@ pub mod tns;
 
 pub use num_complex::Complex;
 
+pub use self::array_text::ArrayText;
 pub use self::dense::{Dense, Order};
 pub use self::entry_arrays::EntryArrays;
 pub use self::entry_lines::{EntryLines, write_parts};

@@ -1,6 +1,9 @@
 //! Work on parts of a file, by whatever threads the caller has.
 
+use std::io;
 use std::sync::{Mutex, PoisonError};
+
+use crate::error::ReadError;
 
 /// What runs several parts at the same time.
 pub trait Parallel: Sync {
@@ -38,4 +41,20 @@ pub(crate) fn each<P: Send, R: Send>(parallel: &dyn Parallel, parts: Vec<P>, bod
         }
     });
     cells.into_iter().filter_map(|cell| cell.into_inner().unwrap_or_else(PoisonError::into_inner).1).collect()
+}
+
+/// For each thread, so many parts: where one is done, there is another.
+const PARTS_EACH: u64 = 4;
+
+/// Does `body` with each of some parts of a file, given as its number and how many there are; the results in the order of parts, or the error of the first part that has one.
+pub(crate) fn each_share<R: Send>(
+    parallel: &dyn Parallel,
+    body: impl Fn((u64, u64)) -> Result<R, ReadError> + Sync,
+) -> Result<Vec<R>, ReadError> {
+    let parts = PARTS_EACH * parallel.parts().max(1) as u64;
+    let results = each(parallel, (0..parts).collect(), |part| body((part, parts)));
+    if results.len() < parts as usize {
+        return Err(io::Error::other("a part of the file was not read").into());
+    }
+    results.into_iter().collect()
 }

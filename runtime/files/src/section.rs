@@ -1,4 +1,4 @@
-//! Some of the bytes of a source, read one after the other.
+//! Some of the bytes of a source, read one after the other, and shares of what a source has.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -44,4 +44,10 @@ impl<S: Source + ?Sized> Seek for Section<'_, S> {
         self.place = from.checked_add_signed(by).filter(|place| *place <= end).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.place)
     }
+}
+
+/// What one of so many parts has of `count`.
+pub(crate) fn share(count: u64, (number, parts): (u64, u64)) -> Range<u64> {
+    let bound = |number: u64| (u128::from(count) * u128::from(number) / u128::from(parts.max(1))) as u64;
+    bound(number)..bound(number + 1)
 }

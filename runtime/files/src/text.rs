@@ -58,6 +58,18 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(value))
     }
 
+    /// Passes the next line that is neither empty nor a comment; false if there is none.
+    #[inline]
+    pub(crate) fn pass(&mut self) -> Result<bool, ReadError> {
+        let comment = self.comment;
+        let plain = |text: &[u8]| {
+            let line = &text[..text.iter().position(|&byte| byte == b'\n')?];
+            let is_plain = line.is_ascii() && line.first().is_some_and(|&first| first > b' ' && first != comment);
+            is_plain.then_some(((), line.len() + 1))
+        };
+        Ok(self.quick(plain)?.is_some() || self.next()?.is_some())
+    }
+
     /// The line that was read last, without blanks around it.
     pub(crate) fn text(&self) -> Result<&str, ReadError> {
         if self.buffer.len() > LONGEST {

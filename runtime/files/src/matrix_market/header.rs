@@ -172,6 +172,25 @@ impl Header {
         };
         Ok(Self { layout, field, symmetry, rows, columns, entries })
     }
+
+    /// The row and the column of one of the entries that are listed in the layout [`Layout::Array`].
+    pub(super) fn place_of(&self, entry: u64) -> (u64, u64) {
+        // How many entries are listed in the columns before this one.
+        let before = |column: u64| {
+            let (rows, column) = (u128::from(self.rows), u128::from(column));
+            match self.symmetry {
+                Symmetry::General => rows * column,
+                Symmetry::Symmetric | Symmetry::Hermitian => rows * column - column * column.saturating_sub(1) / 2,
+                Symmetry::Skew => rows * column - column * (column + 1) / 2,
+            }
+        };
+        let (mut least, mut most) = (0, self.columns);
+        while most - least > 1 {
+            let middle = least + (most - least) / 2;
+            if before(middle) <= u128::from(entry) { least = middle } else { most = middle }
+        }
+        (self.symmetry.first_row(least) + (u128::from(entry) - before(least)) as u64, least)
+    }
 }
 
 fn kinds(object: &str, layout: &str, field: &str, symmetry: &str) -> Result<(Layout, Field, Symmetry), Problem> {

@@ -1,12 +1,15 @@
 //! The entries of a Matrix Market file, as a stream.
 
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
+use std::ops::Range;
 
 use super::header::{Field, Header, Layout, Symmetry};
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError, entries};
 use crate::lines;
 use crate::number::{Number, coordinate, is_integer, no_integer};
+use crate::section::Section;
+use crate::tcs::Source;
 use crate::text::{Lines, shown};
 
 /// An entry that a file lists.
@@ -58,9 +61,10 @@ impl<R: BufRead> Reader<R> {
         Self { lines: Lines::new(source, b'%'), header: *header, count: 0, next: (0, 0), is_part: true }
     }
 
-    /// Where lines come from.
-    pub(crate) fn source(&self) -> &R {
-        self.lines.source()
+    /// Reads the lines, from one of the entries on, of a file that has this header and the layout [`Layout::Array`].
+    pub(crate) fn from_entry(source: R, header: &Header, entry: u64) -> Self {
+        let next = header.place_of(entry);
+        Self { lines: Lines::new(source, b'%'), header: *header, count: entry, next, is_part: false }
     }
 
     /// What the first line and the line of sizes say.
@@ -80,9 +84,9 @@ impl<R: BufRead> Reader<R> {
     pub fn next_entry<T: Number>(&mut self) -> Result<Option<Entry<T>>, ReadError> {
         let Self { lines, header, count, next, is_part } = self;
         if (*is_part || *count < header.entries)
-            && let Some(entry) = lines.quick(|text| usual(text, header))?
+            && let Some(entry) = lines.quick(|text| usual(text, header, *next))?
         {
-            *count += 1;
+            self.advance();
             return Ok(Some(entry));
         }
         let Some(line) = lines.next()? else {
@@ -102,12 +106,28 @@ impl<R: BufRead> Reader<R> {
             Layout::Array => value(line, header.field).map(|value| Entry { row: next.0, column: next.1, value }),
         };
         let entry = entry.map_err(|problem| lines.wrong(problem))?;
-        *count += 1;
-        next.0 += 1;
-        if next.0 == header.rows {
-            *next = (header.symmetry.first_row(next.1 + 1), next.1 + 1);
-        }
+        self.advance();
         Ok(Some(entry))
+    }
+
+    /// Passes the line of an entry, whatever it has; false if there is none.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the line is too long, or no text.
+    pub(crate) fn pass_entry(&mut self) -> Result<bool, ReadError> {
+        let is_there = self.lines.pass()?;
+        if is_there {
+            self.advance();
+        }
+        Ok(is_there)
+    }
+
+    fn advance(&mut self) {
+        self.count += 1;
+        self.next.0 += 1;
+        if self.next.0 == self.header.rows {
+            self.next = (self.header.symmetry.first_row(self.next.1 + 1), self.next.1 + 1);
+        }
     }
 
     /// Reads all entries that are left, in both layouts, and those that follow from them by symmetry, each right after the one that it follows from.
@@ -154,11 +174,25 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The entry of the line that a text begins with, if it is of the usual form, with real numbers, and not above the diagonal of a symmetric matrix; and how many bytes the line is.
-fn usual<T: Number>(text: &[u8], header: &Header) -> Option<(Entry<T>, usize)> {
+/// What a file says above its entries, and the bytes after that.
+pub(crate) fn head<S: Source>(source: &S) -> Result<(Header, Range<u64>), ReadError> {
+    let length = source.length()?;
+    let reader = Reader::new(BufReader::new(Section::new(source, 0..length)))?;
+    let read = reader.lines.source();
+    let begin = read.get_ref().offset() - read.buffer().len() as u64;
+    Ok((reader.header, begin..length))
+}
+
+/// The entry of the line that a text begins with, if it is of the usual form, with real numbers, and not above the diagonal of a symmetric matrix; and how many bytes the line is. `next` is where it
+/// is in the layout [`Layout::Array`].
+fn usual<T: Number>(text: &[u8], header: &Header, next: (u64, u64)) -> Option<(Entry<T>, usize)> {
     let Header { layout, field, symmetry, rows, columns, .. } = *header;
-    if (layout, field) != (Layout::Coordinate, Field::Real) || !field.fits(T::TYPE) {
+    if field != Field::Real || !field.fits(T::TYPE) {
         return None;
+    }
+    if layout == Layout::Array {
+        let (value, length) = lines::entry(text, 1, [], |_| ())?;
+        return Some((Entry { row: next.0, column: next.1, value }, length));
     }
     let (mut row, mut column) = (0, 0);
     let (value, length) = lines::entry(text, 1, [rows, columns], |at| row = std::mem::replace(&mut column, at))?;

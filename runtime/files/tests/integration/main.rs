@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+mod array_text;
 mod entry_arrays;
 mod entry_text;
 mod matrix_market;
