@@ -3,6 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
+use zip::read::ZipFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
@@ -39,7 +40,7 @@ pub(super) fn wrong(problem: Problem) -> ReadError {
     ReadError::Byte { byte: 0, problem }
 }
 
-fn of_zip(error: zip::result::ZipError) -> ReadError {
+pub(super) fn of_zip(error: zip::result::ZipError) -> ReadError {
     match error {
         zip::result::ZipError::Io(error) => ReadError::Io(error),
         error => wrong(Problem::Malformed(format!("this is no .npz file that can be read: {error}"))),
@@ -87,24 +88,49 @@ impl<R: Read + Seek> Archive<R> {
     /// # Errors
     /// [`ReadError`] if it is damaged, has elements of another type than those of [`Values`](super::Values), or is suspiciously well packed.
     pub fn array(&mut self, name: &str) -> Result<Option<Array>, ReadError> {
-        let file = match self.zip.by_name(&format!("{name}.npy")) {
-            Ok(file) => file,
-            Err(zip::result::ZipError::FileNotFound) => return Ok(None),
-            Err(error) => return Err(of_zip(error)),
-        };
-        // What is packed may say what it likes, and what is not has no more than the file.
-        let length = (file.compression() == CompressionMethod::Stored).then(|| file.size().min(self.length));
-        let mut limited = file.take(self.left);
-        let mut read = || {
-            let array = Array::read(&mut limited, length)?;
+        let Some(place) = self.zip.index_for_name(&format!("{name}.npy")) else { return Ok(None) };
+        let read = self.read_file(place, name, |file, length| {
+            let array = Array::read(file, length)?;
             // To the end, where the checksum is compared.
-            let after = io::copy(&mut limited, &mut io::sink())?;
+            let after = io::copy(file, &mut io::sink())?;
             match after {
                 0 => Ok(array),
                 _ => Err(wrong(Problem::Malformed(format!("{after} bytes come after its elements")))),
             }
+        });
+        read.map(Some)
+    }
+
+    /// Whether any of the arrays is compressed. If none is, [`unpack`](super::unpack) would copy the archive.
+    pub fn is_compressed(&self) -> bool {
+        let is_compressed = |place: usize| {
+            self.zip.by_index_data(place).is_ok_and(|file| file.compression() != CompressionMethod::Stored)
         };
-        let array = read();
+        self.arrays().into_iter().any(|(place, _)| is_compressed(place))
+    }
+
+    /// The places and the names of all arrays.
+    pub(super) fn arrays(&self) -> Vec<(usize, String)> {
+        let names = self.zip.file_names().enumerate();
+        let array = |(place, name): (usize, zip::result::ZipResult<_>)| {
+            let name: std::borrow::Cow<'_, str> = name.ok()?;
+            Some((place, name.strip_suffix(".npy")?.to_owned()))
+        };
+        names.filter_map(array).collect()
+    }
+
+    /// Reads the file at a place in the archive as `read` does, which is given its bytes, and how many these are if that can be relied on.
+    pub(super) fn read_file<T>(
+        &mut self,
+        place: usize,
+        name: &str,
+        read: impl FnOnce(&mut io::Take<ZipFile<'_, R>>, Option<u64>) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let file = self.zip.by_index(place).map_err(of_zip)?;
+        // What is packed may say what it likes, and what is not has no more than the file.
+        let length = (file.compression() == CompressionMethod::Stored).then(|| file.size().min(self.length));
+        let mut limited = file.take(self.left);
+        let result = read(&mut limited, length);
         self.left = limited.limit();
         if self.left == 0 {
             let reason =
@@ -112,7 +138,7 @@ impl<R: Read + Seek> Archive<R> {
                     .to_owned();
             return Err(named(name, wrong(Problem::TooLarge(reason))));
         }
-        array.map(Some).map_err(|error| named(name, error))
+        result.map_err(|error| named(name, error))
     }
 
     /// Where the array called `name` is, which must be there; none if it is packed.

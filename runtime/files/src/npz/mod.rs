@@ -9,11 +9,13 @@
 //! | `archive` | files in a zip archive |
 //! | `sparse` | sparse arrays, checked |
 //! | `form` | which arrays of a file are which part of a sparse array |
+//! | `unpack` | archives without compression, made of others |
 
 mod archive;
 mod array;
 mod form;
 mod sparse;
+mod unpack;
 
 pub use self::archive::{Archive, Compression, write_arrays};
 pub(crate) use self::archive::{Member, named};
@@ -23,3 +25,4 @@ pub(crate) use self::sparse::{
     Form, Lengths, apart, apart_from_each_other, ascending, check_ends, coordinates_of, within,
 };
 pub use self::sparse::{Sparse, Structure};
+pub use self::unpack::unpack;

@@ -11,9 +11,9 @@ use proptest::prelude::*;
 use crate::npz::{sparse, written};
 use crate::{damaged, elements, shapes};
 
-type Found<T> = Vec<(Vec<u64>, T)>;
+pub(crate) type Found<T> = Vec<(Vec<u64>, T)>;
 
-fn in_parts<T: Number>(arrays: &EntryArrays<Vec<u8>>, parts: u64) -> Result<Found<T>, ReadError> {
+pub(crate) fn in_parts<T: Number>(arrays: &EntryArrays<Vec<u8>>, parts: u64) -> Result<Found<T>, ReadError> {
     let (mut found, mut read) = (Vec::new(), Vec::new());
     for part in 0..parts {
         read.push(arrays.read_part::<T>((part, parts), |at, value| found.push((at.to_vec(), value)))?);
@@ -22,7 +22,7 @@ fn in_parts<T: Number>(arrays: &EntryArrays<Vec<u8>>, parts: u64) -> Result<Foun
     Ok(found)
 }
 
-fn whole<T: Copy>(sparse: &Sparse, values: &[T]) -> Found<T> {
+pub(crate) fn whole<T: Copy>(sparse: &Sparse, values: &[T]) -> Found<T> {
     let mut found = Vec::new();
     sparse.for_each(|at, place| found.push((at.to_vec(), values[place])));
     found
@@ -54,6 +54,8 @@ macro_rules! with_values {
         }
     }};
 }
+
+pub(crate) use with_values;
 
 #[test]
 fn parts_of_sparse_arrays_have_what_the_whole_has() {

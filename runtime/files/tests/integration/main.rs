@@ -12,6 +12,7 @@ mod parts;
 mod scipy;
 mod tcs;
 mod tns;
+mod unpack;
 mod whole;
 
 use proptest::prelude::*;
