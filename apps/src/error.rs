@@ -120,12 +120,15 @@ fn compared(wanted: u64, available: Option<u64>) -> String {
     }
 }
 
-/// What a program on tensors has come to. That an input can't be used is no failure of the runtime.
-pub(crate) fn refused_input<T>(found: Result<T, DistributedError>) -> maniple::Result<Result<T>> {
+/// What a program on tensors has come to. That a file can't be used is no failure of the runtime.
+pub(crate) fn refused_file<T>(found: Result<T, DistributedError>) -> maniple::Result<Result<T>> {
     match found {
         Ok(found) => Ok(Ok(found)),
         Err(DistributedError::File { name, reason, is_input: true }) => {
             Ok(Err(InputError::Unsuitable { name, reason }.into()))
+        }
+        Err(DistributedError::File { name, reason, is_input: false }) => {
+            Ok(Err(Error::write(name.as_ref(), std::io::Error::other(reason))))
         }
         Err(other) => Err(other.into()),
     }

@@ -3,7 +3,7 @@
 //! Read are real numbers in all forms that the format has for them: `coordinate` and `array`; `real`, `integer` and `pattern` (all ones); `symmetric`, and `general` if the numbers are
 //! symmetric. What is refused is refused with the name of the file, the line and the reason.
 //!
-//! Tasks read the entries, each a range of the file, where these are in lines. All elements of a matrix are read by each node, as they are that many.
+//! Tasks read the entries, each a range of the file.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -22,6 +22,7 @@ use super::matrix::{Matrix, from_entries};
 use crate::input::InputError;
 use crate::options::place;
 use crate::report::counted;
+use crate::tensor::files::processors;
 use crate::tensor::source::check_same;
 
 /// A matrix in a file, of which the header was read.
@@ -36,12 +37,15 @@ pub struct MatrixFile {
 enum Entries {
     /// Tasks read them, no more than this many.
     ByTasks(EntryFile, u64),
-    /// Each node has read them: all elements, or those of a pipe, which can't be read twice.
+    /// Read from a pipe, which can't be read twice.
     Whole(Arc<Matrix>),
 }
 
-/// The bytes of a line that has a row and a column of one digit each.
-const SHORTEST_LINE: u64 = 4;
+/// The bytes of the shortest line that an entry can have: with a row and a column where not all elements are listed.
+fn shortest_line(header: &Header) -> u64 {
+    let place = if header.layout == Layout::Coordinate { 4 } else { 0 };
+    place + if header.field == Field::Pattern { 0 } else { 2 }
+}
 
 impl MatrixFile {
     /// Opens a file.
@@ -56,14 +60,14 @@ impl MatrixFile {
         let header = *reader.header();
         solvable(&header).map_err(|reason| InputError::line(path, 1, reason.to_owned()))?;
         fitting(&header).map_err(|reason| InputError::line(path, reader.line(), reason))?;
-        let entries = match header.layout == Layout::Coordinate && data.is_file() {
+        let entries = match data.is_file() {
             true => {
-                let file = EntryFile::matrix_market(path).map_err(|error| InputError::read(path, error))?;
+                let file = EntryFile::matrix_market(path, &processors());
+                let file = file.map_err(|error| InputError::read(path, error))?;
                 // The file may promise more than it has.
-                let shortest = if header.field == Field::Pattern { SHORTEST_LINE } else { SHORTEST_LINE + 2 };
-                Entries::ByTasks(file, header.entries.min(data.len() / shortest))
+                Entries::ByTasks(file, header.entries.min(data.len() / shortest_line(&header)))
             }
-            false if !data.is_file() && place().nodes > 1 => {
+            false if place().nodes > 1 => {
                 let reason = "each node of a job reads its inputs, and this is no plain file; write it to one first";
                 let name = path.display().to_string();
                 return Err(InputError::Unsuitable { name, reason: reason.to_owned() });

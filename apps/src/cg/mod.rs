@@ -23,7 +23,7 @@ use maniple_tensor::distributed::DistributedError;
 
 use self::problem::Problem;
 use self::system::{End, Limits, Outcome, System};
-use crate::error::{Error, Result, refused_input};
+use crate::error::{Error, Result, refused_file};
 use crate::input::InputError;
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive, workers_of_job};
 use crate::progress::Progress;
@@ -203,7 +203,7 @@ fn attempt(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<At
         let rows = counted(rows, "row", "rows");
         return Err(Error::Usage(format!("{pieces} pieces are more than the {rows} of {name}")));
     }
-    runtime.run(async |cx| refused_input(attempt_in(cx, options, (problem, pieces)).await))?
+    runtime.run(async |cx| refused_file(attempt_in(cx, options, (problem, pieces)).await))?
 }
 
 async fn attempt_in(

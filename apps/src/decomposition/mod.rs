@@ -24,7 +24,7 @@ use maniple_tensor::notation::{TensorVariable, parse};
 use maniple_tensor::substitute::library;
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use crate::error::{Error as AppError, Result as AppResult, refused_input};
+use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::{RuntimeOptions, at_most, positive, workers_of_job};
 use crate::report::{Table, scientific, seconds};
 use crate::tensor::random::Random;
@@ -150,7 +150,7 @@ fn run<T: fmt::Display>(
         || Box::new(TensorMapper::new()),
         |runtime| {
             let processors = workers_of_job(runtime)?;
-            runtime.run(async |cx| refused_input(program(&Algebra { cx, processors }).await))?
+            runtime.run(async |cx| refused_file(program(&Algebra { cx, processors }).await))?
         },
     )
 }

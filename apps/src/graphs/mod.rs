@@ -22,7 +22,7 @@ use maniple_tensor::notation::{TensorVariable, parse};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::sparse;
 
-use crate::error::{Error, Result, refused_input};
+use crate::error::{Error, Result, refused_file};
 use crate::input::InputError;
 use crate::options::{RuntimeOptions, place, workers_of_job};
 use crate::report::{Table, counted, seconds};
@@ -65,7 +65,7 @@ impl GraphOptions {
                 let seed = self.runtime.seed;
                 let run =
                     async |cx: &Context| program(&Graph::new(cx, vertices, (&edges, seed), processors).await?).await;
-                runtime.run(async |cx| refused_input(run(cx).await))??
+                runtime.run(async |cx| refused_file(run(cx).await))??
             },
         )
     }

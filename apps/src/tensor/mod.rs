@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use maniple::ProcessorKind;
 use maniple::prelude::*;
-use maniple_tensor::distributed::{Computation, DistributedError, Launched, Tensor, TensorMapper};
+use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper, Writers, is_stored_as_npy};
 use maniple_tensor::element::Scalar;
 use maniple_tensor::machine::Machine;
 use maniple_tensor::notation::TensorVariable;
@@ -41,12 +41,12 @@ use maniple_tensor::substitute::use_library;
 use maniple_tensor::with_element;
 
 use self::choose::{Choices, Wishes, choose};
-use self::files::Array;
+use self::files::{Array, TensorFile};
 pub use self::options::{ABOUT, CommandLine, EXAMPLES, Options, Subcommand};
-use self::problem::Problem;
+use self::problem::{Input, Problem};
 pub use self::report::{Checked, Report};
 use self::values::Values;
-use crate::error::{Error as AppError, Result as AppResult};
+use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::{place, workers_of_job};
 use crate::progress::Progress;
 use crate::verify::{is_within, worse};
@@ -163,7 +163,7 @@ fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Ch
 }
 
 fn run_on(runtime: &Runtime, task: &Task<'_>) -> AppResult<Report> {
-    let (report, results) = runtime.run(async |cx| Ok(task.run(cx, runtime).await?))?;
+    let (report, results) = runtime.run(async |cx| refused_file(task.run(cx, runtime).await))??;
     if let Some(checked) = &report.checked
         && !is_within(checked.deviation, 1.0)
     {
@@ -190,6 +190,8 @@ struct Task<'a> {
 struct Operand {
     tensor: Tensor,
     values: Option<Values>,
+    /// What the tensor had, if tasks have read it and a statement assigns to it.
+    before: Option<Tensor>,
     pieces: Vec<Rectangle>,
     placement: Option<(Placement, Machine)>,
 }
@@ -197,8 +199,10 @@ struct Operand {
 impl Task<'_> {
     async fn run(&self, cx: &Context, runtime: &Runtime) -> Result<(Report, Results), DistributedError> {
         let variables = self.problem.divided.tensors();
-        let operands: Vec<Operand> =
-            variables.iter().map(|variable| self.operand(cx, variable)).collect::<Result<_, _>>()?;
+        let mut operands: Vec<Operand> = Vec::new();
+        for variable in &variables {
+            operands.push(self.operand(cx, variable).await?);
+        }
         let tensors: Vec<&Tensor> = operands.iter().map(|operand| &operand.tensor).collect();
         let plans: Vec<Arc<Plan>> = self.choices.0.iter().map(|choice| Arc::clone(&choice.plan)).collect();
         let computation = Computation::in_order(cx, &plans, &tensors).await?;
@@ -207,7 +211,7 @@ impl Task<'_> {
         let (mut times, mut moved) = (Vec::new(), 0);
         for repeat in 0..=self.options.repeat {
             for operand in &operands {
-                self.prepare(cx, operand)?.await?;
+                self.prepare(cx, operand).await?;
             }
             cx.execution_fence().await?;
             let (started, before) = (Instant::now(), runtime.statistics().parcel_bytes_sent);
@@ -230,7 +234,16 @@ impl Task<'_> {
                 Some(name) => name == variable.name(),
                 None => last().as_ref() == Some(&variable),
             };
-            if self.options.verify || self.options.output.iter().any(|(name, _)| is_written(name)) {
+            let mut is_wanted = self.options.verify;
+            for (_, file) in self.options.output.iter().filter(|(name, _)| is_written(name)) {
+                let tensor = operands.iter().map(|operand| &operand.tensor);
+                let tensor = tensor.clone().find(|tensor| *tensor.variable() == variable);
+                is_wanted |= match tensor.filter(|_| !self.options.verify) {
+                    Some(tensor) => !self.is_stored(cx, tensor, file).await?,
+                    None => true,
+                };
+            }
+            if is_wanted {
                 results.insert(variable.name().to_owned(), self.result(cx, &operands, &variable).await?);
             }
         }
@@ -256,28 +269,49 @@ impl Task<'_> {
         with_element!(result.element(), T => Ok(Array::new::<T>(dimensions, tensor.read_elements(cx).await?)))
     }
 
-    fn operand(&self, cx: &Context, variable: &TensorVariable) -> Result<Operand, DistributedError> {
-        let tensor = Tensor::new(cx, variable)?;
+    async fn operand(&self, cx: &Context, variable: &TensorVariable) -> Result<Operand, DistributedError> {
         let placement = self.choices.place(variable).map(|(placement, machine)| (placement.clone(), machine.clone()));
-        let is_read = self.problem.program.inputs().contains(variable);
-        let values = is_read.then(|| match self.problem.inputs.get(variable.name()) {
-            Some(array) => Values::Given(array.clone()),
-            None => Values::random(self.options.runtime.seed, variable),
-        });
+        let program = &self.problem.program;
+        let input = self.problem.inputs.get(variable.name()).filter(|_| program.inputs().contains(variable));
+        let (tensor, mut values, mut before) = match input {
+            Some(Input::ByTasks(file)) => (Tensor::read_entries(cx, variable, file).await?.0, None, None),
+            Some(Input::Whole(array)) => (Tensor::new(cx, variable)?, Some(Values::Given(array.clone())), None),
+            None => (Tensor::new(cx, variable)?, None, None),
+        };
+        if input.is_none() && program.inputs().contains(variable) {
+            values = Some(Values::random(self.options.runtime.seed, variable));
+        }
+        if matches!(input, Some(Input::ByTasks(_))) && program.results().contains(variable) {
+            let name = format!("{}_before", variable.name());
+            before = Some(tensor.snapshot(cx, &variable.renamed(&name)).await?);
+        }
         let pieces = placement.as_ref().and_then(|(placement, machine)| pieces(variable, placement, machine));
         let pieces = pieces.unwrap_or_else(|| tensor.slabs(self.processors));
-        Ok(Operand { tensor, values, pieces, placement })
+        Ok(Operand { tensor, values, before, pieces, placement })
     }
 
     /// Makes a tensor's elements anew, where they are placed.
-    fn prepare(&self, cx: &Context, operand: &Operand) -> Result<Launched, DistributedError> {
+    async fn prepare(&self, cx: &Context, operand: &Operand) -> Result<(), DistributedError> {
         if let Some(values) = &operand.values {
             values.put(cx, &operand.tensor, &operand.pieces)?;
         }
-        match &operand.placement {
-            Some((placement, machine)) => operand.tensor.place(cx, placement, machine),
-            None => Ok(Launched::default()),
+        if let Some(before) = &operand.before {
+            operand.tensor.copy_from(cx, before).await?;
         }
+        match &operand.placement {
+            Some((placement, machine)) => operand.tensor.place(cx, placement, machine)?.await,
+            None => Ok(()),
+        }
+    }
+
+    /// Has tasks write a result to a file, each node its part, if there are several nodes and that can be done.
+    async fn is_stored(&self, cx: &Context, tensor: &Tensor, file: &TensorFile) -> Result<bool, DistributedError> {
+        let is_by_tasks = cx.nodes() > 1 && file.is_numpy() && is_stored_as_npy(tensor.variable().format());
+        if is_by_tasks {
+            let writers = if self.options.serial_writes { Writers::InTurn } else { Writers::Together };
+            tensor.store_npy(cx, file.path(), writers).await?;
+        }
+        Ok(is_by_tasks)
     }
 
     async fn check(

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use maniple_tensor::distributed::{TcsFile, element_that_is, is_packed_by_tasks};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Level;
 use maniple_tensor::generate::Generator;
@@ -34,18 +35,26 @@ pub(super) enum Read<T> {
 /// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents; of a file of this type that tasks can read the extents alone.
 pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
     let file = SparseFile::of(path)?;
+    let is_real = |element: ElementType| <T as Element>::TYPE.is_complex() || !element.is_complex();
     match file.levels()? {
-        Some(levels) if levels.element() == <T as Element>::TYPE && levels.is_whole() => {
+        Some(levels) if levels.is_whole() && is_loaded::<T>(&levels) => {
             return Ok((levels.dimensions(), Given::ByTasks(FileByTasks::Levels(levels), file)));
         }
-        None if place().nodes > 1 && is_typed::<T>(&file)? => {
-            if let Some(entries) = file.entries()? {
+        None if place().nodes > 1 => {
+            if let Some(entries) = file.entries()?.filter(|entries| is_real(entries.element())) {
                 return Ok((entries.dimensions().to_vec(), Given::ByTasks(FileByTasks::Entries(entries), file)));
             }
         }
         _ => {}
     }
     read_all(&file).map(|(dimensions, read)| (dimensions, Given::All(read)))
+}
+
+/// Whether tasks load a file: one with elements of the type that is computed with, or on several nodes, those that tasks make of others.
+fn is_loaded<T: Stored>(levels: &TcsFile) -> bool {
+    let (own, wanted) = (levels.element(), <T as Element>::TYPE);
+    let is_cast = || levels.format().is_ok_and(|format| is_packed_by_tasks(&format));
+    own == wanted || place().nodes > 1 && (wanted.is_complex() || !own.is_complex()) && is_cast()
 }
 
 /// Whether the numbers of a file can be read as elements of a type: of text as any of the same kind, of integers also as floats.
@@ -111,10 +120,7 @@ pub(super) fn operand<T: Stored>(
         }
         Some(Read::Own(entries)) => entries,
         Some(Read::Numbers(entries)) => {
-            let exact = |value: f64| {
-                let stored = of_number::<T>(value)?;
-                (!<T as Element>::TYPE.is_integer() || number(stored.to_scalar()) == value).then_some(stored)
-            };
+            let exact = |value: f64| element_that_is::<T>(Scalar::F64(value));
             if let Some((_, value)) = entries.iter().find(|(_, value)| exact(*value).is_none()) {
                 let problem = format!("{tensor} has the element {value}, which is no {}", <T as Element>::TYPE);
                 return Err(Error::Usage(format!("{problem}: leave --type out, or take another one")));

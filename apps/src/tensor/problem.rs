@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use maniple_tensor::distributed::{EntryFile, is_made_by_tasks};
 use maniple_tensor::element::ElementType;
+use maniple_tensor::format::Format;
 use maniple_tensor::notation::{
     Access, Assignment, Expression, IndexVariable, NotationError, NotationErrorKind, Reduction, TensorVariable,
 };
@@ -13,7 +15,40 @@ use super::files::Array;
 use super::{Options, blocks};
 use crate::error::{Error, Result};
 use crate::input::InputError;
+use crate::options::place;
 use crate::report::counted;
+
+/// A tensor from a file.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The elements, which each node has.
+    Whole(Array),
+    /// A file that tasks read, each a part.
+    ByTasks(EntryFile),
+}
+
+impl Input {
+    fn dimensions(&self) -> &[i64] {
+        match self {
+            Self::Whole(array) => array.dimensions(),
+            Self::ByTasks(file) => file.dimensions(),
+        }
+    }
+
+    fn element(&self) -> ElementType {
+        match self {
+            Self::Whole(array) => array.element(),
+            Self::ByTasks(file) => file.element(),
+        }
+    }
+
+    /// Whether tasks can read it as a tensor of so many dimensions, with elements of a type. What is wrong otherwise is told by whoever reads all.
+    fn fits(&self, order: usize, element: ElementType) -> bool {
+        let own = self.element();
+        let is_lost = own.is_complex() && !element.is_complex() || element.is_integer() && !own.is_integer();
+        self.dimensions().len() == order && is_made_by_tasks(&Format::dense(order)) && !is_lost
+    }
+}
 
 /// A program, checked.
 #[derive(Clone, Debug)]
@@ -25,7 +60,7 @@ pub struct Problem {
     /// The schedules of statements, by their numbers from 1.
     pub schedules: BTreeMap<usize, Schedule>,
     /// The tensors that come from files.
-    pub inputs: BTreeMap<String, Array>,
+    pub inputs: BTreeMap<String, Input>,
 }
 
 impl Problem {
@@ -35,7 +70,10 @@ impl Problem {
         let names = index_variables(text)?;
         let mut inputs = BTreeMap::new();
         for (name, file) in &options.input {
-            if inputs.insert(name.clone(), file.read(name)?).is_some() {
+            // All of what is verified is looked at.
+            let by_tasks = if place().nodes > 1 && !options.verify { file.by_tasks()? } else { None };
+            let input = by_tasks.map_or_else(|| file.read(name).map(Input::Whole), |file| Ok(Input::ByTasks(file)))?;
+            if inputs.insert(name.clone(), input).is_some() {
                 return Err(Error::Usage(format!("--input says twice what {name} is")));
             }
         }
@@ -56,17 +94,31 @@ impl Problem {
         extents.set_parts(&sketch)?;
         for (name, file) in &options.input {
             let accesses = accesses(&sketch, name)?;
-            let Some(array) = inputs.remove(name) else { continue };
+            let Some(input) = inputs.remove(name) else { continue };
+            let (own, order) = (
+                options.element.iter().rev().find(|(known, _)| known.as_ref() == Some(name)),
+                accesses[0].tensor.order(),
+            );
+            let wanted = own.map_or(element, |(_, element)| *element);
             let unfit = |reason: String| {
                 Error::Input(InputError::Unsuitable { name: file.path().display().to_string(), reason })
             };
-            let array = fitting(array, accesses[0].tensor.order()).map_err(unfit)?;
+            let input = match input {
+                Input::ByTasks(_) if !input.fits(order, wanted) => Input::Whole(file.read(name)?),
+                input => input,
+            };
+            let input = match input {
+                Input::Whole(array) => Input::Whole(fitting(array, order).map_err(unfit)?),
+                by_tasks => by_tasks,
+            };
             for access in &accesses {
-                extents.set_by(access, array.dimensions(), &format!("in {}", file.path().display()))?;
+                extents.set_by(access, input.dimensions(), &format!("in {}", file.path().display()))?;
             }
-            let own = options.element.iter().rev().find(|(known, _)| known.as_ref() == Some(name));
-            let array = array.converted(own.map_or(element, |(_, element)| *element)).map_err(unfit)?;
-            inputs.insert(name.clone(), array);
+            let input = match input {
+                Input::Whole(array) => Input::Whole(array.converted(wanted).map_err(unfit)?),
+                by_tasks => by_tasks,
+            };
+            inputs.insert(name.clone(), input);
         }
         extents.set_alike(&sketch)?;
         let usual = usual_extent(&sketch);
@@ -76,7 +128,7 @@ impl Problem {
         let tensors: Vec<TensorVariable> = tensors
             .into_iter()
             .map(|tensor| match inputs.get(tensor.name()) {
-                Some(array) => tensor.with_dimensions(array.dimensions()),
+                Some(input) => tensor.with_dimensions(input.dimensions()),
                 None => tensor,
             })
             .collect();

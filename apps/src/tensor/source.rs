@@ -20,7 +20,7 @@ pub(crate) enum Source {
     Entries(EntryFile, ElementType),
     /// In a file with levels, which tasks read.
     Levels(TcsFile),
-    /// In a file of this name that each node reads whole, as one that is compressed, or has all elements. Zeros are left out.
+    /// In a file of this name that each node reads whole, as one with dense levels. Zeros are left out.
     Whole(String, EntryList<f64>),
 }
 
@@ -46,13 +46,15 @@ impl Source {
         Self::whole(path)
     }
 
-    /// The same of a file whose elements are to be added as doubles: arrays of others are read whole.
+    /// The same of a file whose elements are to be added as doubles, whatever their type is.
     ///
     /// # Errors
     /// As of [`open`](Self::open).
     pub(crate) fn open_as_doubles(path: &Path) -> Result<(Vec<i64>, Self)> {
         match Self::open(path)? {
-            (_, Self::Entries(_, element)) if element != ElementType::F64 && !element.is_complex() => Self::whole(path),
+            (dimensions, Self::Entries(file, element)) if !element.is_complex() => {
+                Ok((dimensions, Self::Entries(file, ElementType::F64)))
+            }
             found => Ok(found),
         }
     }

@@ -6,13 +6,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use maniple_files::tcs::Kind;
-use maniple_tensor::distributed::is_packed_by_tasks;
+use maniple_tensor::distributed::is_made_by_tasks;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Kernels, Scoped};
-use maniple_tensor::notation::{IndexVariable, TensorVariable};
+use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
+use maniple_tensor::sparse::Computation;
 use maniple_tensor::storage::{self, SparseTensor};
 use maniple_tensor::with_element;
 
@@ -169,14 +170,17 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         None => Vec::new(),
     };
     let threads = options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count();
-    let mut loops = Loops::new(&program, &schedules, &grid, options)?;
+    // A grid divides loops around all of a statement, which sums of sums have not.
+    let is_divided = !grid.is_empty() && schedules.is_empty();
+    let divided = program.by_terms(|statement| is_divided && has_no_loop_around(statement));
+    let mut loops = Loops::new(&divided, &schedules, &grid, options)?;
     let tasks = loops.tasks()?;
     check_places(options, &tasks.as_ref().map_or_else(|| program.inputs(), Tasks::operands))?;
     if tasks.is_none() && (place().nodes > 1 || !options.place.is_empty()) {
         let advice = match (blocks::are_asked_for(options), grid.is_empty()) {
             (true, _) => "--split a variable of the result, or name one of those that are split with --map or --extend",
             (false, false) => {
-                "no loop is around all of a statement; write each sum as a statement of its own, as in `a = B(i); a += C(i)`, or run it on one node"
+                "no loop is around all of a statement; write each reduction as a statement with a result of its own, or run it on one node"
             }
             (false, true) => {
                 "distribute a loop in each --schedule, as by 'distribute({i}, {io}, {ii}, {4})', or say --grid 4"
@@ -192,9 +196,9 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     let (mut tensors, mut files, mut made) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for tensor in program.inputs() {
         let given = given.remove(tensor.name());
-        let is_assigned = program.results().contains(&tensor);
-        let is_random = given.is_none() && options.generate.iter().all(|(name, _)| name != tensor.name());
-        if is_random && tasks.is_some() && tensor.format().is_dense() && !is_assigned && !needs_all {
+        let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
+        let is_random = given.is_none() && !is_generated && tensor.format().is_dense();
+        if is_random && tasks.is_some() && !needs_all {
             made.insert(tensor.name().to_owned(), Made::Random);
             // An explanation has it too, if one node can.
             let elements = tensor.dimensions().iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
@@ -204,16 +208,14 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         }
         if let (Some((_, Given::ByTasks(file, _))), Some(tasks)) = (&given, &tasks)
             && file.fits(tasks.formats(&tensor).iter())
-            && !is_assigned
         {
             files.insert(tensor.name().to_owned(), file.clone());
             if !needs_all {
                 continue;
             }
         }
-        if let (None, Some(tasks), true) = (&given, &tasks, place().nodes > 1)
-            && tasks.formats(&tensor).iter().all(is_packed_by_tasks)
-            && !is_assigned
+        if let (None, Some(tasks), true) = (&given, &tasks, place().nodes > 1 && !is_random)
+            && tasks.formats(&tensor).iter().all(is_made_by_tasks)
         {
             let (generator, seed) = generator(options, &tensor)?;
             made.insert(tensor.name().to_owned(), Made::Generated(generator, seed));
@@ -244,7 +246,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
             None => String::new(),
         };
         if let (Some(file), 0) = (&options.draw, place().rank.0) {
-            drawn(file, &program, &tensors, &loops)?;
+            drawn(file, &divided, &tensors, &loops)?;
         }
         return Ok(Answer::Explanation(explained + &graph + &sent));
     }
@@ -263,7 +265,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
     for _ in repeats {
         tensors.clone_from(&inputs);
         let started = Instant::now();
-        for (number, statement) in program.statements().iter().enumerate() {
+        for (number, statement) in divided.statements().iter().enumerate() {
             // The first time, what is known of operands says how loops run.
             let computation = loops.of(number, &tensors)?;
             let operands: Vec<(&str, &SparseTensor<T>)> =
@@ -275,7 +277,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         times.push(started.elapsed());
     }
     if let (Some(file), 0) = (&options.draw, place().rank.0) {
-        drawn(file, &program, &tensors, &loops)?;
+        drawn(file, &divided, &tensors, &loops)?;
     }
     let checked = if options.verify { Some(verified(&program, &inputs, &tensors)?) } else { None };
     for (name, file) in outputs.iter().filter(|(name, _)| place().rank.0 == 0 && !done.written.contains_key(name)) {
@@ -308,6 +310,11 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
         time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
         checked,
     })))
+}
+
+/// Whether several loops of a statement follow each other, as those of several sums do.
+fn has_no_loop_around(statement: &Assignment) -> bool {
+    Computation::new(statement).is_ok_and(|computation| computation.statement().spine().is_empty())
 }
 
 /// The bytes of a dense tensor; of others it is not known before.

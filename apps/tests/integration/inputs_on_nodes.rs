@@ -15,6 +15,15 @@ fn run(nodes: usize, arguments: &str) -> Output {
     command.arg("run").args(arguments.split_whitespace()).env_remove("RUST_BACKTRACE").output().unwrap()
 }
 
+/// What the nodes of a run say, which must be refused. The launcher says that they failed, before or after.
+#[track_caller]
+fn refused(nodes: usize, arguments: &str) -> String {
+    let output = run(nodes, arguments);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    told.split_inclusive('\n').filter(|line| !line.starts_with("maniple launch: ")).collect()
+}
+
 /// The report of a run, which must succeed.
 #[track_caller]
 fn report(nodes: usize, arguments: &str) -> String {
@@ -127,9 +136,7 @@ fn a_matrix_that_cannot_be_solved_is_refused_with_its_line() {
             (&summed, ": entry (2, 2) adds up to inf\n".to_owned()),
             (&none, ": row 1 has the diagonal entry 0, ".to_owned()),
         ] {
-            let output = run(nodes, &format!("cg --matrix {}", path.display()));
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{told}");
+            let told = refused(nodes, &format!("cg --matrix {}", path.display()));
             let expected = format!("error: {}{message}", path.display());
             assert!(told.starts_with(&expected), "{nodes}: {told}");
         }
@@ -194,9 +201,7 @@ fn a_tensor_that_cannot_be_decomposed_is_refused_with_its_place() {
         for (path, message) in
             [(&infinite, ": the element at [1, 2, 0] is inf, and is to be finite\n"), (&broken, ":3: 'x' is not")]
         {
-            let output = run(nodes, &format!("cp --rank 1 --tensor {path}"));
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{told}");
+            let told = refused(nodes, &format!("cp --rank 1 --tensor {path}"));
             assert!(told.starts_with(&format!("error: {path}{message}")), "{nodes}: {told}");
         }
     }

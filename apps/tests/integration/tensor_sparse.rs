@@ -283,14 +283,16 @@ fn elements_that_levels_do_not_store_are_told_alike_on_any_nodes() {
 }
 
 #[test]
-fn sums_of_sums_are_not_distributed_and_say_how_they_would_be() {
+fn sums_of_sums_are_distributed_each_and_others_say_how_they_would_be() {
     let options = ["--size", "i=9,j=8", "--format", "A=csr"];
-    for grid in [&[][..], &["--grid", "4"]] {
-        let (code, _, error) = on_two_nodes("s = A(i,j) + x(j)", &[&options[..], grid].concat());
-        assert!(code == Some(2) && error.contains("write each sum as a statement of its own"), "{code:?} {error}");
+    for (grid, statement) in
+        [(&[][..], "s = A(i,j) + x(j)"), (&["--grid", "4"], "s = A(i,j) + x(j)"), (&[], "s = A(i,j); s += x(j)")]
+    {
+        let (code, out, error) = on_two_nodes(statement, &[&options[..], grid, &["--verify"]].concat());
+        assert!(code == Some(0) && out.contains("within rounding"), "{code:?}\n{out}\n{error}");
     }
-    let (code, out, error) = on_two_nodes("s = A(i,j); s += x(j)", &[&options[..], &["--verify"]].concat());
-    assert!(code == Some(0) && out.contains("within rounding"), "{code:?}\n{out}\n{error}");
+    let (code, _, error) = on_two_nodes("s = reduce(+, j, x(j)) * reduce(max, i, A(i,i))", &options);
+    assert!(code == Some(2) && error.contains("write each reduction as a statement"), "{code:?} {error}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The exit code, and what is printed on standard output and standard error, of `maniple tensor` on so many nodes.
+/// The exit code of `maniple tensor` on so many nodes, and what they print on standard output and standard error, without what the launcher says of nodes that fail, before or after these.
 pub(crate) fn run(nodes: usize, folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let program = env!("CARGO_BIN_EXE_maniple");
     let mut command = Command::new(program);
@@ -22,7 +22,9 @@ pub(crate) fn run(nodes: usize, folder: &Path, arguments: &[&str]) -> (Option<i3
     command.arg("tensor").args(arguments).env_remove("RUST_BACKTRACE").stdin(Stdio::null()).current_dir(folder);
     let output = command.output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    let error = text(output.stderr);
+    let error = error.split_inclusive('\n').filter(|line| !line.starts_with("maniple launch: ")).collect();
+    (output.status.code(), text(output.stdout), error)
 }
 
 #[track_caller]

@@ -7,8 +7,8 @@ use num_complex::Complex;
 
 use crate::dense::Order;
 use crate::error::{Problem, ReadError};
-use crate::line_offsets::{AT_ONCE, in_source, line_from};
-use crate::matrix_market::{Field, Header, Layout, Reader, Symmetry, head};
+use crate::line_offsets::{AT_ONCE, head, in_source, line_from};
+use crate::matrix_market::{Field, Header, Layout, Reader, Symmetry};
 use crate::number::Number;
 use crate::parallel::{Parallel, each_share};
 use crate::section::{Section, share};

@@ -4,8 +4,8 @@ use std::io::BufReader;
 use std::ops::Range;
 
 use crate::error::{Problem, ReadError, entries};
-use crate::line_offsets::{AT_ONCE, in_source, line_from, lines};
-use crate::matrix_market::{Header, Layout, Reader, head};
+use crate::line_offsets::{AT_ONCE, head, in_source, line_from, lines};
+use crate::matrix_market::{Header, Layout, Reader};
 use crate::number::Number;
 use crate::parallel::{Parallel, each_share};
 use crate::section::{Section, share};

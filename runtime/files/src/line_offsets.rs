@@ -1,9 +1,10 @@
 //! The offsets and the numbers of lines in a source that is read in parts.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::ops::Range;
 
 use crate::error::ReadError;
+use crate::matrix_market::{Header, Reader};
 use crate::section::Section;
 use crate::tcs::Source;
 
@@ -12,6 +13,15 @@ pub(crate) const AT_ONCE: usize = 1 << 20;
 
 /// So many bytes are looked at for the end of a line.
 const LOOKED_AT: usize = 4 << 10;
+
+/// What a Matrix Market file says above its entries, and the bytes after that.
+pub(crate) fn head(source: &impl Source) -> Result<(Header, Range<u64>), ReadError> {
+    let length = source.length()?;
+    let reader = Reader::new(BufReader::new(Section::new(source, 0..length)))?;
+    let read = reader.source();
+    let begin = read.get_ref().offset() - read.buffer().len() as u64;
+    Ok((*reader.header(), begin..length))
+}
 
 /// Where the first line of a range begins that does so at this byte or after it.
 pub(crate) fn line_from(source: &(impl Source + ?Sized), bytes: &Range<u64>, byte: u64) -> io::Result<u64> {

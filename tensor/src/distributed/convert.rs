@@ -9,14 +9,15 @@ use super::error::DistributedError;
 use super::fetch::by_color;
 use super::levels::{Index, words};
 use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
+use super::modes::is_in_region;
 use super::packing::only;
 use super::placed_levels::cut_levels;
 use super::shares::{Ends, Interval};
 use super::tensor::Tensor;
 use crate::element::{Element, ElementType};
-use crate::format::{Level, LevelExpression};
+use crate::format::{Format, Level, LevelExpression};
 use crate::level::{Array, Component, LevelData, Per, Stored};
-use crate::notation::TensorVariable;
+use crate::notation::{TensorVariable, is_zero};
 use crate::storage::SparseTensor;
 use crate::with_element;
 
@@ -26,20 +27,16 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if the variable has other extents, elements or fill values; [`DistributedError::Dense`] unless both are in levels; [`DistributedError::Stored`] if `variable` has
-    /// levels that regions have not, or that count; [`DistributedError::Runtime`].
+    /// [`DistributedError::Shape`] if the variable has other extents, elements or fill values; [`DistributedError::Dense`] if this one is dense and `variable` is in levels, or has other elements
+    /// than zeros that are not stored and `variable` is dense; [`DistributedError::Stored`] if `variable` has levels that regions have not, or that count; [`DistributedError::Runtime`].
     pub async fn converted(&self, cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
         let own = self.variable();
-        if !(own.renamed(variable.name()).is_like(variable) && own.fill() == variable.fill()) {
-            let describe = |of: &TensorVariable| {
-                let (element, dimensions, fill) = (of.element(), of.dimensions(), of.fill());
-                format!("{element} elements with extents {dimensions:?}, and {fill:?} where nothing is stored")
-            };
-            let (expected, found) = (describe(own), describe(variable));
-            return Err(DistributedError::Shape { tensor: own.name().to_owned(), expected, found });
-        }
+        check_alike(own, variable)?;
         if own.format() == variable.format() {
             return Ok(self.called(variable));
+        }
+        if is_in_region(variable.format()) && is_zero(own.fill()) {
+            return self.made_dense(cx, variable).await;
         }
         if own.format().is_dense() {
             return Err(DistributedError::Dense { tensor: own.name().to_owned() });
@@ -52,6 +49,20 @@ impl Tensor {
         })
     }
 
+    /// The same as a dense tensor.
+    async fn made_dense(&self, cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
+        let (own, dense) = (self.variable(), Self::new(cx, variable)?);
+        let is_usual = |level: &Level| matches!(level, Level::Dense | Level::Compressed | Level::Singleton);
+        if own.format().is_plain() && own.format().levels().iter().all(is_usual) {
+            dense.copy_from(cx, self).await?;
+            return Ok(dense);
+        }
+        let listed = Box::pin(self.converted(cx, &own.stored(Format::coordinates(own.order())))).await?;
+        dense.copy_from(cx, &listed).await?;
+        listed.destroy(cx)?;
+        Ok(dense)
+    }
+
     async fn convert<N: Index, T: Element + FieldValue>(
         &self,
         cx: &Context,
@@ -60,6 +71,19 @@ impl Tensor {
         let (source, tasks) = Source::<T>::of(cx, self).await?;
         packed::<N, T, _>(cx, variable, (source, tasks)).await
     }
+}
+
+/// Refuses variables of which one can't stand for the other but for its name and format.
+pub(super) fn check_alike(own: &TensorVariable, other: &TensorVariable) -> Result<(), DistributedError> {
+    if own.renamed(other.name()).is_like(other) && own.fill() == other.fill() {
+        return Ok(());
+    }
+    let describe = |of: &TensorVariable| {
+        let (element, dimensions, fill) = (of.element(), of.dimensions(), of.fill());
+        format!("{element} elements with extents {dimensions:?}, and {fill:?} where nothing is stored")
+    };
+    let (expected, found) = (describe(own), describe(other));
+    Err(DistributedError::Shape { tensor: own.name().to_owned(), expected, found })
 }
 
 /// A component of a level that tasks are given a piece of.

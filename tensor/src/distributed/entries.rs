@@ -10,10 +10,12 @@ use super::convert::Source;
 use super::error::DistributedError;
 use super::levels::Index;
 use super::lists::{Lists, Wrong, check_packed, packed};
+use super::numbers::{element_that_is, no_element};
 use super::packing::task;
 use super::tensor::Tensor;
-use crate::element::Element;
+use crate::element::{Element, Scalar};
 use crate::notation::TensorVariable;
+use crate::with_element;
 
 impl Tensor {
     /// Folds the entries that are stored in parts, each by a task on the node that has it: gives what the parts have come to, in their order. A part has all entries of some neighbouring positions of
@@ -71,6 +73,20 @@ impl Tensor {
         }
     }
 
+    /// The tensor that statements call `variable`, with the elements of this one in its type: floats are rounded, and integers must be the same numbers. Both are in levels.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Unfit`] if an element is none of the other type, as no complex number is of one that is not; as of [`mapped`](Self::mapped).
+    pub async fn cast(&self, cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
+        check_packed(variable)?;
+        let (cast, tasks) = with_element!(self.variable().element(), T => Cast::of::<T>(cx, self, variable).await)?;
+        with_element!(variable.element(), T => match variable.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok()) {
+            true => packed::<i32, T, _>(cx, variable, (cast, tasks)).await,
+            false => packed::<i64, T, _>(cx, variable, (cast, tasks)).await,
+        })
+    }
+
     fn check_in_levels<T: Element>(&self) -> Result<(), DistributedError> {
         self.check_type(T::TYPE)?;
         match self.is_in_levels() {
@@ -89,6 +105,63 @@ where
 {
     let variable = mapped.variable.clone();
     packed::<N, U, _>(cx, &variable, (mapped, tasks)).await
+}
+
+/// The entries of a tensor in another type than theirs.
+struct Cast {
+    variable: TensorVariable,
+    parts: i64,
+    requirements: Vec<Requirement>,
+    visit: Box<Visit>,
+}
+
+/// Visits the entries of the part of a task's point.
+type Visit = dyn Fn(&LeafCall<'_>, &mut dyn FnMut(&[i64], Scalar)) -> maniple::Result<()> + Send + Sync;
+
+impl Cast {
+    async fn of<T: Element + FieldValue>(
+        cx: &Context,
+        tensor: &Tensor,
+        variable: &TensorVariable,
+    ) -> Result<(Self, i64), DistributedError> {
+        tensor.check_in_levels::<T>()?;
+        let (source, tasks) = Source::<T>::of(cx, tensor).await?;
+        let (parts, requirements) = (source.parts(), source.requirements().to_vec());
+        let visit = move |call: &LeafCall<'_>, visit: &mut dyn FnMut(&[i64], Scalar)| {
+            source.part(call)?.for_each(|at, value| visit(at, value.to_scalar()));
+            Ok(())
+        };
+        Ok((Self { variable: variable.clone(), parts, requirements, visit: Box::new(visit) }, tasks))
+    }
+}
+
+impl<T: Element> Lists<T> for Cast {
+    type Evidence = ();
+
+    fn parts(&self) -> i64 {
+        self.parts
+    }
+
+    fn requirements(&self) -> &[Requirement] {
+        &self.requirements
+    }
+
+    fn for_each(&self, call: &LeafCall<'_>, mut visit: impl FnMut(&[i64], T)) -> maniple::Result<Result<(), Wrong>> {
+        let mut wrong = None;
+        (self.visit)(call, &mut |at, number| match element_that_is(number) {
+            Some(element) => visit(at, element),
+            None => wrong = wrong.take().or(Some(number)),
+        })?;
+        Ok(wrong.map_or(Ok(()), |number| Err(no_element::<T>(number))))
+    }
+
+    fn check(&self, _: &[()]) -> Result<(), Wrong> {
+        Ok(())
+    }
+
+    fn error(&self, (_, reason): Wrong) -> DistributedError {
+        DistributedError::Unfit { tensor: self.variable.name().to_owned(), reason }
+    }
 }
 
 /// What is made of the entries of a tensor.

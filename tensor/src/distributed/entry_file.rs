@@ -1,33 +1,25 @@
-//! Tensors read from files of entries by tasks: text in lines (`.mtx`, `.tns`) and arrays (`.npy`, `.npz`), in ranges.
-//!
-//! Each task reads the entries of its range twice: to count them, and to list them. No node has all of the tensor. All elements of a dense tensor are read once.
+//! Files of entries that tasks read in ranges: text in lines (`.mtx`, `.tns`) and arrays (`.npy`, `.npz`).
 
 use std::fmt;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufReader, BufWriter};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use maniple::task::LeafCall;
-use maniple::{Context, FieldValue, Requirement};
-use maniple_files::matrix_market::Header;
+use maniple_files::matrix_market::{Field, Header, Layout, Reader};
+use maniple_files::npz::{Archive, unpack};
 use maniple_files::tcs::Source;
-use maniple_files::{EntryArrays, EntryText, Number, NumberType, Parallel, ReadError};
+use maniple_files::{ArrayText, EntryArrays, EntryText, Number, NumberType, Order, Parallel, ReadError};
 
 use super::error::DistributedError;
-use super::levels::Index;
-use super::lists::{Lists, Wrong, check_packed, is_packed_by_tasks, packed, tasks_for};
-use super::rows::blocks_for;
-use super::tcs::{Counted, file_order};
-use super::tensor::Tensor;
-use crate::element::Element;
-use crate::format::Format;
-use crate::notation::TensorVariable;
-use crate::rectangle::Rectangle;
-use crate::with_element;
+use super::lists::Wrong;
+use super::numbers::element_of;
+use super::tcs::Counted;
+use crate::element::ElementType;
 
-/// A file of a tensor's entries, of which each node reads what its tasks list: a `.mtx` file of a sparse matrix, a `.tns` file, a `.npy` file, or a `.npz` file of a sparse array that is not
-/// compressed. All nodes of a job open the same one.
+/// A file of a tensor's entries, of which each node reads what its tasks list: a `.mtx` file, a `.tns` file, a `.npy` file, or a `.npz` file of a sparse array. All nodes of a job open the same one.
 ///
 /// Copies are the same file.
 #[derive(Clone)]
@@ -41,20 +33,30 @@ pub struct EntryFile {
 
 #[derive(Clone)]
 enum Kind {
+    /// A line for each entry.
     Text(Arc<EntryText<Counted>>),
+    /// A line for each element.
+    Matrix(Arc<ArrayText<Counted>>),
     Arrays(Arc<EntryArrays<Counted>>),
 }
 
+/// What tells of a part that was read whether it is right: how many entries its lines list, and the checksums of its arrays.
+pub(super) type Evidence = (u64, Vec<(u32, u64)>);
+
 impl EntryFile {
-    /// Opens a Matrix Market file, and reads its header.
+    /// Opens a Matrix Market file, and reads its header; all of it if the matrix is dense, as nothing else tells where its elements are.
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if it can't be read, or is no such file of a sparse matrix.
-    pub fn matrix_market(path: &Path) -> Result<Self, ReadError> {
-        let text = EntryText::matrix_market(Counted::new(File::open(path)?))?;
-        let extents = text.header().map_or([0, 0], |header| [header.rows, header.columns]);
-        Self::new(path, Kind::Text(Arc::new(text)), &extents)
+    /// [`ReadError`] if it can't be read, or is no such file.
+    pub fn matrix_market(path: &Path, parallel: &dyn Parallel) -> Result<Self, ReadError> {
+        let reader = Reader::new(BufReader::new(File::open(path)?))?;
+        let (header, source) = (*reader.header(), Counted::new(File::open(path)?));
+        let entries = match header.layout {
+            Layout::Coordinate => Kind::Text(Arc::new(EntryText::matrix_market(source)?)),
+            Layout::Array => Kind::Matrix(Arc::new(ArrayText::matrix_market(source, parallel)?)),
+        };
+        Self::new(path, entries, &[header.rows, header.columns])
     }
 
     /// Opens a `.tns` file, and reads all of it, as nothing else tells the extents: those of the smallest tensor that has all entries.
@@ -79,13 +81,20 @@ impl EntryFile {
         Self::new(path, Kind::Arrays(Arc::new(arrays)), &extents)
     }
 
-    /// Opens a `.npz` file of a sparse array, and reads the headers of its arrays; none if it [can't be read in parts](EntryArrays::npz).
+    /// Opens a `.npz` file of a sparse array, and reads the headers of its arrays. One whose arrays are compressed is first unpacked, in little memory, to a file that has no name in the folder for
+    /// temporary ones. None if it [can't be read in parts](EntryArrays::npz) even so.
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if it can't be read, or is no such file.
+    /// [`ReadError`] if it can't be read, or is no such file; or if it can't be unpacked.
     pub fn npz(path: &Path) -> Result<Option<Self>, ReadError> {
-        let Some(arrays) = EntryArrays::npz(Counted::new(File::open(path)?))? else { return Ok(None) };
+        let mut source = File::open(path)?;
+        if Archive::new(BufReader::new(&source))?.is_compressed() {
+            let mut unpacked = tempfile::tempfile()?;
+            unpack(BufReader::new(source), &mut BufWriter::new(&mut unpacked))?;
+            source = unpacked;
+        }
+        let Some(arrays) = EntryArrays::npz(Counted::new(source))? else { return Ok(None) };
         let extents = arrays.shape().to_vec();
         Self::new(path, Kind::Arrays(Arc::new(arrays)), &extents).map(Some)
     }
@@ -107,6 +116,7 @@ impl EntryFile {
     pub fn header(&self) -> Option<&Header> {
         match &self.entries {
             Kind::Text(text) => text.header(),
+            Kind::Matrix(text) => Some(text.header()),
             Kind::Arrays(_) => None,
         }
     }
@@ -119,7 +129,7 @@ impl EntryFile {
     /// The type of the elements; none of text, whose numbers may be read as any.
     pub fn number(&self) -> Option<NumberType> {
         match &self.entries {
-            Kind::Text(_) => None,
+            Kind::Text(_) | Kind::Matrix(_) => None,
             Kind::Arrays(arrays) => Some(arrays.number()),
         }
     }
@@ -129,16 +139,73 @@ impl EntryFile {
         self.source().bytes_read()
     }
 
-    /// Whether tasks can read it as a tensor in a format: one whose [entries they pack](is_packed_by_tasks), or a dense one that has all elements of a `.npy` file in the order of the file.
-    pub fn fits(&self, format: &Format) -> bool {
-        match &self.entries {
-            Kind::Arrays(arrays) if format.is_dense() => {
-                let order = file_order(format);
-                // A line has no other order.
-                order.is_some() && arrays.order().is_some() && (order == arrays.order() || format.order().len() == 1)
-            }
-            _ => is_packed_by_tasks(format),
+    /// The type that holds all elements.
+    pub fn element(&self) -> ElementType {
+        let of_text = || match self.header().map_or(Field::Real, |header| header.field) {
+            Field::Integer => NumberType::I64,
+            Field::Complex => NumberType::C64,
+            Field::Real | Field::Pattern => NumberType::F64,
+        };
+        element_of(self.number().unwrap_or_else(of_text))
+    }
+
+    /// Whether the elements can be read as those of a type without any other between: all others are converted.
+    pub(super) fn has<T: Number>(&self) -> bool {
+        match (self.number(), self.header().map_or(Field::Real, |header| header.field)) {
+            (Some(number), _) => number == T::TYPE,
+            (None, Field::Integer) => T::TYPE != NumberType::Bool && Field::Integer.fits(T::TYPE),
+            (None, field) => field.fits(T::TYPE),
         }
+    }
+
+    /// In which order the file has all elements, if it has.
+    pub(super) fn order(&self) -> Option<Order> {
+        match &self.entries {
+            Kind::Text(_) => None,
+            Kind::Matrix(text) => text.order(),
+            Kind::Arrays(arrays) => arrays.order(),
+        }
+    }
+
+    /// Reads elements of a file that has [all in an order](Self::order): those from the first one named on.
+    pub(super) fn read_elements<T: Number>(&self, elements: Range<u64>) -> Result<Vec<T>, Wrong> {
+        let read = match &self.entries {
+            Kind::Text(_) => Ok(Vec::new()),
+            Kind::Matrix(text) => text.read_elements(elements),
+            Kind::Arrays(arrays) => arrays.read_elements(elements),
+        };
+        read.map_err(|error| told(&error))
+    }
+
+    /// Visits the entries of one of so many parts, with their coordinates.
+    pub(super) fn read_part<T: Number>(
+        &self,
+        part: (u64, u64),
+        visit: impl FnMut(&[u64], T),
+    ) -> Result<Evidence, Wrong> {
+        let read = match &self.entries {
+            Kind::Text(text) => text.read_part(part, visit).map(|listed| (listed, Vec::new())),
+            Kind::Matrix(text) => text.read_part(part, visit).map(|()| (0, Vec::new())),
+            Kind::Arrays(arrays) => arrays.read_part(part, visit).map(|checksums| (0, checksums)),
+        };
+        read.map_err(|error| told(&error))
+    }
+
+    /// Checks what tells of all parts, in their order.
+    pub(super) fn check(&self, all: &[Evidence]) -> Result<(), Wrong> {
+        let checked = match &self.entries {
+            Kind::Text(text) => text.check_listed(all.iter().map(|(listed, _)| listed).sum()),
+            Kind::Matrix(_) => Ok(()),
+            Kind::Arrays(arrays) => {
+                arrays.check_read(&all.iter().map(|(_, checksums)| checksums.clone()).collect::<Vec<_>>())
+            }
+        };
+        checked.map_err(|error| told(&error))
+    }
+
+    /// The bytes of the file.
+    pub(super) fn length(&self) -> u64 {
+        self.length
     }
 
     /// A number that is another one for most other files: of the length, the extents, the type of elements, and bytes here and there, which are all of a small file.
@@ -164,18 +231,19 @@ impl EntryFile {
     fn source(&self) -> &Counted {
         match &self.entries {
             Kind::Text(text) => text.source(),
+            Kind::Matrix(text) => text.source(),
             Kind::Arrays(arrays) => arrays.source(),
         }
     }
 
-    fn wrong(&self, (line, reason): Wrong) -> DistributedError {
+    pub(super) fn wrong(&self, (line, reason): Wrong) -> DistributedError {
         let name = line.map_or_else(|| self.name.to_string(), |line| format!("{}:{line}", self.name));
         DistributedError::File { name, reason, is_input: true }
     }
 }
 
 /// What a reader says, by line if it knows one.
-fn told(error: &ReadError) -> Wrong {
+pub(super) fn told(error: &ReadError) -> Wrong {
     match error {
         ReadError::Line { line, problem } => (Some(*line), problem.to_string()),
         ReadError::Byte { problem, .. } => (None, problem.to_string()),
@@ -187,210 +255,11 @@ fn told(error: &ReadError) -> Wrong {
 const SAMPLES: u64 = 64;
 const SAMPLE: u64 = 4 << 10;
 
-/// So many elements of a dense tensor are read at once, if rows are shorter.
-const READ_AT_ONCE: i64 = 1 << 15;
-
 impl fmt::Debug for EntryFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EntryFile")
             .field("name", &self.name)
             .field("dimensions", &self.dimensions)
             .finish_non_exhaustive()
-    }
-}
-
-impl Tensor {
-    /// The tensor that statements call `variable`, with the entries of a file: those at the same place are added in the order of the file. Each node reads the ranges that are dealt to it, twice, and
-    /// packs the blocks that are; of a dense tensor it reads once the blocks that are its. Waits until all is read. With the bytes that each node has read.
-    ///
-    /// # Errors
-    ///
-    /// [`DistributedError::Shape`] if the file has other extents; [`DistributedError::Dense`] and [`DistributedError::Stored`] if the tensor is stored as [the file does not fit](EntryFile::fits);
-    /// [`DistributedError::File`] if the file can't be read, is wrong, has elements that are not those of the tensor, or is another one on another node; [`DistributedError::Runtime`].
-    pub async fn read_entries(
-        cx: &Context,
-        variable: &TensorVariable,
-        file: &EntryFile,
-    ) -> Result<(Self, Vec<u64>), DistributedError> {
-        if *variable.dimensions() != *file.dimensions {
-            let describe = |dimensions: &[i64]| format!("extents {dimensions:?}");
-            let (expected, found) = (describe(variable.dimensions()), describe(&file.dimensions));
-            return Err(DistributedError::Shape { tensor: variable.name().to_owned(), expected, found });
-        }
-        let is_dense = variable.format().is_dense() && file.fits(variable.format());
-        if !is_dense {
-            check_packed(variable)?;
-        }
-        // What one node can't read, all must know of.
-        let digests = cx.per_node(file.digest().map_err(|error| told(&error))).all().await?;
-        let digests: Vec<u64> =
-            digests.into_iter().collect::<Result<_, _>>().map_err(|wrong: Wrong| file.wrong(wrong))?;
-        if let Some(node) = digests.iter().position(|digest| *digest != digests[0]) {
-            let reason = format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
-            return Err(file.wrong((None, reason)));
-        }
-        let before = file.bytes_read();
-        let is_narrow = file.dimensions.iter().all(|extent| i32::try_from(*extent).is_ok());
-        let tensor = with_element!(variable.element(), T => match is_narrow {
-            _ if is_dense => read_dense::<T>(cx, variable, file).await,
-            true => read::<i32, T>(cx, variable, file).await,
-            false => read::<i64, T>(cx, variable, file).await,
-        })?;
-        let bytes = cx.per_node(file.bytes_read() - before).all().await?;
-        Ok((tensor, bytes))
-    }
-}
-
-async fn read<N: Index, T: Element + FieldValue + Number>(
-    cx: &Context,
-    variable: &TensorVariable,
-    file: &EntryFile,
-) -> Result<Tensor, DistributedError> {
-    let parts = tasks_for(cx, file.length as usize);
-    let (file, name) = (file.clone(), Arc::clone(&file.name));
-    match file.entries.clone() {
-        Kind::Text(text) => packed::<N, T, _>(cx, variable, (Lines { file, text, parts }, parts)).await,
-        Kind::Arrays(arrays) if arrays.number() == <T as Number>::TYPE => {
-            packed::<N, T, _>(cx, variable, (Ranges { file, arrays, parts }, parts)).await
-        }
-        Kind::Arrays(arrays) => Err(other_elements::<T>(&name, arrays.number())),
-    }
-}
-
-fn other_elements<T: Number>(name: &str, found: NumberType) -> DistributedError {
-    let reason = format!("its elements are {found}, and those of the tensor {}", T::TYPE);
-    DistributedError::File { name: name.to_owned(), reason, is_input: true }
-}
-
-/// Reads all elements, in the order of the file.
-async fn read_dense<T: Element + FieldValue + Number>(
-    cx: &Context,
-    variable: &TensorVariable,
-    file: &EntryFile,
-) -> Result<Tensor, DistributedError> {
-    let tensor = Tensor::new(cx, variable)?;
-    let Kind::Arrays(arrays) = &file.entries else {
-        return Err(DistributedError::Dense { tensor: variable.name().to_owned() });
-    };
-    if arrays.number() != <T as Number>::TYPE {
-        return Err(other_elements::<T>(&file.name, arrays.number()));
-    }
-    let dimensions = variable.dimensions().to_vec();
-    // Blocks of the dimension that varies slowest lie side by side in the file.
-    let (outer, strides) = (variable.format().order()[0], tensor.modes().strides(&dimensions));
-    let bytes = dimensions.iter().product::<i64>() as usize * size_of::<T>();
-    let block = (dimensions[outer] as u64).div_ceil(blocks_for(cx, bytes) as u64).max(1) as i64;
-    let piece = |first: i64| {
-        let bounds = dimensions.iter().enumerate().map(|(mode, &extent)| match mode == outer {
-            true => (first, (first + block).min(extent)),
-            false => (0, extent),
-        });
-        Rectangle::new(bounds)
-    };
-    let pieces: Vec<Rectangle> = (0..dimensions[outer]).step_by(block as usize).map(piece).collect();
-    let (arrays, extent) = (Arc::clone(arrays), dimensions[outer]);
-    let read = move |window: &mut (i64, Vec<T>), at: &[i64], into: &mut [T]| {
-        let place = at.iter().zip(&strides).map(|(at, stride)| at * stride).sum::<i64>();
-        let end = ((at[outer] / block + 1) * block).min(extent) * strides[outer];
-        let wanted = place..place + into.len() as i64;
-        if wanted.start < window.0 || wanted.end > window.0 + window.1.len() as i64 {
-            let last = (place + READ_AT_ONCE.max(into.len() as i64)).min(end);
-            let elements = arrays.read_elements::<T>(place as u64..last as u64);
-            *window = (place, elements.map_err(|error| told(&error))?);
-        }
-        into.copy_from_slice(&window.1[(place - window.0) as usize..][..into.len()]);
-        Ok(())
-    };
-    if let Some(launched) = tensor.put(cx, &pieces, read)? {
-        let done = launched.all().await?;
-        done.into_iter().collect::<Result<(), _>>().map_err(|wrong| file.wrong(wrong))?;
-    }
-    Ok(tensor)
-}
-
-/// Text in so many parts.
-struct Lines {
-    file: EntryFile,
-    text: Arc<EntryText<Counted>>,
-    parts: i64,
-}
-
-impl<T: Number> Lists<T> for Lines {
-    /// How many entries are listed.
-    type Evidence = u64;
-
-    fn parts(&self) -> i64 {
-        self.parts
-    }
-
-    fn requirements(&self) -> &[Requirement] {
-        &[]
-    }
-
-    fn for_each(&self, call: &LeafCall<'_>, mut visit: impl FnMut(&[i64], T)) -> maniple::Result<Result<u64, Wrong>> {
-        let part = (call.point().coords()[0] as u64, self.parts as u64);
-        let (mut signed, mut outside) = (vec![0; self.file.dimensions.len()], None);
-        let read = self.text.read_part::<T>(part, |at, value| {
-            signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
-            match at.iter().zip(&*self.file.dimensions).all(|(at, &extent)| *at < extent as u64) {
-                true => visit(&signed, value),
-                false => outside = outside.take().or_else(|| Some(signed.clone())),
-            }
-        });
-        Ok(match (read, outside) {
-            (Err(error), _) => Err(told(&error)),
-            (_, Some(at)) => Err((None, format!("an entry, at {at:?}, is outside of {:?}", self.file.dimensions))),
-            (Ok(listed), None) => Ok(listed),
-        })
-    }
-
-    fn check(&self, all: &[u64]) -> Result<(), Wrong> {
-        self.text.check_listed(all.iter().sum()).map_err(|error| told(&error))
-    }
-
-    fn error(&self, wrong: Wrong) -> DistributedError {
-        self.file.wrong(wrong)
-    }
-}
-
-/// Arrays in so many parts.
-struct Ranges {
-    file: EntryFile,
-    arrays: Arc<EntryArrays<Counted>>,
-    parts: i64,
-}
-
-impl<T: Number> Lists<T> for Ranges {
-    /// The checksums of arrays.
-    type Evidence = Vec<(u32, u64)>;
-
-    fn parts(&self) -> i64 {
-        self.parts
-    }
-
-    fn requirements(&self) -> &[Requirement] {
-        &[]
-    }
-
-    fn for_each(
-        &self,
-        call: &LeafCall<'_>,
-        mut visit: impl FnMut(&[i64], T),
-    ) -> maniple::Result<Result<Self::Evidence, Wrong>> {
-        let part = (call.point().coords()[0] as u64, self.parts as u64);
-        let mut signed = vec![0; self.file.dimensions.len()];
-        let read = self.arrays.read_part::<T>(part, |at, value| {
-            signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
-            visit(&signed, value);
-        });
-        Ok(read.map_err(|error| told(&error)))
-    }
-
-    fn check(&self, all: &[Self::Evidence]) -> Result<(), Wrong> {
-        self.arrays.check_read(all).map_err(|error| told(&error))
-    }
-
-    fn error(&self, wrong: Wrong) -> DistributedError {
-        self.file.wrong(wrong)
     }
 }

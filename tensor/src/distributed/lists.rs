@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::error::DistributedError;
 use super::fetch::by_color;
 use super::levels::Index;
+use super::modes::is_in_region;
 use super::packing::{Blocks, Entries, Packing, only, task, without_entries};
 use super::rows::blocks_for;
 use super::shares::Interval;
@@ -58,6 +59,12 @@ pub(super) trait Lists<T>: Send + Sync + 'static {
 pub fn is_packed_by_tasks(format: &Format) -> bool {
     let counts = format.expressions().iter().any(|level| matches!(level, LevelExpression::Count(_)));
     !format.is_dense() && !counts && format.properties().iter().all(|properties| !properties.ranges)
+}
+
+/// Whether tasks can make a tensor of entries in a format: one in which they [pack](is_packed_by_tasks) these, or a dense one of one to four dimensions.
+#[must_use]
+pub fn is_made_by_tasks(format: &Format) -> bool {
+    is_packed_by_tasks(format) || is_in_region(format)
 }
 
 /// Checks that tasks can pack entries as a tensor is stored.

@@ -62,6 +62,11 @@ impl Modes {
     }
 }
 
+/// Whether regions have tensors of a format: dense ones, of as many dimensions.
+pub(super) fn is_in_region(format: &Format) -> bool {
+    format.is_dense() && format.is_plain() && (1..=4).contains(&format.order().len())
+}
+
 /// The coordinates of an element.
 pub(super) struct Coordinates {
     values: [i64; 4],

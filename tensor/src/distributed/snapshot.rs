@@ -5,6 +5,7 @@ use std::sync::Arc;
 use maniple::Context;
 
 use super::computation::compute;
+use super::convert::check_alike;
 use super::error::DistributedError;
 use super::rows::blocks_for;
 use super::tensor::Tensor;
@@ -27,30 +28,43 @@ impl Tensor {
             return self.converted(cx, variable).await;
         }
         let copy = Self::stored(cx, variable, own.format())?;
-        if variable.dimensions().contains(&0) {
-            return Ok(copy);
+        copy.copy_from(cx, self).await?;
+        Ok(copy)
+    }
+
+    /// Gives this tensor, which is dense, all that another one has after what was launched before, by tasks in blocks of the first dimension.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if the other one has other extents, elements or fill values; [`DistributedError::Dense`] if this one is not dense; as of [`compute`].
+    pub async fn copy_from(&self, cx: &Context, other: &Self) -> Result<(), DistributedError> {
+        self.check_dense()?;
+        let (own, given) = (self.variable(), other.variable());
+        check_alike(own, given)?;
+        if own.dimensions().contains(&0) {
+            return Ok(());
         }
         let variables: Vec<IndexVariable> =
-            (0..variable.order()).map(|dimension| IndexVariable::new(&format!("i{dimension}"))).collect();
+            (0..own.order()).map(|dimension| IndexVariable::new(&format!("i{dimension}"))).collect();
         let access = |tensor: &TensorVariable| Access {
             tensor: tensor.clone(),
             variables: variables.clone(),
             place: Place::default(),
         };
         // Of two names.
-        let from = self.called(&own.renamed(&format!("{}_old", variable.name())));
+        let from = other.called(&given.renamed(&format!("{}_old", own.name())));
         let value = Expression::Access(access(from.variable()));
-        let assigned = Assignment::new(access(copy.variable()), false, value).map_err(maniple::Error::from_task)?;
+        let assigned = Assignment::new(access(own), false, value).map_err(maniple::Error::from_task)?;
         let statement = Statement::new(&assigned);
         let blocks = blocks_for(cx, own.dimensions().iter().product::<i64>() as usize * own.element().size()) as i64;
-        let distributed = match (variables.first(), variable.dimensions().first()) {
+        let distributed = match (variables.first(), own.dimensions().first()) {
             (Some(first), Some(&extent)) => statement
                 .distribute([first.clone()], ["block"], ["within"], &[blocks.min(extent)])
                 .map_err(maniple::Error::from_task)?,
             _ => statement,
         };
         let plan = Arc::new(Plan::new(&distributed).map_err(maniple::Error::from_task)?);
-        let _launched = compute(cx, &plan, &[&copy, &from]).await?;
-        Ok(copy)
+        let _launched = compute(cx, &plan, &[self, &from]).await?;
+        Ok(())
     }
 }

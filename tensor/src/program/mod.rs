@@ -158,6 +158,18 @@ impl Program {
         divided
     }
 
+    /// The same program, with an assignment for each sum of those statements that `is_wanted` says: `a = B(i) + C(i)` becomes `a = B(i); a += C(i)`. Statements that are no such sums stay, and those
+    /// that read what they assign.
+    ///
+    /// Each element is the same, up to rounding.
+    pub fn by_terms(&self, is_wanted: impl Fn(&Assignment) -> bool) -> Self {
+        let parts = |statement: &Assignment| match is_wanted(statement) {
+            true => terms::divide(statement),
+            false => vec![statement.clone()],
+        };
+        Self { statements: self.statements.iter().flat_map(parts).collect(), temporaries: self.temporaries.clone() }
+    }
+
     /// What the program means: the elements of all tensors at the end, by name, given those of its [inputs](Self::inputs).
     ///
     /// # Errors

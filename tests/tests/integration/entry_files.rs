@@ -8,10 +8,11 @@ use fastrand::Rng;
 use maniple::Result;
 use maniple_files::npz::{Compression, Sparse, Structure, Values};
 use maniple_files::{InTurn, npy};
-use maniple_tensor::distributed::{DistributedError, EntryFile, Tensor, Writers};
-use maniple_tensor::element::ElementType;
-use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::distributed::{DistributedError, EntryFile, Tensor, Writers, is_made_by_tasks};
+use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::notation::{TensorVariable, cast};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+use maniple_tensor::with_element;
 use maniple_tests::nodes::{Nodes, on_nodes};
 
 /// What is in a file: entries in the order of the text, each with those that follow by symmetry.
@@ -78,7 +79,7 @@ impl Case {
 
 fn opened(path: &Path) -> EntryFile {
     match path.extension().unwrap().to_str().unwrap() {
-        "mtx" => EntryFile::matrix_market(path).unwrap(),
+        "mtx" => EntryFile::matrix_market(path, &InTurn).unwrap(),
         "tns" => EntryFile::tns(path, &InTurn).unwrap(),
         "npy" => EntryFile::npy(path).unwrap(),
         _ => EntryFile::npz(path).unwrap().unwrap(),
@@ -92,10 +93,28 @@ impl Case {
         let path = |extension: &str| folder.join("tensor").with_extension(extension);
         match rng.u8(0..4) {
             0 => {
-                let path = path("npy");
                 let dense = self.stored(&format!("dense:{}", shape.len())).values().to_vec();
-                npy::write_array(&mut File::create(&path).unwrap(), &shape, &dense).unwrap();
-                path
+                match (&shape[..], rng.bool()) {
+                    // A text that lists all elements, or those below the diagonal.
+                    (&[rows, columns], true) => {
+                        let path = path("mtx");
+                        let is_symmetric = self.text.contains(" symmetric");
+                        let symmetry = if is_symmetric { "symmetric" } else { "general" };
+                        let mut text = format!("%%MatrixMarket matrix array real {symmetry}\n{rows} {columns}\n");
+                        for column in 0..columns {
+                            for row in if is_symmetric { column } else { 0 }..rows {
+                                writeln!(text, "{}", dense[(row * columns + column) as usize]).unwrap();
+                            }
+                        }
+                        fs::write(&path, text).unwrap();
+                        path
+                    }
+                    _ => {
+                        let path = path("npy");
+                        npy::write_array(&mut File::create(&path).unwrap(), &shape, &dense).unwrap();
+                        path
+                    }
+                }
             }
             1 | 2 => {
                 let (coordinates, values) = self.entries.clone().into_parts();
@@ -114,7 +133,8 @@ impl Case {
                 };
                 let path = path("npz");
                 let sparse = Sparse::new(shape, structure, Values::F64(values), None).unwrap();
-                sparse.write(File::create(&path).unwrap(), Compression::None).unwrap();
+                let compression = if rng.bool() { Compression::None } else { Compression::Deflate };
+                sparse.write(File::create(&path).unwrap(), compression).unwrap();
                 path
             }
             _ => {
@@ -133,28 +153,33 @@ fn what_nodes_read_together_is_what_the_file_has() {
         let mut rng = Rng::with_seed(seed);
         let case = Case::random(&mut rng);
         let path = case.write(folder.path(), &mut rng);
-        let is_dense = path.extension().is_some_and(|extension| extension == "npy");
         let formats = match case.extents.len() {
-            1 => &["{C}", "{B}", "{H}"][..],
-            2 => &["csr", "csc", "dcsr", "coo:2", "bitmap", "bcsr:2x3", "dia"],
-            _ => &["csf:3", "coo:3", "{D,C,D}(2,0,1)"],
+            1 => &["{C}", "{B}", "{H}", "dense:1"][..],
+            2 => &["csr", "csc", "dcsr", "coo:2", "bitmap", "bcsr:2x3", "dia", "dense:2", "{D,D}(1,0)"],
+            _ => &["csf:3", "coo:3", "{D,C,D}(2,0,1)", "dense:3", "{D,D,D}(1,2,0)"],
         };
         let format = formats[rng.usize(..formats.len())];
         let nodes = rng.usize(1..5);
         let done = on_nodes(Nodes::new(nodes), async |cx, _| {
             let file = opened(&path);
-            assert!(file.fits(&format.parse().unwrap()));
-            let (tensor, bytes) = Tensor::read_entries(cx, &case.variable(format), &file).await?;
+            let variable = case.variable(format);
+            assert!(is_made_by_tasks(variable.format()));
+            let (tensor, bytes) = Tensor::read_entries(cx, &variable, &file).await?;
             assert_eq!(bytes.len(), nodes);
-            Ok(tensor.read_sparse::<f64>(cx).await?)
+            if !variable.format().is_dense() {
+                return Ok(tensor.read_sparse::<f64>(cx).await?);
+            }
+            let elements = tensor.read_elements::<f64>(cx).await?;
+            Ok(SparseTensor::from_elements(&case.extents, 0.0, elements).unwrap())
         });
         for found in done {
             let (found, right) = (found.unwrap(), case.stored(format));
             let list = |tensor: &SparseTensor<f64>| {
                 let mut all = Vec::new();
                 tensor.for_each(|at, value| all.push((at.to_vec(), value)));
-                // Zeros of dense arrays are not stored.
-                all.retain(|(_, value)| !is_dense || *value != 0.0);
+                // Zeros of dense arrays are not stored, and dense tensors have all.
+                all.retain(|(_, value)| *value != 0.0);
+                all.sort_by(|(one, _), (other, _)| one.cmp(other));
                 all
             };
             let name = path.display();
@@ -260,7 +285,6 @@ fn dense_tensors_are_read_once_in_the_order_of_their_file() {
         for nodes in [1, 2, 3] {
             let done = on_nodes(Nodes::new(nodes).with_memory(1 << 30), async |cx, runtime| {
                 let file = opened(&path);
-                assert!(file.fits(variable.format()) && !file.fits(&"{D,D}(1,0)".parse().unwrap()));
                 let (tensor, bytes) = Tensor::read_entries(cx, &variable, &file).await?;
                 let peak = runtime.memories().iter().map(|memory| memory.peak).sum::<u64>();
                 Ok((tensor.read_elements::<f64>(cx).await?, bytes, peak))
@@ -277,6 +301,98 @@ fn dense_tensors_are_read_once_in_the_order_of_their_file() {
 }
 
 #[test]
+fn dense_tensors_are_read_once_in_another_order_than_that_of_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (binary, text) = (folder.path().join("rows.npy"), folder.path().join("columns.mtx"));
+    // One column is more than what is read at once, or many are.
+    for (rows, columns) in [(150_000, 2), (2, 150_000), (600, 500), (1, 9), (3, 1)] {
+        let all = numbers(rows, columns);
+        let shape = [rows as u64, columns as u64];
+        npy::write_array(&mut File::create(&binary).unwrap(), &shape, &all).unwrap();
+        let mut lines = format!("%%MatrixMarket matrix array real general\n{rows} {columns}\n");
+        for place in 0..all.len() {
+            writeln!(lines, "{}", all[place % rows * columns + place / rows]).unwrap();
+        }
+        fs::write(&text, lines).unwrap();
+        let variable = TensorVariable::new("B", ElementType::F64, vec![rows as i64, columns as i64]);
+        for (path, format) in [(&binary, "{D,D}(1,0)"), (&text, "dense:2"), (&text, "{D,D}(1,0)")] {
+            let variable = variable.stored(format.parse().unwrap());
+            let nodes = 1 + all.len() % 3;
+            for done in on_nodes(Nodes::new(nodes).with_memory(1 << 30), async |cx, _| {
+                let (tensor, bytes) = Tensor::read_entries(cx, &variable, &opened(path)).await?;
+                Ok((tensor.read_elements::<f64>(cx).await?, bytes))
+            }) {
+                let (found, bytes) = done.unwrap();
+                let name = path.display();
+                assert!(found == all, "{rows} x {columns} of {name} as {format} on {nodes}");
+                // From the text, some lines are read to come to those that are wanted.
+                let length = fs::metadata(path).unwrap().len();
+                let most = length / nodes as u64 * 13 / 10 + (2 << 20);
+                assert!(bytes.iter().all(|&bytes| bytes <= most), "{bytes:?} of {length} bytes of {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_any_type_are_read_as_elements_of_any_that_has_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let shorts = [0_i16, 3, -4, 0, 5, 1];
+    npy::write_array(&mut File::create(path("shorts.npy")).unwrap(), &[2, 3], &shorts).unwrap();
+    fs::write(path("real.mtx"), "%%MatrixMarket matrix coordinate real general\n2 3 4\n1 2 3\n1 3 -4\n2 2 5\n2 3 1\n")
+        .unwrap();
+    fs::write(path("all.mtx"), "%%MatrixMarket matrix array real general\n2 3\n0\n0\n3\n5\n-4\n1\n").unwrap();
+    fs::write(path("entries.tns"), "1 2 3\n1 3 -4\n2 2 5\n2 3 1\n").unwrap();
+    let coordinates = Structure::Coordinates(vec![vec![0, 0, 1, 1], vec![1, 2, 1, 2]]);
+    let sparse = Sparse::new(vec![2, 3], coordinates, Values::F32(vec![3.0, -4.0, 5.0, 1.0]), None).unwrap();
+    sparse.write(File::create(path("sparse.npz")).unwrap(), Compression::Deflate).unwrap();
+    let right: Vec<f64> = shorts.iter().map(|&number| f64::from(number)).collect();
+    for name in ["shorts.npy", "real.mtx", "all.mtx", "entries.tns", "sparse.npz"] {
+        for element in [ElementType::I8, ElementType::I64, ElementType::F32, ElementType::F64, ElementType::C64] {
+            for format in ["csr", "dense:2"] {
+                let variable = TensorVariable::new("B", element, vec![2, 3]).stored(format.parse().unwrap());
+                for found in on_nodes(Nodes::new(2), async |cx, _| {
+                    let (tensor, _) = Tensor::read_entries(cx, &variable, &opened(&path(name))).await?;
+                    let stored = match format {
+                        "csr" => tensor.converted(cx, &variable.stored("dense:2".parse().unwrap())).await?,
+                        _ => tensor,
+                    };
+                    Ok(with_element!(element, T => {
+                        stored.read_elements::<T>(cx).await?.into_iter().map(Element::to_scalar).collect::<Vec<_>>()
+                    }))
+                }) {
+                    let found: Vec<f64> = found.unwrap().into_iter().filter_map(real).collect();
+                    assert_eq!(found, right, "{name} as {element} in {format}");
+                }
+            }
+        }
+        // 5 is no truth value, and -4 no natural number.
+        for (element, number) in [(ElementType::U8, "-4"), (ElementType::Bool, "")] {
+            let variable = TensorVariable::new("B", element, vec![2, 3]).stored("csr".parse().unwrap());
+            for told in on_nodes(Nodes::new(2), async |cx, _| {
+                match Tensor::read_entries(cx, &variable, &opened(&path(name))).await {
+                    Err(DistributedError::File { reason, is_input: true, .. }) => Ok(reason),
+                    other => panic!("{name} as {element}: {other:?}"),
+                }
+            }) {
+                let told = told.unwrap();
+                let (begin, end) = (format!("it has the element {number}"), format!("which is no {element}: read it"));
+                assert!(told.starts_with(&begin) && told.contains(&end), "{told}");
+            }
+        }
+    }
+}
+
+/// The number, if it is real.
+fn real(scalar: Scalar) -> Option<f64> {
+    match cast(scalar, ElementType::C64) {
+        Scalar::C64(number) if number.im == 0.0 => Some(number.re),
+        _ => None,
+    }
+}
+
+#[test]
 fn arrays_by_columns_are_read_as_tensors_by_columns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("columns.npy");
@@ -287,9 +403,7 @@ fn arrays_by_columns_are_read_as_tensors_by_columns() {
     let variable = TensorVariable::new("B", ElementType::F64, vec![40, 50]).stored("{D,D}(1,0)".parse().unwrap());
     let right: Vec<f64> = (0..2000).map(|place| all[place % 50 * 40 + place / 50]).collect();
     for done in on_nodes(Nodes::new(2), async |cx, _| {
-        let file = opened(&path);
-        assert!(file.fits(variable.format()) && !file.fits(&"dense:2".parse().unwrap()));
-        let (tensor, _) = Tensor::read_entries(cx, &variable, &file).await?;
+        let (tensor, _) = Tensor::read_entries(cx, &variable, &opened(&path)).await?;
         Ok(tensor.read_elements::<f64>(cx).await?)
     }) {
         assert_eq!(done.unwrap(), right);

@@ -99,8 +99,14 @@ fn what_no_generator_makes_is_refused_on_all_nodes() {
         let error = Tensor::generated(cx, &variable("csf:3", vec![4; 3]), &band, 0).await.unwrap_err();
         assert!(matches!(error, DistributedError::Generate { .. }), "{error}");
         assert_eq!(error.to_string(), "B: band:3 makes matrices, and no tensor of extents [4, 4, 4]");
-        let error = Tensor::generated(cx, &variable("rows", vec![4; 2]), &band, 0).await.unwrap_err();
+        let blocks = variable("(i,j) -> (i/2: D, j/2: D, i%2: D, j%2: D)", vec![4; 2]);
+        let error = Tensor::generated(cx, &blocks, &band, 0).await.unwrap_err();
         assert!(matches!(error, DistributedError::Dense { .. }), "{error}");
+        let dense = Tensor::generated(cx, &variable("rows", vec![4; 2]), &band, 0).await?;
+        let listed = Tensor::generated(cx, &variable("coo", vec![4; 2]), &band, 0).await?;
+        let found = dense.read_elements::<f64>(cx).await?;
+        let right = listed.converted(cx, &variable("rows", vec![4; 2])).await?.read_elements::<f64>(cx).await?;
+        assert!(found == right && found.iter().filter(|element| **element != 0.0).count() == 10, "{found:?}");
         Ok(())
     });
     results.into_iter().for_each(|result| result.unwrap());

@@ -97,7 +97,7 @@ fn extents_may_be_huge_and_matrices_empty() {
 }
 
 #[test]
-fn other_tensors_and_dense_ones_are_not_converted() {
+fn other_tensors_are_not_converted_and_dense_ones_to_dense_ones_alone() {
     let results = on_nodes(Nodes::new(1), async |cx, _| -> Result<()> {
         let variable = |format: &str, extents: [i64; 2]| {
             TensorVariable::new("A", ElementType::I64, extents).stored(format.parse().unwrap())
@@ -105,10 +105,16 @@ fn other_tensors_and_dense_ones_are_not_converted() {
         let csr = Tensor::from_sparse(cx, &variable("csr", [4, 6]), matrix(&variable("csr", [4, 6]), &[[1, 2]]))?;
         let error = csr.converted(cx, &variable("csc", [6, 4])).await.unwrap_err().to_string();
         assert!(error.contains("[4, 6]") && error.contains("[6, 4]"), "{error}");
-        for (from, to) in [(csr.clone(), "rows"), (Tensor::new(cx, &variable("rows", [4, 6]))?, "csr")] {
-            let error = from.converted(cx, &variable(to, [4, 6])).await.unwrap_err().to_string();
-            assert!(error.contains("A is dense"), "{error}");
+        let mut elements = vec![0_i64; 24];
+        matrix(&variable("csr", [4, 6]), &[[1, 2]])
+            .for_each(|at, value| elements[(at[0] * 6 + at[1]) as usize] = value);
+        let mut dense = csr.clone();
+        for format in ["rows", "columns", "rows"] {
+            dense = dense.converted(cx, &variable(format, [4, 6])).await?;
+            assert_eq!(dense.read_elements::<i64>(cx).await?, elements, "{format}");
         }
+        let error = dense.converted(cx, &variable("csr", [4, 6])).await.unwrap_err().to_string();
+        assert!(error.contains("A is dense"), "{error}");
         let error = csr.converted(cx, &variable("{D,C<ranges>}", [4, 6])).await.unwrap_err().to_string();
         assert!(error.contains("without ranges"), "{error}");
         // In the same format it is the same tensor under another name.

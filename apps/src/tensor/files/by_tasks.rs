@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use maniple::Context;
 use maniple_files::tcs::Part;
-use maniple_tensor::distributed::{DistributedError, EntryFile, TcsFile, Tensor, is_packed_by_tasks};
+use maniple_tensor::distributed::{DistributedError, EntryFile, TcsFile, Tensor, is_made_by_tasks};
 use maniple_tensor::format::Format;
 use maniple_tensor::notation::TensorVariable;
 
@@ -33,13 +33,12 @@ impl FileByTasks {
         match self {
             Self::Levels(file) => file
                 .format()
-                .is_ok_and(|own| formats.all(|format| *format == own || !own.is_dense() && is_packed_by_tasks(format))),
-            // Others are converted from the first, and dense ones are not.
-            Self::Entries(file) => {
+                .is_ok_and(|own| formats.all(|format| *format == own || !own.is_dense() && is_made_by_tasks(format))),
+            // Others are converted from the first, and dense ones to other dense ones alone.
+            Self::Entries(_) => {
                 let formats: Vec<&Format> = formats.collect();
-                formats.iter().all(|format| file.fits(format))
-                    && (formats.windows(2).all(|pair| pair[0] == pair[1])
-                        || !formats.iter().any(|format| format.is_dense()))
+                let is_alike = |format: &&Format| format.is_dense() == formats[0].is_dense();
+                formats.iter().all(|format| is_made_by_tasks(format) && is_alike(format))
             }
         }
     }
@@ -58,11 +57,19 @@ impl FileByTasks {
     /// Reads the tensor that statements call `variable`, in the format of the file or of the variable: with the bytes that each node has read.
     ///
     /// # Errors
-    /// As of [`Tensor::load`] and [`Tensor::read_entries`].
+    /// As of [`Tensor::load`], [`Tensor::cast`] and [`Tensor::read_entries`].
     pub async fn read(&self, cx: &Context, variable: &TensorVariable) -> Result<(Tensor, Vec<u64>), DistributedError> {
         match self {
             Self::Levels(file) => {
-                let (tensor, loaded) = Tensor::load(cx, &variable.stored(file.format()?), file).await?;
+                let stored = variable.stored(file.format()?);
+                let (dimensions, format) = (stored.dimensions().to_vec(), stored.format().clone());
+                let as_is = TensorVariable::new(variable.name(), file.element(), dimensions).stored(format);
+                let (mut tensor, loaded) = Tensor::load(cx, &as_is, file).await?;
+                if file.element() != variable.element() {
+                    let cast = tensor.cast(cx, &stored).await?;
+                    tensor.destroy(cx)?;
+                    tensor = cast;
+                }
                 Ok((tensor, loaded.bytes))
             }
             Self::Entries(file) => Tensor::read_entries(cx, variable, file).await,

@@ -16,12 +16,13 @@ use std::str::FromStr;
 
 use maniple_files::matrix_market::{Field, Header, Layout, Reader, write_array};
 use maniple_files::{Complex, Dense, NumberType, Problem, ReadError, npy};
+use maniple_tensor::distributed::EntryFile;
 use maniple_tensor::with_element;
 
 pub use self::array::{Array, Stored};
 pub use self::by_tasks::FileByTasks;
 pub use self::contents::Contents;
-pub use self::sparse::SparseFile;
+pub use self::sparse::{SparseFile, processors};
 pub use self::tcs::{described, format_of};
 use crate::error::{Error, Result};
 use crate::input::InputError;
@@ -86,6 +87,25 @@ impl TensorFile {
         Ok(array.map_err(|error| InputError::read(&self.path, error))?)
     }
 
+    /// The file for tasks to read, each a part of it; none if it is no plain file of a dense tensor.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the file can't be read, or what is in it is no tensor.
+    pub fn by_tasks(&self) -> Result<Option<EntryFile>> {
+        let is_dense = match self.form {
+            Form::Numpy => true,
+            Form::MatrixMarket => File::open(&self.path)
+                .ok()
+                .and_then(|file| Reader::new(BufReader::new(file)).ok())
+                .is_some_and(|reader| reader.header().layout == Layout::Array),
+            Form::Sparse | Form::ByContent => false,
+        };
+        if !is_dense || !std::fs::metadata(&self.path).is_ok_and(|data| data.is_file()) {
+            return Ok(None);
+        }
+        SparseFile::of(&self.path)?.entries()
+    }
+
     /// A file that is read. Of a pipe or device, such as `/dev/stdin` or what a shell makes of `<(...)`, the content says what it is.
     ///
     /// # Errors
@@ -97,6 +117,12 @@ impl TensorFile {
                 || std::fs::metadata(&path).is_ok_and(|data| !data.is_file() && !data.is_dir());
             if is_special { Ok(Self { path, form: Form::ByContent }) } else { Err(error) }
         })
+    }
+
+    /// Whether it is a `.npy` file.
+    #[must_use]
+    pub fn is_numpy(&self) -> bool {
+        self.form == Form::Numpy
     }
 
     /// Whether a tensor of so many dimensions can be written here.

@@ -10,7 +10,7 @@ use maniple_files::matrix_market::{self, Field, Layout, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
 use maniple_files::{Complex, Entries, Number, NumberType, Parallel, npy, tns, write_parts};
-use maniple_tensor::distributed::{EntryFile, TcsFile, TextForm};
+use maniple_tensor::distributed::{EntryFile, TcsFile, TextForm, element_of};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Scoped, Team};
@@ -18,7 +18,7 @@ use maniple_tensor::notation::cast;
 use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
 
 use super::archive::{archive, scalar};
-use super::contents::{Contents, element_of};
+use super::contents::Contents;
 use super::early::Early;
 use super::left;
 use super::tcs::{self, Written};
@@ -68,7 +68,7 @@ impl std::str::FromStr for SparseFile {
 const PART: usize = 1 << 13;
 
 /// All processors, for what reads and writes text.
-struct Processors(Scoped);
+pub struct Processors(Scoped);
 
 impl Parallel for Processors {
     fn parts(&self) -> usize {
@@ -80,7 +80,8 @@ impl Parallel for Processors {
     }
 }
 
-fn processors() -> Processors {
+/// Those of this machine.
+pub fn processors() -> Processors {
     Processors(Scoped { threads: std::thread::available_parallelism().map_or(1, usize::from) })
 }
 
@@ -184,20 +185,14 @@ impl SparseFile {
         file.map(Some).map_err(|error| InputError::read(&self.path, error).into())
     }
 
-    /// A file whose entries tasks read, each a range; none of others: of `.tcs` files, of matrices whose elements are all in text, and of arrays that are compressed. Of all but `.tns` files no more is read than
-    /// tells what is in them.
+    /// A file whose entries tasks read, each a range; none of others: of `.tcs` files, and of arrays that [have to be read whole](EntryFile::npz). Of all but text that does not tell its extents, or has all
+    /// elements, and of arrays that are compressed, no more is read than tells what is in them.
     ///
     /// # Errors
     /// [`Error::Input`].
     pub fn entries(&self) -> Result<Option<EntryFile>> {
         let opened = match self.form {
-            Form::MatrixMarket => {
-                let reader = Reader::new(BufReader::new(self.open()?));
-                match reader.map_err(|error| InputError::read(&self.path, error))?.header().layout {
-                    Layout::Array => return Ok(None),
-                    Layout::Coordinate => EntryFile::matrix_market(&self.path).map(Some),
-                }
-            }
+            Form::MatrixMarket => self.open().map(|_| EntryFile::matrix_market(&self.path, &processors()).map(Some))?,
             Form::Coordinates => self.open().map(|_| EntryFile::tns(&self.path, &processors()).map(Some))?,
             Form::Archive => self.open().map(|_| EntryFile::npz(&self.path))?,
             Form::Numpy => self.open().map(|_| EntryFile::npy(&self.path).map(Some))?,

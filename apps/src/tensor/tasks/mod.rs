@@ -8,7 +8,6 @@ mod tensors;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,7 +33,7 @@ use super::limit::check_tasks;
 use super::options::Options;
 use super::slowest;
 use super::values::Values;
-use crate::error::{Error as AppError, Result as AppResult, refused_input};
+use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::place;
 use crate::progress::Progress;
 use crate::report::counted;
@@ -134,10 +133,7 @@ fn on_runtime<T: Element, R: fmt::Display>(
                         | DistributedError::Dense { .. }),
                     ) => Ok(Err(AppError::Usage(format!("--place: {error}")))),
                     Err(error @ DistributedError::Unfit { .. }) => Ok(Err(AppError::Usage(error.to_string()))),
-                    Err(DistributedError::File { name, reason, is_input: false }) => {
-                        Ok(Err(AppError::write(name.as_ref(), io::Error::other(reason))))
-                    }
-                    Err(other) => refused_input(Err(other)),
+                    Err(other) => refused_file(Err(other)),
                 }
             })?
         },
@@ -318,8 +314,19 @@ impl Tasks {
         (given, around): (&'g Given<T>, Around<'_, T>),
     ) -> Result<(Tensors<'g, T>, Done), DistributedError> {
         let is_short = options.runtime.memory.is_some() && cx.nodes() > 1;
-        let (mut all, mut done) = (Tensors { given, all: Vec::new(), made: Vec::new(), is_short }, Done::default());
-        for variable in &self.operands() {
+        let mut all = Tensors { given, all: Vec::new(), made: Vec::new(), kept: Vec::new(), is_short };
+        let mut done = Done::default();
+        let results = self.planned.iter().map(|planned| &planned.declared);
+        let is_result = |name: &str| results.clone().any(|result| result.name() == name);
+        let is_given = |name: &str| around.files.contains_key(name) || around.made.contains_key(name);
+        let mut variables = self.operands();
+        // What is added to a dense result goes into what it has.
+        for result in results.clone().filter(|result| is_given(result.name())) {
+            if !variables.iter().any(|variable| variable.name() == result.name()) {
+                variables.push(result.clone());
+            }
+        }
+        for variable in &variables {
             let is_there = all.all.iter().any(|tensor| tensor.variable().name() == variable.name());
             let mut add = |tensor: Tensor| {
                 let stored = tensor.region().space().space().volume() as usize;
@@ -329,7 +336,13 @@ impl Tasks {
             };
             match (around.files.get(variable.name()), around.made.get(variable.name())) {
                 (Some(file), _) if !is_there => {
-                    let (tensor, bytes) = file.read(cx, variable).await?;
+                    let (mut tensor, bytes) = file.read(cx, variable).await?;
+                    // What is assigned to is where results go.
+                    if is_result(variable.name()) && tensor.variable().format() != variable.format() {
+                        let converted = tensor.converted(cx, variable).await?;
+                        tensor.destroy(cx)?;
+                        tensor = converted;
+                    }
                     add(tensor);
                     done.read.insert(variable.name().to_owned(), bytes);
                 }
@@ -346,13 +359,11 @@ impl Tasks {
                 (None, None) => all.add(cx, variable)?,
             }
         }
-        let results = self.planned.iter().map(|planned| &planned.declared);
         for result in results.clone().filter(|result| result.format().is_dense()) {
             if !all.all.iter().any(|tensor| tensor.variable().name() == result.name()) {
                 all.add(cx, result)?;
             }
         }
-        let is_result = |name: &str| results.clone().any(|result| result.name() == name);
         for variable in self.operands().iter().filter(|variable| !is_result(variable.name())) {
             all.convert(cx, variable).await?;
         }
@@ -362,15 +373,17 @@ impl Tasks {
         all.all.iter().filter(|tensor| !is_used(tensor)).try_for_each(|tensor| tensor.destroy(cx))?;
         all.all.retain(is_used);
         all.place(cx, options).await?;
+        all.keep(cx, |name| is_result(name) && is_given(name)).await?;
         Ok((all, done))
     }
 
     /// Whether all statements can be prepared before they run. What is assembled or converted is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor
     /// is made when it is its turn.
-    fn is_prepared_once<T>(&self, given: &Given<T>) -> bool {
+    fn is_prepared_once<T>(&self, all: &Tensors<'_, T>) -> bool {
         let names: Vec<&str> = self.planned.iter().map(|planned| planned.declared.name()).collect();
         let is_made = |(number, planned): (usize, &Planned)| {
-            let is_other = given.contains_key(names[number]) || names[..number].contains(&names[number]);
+            let is_there = |tensor: &Tensor| tensor.variable().name() == names[number];
+            let is_other = all.all.iter().any(is_there) || names[..number].contains(&names[number]);
             let reads_other = planned.operands.iter().any(|(_, stored)| {
                 let mut results = self.planned.iter().map(|planned| &planned.declared);
                 results.any(|result| result.name() == stored.name() && result.format() != stored.format())
@@ -392,7 +405,7 @@ impl Tasks {
     ) -> Result<Outcome<T>, DistributedError> {
         let (mut all, mut done) = self.gathered(cx, options, (given, around)).await?;
         let results = self.planned.iter().map(|planned| &planned.declared);
-        let prepared = match self.is_prepared_once(given) {
+        let prepared = match self.is_prepared_once(&all) {
             true => Some(all.prepared(cx, &self.planned, &[]).await?),
             false => None,
         };
@@ -402,7 +415,7 @@ impl Tasks {
         for repeat in 0..=options.repeat {
             all.forget(cx)?;
             all.all.clone_from(&first);
-            all.write(cx)?;
+            all.write(cx).await?;
             cx.execution_fence().await?;
             let (started, before) = (Instant::now(), sent(runtime));
             match &prepared {

@@ -49,7 +49,7 @@ impl Tasks {
         cx.execution_fence().await?;
         let mut told = "sent to other nodes, as counted by moving it:\n".to_owned();
         tell(cx, &mut told, "before the first run", (BTreeMap::new(), sent(runtime) - begun)).await?;
-        let prepared = match self.is_prepared_once(given) {
+        let prepared = match self.is_prepared_once(&all) {
             true => Some(all.rehearsed(cx, &self.planned, &[]).await?),
             false => None,
         };
@@ -60,7 +60,7 @@ impl Tasks {
         for run in RUNS {
             all.forget(cx)?;
             all.all.clone_from(&first);
-            all.write(cx)?;
+            all.write(cx).await?;
             cx.execution_fence().await?;
             let (mut of_tensors, mut begun) = (BTreeMap::<Arc<str>, u64>::new(), sent(runtime));
             let mut add = |moved: BTreeMap<Arc<str>, u64>| {

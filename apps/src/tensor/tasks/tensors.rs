@@ -19,6 +19,8 @@ pub(super) struct Tensors<'g, T> {
     pub(super) all: Vec<Tensor>,
     /// Those that statements have made, in their order.
     pub(super) made: Vec<Tensor>,
+    /// Dense ones that statements assign to, beside what they had before.
+    pub(super) kept: Vec<(Tensor, Tensor)>,
     /// Whether nodes forget what passes by, as they are given so much memory and no more.
     pub(super) is_short: bool,
 }
@@ -176,8 +178,22 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         Rehearsal::new(cx, &plans(planned), &used.iter().collect::<Vec<_>>()).await
     }
 
+    /// Keeps what dense tensors of some names have: a statement assigns to them, and is to find the same each time.
+    pub(super) async fn keep(&mut self, cx: &Context, is_kept: impl Fn(&str) -> bool) -> Result<(), DistributedError> {
+        for tensor in self.all.iter().filter(|tensor| tensor.variable().format().is_dense()) {
+            if is_kept(tensor.variable().name()) {
+                let before = tensor.variable().renamed(&format!("{}_before", tensor.variable().name()));
+                self.kept.push((tensor.clone(), tensor.snapshot(cx, &before).await?));
+            }
+        }
+        Ok(())
+    }
+
     /// Gives dense tensors the elements that are given.
-    pub(super) fn write(&self, cx: &Context) -> Result<(), DistributedError> {
+    pub(super) async fn write(&self, cx: &Context) -> Result<(), DistributedError> {
+        for (tensor, before) in &self.kept {
+            tensor.copy_from(cx, before).await?;
+        }
         for tensor in self.all.iter().filter(|tensor| tensor.variable().format().is_dense()) {
             if let Some(stored) = self.given.get(tensor.variable().name()) {
                 tensor.write_elements(cx, stored.elements())?;

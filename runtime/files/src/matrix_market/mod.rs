@@ -11,7 +11,6 @@ mod whole;
 use std::io::{self, Write};
 
 pub use self::header::{Field, Header, Layout, Symmetry};
-pub(crate) use self::reader::head;
 pub use self::reader::{Entry, Reader};
 pub use self::whole::{read_entries, write_entries, write_head};
 use crate::number::Number;

@@ -1,15 +1,12 @@
 //! The entries of a Matrix Market file, as a stream.
 
-use std::io::{BufRead, BufReader};
-use std::ops::Range;
+use std::io::BufRead;
 
 use super::header::{Field, Header, Layout, Symmetry};
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError, entries};
 use crate::lines;
 use crate::number::{Number, coordinate, is_integer, no_integer};
-use crate::section::Section;
-use crate::tcs::Source;
 use crate::text::{Lines, shown};
 
 /// An entry that a file lists.
@@ -65,6 +62,11 @@ impl<R: BufRead> Reader<R> {
     pub(crate) fn from_entry(source: R, header: &Header, entry: u64) -> Self {
         let next = header.place_of(entry);
         Self { lines: Lines::new(source, b'%'), header: *header, count: entry, next, is_part: false }
+    }
+
+    /// Where lines come from.
+    pub(crate) fn source(&self) -> &R {
+        self.lines.source()
     }
 
     /// What the first line and the line of sizes say.
@@ -172,15 +174,6 @@ impl<R: BufRead> Reader<R> {
         }
         Ok(Dense { shape: vec![rows, columns], order: Order::Rows, elements })
     }
-}
-
-/// What a file says above its entries, and the bytes after that.
-pub(crate) fn head<S: Source>(source: &S) -> Result<(Header, Range<u64>), ReadError> {
-    let length = source.length()?;
-    let reader = Reader::new(BufReader::new(Section::new(source, 0..length)))?;
-    let read = reader.lines.source();
-    let begin = read.get_ref().offset() - read.buffer().len() as u64;
-    Ok((reader.header, begin..length))
 }
 
 /// The entry of the line that a text begins with, if it is of the usual form, with real numbers, and not above the diagonal of a symmetric matrix; and how many bytes the line is. `next` is where it

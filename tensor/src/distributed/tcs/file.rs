@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use maniple_files::tcs::{Header, Kind, Source};
 use maniple_files::{NumberType, ReadError};
 
+use crate::distributed::numbers::element_of;
 use crate::element::ElementType;
 use crate::format::{Format, FormatError, Level};
 
@@ -101,19 +102,7 @@ impl TcsFile {
 
     /// The type of its elements.
     pub fn element(&self) -> ElementType {
-        match self.header.number {
-            NumberType::Bool => ElementType::Bool,
-            NumberType::U8 => ElementType::U8,
-            NumberType::I8 => ElementType::I8,
-            NumberType::I16 => ElementType::I16,
-            NumberType::U32 => ElementType::U32,
-            NumberType::I32 => ElementType::I32,
-            NumberType::I64 => ElementType::I64,
-            NumberType::F32 => ElementType::F32,
-            NumberType::F64 => ElementType::F64,
-            NumberType::C32 => ElementType::C32,
-            NumberType::C64 => ElementType::C64,
-        }
+        element_of(self.header.number)
     }
 
     /// Whether tasks can load it as it is: a whole tensor, with coordinates from 0 on.

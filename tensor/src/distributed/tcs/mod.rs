@@ -21,5 +21,4 @@ pub use arrays::Writers;
 pub(super) use file::Counted;
 pub use file::TcsFile;
 pub use load::Loaded;
-pub(super) use store::file_order;
 pub use store::{Written, is_stored_as_npy};

@@ -17,6 +17,7 @@ use super::arrays::{Array, Arrays, Outcome, Writers};
 use super::file::number_of;
 use crate::distributed::aside::{Aside, UNSHARED, alone, create, finish, wrong};
 use crate::distributed::error::DistributedError;
+use crate::distributed::modes::is_in_region;
 use crate::distributed::rows::blocks_for;
 use crate::distributed::tensor::Tensor;
 use crate::element::{Element, ElementType, Scalar};
@@ -161,19 +162,15 @@ pub fn is_stored_as_npy(format: &format::Format) -> bool {
 }
 
 /// The order in which `.npy` files have the elements of a tensor that is stored in a format, without a gap; none if they have not.
-pub(in super::super) fn file_order(format: &format::Format) -> Option<Order> {
+fn file_order(format: &format::Format) -> Option<Order> {
     let order = format.order();
-    let is_whole = format.is_dense() && format.is_plain() && (1..=MOST_DIMENSIONS).contains(&order.len());
     let is_reversed = || order.iter().rev().copied().eq(0..order.len());
-    match is_whole {
+    match is_in_region(format) {
         true if order.is_sorted() => Some(Order::Rows),
         true if is_reversed() => Some(Order::Columns),
         _ => None,
     }
 }
-
-/// Regions of dense tensors have at most so many dimensions.
-const MOST_DIMENSIONS: usize = 4;
 
 /// A file whose values are not where the header of a `.tcs` file says: from there to where they are.
 struct Moved<'a> {

@@ -1,0 +1,98 @@
+//! Numbers of files as elements of tensors.
+
+use maniple_files::NumberType;
+
+use super::lists::Wrong;
+use crate::element::{Element, ElementType, Scalar};
+use crate::notation::cast;
+
+/// The type of elements that files call by this name.
+pub fn element_of(number: NumberType) -> ElementType {
+    match number {
+        NumberType::Bool => ElementType::Bool,
+        NumberType::U8 => ElementType::U8,
+        NumberType::I8 => ElementType::I8,
+        NumberType::I16 => ElementType::I16,
+        NumberType::U32 => ElementType::U32,
+        NumberType::I32 => ElementType::I32,
+        NumberType::I64 => ElementType::I64,
+        NumberType::F32 => ElementType::F32,
+        NumberType::F64 => ElementType::F64,
+        NumberType::C32 => ElementType::C32,
+        NumberType::C64 => ElementType::C64,
+    }
+}
+
+/// The element of another type that a number is, if it is one: rounded among floats, but not to an infinity, and no other number among integers. A complex number is none of a type that is not.
+pub fn element_that_is<T: Element>(number: Scalar) -> Option<T> {
+    let (own, element) = (number.element_type(), cast(number, T::TYPE));
+    let is_one = match T::TYPE.is_integer() {
+        true => is_kept(number, element),
+        false => is_finite(element) || !is_finite(number),
+    };
+    let is_real = T::TYPE.is_complex() || !own.is_complex();
+    T::from_scalar(element).filter(|_| is_one && is_real)
+}
+
+/// Whether a number is neither infinite nor none.
+fn is_finite(number: Scalar) -> bool {
+    match cast(number, ElementType::C64) {
+        Scalar::C64(number) => number.re.is_finite() && number.im.is_finite(),
+        _ => true,
+    }
+}
+
+/// What is said of a number that is no element.
+pub(super) fn no_element<T: Element>(number: Scalar) -> Wrong {
+    let number = match number {
+        Scalar::Bool(number) => number.to_string(),
+        Scalar::U8(number) => number.to_string(),
+        Scalar::I8(number) => number.to_string(),
+        Scalar::I16(number) => number.to_string(),
+        Scalar::U32(number) => number.to_string(),
+        Scalar::I32(number) => number.to_string(),
+        Scalar::I64(number) => number.to_string(),
+        Scalar::F32(number) => number.to_string(),
+        Scalar::F64(number) => number.to_string(),
+        Scalar::C32(number) => number.to_string(),
+        Scalar::C64(number) => number.to_string(),
+    };
+    (None, format!("it has the element {number}, which is no {}: read it as elements of another type", T::TYPE))
+}
+
+/// Whether an integer is the number that was cast to it.
+fn is_kept(number: Scalar, integer: Scalar) -> bool {
+    // The largest integers become one more when they are cast to floats.
+    let is_below = match number {
+        Scalar::F32(number) => f64::from(number) < LARGEST,
+        Scalar::F64(number) => number < LARGEST,
+        _ => true,
+    };
+    is_below && cast(integer, number.element_type()) == number
+}
+
+/// 2^63.
+const LARGEST: f64 = 9_223_372_036_854_775_808.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_elements_of_types_that_have_them() {
+        assert_eq!(element_that_is::<i32>(Scalar::F64(-3.0)), Some(-3));
+        assert_eq!(element_that_is::<i32>(Scalar::F64(0.5)), None);
+        assert_eq!(element_that_is::<i32>(Scalar::I64(1 << 31)), None);
+        assert_eq!(element_that_is::<u8>(Scalar::I32(-1)), None);
+        assert_eq!(element_that_is::<bool>(Scalar::I64(2)), None);
+        assert_eq!(element_that_is::<bool>(Scalar::F32(1.0)), Some(true));
+        assert_eq!(element_that_is::<i64>(Scalar::F64(f64::NAN)), None);
+        assert_eq!(element_that_is::<i64>(Scalar::F64(LARGEST)), None);
+        assert_eq!(element_that_is::<i64>(Scalar::F64(-LARGEST)), Some(i64::MIN));
+        assert_eq!(element_that_is::<f32>(Scalar::F64(0.1)), Some(0.1));
+        assert_eq!(element_that_is::<f32>(Scalar::F64(1e300)), None);
+        assert_eq!(element_that_is::<f32>(Scalar::F64(f64::INFINITY)), Some(f32::INFINITY));
+        assert_eq!(element_that_is::<f64>(Scalar::I64(i64::MAX)), Some(LARGEST));
+        assert_eq!(element_that_is::<f64>(Scalar::C64(2.0.into())), None);
+    }
+}

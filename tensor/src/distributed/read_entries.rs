@@ -1,0 +1,278 @@
+//! Tensors read from [files of entries](super::entry_file) by tasks.
+//!
+//! Each task reads the entries of its range twice: to count them, and to list them. No node has all of the tensor. All elements of a dense tensor are read once.
+
+use std::ops::Range;
+
+use maniple::task::LeafCall;
+use maniple::{Context, FieldValue, Requirement};
+use maniple_files::{Number, Order};
+
+use super::entry_file::{EntryFile, Evidence, told};
+use super::error::DistributedError;
+use super::levels::Index;
+use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
+use super::modes::is_in_region;
+use super::numbers::{element_that_is, no_element};
+use super::rows::blocks_for;
+use super::tensor::Tensor;
+use crate::element::{Element, Scalar};
+use crate::format::Format;
+use crate::notation::TensorVariable;
+use crate::rectangle::Rectangle;
+use crate::with_element;
+
+/// So many elements of a dense tensor are read at once, if rows are shorter.
+const READ_AT_ONCE: i64 = 1 << 15;
+
+impl Tensor {
+    /// The tensor that statements call `variable`, with the entries of a file: those at the same place are added in the order of the file. Elements of another type become those of the tensor; floats
+    /// are rounded. Each node reads the ranges that are dealt to it, twice, and packs the blocks that are; of a dense tensor whose file has all elements it reads once the blocks that are its. Waits
+    /// until all is read. With the bytes that each node has read.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if the file has other extents; [`DistributedError::Dense`] and [`DistributedError::Stored`] if the tensor is stored as [tasks make no tensor](super::is_made_by_tasks);
+    /// [`DistributedError::File`] if the file can't be read, is wrong, has numbers that are no elements of the tensor's type, or is another one on another node; [`DistributedError::Runtime`].
+    pub async fn read_entries(
+        cx: &Context,
+        variable: &TensorVariable,
+        file: &EntryFile,
+    ) -> Result<(Self, Vec<u64>), DistributedError> {
+        if *variable.dimensions() != *file.dimensions() {
+            let describe = |dimensions: &[i64]| format!("extents {dimensions:?}");
+            let (expected, found) = (describe(variable.dimensions()), describe(file.dimensions()));
+            return Err(DistributedError::Shape { tensor: variable.name().to_owned(), expected, found });
+        }
+        let is_dense = is_in_region(variable.format());
+        if !is_dense {
+            check_packed(variable)?;
+        }
+        if file.element().is_complex() && !variable.element().is_complex() {
+            return Err(file.wrong((None, "its elements are complex, and must be real here".to_owned())));
+        }
+        // What one node can't read, all must know of.
+        let digests = cx.per_node(file.digest().map_err(|error| told(&error))).all().await?;
+        let digests: Vec<u64> =
+            digests.into_iter().collect::<Result<_, _>>().map_err(|wrong: Wrong| file.wrong(wrong))?;
+        if let Some(node) = digests.iter().position(|digest| *digest != digests[0]) {
+            let reason = format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
+            return Err(file.wrong((None, reason)));
+        }
+        let before = file.bytes_read();
+        let is_narrow = file.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
+        let listed = match is_dense {
+            true => variable.stored(Format::coordinates(variable.order())),
+            false => variable.clone(),
+        };
+        let mut tensor = with_element!(variable.element(), T => match (file.order().filter(|_| is_dense), is_narrow) {
+            (Some(order), _) => read_dense::<T>(cx, variable, file, order).await,
+            (None, true) => read::<i32, T>(cx, &listed, file).await,
+            (None, false) => read::<i64, T>(cx, &listed, file).await,
+        })?;
+        if *tensor.variable() != *variable {
+            let dense = tensor.converted(cx, variable).await?;
+            tensor.destroy(cx)?;
+            tensor = dense;
+        }
+        let bytes = cx.per_node(file.bytes_read() - before).all().await?;
+        Ok((tensor, bytes))
+    }
+}
+
+async fn read<N: Index, T: Element + FieldValue + Number>(
+    cx: &Context,
+    variable: &TensorVariable,
+    file: &EntryFile,
+) -> Result<Tensor, DistributedError> {
+    let parts = tasks_for(cx, file.length() as usize);
+    packed::<N, T, _>(cx, variable, (Parts { file: file.clone(), parts }, parts)).await
+}
+
+/// Visits the entries of one of so many parts of a file, as elements of a type.
+fn read_part<T: Element + Number>(
+    file: &EntryFile,
+    part: (u64, u64),
+    mut visit: impl FnMut(&[u64], T),
+) -> Result<Evidence, Wrong> {
+    if file.has::<T>() {
+        return file.read_part(part, visit);
+    }
+    let mut wrong = None;
+    let mut as_element = |at: &[u64], number: Scalar| match element_that_is(number) {
+        Some(element) => visit(at, element),
+        None => wrong = wrong.take().or(Some(number)),
+    };
+    let read = with_element!(file.element(), S => read_scalars::<S>(file, part, &mut as_element))?;
+    match wrong {
+        None => Ok(read),
+        Some(number) => Err(no_element::<T>(number)),
+    }
+}
+
+fn read_scalars<S: Element + Number>(
+    file: &EntryFile,
+    part: (u64, u64),
+    visit: &mut dyn FnMut(&[u64], Scalar),
+) -> Result<Evidence, Wrong> {
+    file.read_part::<S>(part, |at, number| visit(at, number.to_scalar()))
+}
+
+/// Reads elements of a file that has all, as elements of a type.
+fn read_elements<T: Element + Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<T>, Wrong> {
+    if file.has::<T>() {
+        return file.read_elements(elements);
+    }
+    let scalars = with_element!(file.element(), S => scalars::<S>(file, elements))?;
+    scalars.into_iter().map(|number| element_that_is(number).ok_or_else(|| no_element::<T>(number))).collect()
+}
+
+fn scalars<S: Element + Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, Wrong> {
+    Ok(file.read_elements::<S>(elements)?.into_iter().map(Element::to_scalar).collect())
+}
+
+/// Reads all elements, which the file has in an order, in pieces that lie in the file without a gap.
+async fn read_dense<T: Element + FieldValue + Number>(
+    cx: &Context,
+    variable: &TensorVariable,
+    file: &EntryFile,
+    order: Order,
+) -> Result<Tensor, DistributedError> {
+    let tensor = Tensor::new(cx, variable)?;
+    let runs = Runs::new(cx, variable, order);
+    let step = tensor.modes().last().map_or(1, |last| runs.strides[last]);
+    let (pieces, source) = (runs.pieces(), file.clone());
+    let read = move |window: &mut (i64, Vec<T>), at: &[i64], into: &mut [T]| {
+        let place = at.iter().zip(&runs.strides).map(|(at, stride)| at * stride).sum::<i64>();
+        let wanted = place..place + (into.len() as i64 - 1) * step + 1;
+        if wanted.start < window.0 || wanted.end > window.0 + window.1.len() as i64 {
+            let run = runs.around(at);
+            // Rows that lie in the file one after the other are read as they come, and others with all between them.
+            let next = match step {
+                1 => place..(place + READ_AT_ONCE.max(into.len() as i64)).min(run.end),
+                _ => run,
+            };
+            *window = (next.start, read_elements::<T>(&source, next.start as u64..next.end as u64)?);
+        }
+        let found = window.1[(place - window.0) as usize..].iter().step_by(step as usize);
+        into.iter_mut().zip(found).for_each(|(into, found)| *into = *found);
+        Ok(())
+    };
+    if let Some(launched) = tensor.put(cx, &pieces, read)? {
+        let done = launched.all().await?;
+        done.into_iter().collect::<Result<(), _>>().map_err(|wrong| file.wrong(wrong))?;
+    }
+    Ok(tensor)
+}
+
+/// A dense tensor in pieces whose elements lie side by side in a file: blocks of one dimension, at one coordinate of each that varies slower.
+struct Runs {
+    dimensions: Vec<i64>,
+    /// The dimensions, the one that varies slowest first.
+    order: Vec<usize>,
+    /// How far elements of the file are apart that are neighbours in each dimension.
+    strides: Vec<i64>,
+    /// How many dimensions are cut into single coordinates, and the extent of blocks of the one after them.
+    cut: (usize, i64),
+}
+
+impl Runs {
+    fn new(cx: &Context, variable: &TensorVariable, order: Order) -> Self {
+        let dimensions = variable.dimensions().to_vec();
+        let mut order_of: Vec<usize> = (0..dimensions.len()).collect();
+        if order == Order::Columns {
+            order_of.reverse();
+        }
+        let (mut strides, mut count) = (vec![0; dimensions.len()], 1);
+        for &mode in order_of.iter().rev() {
+            strides[mode] = count;
+            count *= dimensions[mode];
+        }
+        let blocks = blocks_for(cx, count as usize * variable.element().size()) as u64;
+        let most = ((count as u64).div_ceil(blocks) as i64).max(1);
+        let last = order_of.len() - 1;
+        let outer = order_of.iter().position(|&mode| strides[mode] <= most).unwrap_or(last);
+        let mode = order_of[outer];
+        let block = match outer {
+            // In as many blocks as there are to be, of equal size.
+            0 => (dimensions[mode] as u64).div_ceil(blocks) as i64,
+            _ => most / strides[mode].max(1),
+        };
+        Self { dimensions, order: order_of, strides, cut: (outer, block.max(1)) }
+    }
+
+    fn pieces(&self) -> Vec<Rectangle> {
+        let (cut, block) = self.cut;
+        let whole: Vec<(i64, i64)> = self.dimensions.iter().map(|&extent| (0, extent)).collect();
+        let mut pieces = vec![whole];
+        for (number, &mode) in self.order[..=cut].iter().enumerate() {
+            let (extent, block) = (self.dimensions[mode], if number == cut { block } else { 1 });
+            let parts = |piece: Vec<(i64, i64)>| {
+                (0..extent).step_by(block as usize).map(move |first| {
+                    let mut part = piece.clone();
+                    part[mode] = (first, (first + block).min(extent));
+                    part
+                })
+            };
+            pieces = pieces.into_iter().flat_map(parts).collect();
+        }
+        pieces.into_iter().map(Rectangle::new).collect()
+    }
+
+    /// Where the file has the piece with an element.
+    fn around(&self, at: &[i64]) -> Range<i64> {
+        let (cut, block) = self.cut;
+        let before: i64 = self.order[..cut].iter().map(|&mode| at[mode] * self.strides[mode]).sum();
+        let mode = self.order[cut];
+        let first = at[mode] / block * block;
+        let end = (first + block).min(self.dimensions[mode]);
+        before + first * self.strides[mode]..before + end * self.strides[mode]
+    }
+}
+
+/// The entries of a file in so many parts.
+struct Parts {
+    file: EntryFile,
+    parts: i64,
+}
+
+impl<T: Element + Number> Lists<T> for Parts {
+    type Evidence = Evidence;
+
+    fn parts(&self) -> i64 {
+        self.parts
+    }
+
+    fn requirements(&self) -> &[Requirement] {
+        &[]
+    }
+
+    fn for_each(
+        &self,
+        call: &LeafCall<'_>,
+        mut visit: impl FnMut(&[i64], T),
+    ) -> maniple::Result<Result<Self::Evidence, Wrong>> {
+        let part = (call.point().coords()[0] as u64, self.parts as u64);
+        let extents = self.file.dimensions();
+        let (mut signed, mut outside) = (vec![0; extents.len()], None);
+        let read = read_part(&self.file, part, |at, value| {
+            signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
+            match at.iter().zip(extents).all(|(at, &extent)| *at < extent as u64) {
+                true => visit(&signed, value),
+                false => outside = outside.take().or_else(|| Some(signed.clone())),
+            }
+        });
+        Ok(read.and_then(|read| match outside {
+            None => Ok(read),
+            Some(at) => Err((None, format!("an entry, at {at:?}, is outside of {extents:?}"))),
+        }))
+    }
+
+    fn check(&self, all: &[Self::Evidence]) -> Result<(), Wrong> {
+        self.file.check(all)
+    }
+
+    fn error(&self, wrong: Wrong) -> DistributedError {
+        self.file.wrong(wrong)
+    }
+}
