@@ -32,6 +32,37 @@ pub(super) enum Read<T> {
     Numbers(EntryList<f64>),
 }
 
+impl<T: Copy> Given<T> {
+    /// Makes it that of a tensor of so many dimensions, if all others after these have an extent of 1, as of a vector in a file of a matrix. Whether it is.
+    pub(super) fn take_order(&mut self, order: usize) -> bool {
+        match self {
+            Self::ByTasks(FileByTasks::Levels(_), _) | Self::All(Read::Stored(_)) => return false,
+            Self::ByTasks(FileByTasks::Entries(file), _) => match file.with_order(order) {
+                Some(of_order) => *file = of_order,
+                None => return false,
+            },
+            Self::All(read) => read.take_order(order),
+        }
+        true
+    }
+}
+
+impl<T: Copy> Read<T> {
+    /// Leaves out coordinates after the first ones, where entries have more.
+    fn take_order(&mut self, order: usize) {
+        fn taken<T: Copy>(entries: &mut EntryList<T>, order: usize) {
+            let (mut coordinates, values) = std::mem::replace(entries, EntryList::new(order)).into_parts();
+            coordinates.truncate(order);
+            *entries = EntryList::of(coordinates, values);
+        }
+        match self {
+            Self::Stored(_) => {}
+            Self::Own(entries) => taken(entries, order),
+            Self::Numbers(entries) => taken(entries, order),
+        }
+    }
+}
+
 /// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents; of a file of this type that tasks can read the extents alone.
 pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
     let file = SparseFile::of(path)?;
@@ -109,7 +140,11 @@ pub(super) fn operand<T: Stored>(
     let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let given = match given {
-        Some(Given::ByTasks(_, file)) => Some(read_all(&file)?.1),
+        Some(Given::ByTasks(_, file)) => {
+            let mut read = read_all(&file)?.1;
+            read.take_order(dimensions.len());
+            Some(read)
+        }
         Some(Given::All(read)) => Some(read),
         None => None,
     };

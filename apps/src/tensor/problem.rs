@@ -41,13 +41,13 @@ impl Input {
             Self::ByTasks(file) => file.element(),
         }
     }
+}
 
-    /// Whether tasks can read it as a tensor of so many dimensions, with elements of a type. What is wrong otherwise is told by whoever reads all.
-    fn fits(&self, order: usize, element: ElementType) -> bool {
-        let own = self.element();
-        let is_lost = own.is_complex() && !element.is_complex() || element.is_integer() && !own.is_integer();
-        self.dimensions().len() == order && is_made_by_tasks(&Format::dense(order)) && !is_lost
-    }
+/// Whether tasks can read a file as a dense tensor with elements of a type. What is wrong otherwise is told by whoever reads all.
+fn fits(file: &EntryFile, element: ElementType) -> bool {
+    let own = file.element();
+    let is_lost = own.is_complex() && !element.is_complex() || element.is_integer() && !own.is_integer();
+    is_made_by_tasks(&Format::dense(file.dimensions().len())) && !is_lost
 }
 
 /// A program, checked.
@@ -104,12 +104,11 @@ impl Problem {
                 Error::Input(InputError::Unsuitable { name: file.path().display().to_string(), reason })
             };
             let input = match input {
-                Input::ByTasks(_) if !input.fits(order, wanted) => Input::Whole(file.read(name)?),
-                input => input,
-            };
-            let input = match input {
+                Input::ByTasks(entries) => match entries.with_order(order).filter(|file| fits(file, wanted)) {
+                    Some(entries) => Input::ByTasks(entries),
+                    None => Input::Whole(fitting(file.read(name)?, order).map_err(unfit)?),
+                },
                 Input::Whole(array) => Input::Whole(fitting(array, order).map_err(unfit)?),
-                by_tasks => by_tasks,
             };
             for access in &accesses {
                 extents.set_by(access, input.dimensions(), &format!("in {}", file.path().display()))?;

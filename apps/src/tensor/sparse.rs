@@ -79,9 +79,16 @@ impl fmt::Display for Report {
 pub fn is_asked_for(options: &Options) -> bool {
     let is_sparse = |format: &Format| format.levels().iter().any(|level| *level != Level::Dense) || !format.is_plain();
     let has_levels = |file: &TensorFile| file.path().extension().is_some_and(|extension| extension == "tcs");
+    // Entries of a sparse tensor that is to be stored densely.
+    let is_listed = |name: &str, file: &TensorFile| {
+        file.path().exists() && SparseFile::of(file.path()).is_ok_and(|file| file.check_named(name).is_err())
+    };
+    let is_sparse_file = |(name, file): &(String, TensorFile)| {
+        has_levels(file) || options.format.iter().any(|(other, _)| other == name) && is_listed(name, file)
+    };
     !options.generate.is_empty()
         || options.format.iter().any(|(_, format)| is_sparse(format))
-        || options.input.iter().any(|(_, file)| has_levels(file))
+        || options.input.iter().any(is_sparse_file)
 }
 
 /// The options, with the formats that `.tcs` files say where --format does not. Of other files with the entries of a sparse tensor --format has to say it.
@@ -148,7 +155,7 @@ fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
             return Err(Error::Usage(format!("--input says twice what {name} is")));
         }
     }
-    let program = declared(options, <T as Element>::TYPE, &text, &given)?;
+    let program = declared(options, <T as Element>::TYPE, &text, &mut given)?;
     check_blocks(options, &program)?;
     let schedules = schedules(options, &program)?;
     if options.grid.is_some() && !options.schedule.is_empty() {
@@ -389,14 +396,21 @@ fn refuse_others(options: &Options) -> Result<()> {
 }
 
 /// The program, with the extents and formats of its tensors.
-fn declared<T>(
+fn declared<T: Copy>(
     options: &Options,
     element: ElementType,
     text: &str,
-    given: &BTreeMap<String, (Vec<i64>, Given<T>)>,
+    given: &mut BTreeMap<String, (Vec<i64>, Given<T>)>,
 ) -> Result<Program> {
     let names = index_variables(text)?;
     let sketch = sketched(text, element, &names, |_| 1)?;
+    for (name, (dimensions, given)) in given.iter_mut() {
+        let order = accesses(&sketch, name)?[0].tensor.order();
+        let is_column = dimensions.len() > order && order > 0 && dimensions[order..].iter().all(|extent| *extent == 1);
+        if is_column && given.take_order(order) {
+            dimensions.truncate(order);
+        }
+    }
     let mut extents = Extents::default();
     for (name, extent) in &options.size {
         if !names.contains(name) {
@@ -413,7 +427,8 @@ fn declared<T>(
             if access.variables.len() != dimensions.len() {
                 let (expected, found) = (access.variables.len(), dimensions.len());
                 return Err(Error::Usage(format!(
-                    "{name} has {expected} dimensions in the statement, and {found} by {source}"
+                    "{name} has {} in the statement, and {found} by {source}",
+                    counted(expected, "dimension", "dimensions")
                 )));
             }
             extents.set_by(access, &dimensions, &format!("by {source}"))?;

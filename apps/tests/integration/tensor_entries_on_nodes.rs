@@ -76,6 +76,18 @@ fn dense_matrices_in_text_are_read_in_ranges() {
         let out = told(nodes, &folder, &[&product[..], &["--workers", "1", "--repeat", "1"]].concat());
         assert_eq!(out.contains("; C: ") && out.contains("by node 1"), nodes > 1, "{out}");
     }
+    // A column is a vector, and what lists entries a dense matrix, if that is asked for.
+    let column = ["a(i) = B(i,j) * c(j)", "-i", "B:b.mtx", "-i", "c:c.mtx", "--workers", "1", "--repeat", "1"];
+    for nodes in [1, 3] {
+        let mut results = Vec::new();
+        for (format, options) in [("B:csr", &["--verify"][..]), ("B:csr", &[]), ("B:dense:2", &[])] {
+            let out = told(nodes, &folder, &[&column[..], options, &["-f", format, "-o", "a.npy"]].concat());
+            assert_eq!(out.contains("; c: ") && out.contains("by node 1"), nodes > 1, "{out}");
+            results.push(doubles(&read(&folder, "a.npy")));
+        }
+        let is_near = |(one, two): (&f64, &f64)| (one - two).abs() <= 1e-9 * (1.0 + two.abs());
+        assert!(results[1..].iter().all(|found| found.iter().zip(&results[0]).all(is_near)), "{results:?}");
+    }
 }
 
 #[test]

@@ -126,6 +126,12 @@ impl EntryFile {
         &self.dimensions
     }
 
+    /// The same file as one of a tensor of so many dimensions, if all others after these have an extent of 1: that of a vector, of a matrix with one column. None otherwise.
+    pub fn with_order(&self, order: usize) -> Option<Self> {
+        let (kept, others) = self.dimensions.split_at_checked(order)?;
+        others.iter().all(|extent| *extent == 1).then(|| Self { dimensions: kept.into(), ..self.clone() })
+    }
+
     /// The type of the elements; none of text, whose numbers may be read as any.
     pub fn number(&self) -> Option<NumberType> {
         match &self.entries {
