@@ -236,10 +236,9 @@ impl Task<'_> {
             };
             let mut is_wanted = self.options.verify;
             for (_, file) in self.options.output.iter().filter(|(name, _)| is_written(name)) {
-                let tensor = operands.iter().map(|operand| &operand.tensor);
-                let tensor = tensor.clone().find(|tensor| *tensor.variable() == variable);
-                is_wanted |= match tensor.filter(|_| !self.options.verify) {
-                    Some(tensor) => !self.is_stored(cx, tensor, file).await?,
+                let operand = operands.iter().find(|operand| *operand.tensor.variable() == variable);
+                is_wanted |= match operand.filter(|_| !self.options.verify) {
+                    Some(operand) => !self.store_by_tasks(cx, &operand.tensor, file).await?,
                     None => true,
                 };
             }
@@ -271,20 +270,17 @@ impl Task<'_> {
 
     async fn operand(&self, cx: &Context, variable: &TensorVariable) -> Result<Operand, DistributedError> {
         let placement = self.choices.place(variable).map(|(placement, machine)| (placement.clone(), machine.clone()));
-        let program = &self.problem.program;
-        let input = self.problem.inputs.get(variable.name()).filter(|_| program.inputs().contains(variable));
-        let (tensor, mut values, mut before) = match input {
-            Some(Input::ByTasks(file)) => (Tensor::read_entries(cx, variable, file).await?.0, None, None),
-            Some(Input::Whole(array)) => (Tensor::new(cx, variable)?, Some(Values::Given(array.clone())), None),
-            None => (Tensor::new(cx, variable)?, None, None),
+        let (program, inputs) = (&self.problem.program, &self.problem.inputs);
+        let is_read = program.inputs().contains(variable);
+        let (tensor, values) = match inputs.get(variable.name()).filter(|_| is_read) {
+            Some(Input::ByTasks(file)) => (Tensor::read_entries(cx, variable, file).await?.0, None),
+            Some(Input::Whole(array)) => (Tensor::new(cx, variable)?, Some(Values::Given(array.clone()))),
+            None => (Tensor::new(cx, variable)?, is_read.then(|| Values::random(self.options.runtime.seed, variable))),
         };
-        if input.is_none() && program.inputs().contains(variable) {
-            values = Some(Values::random(self.options.runtime.seed, variable));
-        }
-        if matches!(input, Some(Input::ByTasks(_))) && program.results().contains(variable) {
-            let name = format!("{}_before", variable.name());
-            before = Some(tensor.snapshot(cx, &variable.renamed(&name)).await?);
-        }
+        let before = match is_read && values.is_none() && program.results().contains(variable) {
+            true => Some(tensor.snapshot(cx, &variable.renamed(&format!("{}_before", variable.name()))).await?),
+            false => None,
+        };
         let pieces = placement.as_ref().and_then(|(placement, machine)| pieces(variable, placement, machine));
         let pieces = pieces.unwrap_or_else(|| tensor.slabs(self.processors));
         Ok(Operand { tensor, values, before, pieces, placement })
@@ -304,8 +300,8 @@ impl Task<'_> {
         }
     }
 
-    /// Has tasks write a result to a file, each node its part, if there are several nodes and that can be done.
-    async fn is_stored(&self, cx: &Context, tensor: &Tensor, file: &TensorFile) -> Result<bool, DistributedError> {
+    /// Has tasks write a result to a file, each node its part, if there are several nodes and the file can be written so. Whether it is.
+    async fn store_by_tasks(&self, cx: &Context, tensor: &Tensor, file: &TensorFile) -> Result<bool, DistributedError> {
         let is_by_tasks = cx.nodes() > 1 && file.is_numpy() && is_stored_as_npy(tensor.variable().format());
         if is_by_tasks {
             let writers = if self.options.serial_writes { Writers::InTurn } else { Writers::Together };

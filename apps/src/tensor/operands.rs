@@ -18,7 +18,7 @@ use crate::options::place;
 
 /// What is known of a tensor that a file has.
 pub(super) enum Given<T> {
-    /// A file of the type that is computed with, of which no more was read than tells the extents.
+    /// A file that tasks can read, of which no more was read than tells the extents.
     ByTasks(FileByTasks, SparseFile),
     /// All that a file has.
     All(Read<T>),
@@ -63,7 +63,7 @@ impl<T: Copy> Read<T> {
     }
 }
 
-/// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents; of a file of this type that tasks can read the extents alone.
+/// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents; of a file that tasks can read, the extents alone.
 pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
     let file = SparseFile::of(path)?;
     let is_real = |element: ElementType| <T as Element>::TYPE.is_complex() || !element.is_complex();
@@ -157,7 +157,7 @@ pub(super) fn operand<T: Stored>(
         Some(Read::Numbers(entries)) => {
             let exact = |value: f64| element_that_is::<T>(Scalar::F64(value));
             if let Some((_, value)) = entries.iter().find(|(_, value)| exact(*value).is_none()) {
-                let problem = format!("{tensor} has the element {value}, which is no {}", <T as Element>::TYPE);
+                let problem = format!("{tensor} has the element {value:?}, which is no {}", <T as Element>::TYPE);
                 return Err(Error::Usage(format!("{problem}: leave --type out, or take another one")));
             }
             entries.map(|value| exact(value).unwrap_or_else(zero))

@@ -170,7 +170,7 @@ pub struct Options {
     #[arg(long)]
     pub verify: bool,
 
-    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; sparse ones also from .tns, .npz and .tcs, which says how it is stored; on several nodes each reads a part, if a tensor is sparse; once for each tensor
+    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; sparse ones also from .tns, .npz and .tcs, which says how it is stored; on several nodes each reads a part; once for each tensor
     #[arg(short, long, value_name = "NAME=FILE", value_parser = input)]
     pub input: Vec<(String, TensorFile)>,
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +91,11 @@ impl EntryFile {
         let mut source = File::open(path)?;
         if Archive::new(BufReader::new(&source))?.is_compressed() {
             let mut unpacked = tempfile::tempfile()?;
-            unpack(BufReader::new(source), &mut BufWriter::new(&mut unpacked))?;
+            let mut into = BufWriter::new(&mut unpacked);
+            unpack(BufReader::new(source), &mut into)?;
+            // Dropped, it would not tell of an error.
+            into.flush()?;
+            drop(into);
             source = unpacked;
         }
         let Some(arrays) = EntryArrays::npz(Counted::new(source))? else { return Ok(None) };
@@ -176,7 +180,7 @@ impl EntryFile {
     /// Reads elements of a file that has [all in an order](Self::order): those from the first one named on.
     pub(super) fn read_elements<T: Number>(&self, elements: Range<u64>) -> Result<Vec<T>, Wrong> {
         let read = match &self.entries {
-            Kind::Text(_) => Ok(Vec::new()),
+            Kind::Text(_) => return Err((None, "it lists entries, and not all elements".to_owned())),
             Kind::Matrix(text) => text.read_elements(elements),
             Kind::Arrays(arrays) => arrays.read_elements(elements),
         };

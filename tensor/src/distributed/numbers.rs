@@ -52,8 +52,9 @@ pub(super) fn no_element<T: Element>(number: Scalar) -> Wrong {
         Scalar::U32(number) => number.to_string(),
         Scalar::I32(number) => number.to_string(),
         Scalar::I64(number) => number.to_string(),
-        Scalar::F32(number) => number.to_string(),
-        Scalar::F64(number) => number.to_string(),
+        // As `1e300`, and not with all its digits.
+        Scalar::F32(number) => format!("{number:?}"),
+        Scalar::F64(number) => format!("{number:?}"),
         Scalar::C32(number) => number.to_string(),
         Scalar::C64(number) => number.to_string(),
     };

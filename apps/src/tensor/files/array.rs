@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use maniple_files::Number;
 use maniple_files::npz::Values;
+use maniple_tensor::distributed::element_that_is;
 use maniple_tensor::element::{Complex, Element, ElementType, Scalar};
-use maniple_tensor::notation::cast;
 use maniple_tensor::with_element;
 
 use crate::tensor::random::Random;
@@ -158,16 +158,7 @@ impl Array {
         }
         let count = self.dimensions.iter().product::<i64>() as usize;
         with_element!(element, T => {
-            let one = |number: usize| {
-                let found = self.get(number)?;
-                let converted = cast(found, element);
-                // Integers wrap, which would make them others; what is too large for a float would become infinite.
-                let fits = match element.is_integer() {
-                    true => cast(converted, own) == found,
-                    false => is_finite(converted) || !is_finite(found),
-                };
-                T::from_scalar(converted).filter(|_| fits)
-            };
+            let one = |number: usize| element_that_is::<T>(self.get(number)?);
             let elements: Result<Vec<T>, String> = (0..count).map(|number| one(number).ok_or(number)).collect::<Result<_, _>>().map_err(|number| {
                 let place = self.place(number);
                 let value = self.get(number).map_or_else(String::new, shown);
@@ -203,16 +194,6 @@ fn name(element: ElementType) -> &'static str {
         ElementType::F64 => "f64",
         ElementType::C32 => "c32",
         ElementType::C64 => "c64",
-    }
-}
-
-fn is_finite(value: Scalar) -> bool {
-    match value {
-        Scalar::F32(value) => value.is_finite(),
-        Scalar::F64(value) => value.is_finite(),
-        Scalar::C32(value) => value.re.is_finite() && value.im.is_finite(),
-        Scalar::C64(value) => value.re.is_finite() && value.im.is_finite(),
-        _ => true,
     }
 }
 

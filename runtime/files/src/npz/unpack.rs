@@ -15,7 +15,7 @@ const AT_ONCE: usize = 64 << 10;
 /// Writes an archive with the arrays of another one, in the same order, as they are: without compression. Files in the archive that are no arrays, as their names do not end in `.npy`, are left out.
 /// Takes little memory, whatever the archive says.
 ///
-/// What is in arrays is not looked at, but for their checksums. After an error, `into` has the beginning of an archive, which nobody can read.
+/// What is in arrays is not looked at, but for their checksums. After an error, `into` has the beginning of an archive, which can't be read.
 ///
 /// ```
 /// use std::io::Cursor;
