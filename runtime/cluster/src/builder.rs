@@ -17,12 +17,13 @@ use crate::shared::Shared;
 const LONGEST: usize = 1 << 30;
 
 /// The names of the job's own messages in a profile, except for fragments, which belong to the message that follows.
-const OWN: [(Kind, &str); 5] = [
+const OWN: [(Kind, &str); 6] = [
     (Kind::PARCEL, "parcel"),
     (Kind::CONTRIBUTION, "contribution"),
     (Kind::OUTCOME, "outcome"),
     (Kind::END, "end"),
     (Kind::STANDSTILL, "standstill"),
+    (Kind::LEAVE, "leave"),
 ];
 
 /// Handles messages of one kind: none if a message makes no sense.
@@ -99,6 +100,7 @@ impl JobBuilder {
                 Kind::STANDSTILL.handler(),
                 handler(&shared, Kind::STANDSTILL, |shared, incoming| shared.take_standstill(incoming)),
             )
+            .on(Kind::LEAVE.handler(), handler(&shared, Kind::LEAVE, |shared, incoming| shared.take_leave(incoming)))
             .on(Kind::FRAGMENT.handler(), move |incoming| understood(fragments.take_fragment(incoming), incoming))
             .on_loss(move |node: NodeId, loss: &Loss| lost.lose(usize::from(node.0), loss));
         for (kind, _, handle) in kinds {

@@ -62,6 +62,7 @@ impl<O: Describe> DeterminismCheck<O> {
         let log = Mutex::new(Log::new(job.comparisons()));
         let check = Arc::new(Self { node: job.rank(), program, log, observed: Arc::default() });
         job.shared.running.begin(program, Arc::downgrade(&check) as _);
+        job.shared.check_leaves();
         check
     }
 

@@ -215,6 +215,11 @@ impl Job {
         let _ = self.shared.panic.set(message);
     }
 
+    /// The program gives up on this node, outside of what all nodes run, for this reason. If others go on with another program, that is what they are told.
+    pub fn note_failure(&self, message: String) {
+        let _ = self.shared.failure.set(Failure { node: self.shared.rank, message });
+    }
+
     /// The reason to [abort](Self::abort) with after a panic of the program.
     #[must_use]
     pub fn panicked(&self) -> String {
@@ -222,10 +227,12 @@ impl Job {
         format!("its program panicked{place}{}", said.map_or_else(String::new, |said| format!(": {said}")))
     }
 
-    /// Leaves the job, once all nodes want to. The thread waits for that. If a node is lost meanwhile, this one leaves as one that has failed: the lost one may
+    /// Leaves the job, once all nodes want to. The thread waits for that. A node that begins another program meanwhile, or has begun one that this one has not, ends the job: it would wait for this one.
+    /// If a node is lost meanwhile, this one leaves as one that has failed: the lost one may
     /// still run, and would wait for the others.
     pub fn leave(&self) {
         self.shared.look_no_more();
+        self.shared.tell_of_leaving(&self.endpoint);
         let parker = Arc::new(Parker::default());
         let (leaving, failure) = (Leaving(Arc::clone(&parker)), Arc::new(Mutex::new(None)));
         let failed = Arc::clone(&failure);

@@ -80,6 +80,7 @@ mod fragments;
 mod job;
 mod last_operations;
 mod layer;
+mod leaving;
 mod log;
 mod matching;
 mod message;

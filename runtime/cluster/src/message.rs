@@ -26,6 +26,8 @@ impl Kind {
     pub(crate) const FRAGMENT: Self = Self(4);
     /// Shows what a program has done that has come no further for a while.
     pub(crate) const STANDSTILL: Self = Self(5);
+    /// Says that a node leaves the job.
+    pub(crate) const LEAVE: Self = Self(6);
 
     /// The kind of a layer that has this number.
     #[must_use]

@@ -29,7 +29,13 @@ pub(crate) struct Running {
 impl Running {
     /// The number of a program that is about to begin.
     pub(crate) fn next(&self) -> u64 {
-        self.programs.fetch_add(1, Ordering::Relaxed)
+        // Against `Leaves::hear`: one of the two sees the other.
+        self.programs.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// How many programs have begun.
+    pub(crate) fn begun(&self) -> u64 {
+        self.programs.load(Ordering::SeqCst)
     }
 
     /// The program with this number begins.

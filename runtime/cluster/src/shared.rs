@@ -15,6 +15,7 @@ use crate::error::{Error, Failure};
 use crate::fragments::Fragments;
 use crate::last_operations::LastOperations;
 use crate::layer::Layer;
+use crate::leaving::{Leave, Leaves};
 use crate::matching::Matching;
 use crate::message::{Kind, Outgoing, Urgency};
 use crate::names::{COMPARISON, CollectiveName, ParcelName, Rank};
@@ -37,12 +38,15 @@ pub(crate) struct Shared {
     pub(crate) ends: Ends,
     pub(crate) last: LastOperations,
     pub(crate) running: Running,
+    leaves: Leaves,
     /// Looks at the program that runs.
     looks: Mutex<Option<Ticker>>,
     /// How many comparisons of digests have begun here.
     pub(crate) comparisons: AtomicU64,
     /// The message of a panic of the program.
     pub(crate) panic: OnceLock<String>,
+    /// Why the program gives up on this node, outside of what it runs on all nodes.
+    pub(crate) failure: OnceLock<Failure>,
     fragments: Fragments,
     /// Set once the endpoint has closed; no message arrives after that.
     closed: AtomicBool,
@@ -68,9 +72,11 @@ impl Shared {
             ends: Ends::new(rank),
             last: LastOperations::new(nodes),
             running: Running::default(),
+            leaves: Leaves::default(),
             looks: Mutex::default(),
             comparisons: AtomicU64::new(0),
             panic: OnceLock::new(),
+            failure: OnceLock::new(),
             fragments: Fragments::default(),
             closed: AtomicBool::new(false),
             layers: layers.into(),
@@ -205,6 +211,34 @@ impl Shared {
             self.give_up(error);
         }
         Some(())
+    }
+
+    pub(crate) fn take_leave(&self, incoming: &mut Incoming<'_>) -> Option<()> {
+        let leave: Leave = decode(&self.take_payload(incoming))?;
+        let from = from(incoming);
+        if self.leaves.hear(&leave) {
+            self.send_to_neighbours(incoming.endpoint(), Kind::LEAVE, &encode(&leave).into(), Some(from));
+        }
+        self.check_leaves();
+        Some(())
+    }
+
+    /// This node is about to leave, after the programs that it has begun.
+    pub(crate) fn tell_of_leaving(&self, endpoint: &Arc<Endpoint>) {
+        let leave = Leave { node: self.rank, programs: self.running.begun(), failure: self.failure.get().cloned() };
+        if self.leaves.hear(&leave) {
+            self.send_to_neighbours(endpoint, Kind::LEAVE, &encode(&leave).into(), None);
+        }
+        self.check_leaves();
+    }
+
+    /// Ends the job if a node has left before a program that has begun here.
+    pub(crate) fn check_leaves(&self) {
+        if let Some(error) = self.leaves.check(self.rank, self.running.begun())
+            && self.realm.breakdown().is_none()
+        {
+            self.give_up(error);
+        }
     }
 
     /// The program has ended, here or elsewhere: tells the neighbours in the tree except `from`, or ends the job.

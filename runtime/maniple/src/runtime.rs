@@ -395,6 +395,14 @@ impl Runtime {
         self.started.core.store.realm.machine()
     }
 
+    /// Notes why the program gives up on this node, outside of what all nodes [run](Self::run): should others go on without it, the job ends on them too when this runtime is dropped, with this reason. In a
+    /// program that nobody else runs, this has no effect.
+    pub fn note_failure(&self, reason: impl std::fmt::Display) {
+        if let Some(node) = &self.started.node {
+            node.note_failure(reason.to_string());
+        }
+    }
+
     /// Runs a function as the top-level task, on this thread, and waits for everything that it launches.
     ///
     /// When the function waits, in an `await` or as more is in flight than there is room for, and there are no more cores than workers, this thread runs tasks of traces

@@ -38,6 +38,7 @@ mod misuse;
 mod named_mappers;
 mod nodes;
 mod once_failed;
+mod one_node_fails;
 mod partitions_on_nodes;
 #[cfg(unix)]
 mod processes;

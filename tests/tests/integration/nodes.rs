@@ -3,6 +3,7 @@
 //! The nodes are runtimes of one process, connected as `MANIPLE_TESTS_OVER` says; `processes.rs` and `apps/tests/nodes.rs` have processes instead.
 
 mod differences;
+mod outcomes;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,9 +5,10 @@
 //! [`replica`] has what is known of the program so far, such as the [`knowledge`] of region trees, and [`predictor`] predicts which one comes next; the launches before it are its
 //! [`preparation`], and [`exchange`] has the tasks in it, which send and receive. [`shared_results`] brings results to all nodes, [`reduction`] their sum, and [`scan`] sums of
 //! those before each; [`sharing`] is what results know of all that. What this node has of its job is its [`node`];
-//! [`failure`] has the errors that go from node to node, [`operations`] what nodes compare, [`directory`] the pieces that they ask each other for.
+//! [`failure`] has the errors that go from node to node, [`agreement`] what has come of something on all, [`operations`] what nodes compare, [`directory`] the pieces that they ask each other for.
 //! [`network`] connects [`migration`](crate::migration) to the job.
 
+mod agreement;
 pub(crate) mod dependent;
 mod directory;
 pub(crate) mod distributed;
