@@ -102,7 +102,15 @@ impl<'a> Column<'a> {
         let (ty, text) = (&self.member.ty, self.name.unraw().to_string());
         // The span makes "`String` is not a field value" point at the member's type.
         let field_type = quote_spanned!(ty.span()=> #runtime::FieldType::of::<#ty>());
-        quote!(#runtime::FieldDescriptor { name: ::std::string::String::from(#text), ty: #field_type })
+        let plain_type = quote!({
+            #[allow(unused_imports, reason = "of use for types with padding")]
+            use #runtime::generated::NoPlainType as _;
+            #runtime::generated::PlainTypeOf::<#ty>::NEW.plain_type()
+        });
+        quote!(#runtime::FieldDescriptor {
+            name: ::std::string::String::from(#text),
+            ty: #plain_type.unwrap_or_else(|| #field_type)
+        })
     }
 
     fn lookup(&self, name: &Ident, runtime: &Path) -> TokenStream {

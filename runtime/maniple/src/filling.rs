@@ -12,7 +12,7 @@ use crate::fill::FillValue;
 use crate::launch::Filling;
 use crate::regions::Region;
 use crate::replication::Replica;
-use crate::task::number::Number;
+use crate::task::compared::Compared;
 
 impl Context {
     /// Gives a field one value at all points of a region. Nothing is moved until a task looks: the value is stored nowhere, and the instances that held the
@@ -32,7 +32,11 @@ impl Context {
         value: T,
     ) -> Result<()> {
         let requirement = one(region, field, Privilege::Discard)?;
-        self.give(Filling::new("fill", requirement, FillValue::of(value)), Number::of(&value))
+        let with = match Replica::of(&self.state) {
+            Some(_) => Compared::one(&value, region.logical().fields().type_of(field.id())?),
+            None => None,
+        };
+        self.give(Filling::new("fill", requirement, FillValue::of(value)), with)
     }
 
     /// Gives a field known only at run time one value at all points of a region.
@@ -202,13 +206,13 @@ impl Context {
     }
 
     #[track_caller]
-    fn give(&self, filling: Filling, number: Option<Number>) -> Result<()> {
+    fn give(&self, filling: Filling, with: Option<Compared>) -> Result<()> {
         let here = self.here();
         self.begin_new_fields(slice::from_ref(&filling.requirement))?;
-        self.give_at(filling, number).map_err(|error| error.launched_at(Some(&here)))
+        self.give_at(filling, with).map_err(|error| error.launched_at(Some(&here)))
     }
 
-    fn give_at(&self, filling: Filling, number: Option<Number>) -> Result<()> {
+    fn give_at(&self, filling: Filling, with: Option<Compared>) -> Result<()> {
         self.give_here(filling, |Filling { name, requirement, .. }| {
             if let Some(replica) = Replica::of(&self.state) {
                 let what = match *name {
@@ -216,7 +220,7 @@ impl Context {
                     DESTRUCTION => "destroys",
                     _ => "fills",
                 };
-                replica.replace(what, &requirement.target.bound(), &requirement.fields, number);
+                replica.replace(what, &requirement.target.bound(), &requirement.fields, with);
             }
         })
     }

@@ -114,7 +114,7 @@ impl TopLevel {
         let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
         if let Some(state) = Arc::get_mut(&mut state) {
             if let Some(node) = node {
-                state.parts.program = Slot::of(Arc::new(Replica::new(node)));
+                state.parts.program = Slot::of(Arc::new(Replica::new(node, core.names_of_mappers())));
             }
             state.inherited = Inherited::of_earlier_runs(&core.deletions);
             state.is_shared = is_shared;

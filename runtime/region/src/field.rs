@@ -8,7 +8,7 @@ use std::any::TypeId;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytemuck::Zeroable;
+use bytemuck::{NoUninit, Zeroable};
 use maniple_realm::locks::RwLock;
 
 pub use maniple_realm::layout::FieldId;
@@ -46,6 +46,8 @@ pub struct FieldType {
     pub type_id: TypeId,
     /// The Rust type's name, for messages.
     pub name: &'static str,
+    /// See [`is_plain`](Self::is_plain).
+    plain: bool,
 }
 
 impl FieldType {
@@ -57,7 +59,20 @@ impl FieldType {
             align: align_of::<T>(),
             type_id: TypeId::of::<T>(),
             name: std::any::type_name::<T>(),
+            plain: false,
         }
+    }
+
+    /// That of a type without padding, so that values can be compared by their bytes. It is the same type as [`of`](Self::of) gives, of which more is known.
+    #[must_use]
+    pub fn plain<T: FieldValue + NoUninit>() -> Self {
+        Self { plain: true, ..Self::of::<T>() }
+    }
+
+    /// Whether it is known that values have no padding.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.plain
     }
 }
 

@@ -120,3 +120,19 @@ fn each_mapper_lends_the_tasks_that_are_for_it() {
         assert_eq!(slices, [sent, 0], "away: {away}");
     }
 }
+
+#[test]
+fn nodes_whose_mappers_have_other_names_or_another_order_are_told_before_they_launch() {
+    let connections = Connections::new(2);
+    let errors = each_node(2, |node| {
+        let builder = Runtime::builder().machine(Machine::uniform(1, 1 << 24)).workers(1);
+        let names = if node == 0 { ["one", "other"] } else { ["other", "one"] };
+        let builder = names.into_iter().fold(builder, |builder, name| builder.mapper_named(name, Keeps));
+        let runtime = builder.network(connections.node(node)).build().unwrap();
+        runtime.run(async |cx| cx.execution_fence().await).unwrap_err().to_string()
+    });
+    for error in errors {
+        let told = "where node 0 has the mappers `one`, `other`, in this order, node 1 has the mappers `other`, `one`";
+        assert!(error.contains(told), "{error}");
+    }
+}

@@ -9,8 +9,8 @@ pub use linkme;
 
 use super::access::{PieceInfo, Read, Reduce, Write};
 use super::{
-    AnyPoint, Arrangement, Context, Error, Field, FieldId, FieldNamed, Launch, LayoutConstraint, Point, Privilege,
-    ProcessorKind, Region, Result,
+    AnyPoint, Arrangement, Context, Error, Field, FieldId, FieldNamed, FieldType, Launch, LayoutConstraint, Point,
+    Privilege, ProcessorKind, Region, Result,
 };
 
 pub struct Checked<F, const CHECKED: bool>(PhantomData<F>);
@@ -48,6 +48,21 @@ pub struct VariantRegistration {
     pub migratable: fn() -> Option<Migratable>,
     pub body: Body,
 }
+
+pub struct PlainTypeOf<T>(PhantomData<T>);
+
+impl<T> PlainTypeOf<T> {
+    pub const NEW: Self = Self(PhantomData);
+}
+
+/// Nothing is known of types, here.
+pub trait NoPlainType {
+    fn plain_type(&self) -> Option<FieldType> {
+        None
+    }
+}
+
+impl<T> NoPlainType for PlainTypeOf<T> {}
 
 /// Stands for a way to send results: of types that are `Copy`, here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -219,10 +219,15 @@ impl Context {
         (give, load): (Give, Option<Load>),
     ) -> Result<Attached<M>> {
         let state = &self.state;
+        let with = match (Replica::of(state), &load) {
+            // SAFETY: promised by the caller; nothing uses the memory yet.
+            (Some(_), None) => unsafe { values.compared(&memory) },
+            _ => None,
+        };
         // SAFETY: promised by the caller.
         let instance = unsafe { state.place(values, memory, owner) }?;
         if let Some(replica) = Replica::of(state) {
-            replica.replace(ATTACH, values.region, &FieldMask::of(values.field), None);
+            replica.replace(ATTACH, values.region, &FieldMask::of(values.field), with);
         }
         let known = Arc::downgrade(&bound.parts[0].1);
         state.submit_attachment(bound, Arc::clone(&instance), load)?;

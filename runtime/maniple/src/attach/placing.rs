@@ -23,6 +23,7 @@ use crate::error::{AttachmentError, Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::instance::{Backing, PhysicalInstance};
 use crate::results::{Origin, Producers, Results, Sources};
+use crate::task::compared::Compared;
 
 /// Memory that values of a field are to lie in.
 pub(crate) struct Memory {
@@ -75,6 +76,20 @@ impl Values<'_> {
             return Err(AttachmentError::Misaligned { field, region, ty, align, address }.into());
         }
         Ok(())
+    }
+
+    /// What nodes compare of values in memory that was [checked](Self::check).
+    ///
+    /// # Safety
+    /// The memory is initialised, and nothing writes to it.
+    pub(super) unsafe fn compared(&self, memory: &Memory) -> Option<Compared> {
+        let declared = self.region.fields().type_of(self.field).ok()?;
+        // Padding is not initialised.
+        declared.is_plain().then(|| {
+            let bytes = self.region.space().space().volume() as usize * declared.size;
+            // SAFETY: the memory has values of all points, as it was checked, without padding; the rest is promised by the caller.
+            Compared::of(unsafe { slice::from_raw_parts(memory.base.as_ptr(), bytes) })
+        })
     }
 
     /// How the values lie in memory: one behind the other.

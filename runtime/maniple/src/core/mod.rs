@@ -82,7 +82,7 @@ pub(crate) struct RuntimeCore {
     clock: Clock,
     processors: Vec<PerProcessor>,
     /// The names of mappers, from number 1.
-    mappers: Vec<Box<str>>,
+    mappers: Arc<[Box<str>]>,
     pub(crate) window: usize,
     top_levels: Arc<TopLevels>,
     /// What earlier runs have destroyed.
@@ -128,7 +128,7 @@ impl RuntimeCore {
             store,
             clock: Clock::start(),
             processors: seats.into_iter().map(PerProcessor::new).collect(),
-            mappers,
+            mappers: mappers.into(),
             window: limits.window,
             top_levels: Arc::default(),
             deletions: Arc::default(),
@@ -247,6 +247,11 @@ impl RuntimeCore {
         let desks = &self.of(whom.processor).desks;
         // Another node may have said the number, whose program has other mappers.
         desks.get(usize::from(whom.mapper.0)).unwrap_or(&desks[0])
+    }
+
+    /// The names of mappers, from number 1.
+    pub(crate) fn names_of_mappers(&self) -> &Arc<[Box<str>]> {
+        &self.mappers
     }
 
     /// The mapper with a name, for a launch of this name.

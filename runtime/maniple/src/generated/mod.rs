@@ -3,7 +3,8 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use maniple_region::{Field, FieldId, FieldValue, Privilege, ReductionOperator, Requirement, Target};
+use bytemuck::NoUninit;
+use maniple_region::{Field, FieldId, FieldType, FieldValue, Privilege, ReductionOperator, Requirement, Target};
 use maniple_space::{AnyPoint, Point};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -54,6 +55,32 @@ pub trait NoCodec {
 }
 
 impl<T> NoCodec for CodecOf<T> {}
+
+/// Finds the [`FieldType`] of a type without padding: by `PlainTypeOf::<T>::NEW.plain_type()` with [`NoPlainType`] in scope.
+pub struct PlainTypeOf<T>(PhantomData<fn() -> T>);
+
+impl<T> PlainTypeOf<T> {
+    /// To be asked.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<T: FieldValue + NoUninit> PlainTypeOf<T> {
+    /// The type, of which it is known that it has no padding.
+    #[must_use]
+    pub fn plain_type(&self) -> Option<FieldType> {
+        Some(FieldType::plain::<T>())
+    }
+}
+
+/// What the compiler finds where a type may have padding.
+pub trait NoPlainType {
+    /// None.
+    fn plain_type(&self) -> Option<FieldType> {
+        None
+    }
+}
+
+impl<T> NoPlainType for PlainTypeOf<T> {}
 
 /// Finds how a task migrates to another node, if serde knows its arguments `A`: as [`CodecOf`].
 pub struct MigratableOf<A>(PhantomData<fn() -> A>);

@@ -33,7 +33,7 @@ use crate::future::{Future, FutureMap};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
 use crate::results::{Local, Origin, Results};
 use crate::task::Codec;
-use crate::task::number::Number;
+use crate::task::compared::Compared;
 use crate::trace::Whole;
 
 /// Exchanges about blocks have numbers from here on.
@@ -152,7 +152,7 @@ impl Replica {
     ) -> Result<()> {
         let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
         let operation = self.node.begin_operation(what);
-        self.note_use(what, region, None);
+        self.note_use(what, region, (fields, None));
         // It is about to wait.
         self.check.compare(&self.node);
         let (root, shapes) = (region.root_region(), shapes(region));
@@ -174,10 +174,10 @@ impl Replica {
         what: &'static str,
         region: &LogicalRegion,
         fields: &FieldMask,
-        number: Option<Number>,
+        with: Option<Compared>,
     ) {
         self.node.begin_operation(what);
-        self.note_use(what, region, number);
+        self.note_use(what, region, (fields, with));
         let (root, points) = (region.root_region(), region.space().shape());
         self.knowledge(&mut self.program.lock(), &root).fill(fields, points, shapes(region));
     }
@@ -188,7 +188,7 @@ impl Replica {
     /// The job's, if it is over.
     pub(crate) fn forget_copies(&self, region: &LogicalRegion, fields: &FieldMask) -> Result<Vec<Requirement>> {
         let operation = self.node.begin_operation(FORGETS);
-        self.note_use(FORGETS, region, None);
+        self.note_use(FORGETS, region, (fields, None));
         let (root, shapes) = (region.root_region(), shapes(region));
         let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
         let layout = self.knowledge(&mut self.program.lock(), &root).layout(&everywhere, shapes);
@@ -218,7 +218,7 @@ impl Replica {
         (areas, is_zeroed): (&[Shape], bool),
     ) -> Result<()> {
         let operation = self.node.begin_operation(what);
-        self.note_use(what, region, Number::of(&hash_of_areas(areas)));
+        self.note_use(what, region, (fields, Some(Compared::areas(hash_of_areas(areas)))));
         // It may be about to wait.
         self.check.compare(&self.node);
         let (root, shapes) = (region.root_region(), shapes(region));
@@ -275,10 +275,10 @@ impl Replica {
         self.node.nodes()
     }
 
-    fn note_use(&self, what: &'static str, region: &LogicalRegion, number: Option<Number>) {
+    fn note_use(&self, what: &'static str, region: &LogicalRegion, (fields, with): (&FieldMask, Option<Compared>)) {
         let known_as = self.program.lock().regions.get(&region.tree().id()).copied();
-        let digest = digest_of_use(what, (region, known_as), number);
-        self.check.add(&self.node, (digest, Operation::Use(what, region.clone(), number)));
+        let digest = digest_of_use(what, (region, known_as), (fields, with));
+        self.check.add(&self.node, (digest, Operation::Use(what, region.clone(), fields.clone(), with)));
     }
 
     /// What every node has a part of, of which this is ours.
@@ -319,7 +319,7 @@ impl Replica {
         program.regions_made += 1;
         program.regions.insert(region.tree().id(), number);
         drop(program);
-        self.note_use("makes", region, None);
+        self.note_use("makes", region, (&FieldMask::default(), None));
     }
 
     /// The program has destroyed a region. That is compared if it has made it: what a task has made is known on the node of the task only.
@@ -327,7 +327,7 @@ impl Replica {
         let tree = region.tree().id();
         let is_everywhere = self.program.lock().regions.contains_key(&tree);
         if is_everywhere {
-            self.note_use("destroys", region, None);
+            self.note_use("destroys", region, (&FieldMask::default(), None));
         }
         self.forget(tree);
     }

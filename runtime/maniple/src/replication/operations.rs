@@ -4,16 +4,16 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use maniple_cluster::{Describe, DeterminismCheck, Differing, Named};
-use maniple_region::{LogicalRegion, Requirement, Target};
-use maniple_space::{AnySpace, for_dimension};
+use maniple_region::{FieldMask, LogicalRegion, Requirement, Target};
+use maniple_space::for_dimension;
 use rustc_hash::FxHasher;
 
 use super::sharding::Shares;
 use crate::launch::LaunchSite;
 use crate::results::Origin;
 use crate::task::TaskDefinition;
+use crate::task::compared::Compared;
 use crate::task::digest::Digest;
-use crate::task::number::Number;
 
 /// What compares the operations of a program.
 pub(crate) type Check = DeterminismCheck<Operation>;
@@ -31,8 +31,10 @@ impl Named for TaskDefinition {
 pub(crate) enum Operation {
     /// Of which task over what, how it is dealt to nodes, and with which arguments, if they can be compared.
     Launch(Arc<LaunchSite>, Arc<str>, Option<Digest>),
-    /// What the node does, to what, and with which number.
-    Use(&'static str, LogicalRegion, Option<Number>),
+    /// What the node does, to which fields of what, and with which values.
+    Use(&'static str, LogicalRegion, FieldMask, Option<Compared>),
+    /// The mappers that the node has by names.
+    Mappers(Arc<[Box<str>]>),
     /// What the node does with the results of an operation, which has this number.
     Results(&'static str, u64, Origin),
     Other(&'static str),
@@ -56,10 +58,17 @@ impl Describe for Operation {
                     if data.is_empty() { "" } else { ", which " }
                 )
             }
-            Self::Use(what, region, number) => {
+            Self::Use(what, region, fields, with) => {
                 let points = for_dimension!(region.space().space(), |space| space.volume());
-                let with = number.map_or_else(String::new, |number| format!(" with {number}"));
-                format!("{what} {region} ({points} points){with}")
+                let with = with.map_or_else(String::new, |with| format!(" with {with}"));
+                let names = region.fields().names_of(fields);
+                let fields = if names.is_empty() { names } else { format!(", fields {names}") };
+                format!("{what} {region} ({points} points){with}{fields}")
+            }
+            Self::Mappers(names) if names.is_empty() => "has no mapper with a name".to_owned(),
+            Self::Mappers(names) => {
+                let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+                format!("has the mappers {}, in this order", names.join(", "))
             }
             Self::Results(what, operation, of) => {
                 format!("{what} the results of operation {operation}, `{}`", of.name())
@@ -118,11 +127,11 @@ pub(crate) fn digest_of_launch(
         (fields, privilege.to_string()).hash(&mut hasher);
         if let Target::Partition(partition, _) = target {
             if partition.partitioning().piece_source().is_none() {
-                hash_space(partition.partitioning().union().space(), &mut hasher);
+                partition.partitioning().union().space().hash(&mut hasher);
             }
             partition.partitioning().colors().hash(&mut hasher);
         }
-        hash_space(target.bound().space().space(), &mut hasher);
+        target.bound().space().space().hash(&mut hasher);
     }
     hasher.finish()
 }
@@ -135,20 +144,21 @@ pub(crate) fn digest_with(launch: u64, arguments: Option<&Digest>) -> u64 {
     hasher.finish()
 }
 
-/// The digest of something that is done to a whole region, whose own number is known or not, with a number or not.
+/// The digest of something that is done to fields of a whole region, whose own number is known or not, with values or not.
 pub(crate) fn digest_of_use(
     what: &str,
     (region, known_as): (&LogicalRegion, Option<u64>),
-    number: Option<Number>,
+    (fields, with): (&FieldMask, Option<Compared>),
 ) -> u64 {
     let mut hasher = FxHasher::default();
-    (what, known_as, number).hash(&mut hasher);
-    hash_space(region.space().space(), &mut hasher);
+    (what, known_as, fields, with).hash(&mut hasher);
+    region.space().space().hash(&mut hasher);
     hasher.finish()
 }
 
-fn hash_space(space: &AnySpace, hasher: &mut FxHasher) {
-    for_dimension!(space, |space| (space.rects().len(), space.bounds(), space.volume()).hash(hasher));
+/// The mappers that a node has by names: other nodes know them by their places in this list.
+pub(crate) fn mappers(names: &Arc<[Box<str>]>) -> Digested {
+    (digest_of(("mappers", names)), Operation::Mappers(Arc::clone(names)))
 }
 
 #[cfg(test)]

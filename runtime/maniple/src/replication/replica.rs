@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::directory::blocks;
 use super::knowledge::{Knowledge, shapes};
 use super::node::Node;
-use super::operations::Check;
+use super::operations::{Check, mappers};
 use super::plan::Plan;
 use super::predictor::Predictor;
 use super::preparation::Pieces;
@@ -66,9 +66,13 @@ impl Replica {
         context.parts.program.get()
     }
 
-    /// A program begins.
-    pub(crate) fn new(node: &Arc<Node>) -> Self {
-        Self { node: Arc::clone(node), check: Check::begin(node), program: Mutex::default() }
+    /// A program begins, on a node that has mappers of these names.
+    pub(crate) fn new(node: &Arc<Node>, names_of_mappers: &Arc<[Box<str>]>) -> Self {
+        let check = Check::begin(node);
+        if !names_of_mappers.is_empty() {
+            check.add(node, mappers(names_of_mappers));
+        }
+        Self { node: Arc::clone(node), check, program: Mutex::default() }
     }
 
     /// What this node calls the states of trees that are known in blocks.

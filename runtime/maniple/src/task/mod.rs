@@ -6,6 +6,7 @@
 pub(crate) mod arguments;
 pub(crate) mod body;
 pub mod call;
+pub(crate) mod compared;
 pub mod definition;
 pub(crate) mod digest;
 pub mod generator;

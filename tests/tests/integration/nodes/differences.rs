@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use maniple::mapper::{Sharding, TaskInfo};
 use maniple::prelude::*;
-use maniple::{Error, Result};
+use maniple::{Error, FieldMask, Result};
 use maniple_tests::nodes::{Nodes, on_nodes};
 use serde::{Deserialize, Serialize};
 
@@ -344,4 +344,100 @@ fn a_node_that_waits_for_values_of_one_whose_mapper_refuses_the_launch_is_told_o
         });
         all_say(&errors, &["shard_launch", "`take_over`"]);
     }
+}
+
+/// A region with fields of types of which nodes compare values in other ways.
+#[derive(Fields)]
+struct Mixed {
+    first: i64,
+    second: i64,
+    vector: [f32; 3],
+    padded: Padded,
+}
+
+/// Has bytes that say nothing.
+#[derive(Clone, Copy, maniple::bytemuck::Zeroable)]
+#[repr(C)]
+struct Padded {
+    small: u8,
+    large: u64,
+}
+
+/// What a program does with a region whose nodes differ in one thing.
+type UseOfMixed = for<'a> fn(&'a Context, &'a Region<Mixed>, usize) -> Result<()>;
+
+#[test]
+fn nodes_that_do_something_to_other_fields_or_with_other_values_are_told() {
+    fn field(node: usize) -> Field<Mixed, i64> {
+        [Mixed::first, Mixed::second][node]
+    }
+    fn mask(node: usize) -> FieldMask {
+        FieldMask::of(field(node).id())
+    }
+    let uses: [(UseOfMixed, &str); 10] = [
+        (|cx, mixed, node| cx.fill(mixed, field(node), 7), "fills"),
+        (|cx, mixed, node| cx.fill_field(mixed, field(node).id(), 7_i64), "fills"),
+        (|cx, mixed, node| cx.fill(mixed, Mixed::vector, [node as f32; 3]), "fills"),
+        (|cx, mixed, node| cx.invalidate(mixed, field(node)), "invalidates"),
+        (|cx, mixed, node| cx.invalidate_fields(mixed, &mask(node)), "invalidates"),
+        (|cx, mixed, node| cx.forget_copies(mixed, &mask(node)), "forgets copies of"),
+        (|cx, mixed, node| cx.attach_vec(mixed, field(node), vec![1; 8]).map(drop), "attachment"),
+        (|cx, mixed, node| cx.attach_vec(mixed, Mixed::first, vec![node as i64; 8]).map(drop), "attachment"),
+        (|cx, mixed, node| cx.attach_read_only(mixed, Mixed::first, vec![node as i64; 8]).map(drop), "attachment"),
+        (
+            |cx, mixed, node| {
+                let values = cx.attach_vec(mixed, Mixed::first, vec![1; 8])?;
+                let others = cx.attach_vec(mixed, Mixed::second, vec![1; 8])?;
+                // In another order on each node.
+                let [one, other] = if node == 0 { [values, others] } else { [others, values] };
+                drop((cx.detach(one)?, cx.detach(other)?));
+                Ok(())
+            },
+            "changes",
+        ),
+    ];
+    for (number, (with, what)) in uses.into_iter().enumerate() {
+        let errors = differences(async |cx, node| {
+            let mixed = cx.region::<Mixed>(8)?;
+            with(cx, &mixed, node)
+        });
+        assert!(errors.iter().all(|error| error.contains("where node 0 ")), "{number}: {errors:?}");
+        all_say(&errors, &["do not run the same program", &format!("node 0 {what} Mixed region")]);
+        all_say(&errors, &[&format!("node 1 {what} Mixed region")]);
+    }
+}
+
+#[test]
+fn nodes_that_look_at_other_fields_are_told() {
+    let errors = differences(async |cx, node| {
+        let mixed = cx.region::<Mixed>(8)?;
+        cx.map_read(&mixed, [Mixed::first, Mixed::second][node]).await.map(drop)
+    });
+    all_say(&errors, &["node 0 looks at Mixed region", "field `first`", "field `second`"]);
+}
+
+#[test]
+fn nodes_whose_spaces_have_other_points_within_the_same_bounds_are_told() {
+    let errors = differences(async |cx, node| {
+        let [one, other] = [3, 4];
+        let points = [0, if node == 0 { one } else { other }, 9].map(Point::<1>::from);
+        let cells = cx.region_over::<Cell, 1>(IndexSpace::from_points(points))?;
+        cx.fill(&cells, Cell::value, 1.0)
+    });
+    all_say(&errors, &["node 0 makes Cell region", "node 1 makes Cell region"]);
+}
+
+#[test]
+fn nodes_that_do_the_same_with_values_of_any_type_go_on() {
+    let outcomes = on_nodes(Nodes::new(2), async |cx, _| {
+        let mixed = cx.region::<Mixed>(8)?;
+        cx.fill(&mixed, Mixed::vector, [1.0; 3])?;
+        cx.fill(&mixed, Mixed::padded, Padded { small: 1, large: 2 })?;
+        let values = cx.attach_vec(&mixed, Mixed::padded, vec![Padded { small: 3, large: 4 }; 8])?;
+        let given = cx.detach(values)?.await?;
+        assert!(given.iter().all(|value| (value.small, value.large) == (3, 4)));
+        let values = cx.attach_vec(&mixed, Mixed::vector, vec![[2.0; 3]; 8])?;
+        cx.detach(values)?.await
+    });
+    assert!(outcomes.into_iter().all(|values| values.unwrap() == [[2.0; 3]; 8]));
 }
