@@ -48,7 +48,7 @@ pub use info::{
     TaskInfo, TaskProfile, Tunable, VariantInfo,
 };
 pub use logging_mapper::LoggingMapper;
-pub use mail::{LONGEST_MESSAGE, MOST_ANSWERS, Mail, MailError, MapperAddress};
+pub use mail::{LONGEST_MESSAGE, MOST_ANSWERS, MOST_UNHEARD, Mail, MailError, MapperAddress};
 pub use mapper::{Mapper, ReadyOperation};
 pub use random_mapper::RandomMapper;
 pub use rules::{

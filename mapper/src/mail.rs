@@ -22,6 +22,9 @@ impl fmt::Display for MapperAddress {
 /// The bytes that a message has at most.
 pub const LONGEST_MESSAGE: usize = 1 << 20;
 
+/// So many bytes of messages that were not heard may one node have for the mappers of another, or for its own; each counts 64 bytes more than it has.
+pub const MOST_UNHEARD: usize = 16 << 20;
+
 /// So often at most is a message answered, and that answer answered: mappers that go on for ever would keep a program from ending.
 pub const MOST_ANSWERS: u8 = 64;
 
@@ -39,7 +42,7 @@ pub trait Mail {
     /// Sends a message. Does not wait.
     ///
     /// # Errors
-    /// If there is no such node, or, of this node, no such processor; or if the message is too long, or one answer too many. A processor that another node has not is
+    /// If there is no such node, or, of this node, no such processor; if the message is too long, or one answer too many; or if the mappers there have not heard too much that they were sent before. A processor that another node has not is
     /// found out there, and logged.
     fn send(&self, to: MapperAddress, message: &[u8]) -> Result<(), MailError>;
 }
@@ -77,4 +80,14 @@ pub enum MailError {
         "mappers have answered each other's messages {MOST_ANSWERS} times in a row; send the next message from another call than `hear`"
     )]
     TooManyAnswers,
+    /// The mappers of a node are busy, and have not heard enough of what they were sent.
+    #[error(
+        "a mapper sends a message to {node}, whose mappers have not heard {unheard} bytes that this node has sent, of at most {MOST_UNHEARD}; send          what has changed, and less often"
+    )]
+    TooManyUnheard {
+        /// The node.
+        node: NodeId,
+        /// The bytes that were not heard.
+        unheard: usize,
+    },
 }

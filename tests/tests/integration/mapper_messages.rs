@@ -1,12 +1,12 @@
 //! Messages between mappers, tunables that are alike on all nodes, and what mappers hear of tasks.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use maniple::machine::NodeId;
 use maniple::mapper::{
-    DefaultMapper, LONGEST_MESSAGE, Mail, MailError, Mapper, MapperAddress, MappingContext, TaskInfo, TaskMapping,
-    TaskProfile, Tunable, Validity,
+    DefaultMapper, LONGEST_MESSAGE, MOST_UNHEARD, Mail, MailError, Mapper, MapperAddress, MappingContext, TaskInfo,
+    TaskMapping, TaskProfile, Tunable, Validity,
 };
 use maniple::prelude::*;
 use maniple::{Machine, ProcessorId};
@@ -243,4 +243,50 @@ fn a_shared_tunable_is_the_answer_of_node_0_on_all_nodes() {
         .run(async |cx| Ok((cx.shared_tunable("sum", &[1], 1).await?, cx.tunable_with("sum", &[1], 1)?)))
         .unwrap();
     assert_eq!((shared, own), (1008, 1008));
+}
+
+/// Sends more to the mapper of processor 1 than that may leave unheard, which hears nothing until all was sent.
+struct Flood {
+    inner: DefaultMapper,
+    outcomes: Arc<Mutex<Vec<Result<(), MailError>>>>,
+    gate: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Mapper for Flood {
+    fn inner(&mut self) -> Option<&mut dyn Mapper> {
+        Some(&mut self.inner)
+    }
+
+    fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
+        let (mail, message) = (context.mail(), vec![0; LONGEST_MESSAGE]);
+        let to = MapperAddress { processor: ProcessorId(1), ..mail.here() };
+        let sent: Vec<_> = (0..2 * MOST_UNHEARD / LONGEST_MESSAGE).map(|_| mail.send(to, &message)).collect();
+        self.outcomes.lock().unwrap().extend(sent);
+        *self.gate.0.lock().unwrap() = true;
+        self.gate.1.notify_all();
+        self.inner.map_task(task, context)
+    }
+
+    fn hear(&mut self, _: MapperAddress, _: &[u8], _: &dyn Mail) {
+        let mut is_open = self.gate.0.lock().unwrap();
+        while !*is_open {
+            is_open = self.gate.1.wait(is_open).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_mapper_that_does_not_hear_is_sent_no_more_than_so_much() {
+    let (outcomes, gate) = (Arc::default(), Arc::default());
+    let (shared, shut) = (Arc::clone(&outcomes), Arc::clone(&gate));
+    let builder = Runtime::builder().machine(Machine::uniform(2, 1 << 24)).workers(2).mapper_for(move |_, _| {
+        let (outcomes, gate) = (Arc::clone(&shared), Arc::clone(&shut));
+        Box::new(Flood { inner: DefaultMapper::new(), outcomes, gate })
+    });
+    builder.build().unwrap().run(async |cx| cx.launch(squares(1)).await).unwrap();
+    let outcomes: Vec<Result<(), MailError>> = std::mem::take(&mut *outcomes.lock().unwrap());
+    let sent = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert!(sent < MOST_UNHEARD / LONGEST_MESSAGE + 1, "{sent}");
+    let refused = outcomes.iter().find_map(|outcome| outcome.as_ref().err()).unwrap();
+    assert!(matches!(refused, MailError::TooManyUnheard { node: NodeId(0), .. }), "{refused}");
 }

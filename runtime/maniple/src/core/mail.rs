@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use maniple_mapper::{LONGEST_MESSAGE, MOST_ANSWERS, Mail, MailError, MapperAddress};
+use maniple_mapper::{LONGEST_MESSAGE, MOST_ANSWERS, MOST_UNHEARD, Mail, MailError, MapperAddress};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_realm::{Class, Spawn};
@@ -15,6 +16,49 @@ use maniple_realm::{Class, Spawn};
 use super::RuntimeCore;
 use crate::mapping::Whom;
 use crate::migration::Letter;
+
+/// The bytes of messages between mappers that were sent and not heard.
+pub(super) struct Unheard {
+    /// Those that mappers of this node have sent, by the node that they are for.
+    sent: Box<[AtomicUsize]>,
+    /// Those that were heard here and of which their sender was not told, by node.
+    heard: Box<[AtomicUsize]>,
+}
+
+/// What a message counts besides its own bytes.
+const OF_MESSAGE: usize = 64;
+
+/// The sender is told when so many bytes were heard.
+const TOLD: usize = MOST_UNHEARD / 4;
+
+impl Unheard {
+    pub(super) fn new(nodes: usize) -> Self {
+        let none = || (0..nodes).map(|_| AtomicUsize::new(0)).collect();
+        Self { sent: none(), heard: none() }
+    }
+
+    /// Whether a message may be sent to a node; if not, how many bytes were not heard there.
+    fn send(&self, to: NodeId, message: usize) -> Result<(), usize> {
+        let fits = |unheard: usize| Some(unheard + message + OF_MESSAGE).filter(|all| *all <= MOST_UNHEARD);
+        self.sent[usize::from(to.0)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).map(drop)
+    }
+
+    /// Messages to a node were heard there.
+    pub(super) fn were_heard(&self, by: NodeId, bytes: usize) {
+        if let Some(sent) = self.sent.get(usize::from(by.0)) {
+            let less = |unheard: usize| Some(unheard.saturating_sub(bytes));
+            let _ = sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        }
+    }
+
+    /// A message of a node has been heard here. The bytes of which that is to be told now.
+    fn hear(&self, from: NodeId, message: usize) -> Option<usize> {
+        let heard = self.heard.get(usize::from(from.0))?;
+        let all = heard.fetch_add(message + OF_MESSAGE, Ordering::Relaxed) + message + OF_MESSAGE;
+        let told = all >= TOLD && heard.compare_exchange(all, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        told.then_some(all)
+    }
+}
 
 /// The messages that a mapper has not heard.
 #[derive(Default)]
@@ -60,6 +104,8 @@ impl Mail for Sender<'_> {
         }
         let letter =
             Letter { mapper: self.whom.mapper.0, from: here.processor.0, to: to.processor.0, answers: self.answers };
+        let unheard = |unheard| MailError::TooManyUnheard { node: to.node, unheard };
+        self.core.unheard.send(to.node, message.len()).map_err(unheard)?;
         match self.core.migration().filter(|_| to.node != here.node) {
             Some(migration) => migration.send_letter(to.node, &letter, message.to_vec()),
             None => self.core.deliver_letter(here.node, letter, Bytes::copy_from_slice(message)),
@@ -84,6 +130,7 @@ impl RuntimeCore {
         let Some(processor) = self.machine().processors().get(letter.to as usize).map(|processor| processor.id) else {
             let to = letter.to;
             tracing::warn!(target: "maniple::mapper", %from, "a message for processor {to} of this node, which it has not, is dropped");
+            self.note_heard(node, text.len());
             return;
         };
         let whom = Whom::from((processor, crate::operation::MapperNumber(letter.mapper)));
@@ -92,12 +139,27 @@ impl RuntimeCore {
         self.spawn_own("a message between mappers", spawn, move || core.hear(whom));
     }
 
+    /// Mappers of another node have heard so many bytes more.
+    pub(crate) fn note_letters_heard(&self, by: NodeId, bytes: u64) {
+        self.unheard.were_heard(by, usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// A message of so many bytes has left its inbox.
+    fn note_heard(&self, from: NodeId, bytes: usize) {
+        if from == self.node() {
+            self.unheard.were_heard(from, bytes + OF_MESSAGE);
+        } else if let (Some(told), Some(migration)) = (self.unheard.hear(from, bytes), self.migration()) {
+            migration.say_heard(from, told as u64);
+        }
+    }
+
     /// Has a mapper hear its messages.
     fn hear(self: &Arc<Self>, whom: Whom) {
         let desk = self.desk(whom);
         desk.seat.try_call(&self.store, "hear", |mapper| {
             // Taken out one by one while nothing else calls the mapper, so in their order.
             while let Some(Message { from, answers, text }) = desk.inbox.next() {
+                self.note_heard(from.node, text.len());
                 let mail = Sender { core: self, whom, answers: answers.saturating_add(1) };
                 mapper.hear(from, &text, &mail);
             }
@@ -108,5 +170,30 @@ impl RuntimeCore {
 impl Inbox {
     fn next(&self) -> Option<Message> {
         self.0.lock().pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_refused_until_some_were_heard() {
+        let (here, there) = (Unheard::new(2), Unheard::new(2));
+        let (own, other) = (NodeId(0), NodeId(1));
+        let mut sent = 0;
+        while here.send(other, LONGEST_MESSAGE).is_ok() {
+            sent += 1;
+        }
+        assert_eq!(sent, MOST_UNHEARD / (LONGEST_MESSAGE + OF_MESSAGE));
+        assert!(here.send(own, LONGEST_MESSAGE).is_ok(), "another node");
+        for _ in 0..sent {
+            if let Some(heard) = there.hear(own, LONGEST_MESSAGE) {
+                here.were_heard(other, heard);
+            }
+        }
+        // Of the last there may be no word yet.
+        let again = (0..sent).take_while(|_| here.send(other, LONGEST_MESSAGE).is_ok()).count();
+        assert!(again * 2 >= sent, "{again} of {sent}");
     }
 }

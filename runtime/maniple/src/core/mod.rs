@@ -36,7 +36,7 @@ use crate::profiling::MAPPING;
 pub(crate) use self::fork_counts::ForkCounts;
 pub(crate) use self::fork_decisions::ForkDecisions;
 use self::groups::Groups;
-use self::mail::Inbox;
+use self::mail::{Inbox, Unheard};
 use self::ready::ReadyQueue;
 pub(crate) use self::release::is_used_once;
 use self::top_levels::{TopLevelRuns, TopLevels};
@@ -98,6 +98,8 @@ pub(crate) struct RuntimeCore {
     automatic_tracing: bool,
     /// Sessions of traces that have begun. Each knows the operation that stands for it, and that knows the session.
     sessions: Mutex<Vec<Weak<dyn Abandon>>>,
+    /// Of messages between mappers.
+    unheard: Unheard,
     /// How tasks go to other nodes of the job, and theirs come here, if there are several.
     migration: Option<Arc<Migration>>,
 }
@@ -141,6 +143,7 @@ impl RuntimeCore {
             tracing: limits.tracing,
             automatic_tracing: limits.automatic_tracing,
             sessions: Mutex::default(),
+            unheard: Unheard::new(migration.as_ref().map_or(1, |migration| migration.nodes())),
             migration,
         });
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));

@@ -1,4 +1,4 @@
-//! Migration's three messages, and what follows from each.
+//! Migration's messages, and what follows from each.
 //!
 //! ```text
 //! idle --Steal--> a victim with work to spare --Packet--> executes, or forwards --Results--> completes
@@ -148,6 +148,11 @@ impl Migration {
         self.network.send(to, Message::Letter, &encode(letter), text);
     }
 
+    /// Says that so many bytes of messages between mappers that a node has sent were heard here.
+    pub(crate) fn say_heard(&self, to: NodeId, bytes: u64) {
+        self.network.send(to, Message::Heard, &[], encode(&bytes));
+    }
+
     /// Sends values and what is said of them, which comes last, as the values may be many.
     fn send_message(&self, to: NodeId, message: Message, number: u64, (said, mut payload): (&[u8], Vec<u8>)) {
         payload.extend_from_slice(said);
@@ -170,6 +175,13 @@ impl Migration {
                         executor.deliver(from, letter, payload);
                     }
                 });
+                return Some(());
+            }
+            Message::Heard => {
+                let bytes = decode::<u64>(&payload)?;
+                if let Some(executor) = self.executor() {
+                    executor.letters_heard(from, bytes);
+                }
                 return Some(());
             }
             Message::Packet | Message::Results => {}

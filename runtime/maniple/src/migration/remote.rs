@@ -36,6 +36,9 @@ pub(crate) trait Executor: Send + Sync {
     /// Has a mapper hear a message of another node's. Does not block.
     fn deliver(self: Arc<Self>, from: NodeId, letter: Letter, text: Bytes);
 
+    /// Another node's mappers have heard so many bytes more of messages from here.
+    fn letters_heard(&self, by: NodeId, bytes: u64);
+
     /// The counters of statistics.
     fn counters(&self) -> &Counters;
 }
@@ -51,6 +54,8 @@ pub(crate) enum Message {
     Results,
     /// A message between mappers.
     Letter,
+    /// How many bytes of such messages were heard.
+    Heard,
 }
 
 /// What is said of a message between mappers.

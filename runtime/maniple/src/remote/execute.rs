@@ -60,6 +60,10 @@ impl Executor for RuntimeCore {
         self.deliver_letter(from, letter, text);
     }
 
+    fn letters_heard(&self, by: NodeId, bytes: u64) {
+        self.note_letters_heard(by, bytes);
+    }
+
     fn counters(&self) -> &Counters {
         &self.store.counters
     }

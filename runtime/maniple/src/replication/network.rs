@@ -18,6 +18,7 @@ fn kind(message: Message) -> Kind {
         Message::Packet => 1,
         Message::Results => 2,
         Message::Letter => 3,
+        Message::Heard => 4,
     })
 }
 
@@ -95,7 +96,8 @@ pub(super) fn join(
         .on(kind(Message::Steal), "steal request", receive(Message::Steal))
         .on(kind(Message::Packet), "migrated tasks", receive(Message::Packet))
         .on(kind(Message::Results), "results of migrated tasks", receive(Message::Results))
-        .on(kind(Message::Letter), "a message between mappers", receive(Message::Letter));
+        .on(kind(Message::Letter), "a message between mappers", receive(Message::Letter))
+        .on(kind(Message::Heard), "what mappers have heard", receive(Message::Heard));
     let job = register(builder).join();
     let _ = messenger.set(job.messenger());
     (job, migration)
