@@ -1,6 +1,9 @@
 //! Sessions: random programs side by side in one, and sessions on several nodes.
 
-use std::sync::Arc;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
 
 use maniple::prelude::*;
 use maniple::{Error, Machine};
@@ -124,4 +127,27 @@ fn sessions_that_are_dropped_on_all_nodes_end_together() {
         Ok(sum)
     });
     assert_eq!(outcomes.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [300, 300]);
+}
+
+#[test]
+fn what_was_there_in_time_on_one_node_only_was_there_on_none() {
+    let outcomes = on_nodes(2, |node, session| {
+        let waits = Mutex::new(None);
+        let mut seen = Vec::new();
+        for there in [[true, false], [false, true], [false, false], [true, true]] {
+            let answer = poll_fn(|context| {
+                if there[node] {
+                    return Poll::Ready(Ok(7));
+                }
+                *waits.lock().unwrap() = Some(context.waker().clone());
+                Poll::Pending
+            });
+            seen.push(session.wait_for(answer, Duration::ZERO)?);
+        }
+        session.finish()?;
+        Ok(seen)
+    });
+    for seen in outcomes {
+        assert_eq!(seen.unwrap(), [None, None, None, Some(7)]);
+    }
 }

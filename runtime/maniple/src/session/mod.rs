@@ -122,12 +122,21 @@ impl Session {
 
     /// The same for so long at most: gives nothing when the time is over.
     ///
+    /// On several nodes each waits for so long, and then for the others: what it waits for is given on all nodes if it was there in time on all, and otherwise on none, so that programs go on alike.
+    ///
     /// # Errors
     /// As [`wait`](Self::wait).
     pub fn wait_for<T>(&self, future: impl IntoFuture<Output = Result<T>>, time: Duration) -> Result<Option<T>> {
         self.check_place()?;
         let future = future.into_future();
-        self.top_level().wait(async { future.await.map(Some) }, Some((time, None)))
+        let found = self.top_level().wait(async { future.await.map(Some) }, Some((time, None)));
+        if self.nodes() == 1 {
+            return found;
+        }
+        // A failure is there too, and is found again by who asks again.
+        let is_there = !matches!(found, Ok(None));
+        let are_there = self.wait(self.per_node(is_there).all())?;
+        if are_there.into_iter().all(|is_there| is_there) { found } else { Ok(None) }
     }
 
     /// Waits for all that was launched, on all nodes, and ends the task: regions that it has made are gone, and copies of its context launch nothing more ([`Error::Ended`]).
