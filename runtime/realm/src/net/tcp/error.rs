@@ -38,6 +38,16 @@ pub enum JoinError {
         /// The file.
         file: PathBuf,
     },
+    /// There is something in the place of the file in which nodes are to find node 0 that is not one.
+    #[error(
+        "nodes cannot meet at {}: {found}; give the path of a file that does not exist, in a folder that all nodes see", file.display()
+    )]
+    NotAPlace {
+        /// The file.
+        file: PathBuf,
+        /// What there is.
+        found: &'static str,
+    },
     /// A node did not come.
     #[error(
         "after {}s {waited_for} had not come: see whether all nodes run, and whether they reach node 0 ({meeting}){}{refused}",

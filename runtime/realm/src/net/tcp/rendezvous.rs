@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::pin::pin;
@@ -162,6 +162,7 @@ impl<'a> Posted<'a> {
         if address.ip().is_unspecified() {
             return Err(JoinError::NoAddressToTell { file: file.to_owned() });
         }
+        check_free(file)?;
         let mut random = [0; 8];
         getrandom::fill(&mut random)?;
         let beside = file.with_extension(format!("{:016x}.new", u64::from_le_bytes(random)));
@@ -177,10 +178,38 @@ impl<'a> Posted<'a> {
 impl Drop for Posted<'_> {
     /// No node is to come any more. A later job's file stays.
     fn drop(&mut self) {
-        if std::fs::read_to_string(self.file).is_ok_and(|text| text == self.text) {
+        if read_posted(self.file).is_ok_and(|text| text.is_some_and(|text| text == self.text)) {
             let _ = std::fs::remove_file(self.file);
         }
     }
+}
+
+/// No address is as long.
+const LONGEST_ADDRESS: u64 = 256;
+
+/// Refuses a path at which something would be replaced that no job has left: a job that was killed leaves an address.
+fn check_free(file: &Path) -> Result<(), JoinError> {
+    let refused = |found| Err(JoinError::NotAPlace { file: file.to_owned(), found });
+    let looking = || format!("looking whether {} is free for where node 0 listens", file.display());
+    match std::fs::symlink_metadata(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(JoinError::io(looking())(error)),
+        Ok(found) if !found.is_file() => refused("there is no regular file, but a folder, a link, a pipe or a device"),
+        Ok(_) => match read_posted(file).map_err(JoinError::io(looking()))? {
+            Some(text) if text.is_empty() || text.trim().parse::<SocketAddr>().is_ok() => Ok(()),
+            _ => refused("there is a file with something else than the address of an earlier job"),
+        },
+    }
+}
+
+/// What a file says, if it is as short as an address. To read a pipe would be to wait for its other end.
+fn read_posted(file: &Path) -> std::io::Result<Option<String>> {
+    if !std::fs::metadata(file)?.is_file() {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    std::fs::File::open(file)?.take(LONGEST_ADDRESS + 1).read_to_end(&mut text)?;
+    Ok(String::from_utf8(text).ok().filter(|text| text.len() as u64 <= LONGEST_ADDRESS))
 }
 
 /// Writes a file that did not exist, for this user alone.
@@ -237,7 +266,11 @@ impl Gathering<'_> {
         loop {
             let address = match &self.settings.meeting {
                 Meeting::At(address) => Some(address.clone()),
-                Meeting::File(file) => std::fs::read_to_string(file).ok(),
+                Meeting::File(file) if std::fs::metadata(file).is_ok_and(|found| !found.is_file()) => {
+                    let found = "there is no file, but a folder, a pipe or a device";
+                    return Err(JoinError::NotAPlace { file: file.clone(), found });
+                }
+                Meeting::File(file) => read_posted(file).ok().flatten(),
             };
             if let Some(address) = address {
                 match timeout_at(self.deadline, connect(self.settings, address.trim(), NodeId(0), &ours)).await {

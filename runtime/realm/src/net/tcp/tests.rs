@@ -100,8 +100,7 @@ fn the_meeting_file_follows_no_link_and_is_gone_when_all_have_come() {
     let victim = file.with_extension("victim");
     std::fs::write(&victim, "precious").unwrap();
     // Where anybody may write, others may put links at names that they can guess.
-    let guesses =
-        [file.clone(), file.with_extension("new"), file.with_extension(format!("{}.new", std::process::id()))];
+    let guesses = ["new".to_owned(), format!("{}.new", std::process::id())].map(|guess| file.with_extension(guess));
     for guess in &guesses {
         std::os::unix::fs::symlink(&victim, guess).unwrap();
     }
@@ -110,7 +109,31 @@ fn the_meeting_file_follows_no_link_and_is_gone_when_all_have_come() {
     }
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     assert!(std::fs::symlink_metadata(&file).is_err(), "the file stays");
-    guesses[1..].iter().chain([&victim]).for_each(|file| std::fs::remove_file(file).unwrap());
+    guesses.iter().chain([&victim]).for_each(|file| std::fs::remove_file(file).unwrap());
+}
+
+#[test]
+#[cfg(unix)]
+fn nodes_do_not_meet_in_the_place_of_what_no_job_has_left() {
+    let secret = Secret::random().unwrap();
+    let folder = std::env::temp_dir();
+    let victim = meeting_file();
+    std::fs::write(&victim, "precious").unwrap();
+    let (link, pipe) = (victim.with_extension("link"), victim.with_extension("pipe"));
+    std::os::unix::fs::symlink(&victim, &link).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for taken in [&folder, &victim, &link, &pipe, Path::new("/dev/null")] {
+        let told = listening(settings(0, 2, taken, &secret)).map(drop).unwrap_err();
+        assert!(matches!(told, JoinError::NotAPlace { .. }), "{}: {told}", taken.display());
+    }
+    for no_file in [&folder, &pipe, Path::new("/dev/null")] {
+        let told = listening(settings(1, 2, no_file, &secret)).map(drop).unwrap_err();
+        assert!(matches!(told, JoinError::NotAPlace { .. }), "{}: {told}", no_file.display());
+    }
+    assert_eq!(std::fs::read_to_string(&link).unwrap(), "precious");
+    assert!([&link, &pipe].iter().all(|place| !std::fs::symlink_metadata(place).unwrap().is_file()));
+    [&victim, &link, &pipe].into_iter().for_each(|file| std::fs::remove_file(file).unwrap());
 }
 
 /// Hands on the payloads of messages.
