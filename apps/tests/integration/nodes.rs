@@ -178,6 +178,20 @@ fn processes_whose_files_may_not_be_long_talk_all_the_same() {
     }
 }
 
+/// Batch systems limit it, and allocators reserve it by the gigabyte.
+#[cfg(target_os = "linux")]
+#[test]
+fn processes_run_in_an_address_space_that_is_not_much_larger_than_what_they_reserve() {
+    let arguments = "stencil --size 60 --tiles 4x1 --steps 7";
+    let expected = timeless(&run(1, &arguments.split(' ').collect::<Vec<_>>()));
+    for kilobytes in [1_000_000, 1_400_000, 1_800_000, 2_200_000] {
+        let script = format!("ulimit -v {kilobytes}; exec {MANIPLE} run {arguments}");
+        let launch = ["launch", "-n", "2", "--no-prefix", "--", "sh", "-c", &script];
+        let output = Command::new(MANIPLE).args(launch).output().unwrap();
+        assert_eq!(timeless(&output), expected, "{kilobytes} KiB");
+    }
+}
+
 #[test]
 fn a_stencil_is_the_same_on_one_process_two_and_four() {
     agree(&["stencil", "--size", "60", "--tiles", "4x2", "--steps", "7"]);

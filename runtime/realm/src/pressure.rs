@@ -38,7 +38,7 @@ const ASK_AT_LEAST_EVERY: usize = 16;
 ///
 /// # Errors
 /// If the process has all but an eighth of what the system lets it use: of the memory of the computer, or of the smallest limit of its control groups; or of
-/// its address space, if that is limited. So much is left as tables grow in steps. On a system that tells nothing, nothing is refused.
+/// its address space, if that is limited, without what the allocator has reserved of it and not used. So much is left as tables grow in steps. On a system that tells nothing, nothing is refused.
 #[inline]
 pub fn check(more: usize) -> Result<(), Exhausted> {
     thread_local! {
@@ -73,18 +73,67 @@ fn check_now() -> Result<u64, Exhausted> {
 struct Limits {
     resident: Option<u64>,
     addresses: Option<u64>,
+    reserve: Reserve,
+}
+
+/// Addresses that allocators have taken in advance, by the gigabyte, and that are as good as free to whom they give memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reserve {
+    bytes: u64,
+    /// What was resident then: what has become so since may be in there.
+    resident: u64,
+}
+
+/// Memory without a file of so many bytes was taken in advance.
+const IN_ADVANCE: u64 = 32 << 20;
+
+impl Reserve {
+    /// What is reserved and not used, by what `/proc/self/smaps` says.
+    fn of(smaps: &str) -> Self {
+        let (mut reserve, mut size, mut is_anonymous) = (Self::default(), 0, false);
+        for line in smaps.lines() {
+            let mut words = line.split_whitespace();
+            let first = words.next().unwrap_or_default();
+            if let Some((start, end)) = first.split_once('-') {
+                let address = |text| u64::from_str_radix(text, 16).unwrap_or(0);
+                size = address(end).saturating_sub(address(start));
+                // Permissions, offset, device, number of the file, name.
+                is_anonymous = words.nth(4).is_none();
+            } else if first == "Rss:" {
+                let resident = words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0) << 10;
+                reserve.resident += resident;
+                if is_anonymous && size >= IN_ADVANCE {
+                    reserve.bytes += size.saturating_sub(resident);
+                }
+            }
+        }
+        reserve
+    }
+
+    /// What is left of it.
+    fn left(self, resident: u64) -> u64 {
+        self.bytes.saturating_sub(resident.saturating_sub(self.resident))
+    }
 }
 
 impl Limits {
     fn read(root: &Path) -> Self {
-        Self { resident: topology::memory_told(root), addresses: topology::limit(root, "Max address space") }
+        let addresses = topology::limit(root, "Max address space");
+        // A long text, which is of use only then.
+        let smaps = addresses.and_then(|_| fs::read_to_string(root.join("proc/self/smaps")).ok());
+        let reserve = smaps.map_or_else(Reserve::default, |smaps| Reserve::of(&smaps));
+        Self { resident: topology::memory_told(root), addresses, reserve }
     }
 
     /// The bytes of room, by what `/proc/self/status` says.
     fn check(&self, status: &str) -> Result<u64, Exhausted> {
         let mut room = u64::MAX;
-        for (key, limit) in [("VmRSS:", self.resident), ("VmSize:", self.addresses)] {
-            if let (Some(limit), Some(taken)) = (limit, topology::parse_kilobytes(status, key)) {
+        let told = |key| topology::parse_kilobytes(status, key);
+        let resident = told("VmRSS:");
+        let reserved = self.reserve.left(resident.unwrap_or(u64::MAX));
+        let addresses = told("VmSize:").map(|taken| taken.saturating_sub(reserved));
+        for (taken, limit) in [(resident, self.resident), (addresses, self.addresses)] {
+            if let (Some(limit), Some(taken)) = (limit, taken) {
                 let left = (limit - limit / 8).checked_sub(taken);
                 room = room.min(left.ok_or(Exhausted { taken, limit })?);
             }
@@ -103,12 +152,32 @@ mod tests {
     #[test]
     fn a_process_that_has_nearly_all_is_refused() {
         let check = |resident: u64, addresses: u64| {
-            Limits { resident: Some(resident << 10), addresses: Some(addresses << 10) }.check(STATUS)
+            let reserve = Reserve::default();
+            Limits { resident: Some(resident << 10), addresses: Some(addresses << 10), reserve }.check(STATUS)
         };
         // 580 KiB less an eighth, and what it has.
         assert_eq!(check(580, 10300), Ok((580 << 10) - (580 << 7) - (500 << 10)));
         assert_eq!(check(570, 10300), Err(Exhausted { taken: 500 << 10, limit: 570 << 10 }));
         assert_eq!(check(580, 9000), Err(Exhausted { taken: 9000 << 10, limit: 9000 << 10 }));
+    }
+
+    #[test]
+    fn addresses_that_an_allocator_has_reserved_are_free_until_they_are_used() {
+        const SMAPS: &str = "\
+7f0000000000-7f0040000000 rw-p 00000000 00:00 0
+Size:            1048576 kB
+Rss:                 100 kB
+7f1000000000-7f1004000000 r-xp 00000000 08:01 77   /usr/bin/program
+Rss:                 300 kB
+7f2000000000-7f2000100000 rw-p 00000000 00:00 0    [heap]
+Rss:                 100 kB
+";
+        let reserve = Reserve::of(SMAPS);
+        assert_eq!(reserve, Reserve { bytes: (1 << 30) - (100 << 10), resident: 500 << 10 });
+        let status = |resident: u64| format!("VmSize:\t{} kB\nVmRSS:\t{resident} kB\n", (1 << 20) + 9000);
+        let limits = Limits { resident: None, addresses: Some((1 << 30) + (20 << 20)), reserve };
+        assert!(limits.check(&status(500)).is_ok());
+        assert!(limits.check(&status(500 + (1 << 20))).is_err(), "all of it is used");
     }
 
     #[test]
@@ -119,7 +188,8 @@ mod tests {
     #[test]
     fn nothing_is_refused_where_the_system_tells_nothing() {
         assert_eq!(Limits::read(Path::new("/there/is/nothing")).check(STATUS), Ok(u64::MAX));
-        assert_eq!(Limits { resident: Some(1), addresses: Some(1) }.check(""), Ok(u64::MAX));
+        let reserve = Reserve::default();
+        assert_eq!(Limits { resident: Some(1), addresses: Some(1), reserve }.check(""), Ok(u64::MAX));
         assert_eq!(check(ASK_EVERY), Ok(()), "this test is small");
     }
 }

@@ -212,6 +212,12 @@ pub(crate) fn memory_of_this_process() -> u64 {
     usable_memory(root).min(limit(root, "Max address space").unwrap_or(u64::MAX))
 }
 
+/// How many bytes this process may have addresses for.
+#[cfg(feature = "tcp")]
+pub(crate) fn addresses_of_this_process() -> u64 {
+    limit(Path::new("/"), "Max address space").unwrap_or(u64::MAX)
+}
+
 /// How long a file of this process may become: one that makes it longer is ended by a signal.
 #[cfg(feature = "tcp")]
 pub(crate) fn longest_file() -> u64 {

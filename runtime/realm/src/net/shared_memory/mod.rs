@@ -30,7 +30,7 @@ use super::frame::{Body, Frame, Header, Lane, Violation};
 use super::transport::{Close, Flush, Frames, Loan, Polled, Receiver, Transport};
 use super::wire::Decoded;
 use crate::machine::NodeId;
-use crate::topology::memory_of_this_process;
+use crate::topology::{addresses_of_this_process, memory_of_this_process};
 
 /// The bytes of a ring.
 const CAPACITY: usize = 256 << 10;
@@ -103,7 +103,10 @@ impl SharedMemory {
             return other;
         }
         // Of all nodes of this machine together, should all ever use as much.
-        let lent = (memory_of_this_process() / (4 * (near.len() as u64 + 1))).min(MOST_LENT);
+        let nodes = near.len() as u64 + 1;
+        // Each has what all of them lend among its addresses, which may be few.
+        let lent =
+            (memory_of_this_process() / (4 * nodes)).min(addresses_of_this_process() / (16 * nodes)).min(MOST_LENT);
         match Inbox::create(near.len(), (ALL / near.len()).clamp(LEAST, CAPACITY), lent as usize) {
             Ok(made) => Arc::new_cyclic(|this| Self::new(this, other, &near, made)),
             Err(error) => {
