@@ -2,12 +2,13 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use maniple::environment::{BOUND, JOIN_TIMEOUT, NEIGHBOURS, NODES, RANK, Rendezvous, SECRET, SHARED_MEMORY, SILENCE};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::cores::Shares;
 use super::hosts::Place;
@@ -31,11 +32,13 @@ macro_rules! sweep {
 }
 
 /// Beside a node of this machine, in the same process group: reads the secret, then the names of signals for the group. SIGKILL is the last. If nobody can send
-/// any more, the launcher was killed: then this removes its directory if it is given one, and kills what is left wherever it is.
+/// any more, the launcher was killed: then this removes the job's directory, if it is given one, and kills what is left wherever it is. It has made that directory itself, and said so: the launcher may be killed at
+/// any time.
 const GUARD: &str = concat!(
     "trap '' HUP INT TERM QUIT USR1 USR2 TSTP; ",
     sweep!(),
-    "rank=$1; shift; IFS= read -r secret; while IFS= read -r signal; do kill -s \"$signal\" 0; done; \
+    "rank=$1; shift; if [ $# != 0 ]; then if mkdir -m 700 -- \"$1\"; then echo made; else set --; fi; fi; exec >/dev/null; \
+    IFS= read -r secret; while IFS= read -r signal; do kill -s \"$signal\" 0; done; \
     [ $# = 0 ] || rm -rf -- \"$1\"; sweep; kill -s KILL 0"
 );
 
@@ -59,8 +62,8 @@ pub struct Starter<'a> {
     pub places: &'a [Place],
     /// Where they meet.
     pub rendezvous: Rendezvous,
-    /// What is theirs alone, and goes with the job.
-    pub directory: &'a Path,
+    /// What is theirs alone, and goes with the job, if they need one: the guard of the first node makes it.
+    pub directory: Option<&'a Path>,
     /// How to reach other machines.
     pub remote: Option<Remote>,
     /// Cores for the nodes of this machine, unless they share all of them.
@@ -112,17 +115,22 @@ impl Starter<'_> {
             None => self.local(rank),
             Some(host) => self.elsewhere(rank, host)?,
         };
+        let directory = self.directory.filter(|_| rank == 0);
         let mut guard = Command::new("/bin/sh");
         guard
             .args(["-c", GUARD, "guard", &rank.to_string()])
-            .args((rank == 0).then_some(self.directory))
+            .args(directory)
             .process_group(0)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(if directory.is_some() { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::null());
         let mut guard = guard.spawn().map_err(Error::launch("starting /bin/sh, which guards a node"))?;
         let pipe = guard.stdin.take();
+        let says = guard.stdout.take();
         let mut leash = Leash { guard, pipe, remote: None };
+        if let (Some(directory), Some(says)) = (directory, says) {
+            await_made(directory, says)?;
+        }
         let secret = self.rendezvous.secret.to_hex();
         leash.tell(&secret);
         // Into a group that exists already: there is no moment in which the node would stay if we were killed.
@@ -191,6 +199,19 @@ impl Starter<'_> {
     }
 }
 
+/// Waits until a guard has made the job's directory.
+fn await_made(directory: &Path, says: ChildStdout) -> Result<()> {
+    let mut said = String::new();
+    // Read to its end, as the guard says nothing else.
+    let read = BufReader::new(says).read_to_string(&mut said);
+    if read.is_ok() && said == "made\n" {
+        return Ok(());
+    }
+    let source =
+        std::io::Error::other("there may be no room, or no right to write there; TMPDIR says where it is made");
+    Err(Error::launch(format!("making the directory `{}` for the nodes to meet", directory.display()))(source))
+}
+
 impl Leash {
     /// Sends a signal, by its name, to the node and all that it has started, if that still runs.
     pub fn tell(&mut self, word: &str) {
@@ -204,6 +225,10 @@ impl Leash {
     /// Kills what is left of the node's process group, and on another machine of all that it has started.
     pub fn cut(&mut self) {
         self.remote = None;
+        // The guard may have been stopped, with the node or alone.
+        if let Some(group) = Pid::from_raw(self.guard.id().cast_signed()) {
+            let _ = kill_process_group(group, Signal::CONT);
+        }
         self.tell("KILL");
         self.pipe = None;
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitCode, ExitStatus};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ use crate::error::{Error, Result};
 /// How long the others have, when one node has failed, to notice that and to say what they make of it, before they are sent a signal.
 const MOMENT: Duration = Duration::from_secs(1);
 
+/// How long to wait before looking again for processes that were being started.
+const AGAIN: Duration = Duration::from_millis(10);
+
 /// What is done next to the others of a node that has failed.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -33,6 +37,10 @@ enum Step {
 enum Event {
     /// It was sent a signal.
     Signal(i32),
+    /// A node was started, the next by rank.
+    Started(Box<Started>),
+    /// All were started, or one could not be; then no more are.
+    StartedAll(Result<()>),
     /// A node has ended.
     Ended { rank: usize, status: ExitStatus },
     /// Something that a node has printed could not be shown.
@@ -47,6 +55,8 @@ enum Failure {
     Node(ExitStatus),
     /// What nodes print cannot be shown.
     Unshown(io::Error),
+    /// A node could not be started.
+    Unstarted(Error),
 }
 
 /// Starts the nodes of a job and waits until all have ended.
@@ -62,34 +72,50 @@ pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitC
         move |signal| sender.send(Event::Signal(signal)).is_ok()
     })?;
     let [out, err] = Screen::both();
+    let is_over = AtomicBool::new(false);
     let mut job = Job {
         places,
         grace,
-        events,
-        screens: [Arc::clone(&out), Arc::clone(&err)],
+        style,
         telling: tell_on(Arc::clone(&err), sender.clone())?,
+        sender,
+        events,
+        screens: [out, err],
         // Ssh may leave a connection for others to use, which is no part of the job.
         #[cfg(target_os = "linux")]
         descendants: places.iter().any(Option::is_none).then(Descendants::adopt),
         leashes: Vec::new(),
+        is_starting: true,
+        is_over: &is_over,
+        started: 0,
         running: 0,
         outputs: 1,
         failure: None,
+        is_killed: false,
         passed_on: Vec::new(),
     };
-    for (rank, place) in places.iter().enumerate() {
-        let Started { process, leash } = starter.start(rank, place)?;
-        #[cfg(target_os = "linux")]
-        if let Some(descendants) = &mut job.descendants {
-            [process.id(), leash.guard()].into_iter().for_each(|own| descendants.except(own));
+    let sender = job.sender.clone();
+    thread::scope(|scope| {
+        // To start a process is to wait for it, which may be stopped: the others are not to be left alone meanwhile.
+        let starting = thread::Builder::new().stack_size(512 << 10).spawn_scoped(scope, || {
+            let _ = sender.send(Event::StartedAll(start_all(starter, &is_over, &sender)));
+        });
+        let starting = starting.map_err(Error::launch("starting a thread"))?;
+        job.attend();
+        job.end(|| starting.is_finished());
+        job.outcome()
+    })
+}
+
+/// Starts the nodes one by one, unless the job is over before.
+fn start_all(starter: &Starter<'_>, is_over: &AtomicBool, sender: &Sender<Event>) -> Result<()> {
+    for (rank, place) in starter.places.iter().enumerate() {
+        if is_over.load(Ordering::Relaxed) {
+            break;
         }
-        job.leashes.push(leash);
-        attend(rank, process, [&out, &err], style, &sender)?;
-        (job.running, job.outputs) = (job.running + 1, job.outputs + 2);
+        let _ = sender.send(Event::Started(Box::new(starter.start(rank, place)?)));
     }
-    job.attend();
-    job.end();
-    job.outcome()
+    Ok(())
 }
 
 /// Shows what a node prints, and tells when it has ended.
@@ -148,6 +174,8 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> Result<()> {
 struct Job<'a> {
     places: &'a [Place],
     grace: Duration,
+    style: Style,
+    sender: Sender<Event>,
     events: Receiver<Event>,
     screens: [Arc<Screen>; 2],
     telling: Sender<String>,
@@ -155,12 +183,19 @@ struct Job<'a> {
     leashes: Vec<Leash>,
     #[cfg(target_os = "linux")]
     descendants: Option<Descendants>,
-    /// Nodes that have not ended.
+    /// Whether nodes are still being started.
+    is_starting: bool,
+    /// Whether no more are to be.
+    is_over: &'a AtomicBool,
+    /// Nodes that were started, and those of them that have not ended.
+    started: usize,
     running: usize,
     /// Outputs of nodes, and our own, of which all has not been shown.
     outputs: usize,
     /// The first that went wrong.
     failure: Option<Failure>,
+    /// Whether all nodes were killed.
+    is_killed: bool,
     /// The signals that were passed on.
     passed_on: Vec<i32>,
 }
@@ -169,7 +204,8 @@ impl Job<'_> {
     /// Until all nodes have ended.
     fn attend(&mut self) {
         let mut next: Option<(Instant, Step)> = None;
-        while self.running > 0 {
+        // Of a job that has failed nothing more is started, though that may not be over yet.
+        while self.running > 0 || (self.is_starting && self.failure.is_none() && !self.is_killed) {
             let event = match next {
                 None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some((at, _)) => self.events.recv_timeout(at.saturating_duration_since(Instant::now())),
@@ -193,16 +229,58 @@ impl Job<'_> {
         match event {
             Event::Signal(SIGCHLD) => self.reap(),
             Event::Signal(signal) => self.pass_on(signal),
+            Event::Started(started) => {
+                if let Err(error) = self.take_on(*started) {
+                    self.give_up(error);
+                }
+            }
+            Event::StartedAll(outcome) => {
+                self.is_starting = false;
+                self.reap();
+                if let Err(error) = outcome {
+                    self.give_up(error);
+                }
+            }
             Event::Ended { rank, status } => {
                 self.running -= 1;
                 if self.failure.is_none() && !status.success() {
-                    self.failure = Some(Failure::Node(status));
+                    self.fail(Failure::Node(status));
                     self.tell_of_failure(rank, status);
                 }
             }
-            Event::Unshown(error) => self.failure = self.failure.take().or(Some(Failure::Unshown(error))),
+            Event::Unshown(error) => self.fail(Failure::Unshown(error)),
             Event::Shown => self.outputs -= 1,
         }
+    }
+
+    /// The first that goes wrong is what becomes of the job.
+    fn fail(&mut self, failure: Failure) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.failure.get_or_insert(failure);
+    }
+
+    /// A node cannot be started, or looked after: none is left.
+    fn give_up(&mut self, error: Error) {
+        self.fail(Failure::Unstarted(error));
+        self.kill();
+    }
+
+    /// Looks after a node that was started.
+    fn take_on(&mut self, Started { process, mut leash }: Started) -> Result<()> {
+        #[cfg(target_os = "linux")]
+        if let Some(descendants) = &mut self.descendants {
+            [process.id(), leash.guard()].into_iter().for_each(|own| descendants.except(own));
+        }
+        let [out, err] = &self.screens;
+        attend(self.started, process, [out, err], self.style, &self.sender)?;
+        (self.started, self.running, self.outputs) = (self.started + 1, self.running + 1, self.outputs + 2);
+        // What all were told before it was there.
+        self.passed_on.iter().for_each(|&signal| leash.tell(name_of(signal)));
+        if self.is_killed {
+            leash.cut();
+        }
+        self.leashes.push(leash);
+        Ok(())
     }
 
     /// Ends the nodes that are left; gives what is to be done if that does not help.
@@ -226,6 +304,10 @@ impl Job<'_> {
     fn pass_on(&mut self, signal: i32) {
         if signals::ends(signal) && self.passed_on.last() == Some(&signal) {
             // Whoever says it twice does not want to wait.
+            if self.running == 0 {
+                // No node will say so.
+                self.fail(Failure::Node(ExitStatus::from_raw(signal)));
+            }
             return self.kill();
         }
         // At the end, so that it is the last.
@@ -238,25 +320,39 @@ impl Job<'_> {
     }
 
     fn signal_all(&mut self, signal: i32) {
-        // As shells know it.
-        let name = signal_name(signal).unwrap_or("SIGTERM").trim_start_matches("SIG");
-        self.leashes.iter_mut().for_each(|leash| leash.tell(name));
+        self.leashes.iter_mut().for_each(|leash| leash.tell(name_of(signal)));
     }
 
     fn kill(&mut self) {
+        self.is_killed = true;
+        self.is_over.store(true, Ordering::Relaxed);
         self.leashes.iter_mut().for_each(Leash::cut);
     }
 
     fn reap(&self) {
+        // Nodes are no orphans, and those that are being started are not known yet.
         #[cfg(target_os = "linux")]
-        self.descendants.iter().for_each(Descendants::reap);
+        if !self.is_starting {
+            self.descendants.iter().for_each(Descendants::reap);
+        }
     }
 
-    /// When all nodes have ended: ends what they have left behind, and shows the last that was printed.
-    fn end(&mut self) {
+    /// When all nodes have ended: ends what they have left behind, and those that are being started, and shows the last that was printed.
+    fn end(&mut self, has_started_all: impl Fn() -> bool) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.is_killed |= self.is_starting;
         self.leashes.clear();
-        #[cfg(target_os = "linux")]
-        self.descendants.iter_mut().for_each(Descendants::end);
+        loop {
+            #[cfg(target_os = "linux")]
+            self.descendants.iter_mut().for_each(Descendants::end);
+            if has_started_all() {
+                break;
+            }
+            if let Ok(event) = self.events.recv_timeout(AGAIN) {
+                self.handle(event);
+            }
+            self.leashes.clear();
+        }
         // Our own messages end here.
         self.telling = channel().0;
         while self.outputs > 0 {
@@ -304,7 +400,13 @@ impl Job<'_> {
             // As of any writer whose reader has gone.
             Some(Failure::Unshown(error)) if error.kind() == io::ErrorKind::BrokenPipe => 128 + SIGPIPE,
             Some(Failure::Unshown(error)) => return Err(Error::launch("cannot show what the nodes print")(error)),
+            Some(Failure::Unstarted(error)) => return Err(error),
         };
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }
+}
+
+/// A signal as shells know it.
+fn name_of(signal: i32) -> &'static str {
+    signal_name(signal).unwrap_or("SIGTERM").trim_start_matches("SIG")
 }

@@ -35,7 +35,6 @@ use maniple::environment::{
     self, JOIN_TIMEOUT, Meeting, NODES, PlaceError, RANK, RENDEZVOUS, Rendezvous, SECRET, SHARED_MEMORY, SILENCE,
     Secret, Way,
 };
-use tempfile::TempDir;
 
 use self::command::{Remote, Starter};
 use self::hosts::Hosts;
@@ -136,10 +135,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         Some(file) => Hosts::read(file)?.places(options.nodes)?,
         None => vec![None; options.nodes.unwrap_or(1)],
     };
-    // Where the nodes of this machine meet; it goes when all have ended.
-    let directory =
-        TempDir::with_prefix("maniple-").map_err(Error::launch("making a directory for the nodes to meet"))?;
-    let rendezvous = rendezvous(options, &places, directory.path())?;
+    // Where the nodes of this machine meet. It is made with the first of them, by who is left to remove it if we are killed.
+    let directory = Directory(
+        std::path::absolute(env::temp_dir().join(format!("maniple-{}", random_name())))
+            .map_err(Error::launch("finding the folder for temporary files"))?,
+    );
+    let rendezvous = rendezvous(options, &places, &directory.0)?;
     let remote = options.hosts.as_ref().map(|_| Remote::new(&options.ssh)).transpose()?;
     check(&rendezvous)?;
     if remote.is_none() {
@@ -149,13 +150,28 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let starter = Starter {
         program: &options.program,
         places: &places,
+        directory: matches!(rendezvous.meeting, Meeting::File(_)).then_some(directory.0.as_path()),
         rendezvous,
-        directory: directory.path(),
         remote,
         cores: cores(options, &places),
     };
     let style = output::Style { nodes: places.len(), has_prefix: !options.no_prefix, coloured };
     job::run(&starter, style, options.grace)
+}
+
+/// The directory of a job, which goes when all nodes have ended.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // It may never have been made, or be gone with its guard.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A name that no other job has, and nobody guesses.
+fn random_name() -> String {
+    std::iter::repeat_with(fastrand::alphanumeric).take(16).collect()
 }
 
 #[cfg(target_os = "linux")]

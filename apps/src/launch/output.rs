@@ -55,6 +55,8 @@ struct State {
     to: Box<dyn Write + Send>,
     /// The source whose line has begun and goes on.
     open: Option<usize>,
+    /// A source has ended without ending its line, which is ended if anything follows.
+    is_unended: bool,
     /// Whole lines that wait until that one has ended.
     waiting: Vec<u8>,
     /// Why writing has failed; then nothing is shown any more.
@@ -66,7 +68,7 @@ impl Screen {
     #[must_use]
     pub fn new(to: impl Write + Send + 'static) -> Self {
         let (to, waiting) = (Box::new(to), Vec::new());
-        Self { state: Mutex::new(State { to, open: None, waiting, failure: None }) }
+        Self { state: Mutex::new(State { to, open: None, is_unended: false, waiting, failure: None }) }
     }
 
     /// Standard output and standard error: one and the same screen if both go to one file, pipe or terminal.
@@ -112,7 +114,11 @@ impl State {
         if let Some(failure) = &self.failure {
             return Err(same(failure));
         }
-        let written = self.to.write_all(text).and_then(|()| self.to.flush());
+        if text.is_empty() {
+            return Ok(());
+        }
+        let end: &[u8] = if std::mem::take(&mut self.is_unended) { b"\n" } else { b"" };
+        let written = self.to.write_all(end).and_then(|()| self.to.write_all(text)).and_then(|()| self.to.flush());
         self.failure = written.as_ref().err().map(same);
         written
     }
@@ -129,6 +135,15 @@ impl State {
     /// Ends the line that goes on, if there is one, where it is.
     fn cut(&mut self) -> io::Result<()> {
         if self.open.is_some() { self.close(b"\n") } else { Ok(()) }
+    }
+
+    /// Shows the last of a source, whose line goes on or is none that others wait for.
+    fn end_as_it_is(&mut self, last: &[u8]) -> io::Result<()> {
+        self.open = None;
+        self.write(last)?;
+        self.is_unended = true;
+        let waiting = std::mem::take(&mut self.waiting);
+        self.show(&waiting)
     }
 
     /// Shows the last of the line that goes on, and what has waited for its end.
@@ -191,15 +206,19 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// The last line ends even if the node did not end it.
+    /// The last line ends even if the node did not end it: at once if it has a number before it, else when something follows. What is shown without numbers may be no text, and is shown as it is.
     fn end(self, screen: &Screen) -> io::Result<()> {
         let mut screen = screen.lock();
-        if screen.open == Some(self.source) {
-            screen.cut()
-        } else if self.rest.is_empty() {
-            Ok(())
-        } else {
-            screen.show(&[self.prefix, &self.rest, b"\n"].concat())
+        let is_open = screen.open == Some(self.source);
+        if !is_open && self.rest.is_empty() {
+            return Ok(());
+        }
+        if self.prefix.is_empty() && (is_open || screen.open.is_none()) {
+            return screen.end_as_it_is(&self.rest);
+        }
+        match is_open {
+            true => screen.cut(),
+            false => screen.show(&[self.prefix, &self.rest, b"\n"].concat()),
         }
     }
 }
@@ -253,6 +272,22 @@ mod tests {
     #[test]
     fn the_last_line_ends_even_if_the_node_did_not_end_it() {
         assert_eq!(shown(b"one\ntwo"), "[1] one\n[1] two\n");
+    }
+
+    #[test]
+    fn what_is_shown_without_numbers_has_no_end_that_the_node_did_not_give_it() {
+        let bytes = [0, 7, b'\n', 255, 0];
+        let (screen, kept) = screen();
+        show(&bytes[..], 0, "", &screen).unwrap();
+        assert_eq!(*kept.0.lock().unwrap(), bytes);
+        let long = vec![b'x'; 2 * LONGEST];
+        show(&long[..], 1, "", &screen).unwrap();
+        assert!(
+            *kept.0.lock().unwrap() == [&bytes[..], &b"\n"[..], &long[..]].concat(),
+            "a line of its own, without an end"
+        );
+        screen.tell("words\n");
+        assert!(kept.0.lock().unwrap().ends_with(b"x\nwords\n"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Nothing that a job has started outlives it.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 
 #[test]
@@ -23,6 +25,66 @@ fn a_launcher_leaves_no_directory_behind_even_if_it_is_killed() {
         watched.signal(signal);
         watched.end();
         assert_eq!(directories(), 0, "after {signal:?}");
+    }
+}
+
+/// A `mkdir` that is found first, and says on the line that it was called before it does the rest.
+fn other_mkdir(folder: &Path, rest: &str) -> String {
+    let (programs, line) = (folder.join("programs"), folder.join("line"));
+    fs::create_dir(&programs).unwrap();
+    let mkdir = programs.join("mkdir");
+    fs::write(&mkdir, format!("#!/bin/sh\nexec 3>{}; echo here >&3; {rest}\n", line.display())).unwrap();
+    fs::set_permissions(&mkdir, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", programs.display(), std::env::var("PATH").unwrap())
+}
+
+#[test]
+fn a_launcher_that_is_killed_before_there_is_a_directory_leaves_none_behind() {
+    let folder = folder("no-directory");
+    let gate = folder.join("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    // What it leaves behind is on the line until the guard has killed its group, which is the last that it does.
+    let rest = format!("sleep 100000 & cat {} >&2; PATH=${{PATH#*:}}; exec mkdir \"$@\" 3>&-", gate.display());
+    let path = other_mkdir(&folder, &rest);
+    let mut command = Watched::command(&folder, &["-n", "2"], FOR_EVER);
+    let temporary = folder.join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    command.env("PATH", path).env("TMPDIR", &temporary);
+    let mut watched = Watched::watch(&folder, command);
+    watched.hear(1);
+    watched.signal(Signal::KILL);
+    // Whoever makes the directory goes on only now.
+    fs::write(&gate, "").unwrap();
+    watched.end();
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_launcher_ends_while_a_node_is_being_started() {
+    let folder = folder("starting");
+    let path = other_mkdir(&folder, "exec sleep 100000");
+    let mut command = Watched::command(&folder, &["-n", "2"], FOR_EVER);
+    let mut watched = Watched::watch(&folder, {
+        command.env("PATH", path);
+        command
+    });
+    watched.hear(1);
+    // Two in a row may count as one.
+    while watched.launcher.try_wait().unwrap().is_none() {
+        watched.signal(Signal::TERM);
+        std::thread::yield_now();
+    }
+    let (_, run) = watched.end();
+    assert_eq!(run.code, Some(128 + 15), "{run:?}");
+}
+
+#[test]
+fn a_node_whose_guard_was_stopped_with_it_ends_with_the_job() {
+    let text = "[ $MANIPLE_RANK = 0 ] && kill -s STOP 0; exit 3";
+    for grace in ["0", "0.1"] {
+        let run = script(&["-n", "2", "--grace", grace], text);
+        assert_eq!(run.code, Some(3), "{run:?}");
     }
 }
 

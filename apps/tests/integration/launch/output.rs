@@ -18,6 +18,12 @@ fn numbers_can_be_left_out() {
     assert_eq!(script(&["-n", "1", "--no-prefix"], "echo out").stdout, "out\n");
 }
 
+#[test]
+fn what_is_no_text_is_shown_as_it_is_without_numbers() {
+    let bytes = maniple_launch(&["-n", "1", "--no-prefix"], &["printf", r"a\0b\377"]).output().unwrap().stdout;
+    assert_eq!(bytes, b"a\0b\xff");
+}
+
 /// Nodes of which one prints for ever, to the standard output or, redirected, elsewhere, and the other one says nothing.
 fn endless(to: &str) -> String {
     format!("[ $MANIPLE_RANK = 1 ] && exec sleep 100000; exec yes {to}")
