@@ -30,6 +30,7 @@
 
 #![deny(unsafe_code)]
 
+mod alike;
 pub mod cg;
 pub mod circuit;
 pub mod cli;

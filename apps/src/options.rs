@@ -162,7 +162,7 @@ impl RuntimeOptions {
     ) -> Result<T> {
         let runtime = self.start_by(usual)?;
         let profiler = runtime.profiler().cloned();
-        let outcome = program(&runtime);
+        let outcome = program(&runtime).inspect_err(|error| runtime.note_failure(error));
         let concluded = self.record.conclude(&runtime);
         drop(runtime);
         let outcome = outcome?;

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,6 +14,7 @@ use maniple::{Context, File, Runtime};
 use maniple_files::npy::Header;
 use serde::{Deserialize, Serialize};
 
+use crate::alike::on_all_nodes;
 use crate::error::{Error as AppError, Result as AppResult};
 
 /// The file that says what is in a folder.
@@ -117,11 +119,58 @@ impl Loaded {
         Ok(Self { folder: folder.to_owned(), number: found.number, steps: found.steps })
     }
 
+    /// The same on all nodes of a job, each of which opens it for itself.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), on all nodes if on one; and if nodes have different states.
+    pub fn open_on(
+        runtime: &Runtime,
+        folder: &Path,
+        (program, of): (&str, &Subject),
+        arrays: &[&str],
+    ) -> AppResult<Self> {
+        let found = Self::open(folder, program, of, arrays);
+        let what = format!("the state in `{}`", folder.display());
+        on_all_nodes(runtime, &what, found, |loaded| loaded.digest(arrays))
+    }
+
+    /// A number that is another one for another state, very likely.
+    fn digest(&self, arrays: &[&str]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.number, self.steps).hash(&mut hasher);
+        // What cannot be read here cannot be read later either.
+        arrays.iter().for_each(|name| sample(&Manifest::file(&self.folder, name, self.number)).ok().hash(&mut hasher));
+        hasher.finish()
+    }
+
     /// The file of an array.
     #[must_use]
     pub fn array(&self, name: &str) -> File {
         File::npy(Manifest::file(&self.folder, name, self.number))
     }
+}
+
+/// So many pieces of a file are compared, from its beginning to its end.
+const SAMPLES: u64 = 64;
+
+/// The bytes of each.
+const SAMPLE: u64 = 4096;
+
+/// A hash of what is here and there in a file, or of all of it if it is short.
+fn sample(path: &Path) -> std::io::Result<u64> {
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut hasher = DefaultHasher::new();
+    length.hash(&mut hasher);
+    let (samples, size) = if length <= SAMPLES * SAMPLE { (1, length) } else { (SAMPLES, SAMPLE) };
+    let mut bytes = vec![0; size as usize];
+    for number in 0..samples {
+        let offset = u128::from(length - size) * u128::from(number) / u128::from((samples - 1).max(1));
+        file.seek(SeekFrom::Start(offset as u64))?;
+        file.read_exact(&mut bytes)?;
+        bytes.hash(&mut hasher);
+    }
+    Ok(hasher.finish())
 }
 
 /// Whether an array is whole; otherwise why not.
@@ -164,6 +213,14 @@ impl Saving {
             }
             _ => Ok(Self { folder: folder.to_owned(), program, of }),
         }
+    }
+
+    /// The same on all nodes of a job, for each of which it must be possible.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare), on all nodes if on one.
+    pub fn prepare_on(runtime: &Runtime, folder: &Path, program: &'static str, of: Subject) -> AppResult<Self> {
+        on_all_nodes(runtime, "the folder", Self::prepare(folder, program, of), |_| 0)
     }
 
     /// Begins to store a state, on all nodes.

@@ -170,11 +170,10 @@ pub fn run(options: &Options) -> AppResult<Report> {
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     let shape = shape_of(options)?;
     let StateOptions { load, save } = &options.state;
-    let loaded = load
-        .as_deref()
-        .map(|folder| Loaded::open(folder, "circuit", &subject(&shape), &["charge", "voltage"]))
-        .transpose()?;
-    let saving = save.as_deref().map(|folder| Saving::prepare(folder, "circuit", subject(&shape))).transpose()?;
+    let open = |folder| Loaded::open_on(runtime, folder, ("circuit", &subject(&shape)), &["charge", "voltage"]);
+    let loaded = load.as_deref().map(open).transpose()?;
+    let prepare = |folder| Saving::prepare_on(runtime, folder, "circuit", subject(&shape));
+    let saving = save.as_deref().map(prepare).transpose()?;
     let steps_before = loaded.as_ref().map_or(0, |loaded| loaded.steps);
     let simulated =
         runtime.run(async |cx| simulate(cx, shape, options, (runtime, loaded.clone(), saving.clone())).await)?;

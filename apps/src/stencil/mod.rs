@@ -178,9 +178,9 @@ pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
         )
     };
     let StateOptions { load, save } = &options.state;
-    let loaded =
-        load.as_deref().map(|folder| Loaded::open(folder, "stencil", &of(), &["input", "output"])).transpose()?;
-    let saving = save.as_deref().map(|folder| Saving::prepare(folder, "stencil", of())).transpose()?;
+    let open = |folder| Loaded::open_on(runtime, folder, ("stencil", &of()), &["input", "output"]);
+    let loaded = load.as_deref().map(open).transpose()?;
+    let saving = save.as_deref().map(|folder| Saving::prepare_on(runtime, folder, "stencil", of())).transpose()?;
     let report =
         runtime.run(async |cx| simulate(cx, &grid, options, (runtime, loaded.clone(), saving.clone())).await)?;
     let error = report.largest_relative_error;
