@@ -176,6 +176,12 @@ impl Command {
     }
 }
 
+/// The command line of `maniple`, with all that it takes.
+#[must_use]
+pub fn command() -> clap::Command {
+    CommandLine::command()
+}
+
 /// Reads the command line, and notes what of it the nodes of a job are to compare.
 fn parse() -> Command {
     let mut line = CommandLine::command();

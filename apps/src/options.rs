@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::num::IntErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
@@ -55,7 +55,7 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = positive, allow_hyphen_values = true)]
     pub window: usize,
 
-    /// Record what every worker does into this file, for `maniple prof FILE`
+    /// Record what every worker does into this file, for `maniple prof FILE`; `%p` in it stands for the number of the process
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
 
@@ -179,7 +179,9 @@ impl RuntimeOptions {
             let place = place();
             // One node speaks for all, each of which has written its own.
             if place.rank.0 == 0 {
-                let nodes = if place.nodes > 1 { ".node*" } else { "" };
+                // Each node is a process of its own.
+                let (process, nodes) = if place.nodes > 1 { ("*".to_owned(), ".node*") } else { (own_number(), "") };
+                let file = with_process(file, &process);
                 // Nobody may be listening.
                 let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}{nodes}`", file.display());
             }
@@ -221,7 +223,7 @@ impl RuntimeOptions {
         let builder = builder.tracing(!self.no_tracing).automatic_tracing(!self.no_automatic_tracing);
         let mut builder = builder.record_operations(self.record.is_wanted());
         if let Some(file) = &self.profile {
-            builder = builder.profile(file);
+            builder = builder.profile(with_process(file, &own_number()));
         }
         if let Some(file) = &self.mapping {
             builder = builder.mapping_file(file);
@@ -230,6 +232,16 @@ impl RuntimeOptions {
         self.stated.compare(&runtime)?;
         Ok(runtime)
     }
+}
+
+/// The number of this process.
+fn own_number() -> String {
+    std::process::id().to_string()
+}
+
+/// The file of a process, for whose number `%p` stands.
+fn with_process(file: &Path, process: &str) -> PathBuf {
+    file.to_str().map_or_else(|| file.to_owned(), |text| text.replace("%p", process).into())
 }
 
 /// A mapper by name.

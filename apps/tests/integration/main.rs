@@ -16,6 +16,7 @@ mod mappers;
 mod mapping_files;
 #[cfg(unix)]
 mod nodes;
+mod options_on_nodes;
 mod profile;
 #[cfg(target_os = "linux")]
 mod slurm;

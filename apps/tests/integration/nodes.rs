@@ -266,6 +266,28 @@ fn every_process_writes_a_profile_of_its_own() {
 }
 
 #[test]
+fn profiles_may_be_named_after_processes() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("profiles-of-processes");
+    for nodes in [1, 2] {
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("p-%p.mprof");
+        let output = run(nodes, &["stencil", "--size", "40", "--steps", "3", "--profile", file.to_str().unwrap()]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let processes: Vec<u32> = names
+            .map(|name| {
+                let name = name.strip_prefix("p-").unwrap();
+                name.split_once(".mprof").unwrap().0.parse().unwrap()
+            })
+            .collect();
+        assert_eq!(processes.len(), nodes);
+        let shown = if nodes == 1 { format!("p-{}.mprof`", processes[0]) } else { "p-*.mprof.node*`".to_owned() };
+        assert!(told.contains(&shown), "{told}");
+    }
+}
+
+#[test]
 fn every_process_draws_a_graph_of_its_own_part() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("graphs-of-nodes");
     let _ = std::fs::remove_dir_all(&folder);
