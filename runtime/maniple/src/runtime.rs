@@ -36,6 +36,7 @@ type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send
 pub struct RuntimeBuilder {
     workers: Option<usize>,
     machine: Option<Machine>,
+    memory: Option<u64>,
     mapper: MapperFactory,
     named: Vec<(Box<str>, MapperFactory)>,
     mapping: Option<Written>,
@@ -67,6 +68,27 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
+        self
+    }
+
+    /// The most bytes that the values of regions take of the system's memory; by default most of what the process may have. What does not fit waits until something else has gone, and
+    /// fails with [`Error::OutOfMemory`] if nothing will. With memories for several domains of processors, each has an equal share.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    ///
+    /// # #[derive(Fields)]
+    /// # struct Cell { value: f64 }
+    /// # #[task(leaf)]
+    /// # fn clear(#[discards(value)] cells: Piece<Cell>) { cells.points().for_each(|point| cells.value[point] = 0.0) }
+    /// let runtime = Runtime::builder().workers(2).memory(1 << 20).build()?;
+    /// let outcome = runtime.run(async |cx: &Context| cx.launch(clear(&cx.region::<Cell>(1 << 20)?)).await);
+    /// assert!(matches!(outcome, Err(Error::OutOfMemory { .. })));
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
         self
     }
 
@@ -211,6 +233,9 @@ impl RuntimeBuilder {
         }
         if let Some(workers) = self.workers {
             builder = builder.workers(workers);
+        }
+        if let Some(bytes) = self.memory {
+            builder = builder.memory(bytes);
         }
         let place = match self.network {
             Network::Environment => Some(Place::find().map_err(|error| Error::Start(Arc::new(error)))?),
@@ -365,6 +390,7 @@ impl Runtime {
         RuntimeBuilder {
             workers: None,
             machine: None,
+            memory: None,
             mapper: Box::new(|_, _| Box::new(DefaultMapper::new())),
             named: Vec::new(),
             mapping: None,

@@ -163,6 +163,17 @@ impl Machine {
         MachineBuilder::default()
     }
 
+    /// The same, whose memories of the system have so many bytes together at most on each node. Of several on a node, one for each domain of processors, each has an equal share.
+    #[must_use]
+    pub fn with_system_memory(mut self, bytes: u64) -> Self {
+        let nodes: Vec<NodeId> = self.memories_of(MemoryKind::System).map(|memory| memory.node).collect();
+        for memory in self.memories.iter_mut().filter(|memory| memory.kind == MemoryKind::System) {
+            let together = nodes.iter().filter(|node| **node == memory.node).count() as u64;
+            memory.capacity = memory.capacity.min(bytes / together);
+        }
+        self
+    }
+
     /// One node with `cpus` processors that all see one system memory of `capacity` bytes.
     ///
     /// # Panics
@@ -484,6 +495,19 @@ mod tests {
 
     fn affinity(bandwidth_mb_s: u32, latency_ns: u32) -> Affinity {
         Affinity { bandwidth_mb_s, latency_ns }
+    }
+
+    #[test]
+    fn memories_of_the_system_share_a_limit() {
+        let mut builder = Machine::builder();
+        builder.processor(ProcessorKind::Cpu);
+        for (kind, capacity) in [(MemoryKind::System, 100), (MemoryKind::System, 10), (MemoryKind::Framebuffer, 100)] {
+            builder.memory(kind, capacity);
+        }
+        builder.connect_nodes(Affinity { bandwidth_mb_s: 1, latency_ns: 1 });
+        let machine = builder.build().unwrap().with_system_memory(80);
+        let capacities: Vec<u64> = machine.memories().iter().map(|memory| memory.capacity).collect();
+        assert_eq!(capacities, [40, 10, 100]);
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! # Ok::<(), maniple_realm::RealmError>(())
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::locks::{Mutex, RwLock};
@@ -96,8 +96,33 @@ struct PhaseState {
 
 struct BarrierState {
     phases: Phases<PhaseState>,
-    /// The events of complete phases that were poisoned, as long as there is the barrier.
-    poisoned: Mutex<HashMap<u32, Event>>,
+    poisoned: Mutex<Poisoned>,
+}
+
+/// The events of complete phases that were poisoned.
+#[derive(Default)]
+struct Poisoned {
+    latest: BTreeMap<u32, Event>,
+    /// The last phase that was forgotten, of those the earliest of which go when there are many.
+    forgotten: Option<(u32, Event)>,
+}
+
+/// So many poisoned phases are remembered of a barrier; of those before, no phase counts as good.
+const MOST_POISONED: usize = 1 << 10;
+
+impl Poisoned {
+    fn insert(&mut self, phase: u32, event: Event) {
+        self.latest.insert(phase, event);
+        if self.latest.len() > MOST_POISONED {
+            self.forgotten = self.latest.pop_first();
+        }
+    }
+
+    /// The event of a phase if it was poisoned, or may have been.
+    fn of(&self, phase: u32) -> Option<Event> {
+        let forgotten = self.forgotten.filter(|(last, _)| phase <= *last).map(|(_, event)| event);
+        self.latest.get(&phase).copied().or(forgotten)
+    }
 }
 
 /// The barriers of a realm.
@@ -184,7 +209,7 @@ impl BarrierState {
         let event = |data: &mut PhaseState| data.event.get_or_insert_with(|| operations.user_event()).event();
         let open = self.phases.with_open(barrier.phase, event).map_err(|refused| refusal(barrier, refused, 0))?;
         // A phase that was complete when the barrier was destroyed has its event still.
-        let event = open.or_else(|| self.poisoned.lock().get(&barrier.phase).copied());
+        let event = open.or_else(|| self.poisoned.lock().of(barrier.phase));
         Ok(event.unwrap_or(Event::NONE))
     }
 }

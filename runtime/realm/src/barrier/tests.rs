@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use proptest::strategy::Strategy;
 
 use super::phases::{Change, Phases, Refused};
+use super::{MOST_POISONED, Poisoned};
+use crate::events::Event;
 
 fn change(phase: u32, arrivals: i64) -> Change {
     Change { phase, arrivals }
@@ -102,4 +104,16 @@ proptest::proptest! {
         phases.arrive(0, change(0, -1), |_| (), announce).unwrap();
         proptest::prop_assert_eq!(*count.borrow(), 1);
     }
+}
+
+#[test]
+fn of_many_poisoned_phases_the_earliest_are_forgotten_and_none_counts_as_good_before_the_last_of_those() {
+    let mut poisoned = Poisoned::default();
+    for phase in (0..10 * MOST_POISONED as u32).step_by(2) {
+        poisoned.insert(phase, Event::NONE);
+        assert!(poisoned.latest.len() <= MOST_POISONED);
+    }
+    let last = 10 * MOST_POISONED as u32 - 2;
+    assert!(poisoned.of(last).is_some() && poisoned.of(last - 1).is_none() && poisoned.of(last + 2).is_none());
+    assert!(poisoned.of(0).is_some() && poisoned.of(1).is_some(), "nobody knows any more");
 }

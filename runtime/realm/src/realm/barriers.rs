@@ -7,8 +7,8 @@ use crate::events::{After, Event};
 impl Realm {
     /// A new barrier at its first phase, of which each phase expects so many arrivals.
     ///
-    /// The realm keeps it until it is [destroyed](Self::destroy_barrier), with a few bytes for each of its phases that was
-    /// poisoned.
+    /// The realm keeps it until it is [destroyed](Self::destroy_barrier), with a few bytes for each of the last 1,024
+    /// phases that were poisoned. Once there have been more, none of the phases before those counts as good.
     ///
     /// # Panics
     /// If `arrivals` is 0: every phase would be complete.

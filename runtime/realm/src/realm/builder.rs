@@ -21,6 +21,7 @@ use crate::worker::{Local, Waiting, Workers};
 pub struct RealmBuilder {
     workers: Option<usize>,
     machine: Option<Machine>,
+    memory: Option<u64>,
     profiler: Option<Profiler>,
     stack_size: usize,
     help_depth: u32,
@@ -29,7 +30,8 @@ pub struct RealmBuilder {
 
 impl RealmBuilder {
     pub(super) fn new() -> Self {
-        Self { workers: None, machine: None, profiler: None, stack_size: 8 << 20, help_depth: 32, cores: None }
+        let (workers, machine, memory, profiler, cores) = (None, None, None, None, None);
+        Self { workers, machine, memory, profiler, stack_size: 8 << 20, help_depth: 32, cores }
     }
 
     /// So many cpus, hence workers, and one memory; at most 1024. Without this and [`machine`](Self::machine): the machine as
@@ -42,6 +44,12 @@ impl RealmBuilder {
     /// This machine: one worker for each of its cpus. [`workers`](Self::workers) has no effect then.
     pub fn machine(mut self, machine: Machine) -> Self {
         self.machine = Some(machine);
+        self
+    }
+
+    /// So many bytes of the system's memory at most: see [`Machine::with_system_memory`].
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
         self
     }
 
@@ -77,12 +85,16 @@ impl RealmBuilder {
     /// [`RealmError::NoWorkers`], [`RealmError::TooManyWorkers`] and [`RealmError::Thread`].
     pub fn build(self) -> Result<Realm, RealmError> {
         install_panic_hook();
-        let Self { workers, machine, profiler, stack_size, help_depth, cores } = self;
+        let Self { workers, machine, memory, profiler, stack_size, help_depth, cores } = self;
         let machine = match (machine, workers) {
             (Some(machine), _) => machine,
             (None, Some(0)) => return Err(RealmError::NoWorkers),
             (None, Some(found)) if found > MOST_WORKERS => return Err(RealmError::TooManyWorkers { found }),
             (None, workers) => detect(workers),
+        };
+        let machine = match memory {
+            Some(bytes) => machine.with_system_memory(bytes),
+            None => machine,
         };
         let processors: Vec<_> = machine.processors_of(ProcessorKind::Cpu).map(|processor| processor.id).collect();
         if processors.is_empty() {
