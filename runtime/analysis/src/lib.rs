@@ -15,7 +15,7 @@
 //! A task writes the left half of a region, another the right half, and a third reads all of it. Mapping the third must wait for both; the second need not wait for the first.
 //!
 //! ```
-//! use maniple_analysis::order::{self, ProgramOrder};
+//! use maniple_analysis::order::{self, Contributions, ProgramOrder};
 //! use maniple_region::{FieldMask, FieldType, Forest, Privilege, Requirement, Target};
 //! use maniple_space::{AnyRect, AnySpace, Rect};
 //!
@@ -44,7 +44,7 @@
 //! let mut before = |task, target: Target, privilege| {
 //!     let mut before = Vec::new();
 //!     let requirement = Requirement::new(target, charge.clone(), privilege);
-//!     order.register(&Task(task), &requirement, &mut |earlier| before.push(earlier.0));
+//!     order.register(&Task(task), &requirement, Contributions::Commute, &mut |earlier| before.push(earlier.0));
 //!     before.sort_unstable();
 //!     before
 //! };

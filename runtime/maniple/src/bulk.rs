@@ -15,7 +15,7 @@ use maniple_space::{AnyRect, Rect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::context::{Context, ContextState};
+use crate::context::{Context, ContextState, Reach};
 use crate::error::{Error, Result};
 use crate::future::{Argument, Future, FutureMap};
 use crate::instances::validity::Preconditions;
@@ -44,6 +44,14 @@ enum Fence {
 }
 
 impl Fence {
+    fn reach(self) -> Reach {
+        match self {
+            Self::Mapping => Reach::Mapping,
+            Self::Time => Reach::Ends,
+            Self::Execution => Reach::Execution,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Mapping => "mapping fence",
@@ -58,12 +66,7 @@ impl ContextState {
         let (realm, one) = (self.core.realm(), AnyRect::from(Rect::<1>::from(0..1)));
         let completion = realm.user_event();
         let results = Results::new(realm, Origin::BuiltIn(kind.name()), one, completion.event(), Sources::new());
-        let operation = self.submit_fence(kind == Fence::Execution, completion, |earlier| {
-            let after = match kind {
-                Fence::Mapping => Vec::new(),
-                Fence::Execution => earlier,
-                Fence::Time => earlier.into_iter().chain([self.no_forks()]).collect(),
-            };
+        let operation = self.submit_fence(kind.reach(), completion, |after| {
             Arc::new(FenceOperation { kind, context: Arc::clone(self), after, results: Arc::clone(&results) })
         });
         match operation {
@@ -109,7 +112,7 @@ impl Context {
         self.launch(built_in_launch(&COPY, requirements, complaint))
     }
 
-    /// Copies several fields from one region to another, or to other fields: each of the first to the second of its pair. One operation, however many they are; of none, nothing happens.
+    /// Copies several fields from one region to another, or to other fields: each of the first to the second of its pair. Both regions come first, then the fields, where [`copy`](Self::copy) takes each region with its field. One operation, however many they are; of none, nothing happens.
     ///
     /// The future fails as that of [`copy`](Self::copy) does; [`Error::Launch`] also if a field is to be copied to twice.
     ///

@@ -94,7 +94,9 @@ impl Context {
     #[must_use]
     pub fn field_space(&self, max_fields: usize) -> Arc<FieldSpace> {
         self.state.makes();
-        self.state.core.forest().field_space(max_fields)
+        let fields = self.state.core.forest().field_space(max_fields);
+        self.state.note_fields(&fields);
+        fields
     }
 
     /// A new region over an index space and a field space. Its data is distinct from any other's. The task may do everything with it.

@@ -3,12 +3,12 @@
 use maniple_region::{FieldId, FieldSpace, IndexSpaceNode, LogicalRegion, Partitioning, RegionError};
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Deletions take place in the order of the program, as launches do: tasks that were launched before, and those that they launch, go on undisturbed, whenever they run; the task itself
 /// cannot use the name from then on, nor can those that it launches later.
 impl Context {
-    /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended. In a program on several nodes
+    /// Destroys a region with all its partitions. Operations launched before are not disturbed; its memory goes when they have ended. In a program on several nodes
     /// all have to destroy the same regions in the same order.
     ///
     /// A loop that makes a region, uses it and destroys it in each iteration is replayed like one that uses the same region throughout, in a [trace](Self::trace) or not: the next region that the task makes
@@ -16,12 +16,15 @@ impl Context {
     /// destroyed remains so.
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if it was destroyed before, or ended with an earlier run; [`crate::Error::NotTheMaker`] if another task made it;
+    /// [`crate::Error::Region`] if it was destroyed before, ended with an earlier run, or is a piece of a partition, which lives as long as that; [`crate::Error::NotTheMaker`] if another task made it;
     /// [`crate::Error::Attachment`] if memory is attached to some of its values.
     pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
         let region = region.as_ref();
         self.state.core.check_process()?;
         self.state.check_created(region)?;
+        if let Some(partition) = region.space().partition().filter(|_| *region != region.root_region()) {
+            return Err(RegionError::PieceDestroyed { partition: partition.to_string() }.into());
+        }
         self.state.check_unattached(region.tree().id())?;
         // Where it is held mapped, nothing is given up.
         let is_put_aside = self.state.is_to_be_renewed(region) && self.give_up(&region.root_region()).is_ok();
@@ -73,7 +76,8 @@ impl Context {
     }
 
     /// Frees a field: this task, and those that it launches from now on, cannot use it, and its id may be given to a new field. Operations launched before are not
-    /// disturbed. The fields of a field space should be freed by one task, the one that made it.
+    /// disturbed. The fields of a field space are freed by one task: the one that made it, or its parent once it has ended. For others, which may run at any time, the id would be a field
+    /// or not as the timing wants it.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -89,11 +93,15 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if there is no such field, or it was freed before; [`crate::Error::Attachment`] if memory is attached to some of its values.
+    /// [`crate::Error::Region`] if there is no such field, or it was freed before; [`crate::Error::NotTheMaker`] if another task made the field space; [`crate::Error::Attachment`] if memory is attached to some of its values.
     pub fn free_field(&self, fields: &FieldSpace, field: FieldId) -> Result<()> {
         self.state.core.check_process()?;
         if !fields.has(field, &*self.state) {
             return Err(RegionError::NoSuchField { field }.into());
+        }
+        if !self.state.made_fields(fields) {
+            let what = format!("field `{}` of field space {}", fields.name_of(field), fields.id());
+            return Err(Error::NotTheMaker { task: self.task().to_owned(), region: what });
         }
         self.state.check_field_unattached(fields.id(), field)?;
         self.state.note_freed_field(fields, field)

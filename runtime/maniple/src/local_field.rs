@@ -96,6 +96,10 @@ impl<F, T> Drop for LocalField<F, T> {
         if !state.has_own_fields(&self.region) {
             return state.free_local_field(local);
         }
+        if self.region.check_alive(&*state).is_err() {
+            // The region was destroyed, and its values with it.
+            return state.free_local_field(local);
+        }
         if context.invalidate_fields(&self.region, &FieldMask::of(local.field)).is_ok() {
             state.keep_local_field(local);
         }

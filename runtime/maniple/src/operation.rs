@@ -43,6 +43,11 @@ pub(crate) trait Mappable: Send + Sync {
         1
     }
 
+    /// Whether what it does may wait for anything that was launched before: the body of a task that launches, and is given a future by whatever way.
+    fn may_wait(&self) -> bool {
+        false
+    }
+
     /// Whether it ends when the launching task says so: nothing that the task may wait for can come after its end.
     fn is_held(&self) -> bool {
         false

@@ -168,8 +168,9 @@ impl<F, const D: usize> Drop for Scratch<F, D> {
         let (context, region) = (Context::of(Arc::clone(&state)), self.region.logical());
         let is_free = state.check_unattached(region.tree().id()).is_ok()
             && context.invalidate_fields(region, &region.fields().fields_for(&*state)).is_ok();
-        if is_free {
-            state.keep_scratch(self.key, region);
+        if is_free && let Some(oldest) = state.keep_scratch(self.key, region) {
+            // It fails if the program has done so.
+            let _ = context.destroy_region(&oldest);
         }
     }
 }

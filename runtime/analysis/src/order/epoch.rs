@@ -3,7 +3,7 @@
 use maniple_region::{FieldMask, Privilege};
 use smallvec::SmallVec;
 
-use super::Operation;
+use super::{Contributions, Operation};
 
 /// Operations with one privilege on the same fields of a node's region.
 #[derive(Debug)]
@@ -55,18 +55,30 @@ impl<O: Operation + Clone> Epochs<O> {
     /// Calls `depend` for every operation that a new use interferes with and that is not implied by others. Returns the fields on which the new use interferes
     /// with *all* current uses, of which there is at least one: if it is recorded here, they become an epoch.
     #[inline]
-    pub(super) fn check(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) -> FieldMask {
+    pub(super) fn check(
+        &self,
+        fields: &FieldMask,
+        privilege: Privilege,
+        contributions: Contributions,
+        depend: &mut impl FnMut(&O),
+    ) -> FieldMask {
         // Most nodes on a path have no uses of the fields.
         match self.current.has(fields) || self.previous.has(fields) {
-            true => self.check_overlapping(fields, privilege, depend),
+            true => self.check_overlapping(fields, privilege, contributions, depend),
             false => FieldMask::new(),
         }
     }
 
-    fn check_overlapping(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) -> FieldMask {
+    fn check_overlapping(
+        &self,
+        fields: &FieldMask,
+        privilege: Privilege,
+        contributions: Contributions,
+        depend: &mut impl FnMut(&O),
+    ) -> FieldMask {
         let (mut dominated, mut shared) = (FieldMask::new(), FieldMask::new());
         for class in self.current.0.iter().filter(|class| class.fields.overlaps(fields)) {
-            if class.privilege.interferes_with(privilege) {
+            if contributions.conflict(class.privilege, privilege) {
                 dominated = dominated.union(&class.fields);
                 class.users.iter().for_each(&mut *depend);
             } else {
@@ -75,7 +87,7 @@ impl<O: Operation + Clone> Epochs<O> {
         }
         dominated = dominated.intersection(fields).difference(&shared);
         if dominated != *fields {
-            self.previous.depend_on(&fields.difference(&dominated), privilege, depend);
+            self.previous.depend_on(&fields.difference(&dominated), privilege, contributions, depend);
         }
         dominated
     }
@@ -120,10 +132,16 @@ impl<O: Operation + Clone> Epoch<O> {
         }
     }
 
-    fn depend_on(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) {
-        let interferes =
-            |class: &&Class<O>| class.privilege.interferes_with(privilege) && class.fields.overlaps(fields);
-        for class in self.0.iter().filter(interferes) {
+    fn depend_on(
+        &self,
+        fields: &FieldMask,
+        privilege: Privilege,
+        contributions: Contributions,
+        depend: &mut impl FnMut(&O),
+    ) {
+        let conflicts =
+            |class: &&Class<O>| contributions.conflict(class.privilege, privilege) && class.fields.overlaps(fields);
+        for class in self.0.iter().filter(conflicts) {
             class.users.iter().for_each(&mut *depend);
         }
     }

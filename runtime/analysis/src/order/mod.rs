@@ -15,7 +15,7 @@ mod tree;
 
 use std::sync::Arc;
 
-use maniple_region::{Requirement, TreeId};
+use maniple_region::{Privilege, Requirement, TreeId};
 use rustc_hash::FxHashMap;
 
 pub use queue::InOrderQueue;
@@ -39,6 +39,23 @@ impl<T: Operation> Operation for Arc<T> {
     }
 }
 
+/// In which order operations are mapped that contribute to the same data by one operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contributions {
+    /// In any: what they do commutes.
+    Commute,
+    /// In program order: one that is mapped may hold an instance that the other needs, and wait for what the other does.
+    InOrder,
+}
+
+impl Contributions {
+    /// Whether a new use must be mapped after an earlier one.
+    #[inline]
+    fn conflict(self, earlier: Privilege, new: Privilege) -> bool {
+        earlier.interferes_with(new) || (self == Self::InOrder && earlier.is_same_reduction(new))
+    }
+}
+
 /// The operations of one task that later operations may have to be mapped after, for each region tree.
 pub struct ProgramOrder<O> {
     trees: FxHashMap<TreeId, TreeState<O>>,
@@ -53,11 +70,17 @@ impl<O> Default for ProgramOrder<O> {
 impl<O: Operation + Clone> ProgramOrder<O> {
     /// Records that `operation` has this requirement, and calls `depend` for every earlier operation that must be mapped first; for some more than once, never for
     /// `operation` itself. Returns how many nodes of the region tree were visited, which is what the analysis costs.
-    pub fn register(&mut self, operation: &O, requirement: &Requirement, depend: &mut impl FnMut(&O)) -> u64 {
+    pub fn register(
+        &mut self,
+        operation: &O,
+        requirement: &Requirement,
+        contributions: Contributions,
+        depend: &mut impl FnMut(&O),
+    ) -> u64 {
         let tree = requirement.target.tree().id();
         match self.trees.get_mut(&tree) {
-            Some(known) => known.register(operation, requirement, depend),
-            None => self.trees.entry(tree).or_default().register(operation, requirement, depend),
+            Some(known) => known.register(operation, requirement, contributions, depend),
+            None => self.trees.entry(tree).or_default().register(operation, requirement, contributions, depend),
         }
     }
 

@@ -95,10 +95,10 @@ fn points(target: &Target) -> AnySpace {
     }
 }
 
-fn interfere(a: &Requirement, b: &Requirement) -> bool {
+fn interfere(a: &Requirement, b: &Requirement, contributions: Contributions) -> bool {
     points(&a.target).overlaps(&points(&b.target)).unwrap()
         && a.fields.overlaps(&b.fields)
-        && a.privilege.interferes_with(b.privilege)
+        && contributions.conflict(b.privilege, a.privilege)
 }
 
 fn requirements() -> impl Strategy<Value = (prop::sample::Index, u8, u8)> {
@@ -130,8 +130,8 @@ fn closure(ops: &[Op]) -> Vec<BTreeSet<usize>> {
 }
 
 /// Registers a use, and returns how many nodes that visited.
-fn register(order: &mut ProgramOrder<Op>, op: &Op, requirement: &Requirement) -> u64 {
-    order.register(op, requirement, &mut |earlier: &Op| {
+fn register(order: &mut ProgramOrder<Op>, op: &Op, requirement: &Requirement, contributions: Contributions) -> u64 {
+    order.register(op, requirement, contributions, &mut |earlier: &Op| {
         assert!(earlier.number() < op.number(), "dependences lead backwards");
         op.0.borrow_mut().after.insert(earlier.number());
     })
@@ -142,15 +142,18 @@ proptest! {
 
     #[test]
     fn operations_that_interfere_are_mapped_in_program_order(
-        stream in prop::collection::vec((prop::collection::vec(requirements(), 1..3), any::<u8>()), 1..25)
+        stream in prop::collection::vec((prop::collection::vec(requirements(), 1..3), any::<u8>()), 1..25),
+        in_order_from in 0..40_usize,
     ) {
+        let contributions =
+            |number| if number < in_order_from { Contributions::Commute } else { Contributions::InOrder };
         let world = world();
         let mut order = ProgramOrder::default();
         let mut ops: Vec<(Op, Vec<Requirement>)> = Vec::new();
         for (number, (wanted, mapped)) in stream.iter().enumerate() {
             let op = Op::new(number);
             let requirements: Vec<_> = wanted.iter().map(|wanted| requirement(&world, wanted)).collect();
-            requirements.iter().for_each(|requirement| _ = register(&mut order, &op, requirement));
+            requirements.iter().for_each(|requirement| _ = register(&mut order, &op, requirement, contributions(number)));
             ops.push((op, requirements));
             // Every now and then some prefix of the stream has been mapped.
             if mapped % 4 == 0 {
@@ -161,7 +164,7 @@ proptest! {
         let before = closure(&ops.iter().map(|(op, _)| op.clone()).collect::<Vec<_>>());
         for (later, (_, wanted)) in ops.iter().enumerate() {
             for (earlier, (op, had)) in ops[..later].iter().enumerate() {
-                let must = wanted.iter().any(|a| had.iter().any(|b| interfere(a, b)));
+                let must = wanted.iter().any(|a| had.iter().any(|b| interfere(a, b, contributions(later))));
                 let mapped_in_time = op.0.borrow().mapped;
                 prop_assert!(
                     !must || before[later].contains(&earlier) || mapped_in_time,
@@ -179,7 +182,7 @@ fn run(world: &World, stream: &[(usize, Privilege)]) -> (Vec<BTreeSet<usize>>, u
     let ops: Vec<Op> = (0..stream.len()).map(Op::new).collect();
     for (op, (target, privilege)) in ops.iter().zip(stream) {
         let requirement = Requirement::new(world.targets[*target].clone(), field.clone(), *privilege);
-        visits += register(&mut order, op, &requirement);
+        visits += register(&mut order, op, &requirement, Contributions::Commute);
     }
     (ops.iter().map(|op| op.0.borrow().after.clone()).collect(), visits)
 }
@@ -256,7 +259,7 @@ fn partitions_that_are_used_once_leave_nothing_behind() {
             let halves = forest.partition(region.space(), colors, &[interval(0, 8), interval(8, 16)]).unwrap();
             let op = Op::new(number);
             let requirement = Requirement::new(region.partition(&halves).unwrap(), field.clone(), privilege);
-            visits += register(&mut order, &op, &requirement);
+            visits += register(&mut order, &op, &requirement, Contributions::Commute);
             op.0.borrow_mut().mapped = true;
         }
         assert!(order.nodes() <= 64, "{} nodes", order.nodes());

@@ -6,8 +6,8 @@ use maniple_region::{FieldMask, IndexSpaceNode, NodeId, Partitioning, Privilege,
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Operation;
 use super::epoch::Epochs;
+use super::{Contributions, Operation};
 
 /// So few nodes are not swept; in tests they are, to show that no use is forgotten that matters.
 const FEW_NODES: usize = if cfg!(test) { 2 } else { 64 };
@@ -62,6 +62,7 @@ impl<O> Default for Node<O> {
 struct Walk<'a, O, D> {
     operation: &'a O,
     requirement: &'a Requirement,
+    contributions: Contributions,
     path: Path<'a>,
     /// Told of every operation that must be mapped first.
     depend: D,
@@ -75,7 +76,13 @@ type Path<'a> = SmallVec<[Step<'a>; 4]>;
 
 impl<O: Operation + Clone> TreeState<O> {
     /// See [`ProgramOrder::register`](super::ProgramOrder::register).
-    pub(super) fn register(&mut self, operation: &O, requirement: &Requirement, depend: &mut impl FnMut(&O)) -> u64 {
+    pub(super) fn register(
+        &mut self,
+        operation: &O,
+        requirement: &Requirement,
+        contributions: Contributions,
+        depend: &mut impl FnMut(&O),
+    ) -> u64 {
         if self.nodes >= self.sweep_at {
             self.nodes = self.root.sweep();
             self.sweep_at = FEW_NODES.max(2 * self.nodes);
@@ -85,7 +92,7 @@ impl<O: Operation + Clone> TreeState<O> {
                 depend(other);
             }
         };
-        let mut walk = Walk { operation, requirement, path: Path::new(), depend, visits: 0, opened: 0 };
+        let mut walk = Walk { operation, requirement, contributions, path: Path::new(), depend, visits: 0, opened: 0 };
         find_path(&requirement.target, &mut walk.path);
         self.root.register(0, &mut walk);
         self.nodes += walk.opened;
@@ -110,7 +117,7 @@ impl<O: Operation + Clone> Node<O> {
             self.epochs.take_over(fields, &mut walk.depend);
             self.epochs.record(walk.operation, fields, Privilege::ReadWrite, &FieldMask::new());
         } else {
-            let dominated = self.epochs.check(fields, privilege, &mut walk.depend);
+            let dominated = self.epochs.check(fields, privilege, walk.contributions, &mut walk.depend);
             if next.is_none() {
                 self.epochs.record(walk.operation, fields, privilege, &dominated);
             }
@@ -146,7 +153,7 @@ impl<O: Operation + Clone> Node<O> {
         let mut found: SmallVec<[NodeId; 4]> = SmallVec::new();
         for (&id, child) in &self.open {
             if next.is_none_or(|next| next.id() != id)
-                && child.conflicts(fields, privilege)
+                && child.conflicts(fields, privilege, walk.contributions)
                 && next.is_none_or(|next| next.overlaps(child.place.step()))
             {
                 found.push(id);
@@ -182,8 +189,8 @@ impl<O: Operation + Clone> Node<O> {
 }
 
 impl<O: Operation + Clone> OpenChild<O> {
-    fn conflicts(&self, fields: &FieldMask, privilege: Privilege) -> bool {
-        self.uses.iter().any(|(used, common)| common.overlaps(fields) && used.interferes_with(privilege))
+    fn conflicts(&self, fields: &FieldMask, privilege: Privilege, contributions: Contributions) -> bool {
+        self.uses.iter().any(|(used, common)| common.overlaps(fields) && contributions.conflict(*used, privilege))
     }
 
     fn add(&mut self, privilege: Privilege, fields: &FieldMask) {

@@ -21,6 +21,7 @@ impl ContextState {
 
     /// The task has ended: its launcher comes to know what it has destroyed.
     pub(crate) fn hand_up_deletions(&self, parent: &Self) {
+        self.hand_up_field_spaces(parent);
         if let (Some(log), Some(first)) = (self.own_deletions().filter(|log| log.is_used()), self.first_made()) {
             parent.deletions().absorb(log, first);
         }
@@ -33,7 +34,7 @@ impl ContextState {
 
     /// The task destroys something.
     pub(crate) fn note_deletion(&self, name: Name, (tombstone, times): (Tombstone, u32)) {
-        let number = self.number_launch();
+        let number = self.number_deletion();
         self.deletions().add(name, tombstone, (number, times), self.in_flight.count() == 0);
         endings::count();
     }

@@ -1,5 +1,7 @@
 //! The end of a task: what was launched ends, and what went wrong is told.
 
+use maniple_realm::Fault;
+
 use super::ContextState;
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
@@ -26,6 +28,13 @@ impl ContextState {
                 Err(Error::StillMapped { task: self.name().to_owned() })
             }
             other => other,
+        }
+    }
+
+    /// Gives up the machine if the body has ended but data is still mapped, for ever if that was leaked: whoever comes next must not use the data, and would wait for ever.
+    pub(crate) fn give_up_if_mapped(&self) {
+        if self.stream.get().is_some() && self.mappings_in_use() > 0 {
+            self.core.realm().give_up(Fault::new(Error::StillMapped { task: self.name().to_owned() }));
         }
     }
 

@@ -15,9 +15,12 @@ pub(super) struct LocalFields(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     all: Vec<Local>,
-    /// Those that nothing uses.
+    /// Those that nothing uses, the latest last.
     free: Vec<Local>,
 }
+
+/// So many local fields that nothing uses are kept at most, each for the next one of its name: as many as a loop makes in an iteration, more or less.
+const MOST: usize = 32;
 
 /// A field that ends with its task.
 #[derive(Clone)]
@@ -44,7 +47,7 @@ impl ContextState {
         };
         let fitting = (0..known.free.len()).filter(|&number| fits(&known.free[number]));
         let first = fitting.min_by_key(|&number| known.free[number].field)?;
-        Some(known.free.swap_remove(first))
+        Some(known.free.remove(first))
     }
 
     /// The task has made a field as a local one.
@@ -56,7 +59,11 @@ impl ContextState {
 
     /// Nothing uses a local field any more, and its values were given up.
     pub(crate) fn keep_local_field(&self, local: &Local) {
-        self.created.local_fields.0.lock().free.push(local.clone());
+        let mut known = self.created.local_fields.0.lock();
+        known.free.push(local.clone());
+        let oldest = if known.free.len() > MOST { Some(known.free.remove(0)) } else { None };
+        drop(known);
+        oldest.iter().for_each(|oldest| self.free_local_field(oldest));
     }
 
     /// Frees a local field, unless the program has done so.

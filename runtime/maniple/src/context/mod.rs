@@ -45,7 +45,7 @@ pub(crate) use self::region_key::{RegionFields, RegionKey, RegionRows};
 use self::regions::Made;
 pub(crate) use self::regions::{HeldRegion, Renewed};
 pub(crate) use self::spare::{forget_spare, keep_spare};
-pub(crate) use self::stream::{Promised, Stream, Submission};
+pub(crate) use self::stream::{Promised, Reach, Stream, Submission};
 use self::waiting::Waiter;
 
 /// What a running task launches from: regions are made here, tasks and other operations launched.
@@ -78,8 +78,10 @@ pub(crate) struct ContextState {
     /// What somebody waits for that falling numbers in flight bring.
     waiter: LazyBox<Mutex<Waiter>>,
     watched: LazyBox<Mutex<Watched>>,
-    /// The number of the next launch, to tell which failure came first in the program.
-    next_launch: AtomicU64,
+    /// How many launches there have been, to tell which failure came first in the program.
+    launches: AtomicU64,
+    /// How many deletions the task has noted: each is seen by the launches that count it.
+    deletions: AtomicU64,
     /// The last execution fence, as the bits of its event, after which nothing can be forked until it has triggered.
     pub(crate) fence: AtomicU64,
     /// What rooms above keep of the task.
@@ -88,6 +90,9 @@ pub(crate) struct ContextState {
     pub(crate) is_in_trace: AtomicBool,
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
     pub(crate) has_mapped: AtomicBool,
+    /// It has launched what [may wait](crate::operation::Mappable::may_wait): from then on nothing that it launches is made to wait for what comes after it in the
+    /// program. See `execution/README.md`.
+    has_waiters: AtomicBool,
     /// The most operations in flight.
     pub(crate) window: usize,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
@@ -97,6 +102,10 @@ pub(crate) struct ContextState {
     /// How the points have come here that it launches, if that is a slice of another node's launch.
     pub(crate) arrived: Option<Arrived>,
 }
+
+/// Numbers of launches have so many bits for those since the last deletion. They may come round again: then which of two failures came first is not known.
+const LAUNCH_BITS: u32 = 24;
+const LAST_LAUNCH: u64 = (1 << LAUNCH_BITS) - 1;
 
 impl Drop for ContextState {
     fn drop(&mut self) {
@@ -222,11 +231,13 @@ impl ContextState {
             in_flight: InFlight::default(),
             waiter: LazyBox::default(),
             watched: LazyBox::default(),
-            next_launch: AtomicU64::new(0),
+            launches: AtomicU64::new(0),
+            deletions: AtomicU64::new(0),
             fence: AtomicU64::new(0),
             parts: Parts::default(),
             is_in_trace: AtomicBool::new(false),
             has_mapped: AtomicBool::new(false),
+            has_waiters: AtomicBool::new(false),
             window: core.window,
             replay_window: AtomicUsize::new(usize::MAX),
             is_shared: false,
@@ -250,8 +261,10 @@ impl ContextState {
         (context.task, context.processor, context.depth) = (task, processor, depth);
         context.inherited = inherited;
         context.in_flight.reset();
-        *context.next_launch.get_mut() = 0;
+        *context.launches.get_mut() = 0;
+        *context.deletions.get_mut() = 0;
         *context.fence.get_mut() = 0;
+        *context.has_waiters.get_mut() = false;
         used.into_context()
     }
 
@@ -287,21 +300,33 @@ impl ContextState {
         self.watch_launch(self.number_launch(), results);
     }
 
-    /// The number of a launch that is made now. If several threads launch from a context that is not [shared](Self::is_shared), their launches may have the same one.
+    /// The number of a launch that is made now: higher than that of each deletion that was noted before. If several threads launch from a context that is not [shared](Self::is_shared), their
+    /// launches may have the same one.
     #[inline]
     pub(crate) fn number_launch(&self) -> u64 {
         if self.is_shared {
-            return self.next_launch.fetch_add(1, Ordering::Relaxed);
+            return self.number_after_deletions(self.launches.fetch_add(1, Ordering::Relaxed));
         }
-        let number = self.next_launch.load(Ordering::Relaxed);
-        self.next_launch.store(number + 1, Ordering::Relaxed);
-        number
+        let launch = self.launches.load(Ordering::Relaxed);
+        self.launches.store(launch + 1, Ordering::Relaxed);
+        self.number_after_deletions(launch)
     }
 
     /// The number of the launch after this, which is under way.
     #[inline]
     pub(crate) fn place_of_launch(&self) -> u64 {
-        self.next_launch.load(Ordering::Relaxed)
+        self.number_after_deletions(self.launches.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn number_after_deletions(&self, launch: u64) -> u64 {
+        // Whoever launches after another thread has destroyed something counts that.
+        self.deletions.load(Ordering::Acquire) << LAUNCH_BITS | launch & LAST_LAUNCH
+    }
+
+    /// The number of a deletion that is noted now: higher than those of all launches before, and lower than those of all after.
+    pub(crate) fn number_deletion(&self) -> u64 {
+        self.deletions.fetch_add(1, Ordering::AcqRel) << LAUNCH_BITS | LAST_LAUNCH
     }
 
     /// As [`watch`](Self::watch), for a launch that has a number.
@@ -312,6 +337,26 @@ impl ContextState {
     /// The task was told of a failure, by something that has no results: it is not the task's own any more.
     pub(crate) fn has_seen(&self, failure: &Error) {
         self.watched.lock().see(failure);
+    }
+
+    /// Something is launched that may wait.
+    #[inline]
+    pub(crate) fn note_waiter(&self) {
+        if !self.has_waiters.load(Ordering::Relaxed) {
+            self.has_waiters.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether something was launched that may wait.
+    #[inline]
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.has_waiters.load(Ordering::Relaxed)
+    }
+
+    /// Whether operations may get memory that is still to be freed: whoever frees it must not wait for them.
+    #[inline]
+    pub(crate) fn may_wait_for_memory(&self) -> bool {
+        self.depth == 0 && !self.has_waiters()
     }
 
     /// Triggers an event that was promised to whoever waits for a launch.

@@ -1,7 +1,7 @@
 //! The regions of a task: those that it holds, and those that it has made.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_region::{FieldId, FieldMask, FieldSpace, LogicalRegion, Privilege, Requirement, Target, TreeId};
@@ -51,11 +51,29 @@ pub(super) struct Made {
     /// What the task makes has this number or a higher one; unset, zero, before it makes anything.
     first: AtomicU64,
     deletions: Arc<Log>,
+    field_spaces: Mutex<FieldSpaces>,
     pub(super) scratch: ScratchRegions,
     pub(super) renewals: Renewals,
     pub(super) local_fields: LocalFields,
     /// The task has freed fields: ids of fields may be those of new ones.
     frees_fields: AtomicBool,
+}
+
+/// Field spaces that a task has made, or tasks that it has launched and that have ended, by their numbers: as long as there are handles of them.
+#[derive(Default)]
+struct FieldSpaces {
+    made: FxHashMap<u64, Weak<FieldSpace>>,
+    sweep_at: usize,
+}
+
+impl FieldSpaces {
+    fn extend(&mut self, made: impl IntoIterator<Item = (u64, Weak<FieldSpace>)>) {
+        self.made.extend(made);
+        if self.made.len() > self.sweep_at {
+            self.made.retain(|_, fields| fields.strong_count() > 0);
+            self.sweep_at = 64.max(2 * self.made.len());
+        }
+    }
 }
 
 impl Made {
@@ -164,6 +182,27 @@ impl ContextState {
     pub(crate) fn first_made(&self) -> Option<u64> {
         let first = self.created.get()?.first.load(Ordering::Acquire);
         (first > 0).then_some(first)
+    }
+
+    /// The task has made a field space.
+    pub(crate) fn note_fields(&self, fields: &Arc<FieldSpace>) {
+        self.created.field_spaces.lock().extend([(fields.id(), Arc::downgrade(fields))]);
+    }
+
+    /// Whether the task has made a field space, or a task that it has launched and that has ended. A top-level task has what earlier ones have made.
+    pub(crate) fn made_fields(&self, fields: &FieldSpace) -> bool {
+        let is_known = |made: &Made| made.field_spaces.lock().made.contains_key(&fields.id());
+        let is_of_this_run = || self.first_made().is_some_and(|first| fields.id() >= first);
+        self.created.get().is_some_and(is_known) || (self.depth == 0 && !is_of_this_run())
+    }
+
+    /// The task has ended: its field spaces are its launcher's.
+    pub(crate) fn hand_up_field_spaces(&self, parent: &Self) {
+        let Some(made) = self.created.get() else { return };
+        let spaces = std::mem::take(&mut made.field_spaces.lock().made);
+        if !spaces.is_empty() {
+            parent.created.field_spaces.lock().extend(spaces);
+        }
     }
 
     /// What the task has destroyed.

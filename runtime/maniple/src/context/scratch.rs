@@ -1,5 +1,7 @@
 //! The scratch regions of a task, and those of them that it may use again.
 
+use std::collections::VecDeque;
+
 use maniple_realm::locks::Mutex;
 use maniple_region::{KeptPartitions, LogicalRegion, TreeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,9 +18,20 @@ struct Known {
     all: FxHashSet<TreeId>,
     /// For those whose index space is their own, the partitions of that.
     partitions: FxHashMap<TreeId, KeptPartitions>,
-    /// Those that nothing uses, with how often fields of theirs had been freed, or their ids given to new ones.
-    free: FxHashMap<RegionKey, Vec<(LogicalRegion, u64)>>,
+    /// Those that nothing uses, the latest last.
+    free: VecDeque<Free>,
 }
+
+/// A scratch region that nothing uses.
+struct Free {
+    key: RegionKey,
+    region: LogicalRegion,
+    /// How often fields of it had been freed, or their ids given to new ones.
+    changes: u64,
+}
+
+/// So many scratch regions that nothing uses are kept at most.
+const MOST: usize = 32;
 
 impl ScratchRegions {
     /// Whether a region is one. Forgets the others: the task has ended.
@@ -33,11 +46,13 @@ impl ContextState {
     /// in whatever order it drops them.
     pub(crate) fn take_scratch(&self, key: RegionKey) -> Option<LogicalRegion> {
         let known = &mut *self.created.scratch.0.lock();
-        let free = known.free.get_mut(&key)?;
         // What has other fields by now is not used again.
-        free.retain(|(region, changes)| region.fields().changes() == *changes && region.check_alive(self).is_ok());
-        let first = (0..free.len()).min_by_key(|&number| free[number].0.tree().id())?;
-        Some(free.swap_remove(first).0)
+        let fits = |free: &Free| {
+            free.key == key && free.region.fields().changes() == free.changes && free.region.check_alive(self).is_ok()
+        };
+        let fitting = known.free.iter().enumerate().filter(|(_, free)| fits(free));
+        let (first, _) = fitting.min_by_key(|(_, free)| free.region.tree().id())?;
+        known.free.remove(first).map(|free| free.region)
     }
 
     /// The task has made a region as a scratch region.
@@ -48,12 +63,18 @@ impl ContextState {
         known.partitions.extend(partitions.map(|partitions| (tree, partitions)));
     }
 
-    /// Nothing uses a scratch region any more, and its data was given up.
-    pub(crate) fn keep_scratch(&self, key: RegionKey, region: &LogicalRegion) {
+    /// Nothing uses a scratch region any more, and its data was given up. Gives one that is to be destroyed, if many are kept.
+    #[must_use]
+    pub(crate) fn keep_scratch(&self, key: RegionKey, region: &LogicalRegion) -> Option<LogicalRegion> {
         let known = &mut *self.created.scratch.0.lock();
-        if known.all.contains(&region.tree().id()) {
-            known.partitions.get(&region.tree().id()).iter().for_each(|partitions| partitions.renew());
-            known.free.entry(key).or_default().push((region.clone(), region.fields().changes()));
+        if !known.all.contains(&region.tree().id()) {
+            return None;
         }
+        known.partitions.get(&region.tree().id()).iter().for_each(|partitions| partitions.renew());
+        known.free.push_back(Free { key, region: region.clone(), changes: region.fields().changes() });
+        let oldest = if known.free.len() > MOST { known.free.pop_front()?.region } else { return None };
+        known.all.remove(&oldest.tree().id());
+        known.partitions.remove(&oldest.tree().id());
+        Some(oldest)
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use maniple_analysis::order::{InOrderQueue, ProgramOrder};
+use maniple_analysis::order::{Contributions, InOrderQueue, ProgramOrder};
 use maniple_realm::locks::MutexGuard;
-use maniple_realm::{Event, UserEvent};
+use maniple_realm::{Event, Realm, UserEvent};
 use maniple_record::{Because, LaunchNumber, OperationNumber};
 use maniple_region::TreeId;
 
@@ -27,9 +27,14 @@ pub(crate) struct Stream {
     fence: Option<Arc<Operation>>,
     /// What every later operation executes after: the last execution fence.
     pub(crate) barrier: Event,
-    /// Operations since the last fence that may not have been mapped, or not have ended.
+    /// Operations since the last fence, with that, that may not have been mapped, or not have ended.
     recent: Vec<Arc<Operation>>,
     sweep_at: usize,
+    /// Operations before the last fence, which have been mapped before it, that may not have ended.
+    earlier: Vec<Arc<Operation>>,
+    /// So many of those have ended before an operation that is not among them.
+    timed: usize,
+    sweep_earlier_at: usize,
     in_order: InOrderQueue<Arc<Operation>>,
     pub(crate) inline: InlineUses,
 }
@@ -39,6 +44,17 @@ pub(crate) struct Submission {
     pub(crate) sequence: u64,
     pub(crate) barrier: Event,
     pub(crate) completion: UserEvent,
+}
+
+/// What a fence waits for, and what waits for it, besides being mapped: it is mapped after all earlier operations and before all later ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It waits for nothing.
+    Mapping,
+    /// It ends after all earlier operations.
+    Ends,
+    /// It ends after all earlier operations, and later ones begin after it.
+    Execution,
 }
 
 /// What was promised of an operation before it is submitted.
@@ -59,8 +75,43 @@ impl Stream {
     }
 
     /// Operations that may not have ended.
-    pub(crate) fn recent(&self) -> &[Arc<Operation>] {
-        &self.recent
+    pub(crate) fn unended(&self) -> impl Iterator<Item = &Arc<Operation>> {
+        self.earlier.iter().chain(&self.recent)
+    }
+
+    /// The ends that a fence waits for, which is about to be launched: of those that the task holds none, as they may come after it.
+    fn ends_before_fence(&self, reach: Reach) -> Vec<Event> {
+        let holds = self.inline.in_use() > 0;
+        let earlier = match reach {
+            Reach::Mapping => return Vec::new(),
+            Reach::Ends => &self.earlier[self.timed..],
+            Reach::Execution => &self.earlier,
+        };
+        let waited_for = earlier.iter().chain(&self.recent).filter(|operation| !(holds && operation.is_held));
+        waited_for.map(|operation| operation.completion.event()).chain([self.barrier]).collect()
+    }
+
+    /// A fence has been launched: the operations before it need not be looked at again by those after it, but for their ends.
+    fn add_fence(&mut self, fence: &Arc<Operation>, reach: Reach, realm: &Realm) {
+        let is_recorded = fence.recorded.is_some();
+        self.earlier.append(&mut self.recent);
+        match reach {
+            Reach::Execution => {
+                self.barrier = fence.completion.event();
+                self.earlier.clear();
+                self.timed = 0;
+            }
+            // The record knows no such fences.
+            Reach::Ends if is_recorded => self.timed = self.earlier.len(),
+            // Its end stands for theirs.
+            Reach::Ends => self.earlier.retain(|operation| operation.is_held),
+            Reach::Mapping => {}
+        }
+        if self.earlier.len() > self.sweep_earlier_at && !is_recorded {
+            self.earlier.retain(|operation| !realm.has_triggered(operation.completion.event()));
+            self.sweep_earlier_at = 64.max(2 * self.earlier.len());
+        }
+        self.recent.push(Arc::clone(fence));
     }
 
     /// The number of the next operation.
@@ -68,7 +119,7 @@ impl Stream {
         self.sequence = sequence;
     }
 
-    pub(super) fn remember(&mut self, operation: &Arc<Operation>, realm: &maniple_realm::Realm) {
+    pub(super) fn remember(&mut self, operation: &Arc<Operation>, realm: &Realm) {
         self.recent.push(Arc::clone(operation));
         // The record shows also what a fence need not wait for any more.
         if self.recent.len() > self.sweep_at && operation.recorded.is_none() {
@@ -132,6 +183,9 @@ impl ContextState {
         let submission = Submission { sequence: stream.sequence, barrier: stream.barrier, completion };
         stream.sequence += 1;
         let body = body(stream, &submission);
+        if body.may_wait() {
+            self.note_waiter();
+        }
         let launch = |parent| operation::recorded(parent, &*body, requirements);
         let recorded = recorded.or_else(|| self.core.store.record_launch(self.recorded, completion.event(), launch));
         let operation = Operation::new(self.scope(), submission.sequence, (completion, recorded), body);
@@ -150,10 +204,11 @@ impl ContextState {
             // Nothing launched before may find its instances in use by what this task holds, and wait for that.
             stream.recent.iter().for_each(|earlier| map_after(earlier, Because::Held));
         }
+        let contributions = if self.has_waiters() { Contributions::InOrder } else { Contributions::Commute };
         let mut visits = 0;
         for (number, bound) in requirements.iter().enumerate() {
             let mut depend = |earlier: &Arc<Operation>| map_after(earlier, Because::Data(number));
-            visits += stream.order.register(&operation, &bound.requirement, &mut depend);
+            visits += stream.order.register(&operation, &bound.requirement, contributions, &mut depend);
         }
         stream.remember(&operation, self.core.realm());
         self.core.store.counters.logical_visits.add(visits);
@@ -178,24 +233,24 @@ impl ContextState {
         Ok(self.stream.lock())
     }
 
-    /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and if `executes`, in execution. The body is
-    /// made from the earlier ones' completions.
+    /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and as far as it reaches, in execution. The body is
+    /// made from the completions that it waits for.
     pub(crate) fn submit_fence(
         self: &Arc<Self>,
-        executes: bool,
+        reach: Reach,
         completion: UserEvent,
         body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
         self.interrupt("a fence");
         let mut stream = self.enter()?;
         self.core.store.counters.launches.add(1);
-        let forks = if executes { self.no_forks() } else { Event::NONE };
+        let forks = if reach == Reach::Mapping { Event::NONE } else { self.no_forks() };
         let body = |mut earlier: Vec<Event>| {
             earlier.push(forks);
             body(earlier)
         };
-        let operation = self.fence_in(&mut stream, executes, completion, body);
-        if executes {
+        let operation = self.fence_in(&mut stream, reach, completion, body);
+        if reach == Reach::Execution {
             self.fence.store(completion.event().to_bits(), Ordering::Relaxed);
         }
         drop(stream);
@@ -218,7 +273,7 @@ impl ContextState {
             self.operation_retired();
             return None;
         }
-        let operation = self.fence_in(&mut stream, true, completion, body);
+        let operation = self.fence_in(&mut stream, Reach::Execution, completion, body);
         stream.sequence += ROOM_FOR_A_SESSION;
         drop(stream);
         self.operation_retired();
@@ -229,34 +284,26 @@ impl ContextState {
     pub(super) fn fence_in(
         self: &Arc<Self>,
         stream: &mut Stream,
-        executes: bool,
+        reach: Reach,
         completion: UserEvent,
         body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
     ) -> Arc<Operation> {
         let sequence = stream.sequence;
         stream.sequence += 1;
-        let recent = std::mem::take(&mut stream.recent);
-        // What the task holds may end after this.
-        let holds = stream.inline.in_use() > 0;
-        let waited_for = recent.iter().filter(|earlier| !(holds && earlier.is_held));
-        let ends = waited_for.map(|earlier| earlier.completion.event()).chain([stream.barrier]);
-        let body = body(ends.collect());
+        let ends = stream.ends_before_fence(reach);
+        self.core.store.counters.logical_visits.add((ends.len() + stream.recent.len()) as u64);
+        let body = body(ends);
         let launch = |parent| operation::recorded(parent, &*body, &[]);
         let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
         let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
-        for earlier in recent.iter().chain(stream.fence.replace(Arc::clone(&operation)).as_ref()) {
+        let fence = stream.fence.replace(Arc::clone(&operation));
+        for earlier in stream.recent.iter().chain(fence.as_ref()) {
             operation.map_after(earlier);
             self.core.store.record_dependence(recorded, earlier.recorded, Because::Fence);
         }
         // Later operations are mapped after the fence, and it after all earlier ones: nobody needs to look behind it.
         stream.order.clear();
-        if executes {
-            stream.barrier = completion.event();
-        } else {
-            // What has been mapped may still be executing: an execution fence to come must wait for it.
-            stream.recent = recent;
-        }
-        stream.recent.push(Arc::clone(&operation));
+        stream.add_fence(&operation, reach, self.core.realm());
         operation
     }
 

@@ -119,12 +119,12 @@ pub enum Error {
     },
     /// A task was to destroy a region that it did not make.
     #[error(
-        "`{task}` cannot destroy {region}, which another task made: only that task may, or its parent once it has ended"
+        "`{task}` cannot destroy {region}: another task made that, and only that task may, or its parent once it has ended"
     )]
     NotTheMaker {
         /// The task that was to destroy it.
         task: String,
-        /// The data.
+        /// What was to be destroyed.
         region: String,
     },
     /// Two requirements of one operation get in each other's way.

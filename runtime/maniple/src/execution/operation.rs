@@ -30,6 +30,10 @@ impl Mappable for TaskState {
         self.launched.as_ref()
     }
 
+    fn may_wait(&self) -> bool {
+        self.site.definition.may_wait()
+    }
+
     fn points(&self) -> u64 {
         self.site.points.volume()
     }

@@ -289,6 +289,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let value = value.map_err(|fault| task.state.blame_fault(&fault, point)).flatten();
     let ended = reported.map(|_| core.now_ns());
     let value = context.close(value.map_err(|error| task.state.blame(error, point)));
+    context.give_up_if_mapped();
     let _ = core.realm().event_future(context.drained()).await;
     let value = context.conclude(value);
     // Even of a task that failed: what it did launch and change is brought home.

@@ -48,6 +48,9 @@ impl ContextState {
             self.fork_ended();
             return false;
         }
+        if fork.head().definition().may_wait() {
+            self.note_waiter();
+        }
         let realm = self.core.realm();
         let recorded = self.record_fork(fork);
         let parent = (Parent::of_counted(self), self.number_launch());

@@ -56,6 +56,8 @@ pub struct TaskDefinition {
     /// The path by which all nodes know the task, and how it migrates to them.
     migratable: Option<(&'static str, Migratable)>,
     is_internal: bool,
+    /// See [`may_wait`](Self::may_wait).
+    may_wait: bool,
     /// Blocks of points go to nodes, whatever the mapper says.
     is_dealt_in_blocks: bool,
     on_failure: Option<OnFailure>,
@@ -74,6 +76,7 @@ impl TaskDefinition {
             mapper: None,
             migratable: None,
             is_internal: false,
+            may_wait: false,
             is_dealt_in_blocks: false,
             on_failure: None,
             generator: None,
@@ -111,6 +114,7 @@ impl TaskDefinition {
             is_leaf: matches!(body, Body::Leaf(_)),
             is_inner: options.inner,
         });
+        self.may_wait |= matches!(body, Body::Context(_));
         self.variants.push(Variant { body });
         self
     }
@@ -151,7 +155,7 @@ impl TaskDefinition {
     /// a mapper has chosen: one that leaves the choice [open](maniple_mapper::TaskMapping::any_variant), as it is where a task has none for the processor.
     ///
     /// It is asked once for each request, and outside of all locks; launches that need the answer wait, and later ones know it, whoever launches. What it makes is used wherever it fits.
-    /// None, or a panic, stands for no implementation: the mapping has [failed](maniple_mapper::MappingFailure::NoVariant). Of one task up to 64 requests are answered. What is made launches nothing, and runs on this node.
+    /// None, or a panic, stands for no implementation: the mapping has [failed](maniple_mapper::MappingFailure::NoVariant). Of one task up to 4,096 requests are answered. What is made launches nothing, and runs on this node.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -229,6 +233,12 @@ impl TaskDefinition {
 
     pub(crate) fn is_dealt_in_blocks(&self) -> bool {
         self.is_dealt_in_blocks
+    }
+
+    /// Whether it has an implementation that launches, and so may wait.
+    #[inline]
+    pub(crate) fn may_wait(&self) -> bool {
+        self.may_wait
     }
 
     pub(crate) fn is_internal(&self) -> bool {

@@ -73,21 +73,26 @@ impl fmt::Debug for GeneratedVariant {
 }
 
 /// So many variants are made of one task at most, and so many requests answered.
-const MOST: usize = 64;
+const MOST: usize = CHUNK * CHUNK;
+
+/// Variants are kept in so many chunks of so many, which are made when they are needed.
+const CHUNK: usize = 64;
+
+type Chunk = [OnceLock<(VariantInfo, Variant)>; CHUNK];
 
 /// Makes variants of one task.
 pub(crate) struct Generator {
     make: Box<Make>,
     /// Requests, each with the answer once it is there.
     asked: Mutex<Vec<(VariantRequest, Arc<OnceLock<()>>)>>,
-    made: [OnceLock<(VariantInfo, Variant)>; MOST],
+    made: [OnceLock<Box<Chunk>>; CHUNK],
 }
 
 type Make = dyn Fn(&VariantRequest) -> Option<GeneratedVariant> + Send + Sync;
 
 impl Generator {
     pub(super) fn new(make: impl Fn(&VariantRequest) -> Option<GeneratedVariant> + Send + Sync + 'static) -> Self {
-        Self { make: Box::new(make), asked: Mutex::default(), made: [const { OnceLock::new() }; MOST] }
+        Self { make: Box::new(make), asked: Mutex::default(), made: [const { OnceLock::new() }; CHUNK] }
     }
 
     /// Whether a request was not answered yet.
@@ -143,21 +148,22 @@ impl Generator {
         };
         // Another thread may make one for another request.
         let mut new = Some((info, Variant { body }));
-        for place in &self.made[number.min(MOST)..] {
-            if let Some(variant) = new.take()
-                && let Err(variant) = place.set(variant)
-            {
-                new = Some(variant);
+        for number in number..MOST {
+            let chunk = self.made[number / CHUNK].get_or_init(|| Box::new([const { OnceLock::new() }; CHUNK]));
+            match new.take().map(|variant| chunk[number % CHUNK].set(variant)) {
+                Some(Err(variant)) => new = Some(variant),
+                Some(Ok(())) | None => return,
             }
         }
     }
 
     /// What is known of those that were made, in the order of their numbers.
     pub(super) fn infos(&self) -> impl Iterator<Item = &VariantInfo> {
-        self.made.iter().map_while(OnceLock::get).map(|(info, _)| info)
+        let made = self.made.iter().map_while(OnceLock::get).flat_map(|chunk| chunk.iter());
+        made.map_while(OnceLock::get).map(|(info, _)| info)
     }
 
     pub(super) fn made(&self, number: usize) -> Option<&(VariantInfo, Variant)> {
-        self.made.get(number)?.get()
+        self.made.get(number / CHUNK)?.get()?[number % CHUNK].get()
     }
 }

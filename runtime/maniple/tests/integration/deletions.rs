@@ -295,3 +295,82 @@ fn what_a_task_has_destroyed_of_its_own_is_destroyed_for_its_launcher() {
     });
     assert_eq!(outcome.unwrap(), 12);
 }
+
+#[test]
+fn a_piece_lives_as_long_as_its_partition() {
+    let outcome = runtime().run(async |cx| {
+        let cells = cx.region::<Cell>(8)?;
+        let halves = cells.partition(2).equal()?;
+        let refused = cx.destroy_region(halves.piece(0)?);
+        assert!(matches!(refused, Err(Error::Region(RegionError::PieceDestroyed { .. }))), "{refused:?}");
+        cx.fill(&cells, Cell::value, 1)?;
+        let sum = cx.launch(total(&halves.piece(0)?)).await?;
+        cx.destroy_region(&cells)?;
+        assert!(is_destroyed(cx.fill(&cells, Cell::value, 1)));
+        Ok(sum)
+    });
+    assert_eq!(outcome.unwrap(), 4);
+}
+
+#[task]
+async fn free(cx: &Context, fields: Arc<FieldSpace>, field: maniple::FieldId) -> Result<bool> {
+    Ok(matches!(cx.free_field(&fields, field), Err(Error::NotTheMaker { .. })))
+}
+
+#[task]
+async fn make_fields(cx: &Context) -> Result<Arc<FieldSpace>> {
+    let fields = cx.field_space(4);
+    fields.allocate("made below", FieldType::of::<i64>())?;
+    Ok(fields)
+}
+
+#[test]
+fn fields_are_freed_by_the_task_that_made_their_space_or_its_parent_once_it_has_ended() {
+    let runtime = runtime();
+    let outcome = runtime.run(async |cx| {
+        let fields = cx.field_space(8);
+        let a = fields.allocate("a", FieldType::of::<i64>())?;
+        assert!(cx.launch(free(Arc::clone(&fields), a)).await?);
+        // So its id is not given to another.
+        let b = fields.allocate("b", FieldType::of::<i64>())?;
+        assert!(a != b && fields.find("a") == Some(a));
+        cx.free_field(&fields, a)?;
+        assert_eq!(fields.allocate("c", FieldType::of::<i64>())?, a);
+        let below = cx.launch(make_fields()).await?;
+        let made = below.find("made below").unwrap();
+        cx.free_field(&below, made)?;
+        Ok(fields)
+    });
+    let fields = outcome.unwrap();
+    // What an earlier run has made is the next one's.
+    let outcome = runtime.run(async |cx| cx.free_field(&fields, fields.find("b").unwrap()));
+    outcome.unwrap();
+}
+
+#[test]
+fn what_one_thread_has_destroyed_is_destroyed_for_what_others_launch_afterwards() {
+    let outcome = runtime().run(async |cx| {
+        for _ in 0..200 {
+            let cells = cx.region::<Cell>(8)?;
+            let (destroyed, seen) = mpsc::channel();
+            std::thread::scope(|threads| {
+                let (context, named) = (cx.clone(), cells.clone());
+                threads.spawn(move || {
+                    // It launches without a pause, so that numbers are handed out by both.
+                    while seen.try_recv().is_err() {
+                        drop(context.launch(total(&named)));
+                    }
+                    let refused = context.launch(total(&named)).wait();
+                    assert!(is_destroyed(refused), "the other thread has told of it");
+                });
+                let other = cx.region::<Cell>(8).unwrap();
+                (0..20).for_each(|_| drop(cx.launch(add(&other, 1))));
+                cx.destroy_region(&cells).unwrap();
+                destroyed.send(()).unwrap();
+            });
+        }
+        Ok(())
+    });
+    // Launches just before the deletion, and just after, are not the program's concern here.
+    let _ = outcome;
+}

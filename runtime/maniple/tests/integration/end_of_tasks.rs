@@ -178,3 +178,37 @@ fn a_panic_at_top_level_passes_on_when_what_was_launched_has_ended_and_leaves_no
     }
     assert_eq!(runtime.run(async |_| Ok(3)).unwrap(), 3);
 }
+
+#[task]
+async fn forget_mapping(cx: &Context, #[writes(value)] cells: Region<Cell>) -> Result<()> {
+    std::mem::forget(cx.map_write(&cells, Cell::value).await?);
+    Ok(())
+}
+
+#[task]
+async fn keep_mapping(
+    cx: &Context,
+    #[reads(value)] cells: Region<Cell>,
+    kept: Arc<Mutex<Vec<maniple::ReadMapping<i64, 1>>>>,
+) -> Result<()> {
+    let mapping = cx.map_read(&cells, Cell::value).await?;
+    kept.lock().unwrap().push(mapping);
+    Ok(())
+}
+
+#[test]
+fn a_task_that_ends_but_keeps_data_mapped_gives_up_the_run() {
+    let kept = Arc::default();
+    for is_forgotten in [true, false] {
+        let outcome = runtime().run(async |cx| {
+            let cells = cx.region::<Cell>(8)?;
+            match is_forgotten {
+                true => cx.launch(forget_mapping(&cells)).await?,
+                false => cx.launch(keep_mapping(&cells, Arc::clone(&kept))).await?,
+            }
+            cx.launch(total(&cells)).await
+        });
+        let message = outcome.unwrap_err().to_string();
+        assert!(message.contains("kept data mapped"), "{message}");
+    }
+}

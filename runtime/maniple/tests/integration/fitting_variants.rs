@@ -9,7 +9,9 @@ use maniple::mapper::{
 };
 use maniple::prelude::*;
 use maniple::task::{Codec, GeneratedVariant, TaskDefinition, TaskOptions, Value, VariantRequest};
-use maniple::{Arrangement, Error, FieldId, LayoutConstraint, Privilege, ProcessorId, ProcessorKind, Requirement};
+use maniple::{
+    Arrangement, DimensionOrder, Error, FieldId, LayoutConstraint, Privilege, ProcessorId, ProcessorKind, Requirement,
+};
 
 #[derive(Fields)]
 struct Cell {
@@ -226,4 +228,55 @@ fn launches_of_generated_variants_are_replayed() {
 fn a_task_with_neither_variants_nor_a_generator_is_refused() {
     let error = run(task(&[]), &Any::new(None), 1).unwrap_err();
     assert!(error.to_string().contains("has no implementation"), "{error}");
+}
+
+/// Asks for another order of three dimensions, in blocks of another size, with each tag.
+#[derive(Clone)]
+struct Arranged(Any);
+
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+impl Mapper for Arranged {
+    fn inner(&mut self) -> Option<&mut dyn Mapper> {
+        Some(&mut self.0)
+    }
+
+    fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
+        let mut mapping = self.0.map_task(task, context);
+        let memory = context.machine().memories_visible_from(mapping.processor)[0].memory;
+        let tag = task.tag as usize;
+        let arrangement = Some(Arrangement::Blocked(1 << (1 + tag / ORDERS.len())));
+        let order = DimensionOrder::new(&ORDERS[tag % ORDERS.len()]).ok();
+        let layout = LayoutConstraint { arrangement, order, ..LayoutConstraint::default() };
+        let choice = InstanceChoice { layout, columns: Columns::All, ..InstanceChoice::in_memory(memory) };
+        mapping.requirements.iter_mut().for_each(|requirement| *requirement = choice.clone().into());
+        mapping
+    }
+}
+
+#[test]
+fn a_task_has_as_many_variants_as_there_are_kinds_of_data_for_it() {
+    const KINDS: u64 = 12 * ORDERS.len() as u64;
+    let makes = Arc::new(AtomicUsize::new(0));
+    let made = Arc::clone(&makes);
+    let task = TaskDefinition::new("task").codec(Codec::of::<i64>()).generator(move |request| {
+        made.fetch_add(1, Ordering::Relaxed);
+        Some(GeneratedVariant::new(|_| Ok(Value::new(1_i64))).for_layouts_of(request))
+    });
+    let (task, mapper) = (Arc::new(task), Arranged(Any::new(None)));
+    let runtime = Runtime::builder().workers(2).mapper(mapper).build().unwrap();
+    let sum = runtime.run(async |cx| {
+        let cells = cx.region_over::<Cell, 3>(Rect::from_shape([2, 2, 2]))?;
+        let mut sum = 0;
+        for _ in 0..2 {
+            for tag in 0..KINDS {
+                let fields = [FieldId(0), FieldId(1)].into_iter().collect();
+                let requirement = Requirement::new(cells.logical().clone(), fields, Privilege::ReadWrite);
+                sum += cx.launch(TaskLauncher::new(&task).requirement(requirement).tag(tag).typed::<i64>()).await?;
+            }
+        }
+        Ok(sum)
+    });
+    assert_eq!(sum.unwrap(), 2 * KINDS as i64);
+    assert_eq!(makes.load(Ordering::Relaxed), KINDS as usize);
 }

@@ -180,3 +180,35 @@ fn a_region_has_room_for_so_many_fields_and_no_more() {
     });
     outcome.unwrap();
 }
+
+#[test]
+fn local_fields_of_ever_other_names_are_freed() {
+    let outcome = runtime().run(async |cx| {
+        let cells = cx.region::<Cell>(4)?;
+        for number in 0..2_000_i64 {
+            let field: LocalField<Cell, i64> = cx.local_field(&cells, &format!("temporary {number}"))?;
+            cx.contribute(Sum, (&cells, *field), (&cells, Cell::value));
+            cx.fill(&cells, *field, 1_000_000)?;
+        }
+        assert!(cells.logical().fields().fields().len() < 100);
+        Ok(cx.map_read(&cells, Cell::value).await?.to_vec())
+    });
+    assert_eq!(outcome.unwrap(), [0; 4], "each is zero at first");
+}
+
+#[test]
+fn a_local_field_that_outlives_its_region_gives_its_id_back() {
+    let outcome = runtime().run(async |cx| {
+        let fields = cx.field_space(3);
+        fields.allocate("value", FieldType::of::<i64>())?;
+        let rows = cx.index_space(&AnySpace::from(IndexSpace::from(Rect::<1>::from(0..4))));
+        for _ in 0..10 {
+            let region = Region::<(), 1>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
+            let field: LocalField<(), i64> = cx.local_field(&region, "temporary")?;
+            cx.destroy_region(&region)?;
+            drop(field);
+        }
+        Ok(fields.fields().len())
+    });
+    assert_eq!(outcome.unwrap(), 1);
+}

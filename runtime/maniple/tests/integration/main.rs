@@ -49,3 +49,4 @@ mod strict_traces;
 mod temporary;
 mod timing;
 mod traces;
+mod waits;

@@ -73,8 +73,7 @@ impl Session {
                     _ => None,
                 };
                 let inner = std::mem::take(&mut self.inner);
-                let ends: SmallVec<[_; 8]> =
-                    inner.recent().iter().map(|operation| operation.completion.event()).collect();
+                let ends: SmallVec<[_; 8]> = inner.unended().map(|operation| operation.completion.event()).collect();
                 self.phase = Phase::Waiting(Some(Ended::Analysed(ends.clone(), recording)));
                 realm.when(After::follows(&ends), move |_| wake.wake());
             }
