@@ -20,7 +20,7 @@ pub struct Statistics {
     pub slices_sent: u64,
     /// Slices of index launches that came from other nodes.
     pub slices_received: u64,
-    /// Nodes of region trees visited by the logical analysis.
+    /// Nodes of region trees visited by the logical analysis, and operations that fences looked at.
     pub logical_visits: u64,
     /// Copies between instances.
     pub copies: u64,
@@ -40,6 +40,8 @@ pub struct Statistics {
     pub reductions: u64,
     /// Instances made.
     pub instances: u64,
+    /// Instances, and parts of their data, that were looked at to find something that can be given up in a full memory.
+    pub room_visits: u64,
     /// Calls of mappers.
     pub mapper_calls: u64,
     /// Times that a task could not be mapped for want of memory and was tried again.
@@ -137,7 +139,7 @@ macro_rules! counters {
 counters! {
     /// The counters behind [`Statistics`]. Each is touched once an operation or copy, never once an element.
     Counters => Statistics:
-    launches, tasks, tasks_sent, tasks_received, slices_sent, slices_received, logical_visits, copies, bytes_copied, fills, reductions, instances, mapper_calls, mapping_retries,
+    launches, tasks, tasks_sent, tasks_received, slices_sent, slices_received, logical_visits, copies, bytes_copied, fills, reductions, instances, room_visits, mapper_calls, mapping_retries,
     recordings, replays, replays_given_up, replayed_at_once,
 }
 

@@ -277,7 +277,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
                 None => instance.leave_behind([event]),
             }
             if set.views.len() >= MANY_COPIES && set.views.len().is_power_of_two() {
-                forgot |= set.forget_copies(&|_| true, (self.shapes, self.effects.events()));
+                forgot |= set.forget_copies(&|copy| !copy.is_kept(), (self.shapes, self.effects.events()));
             }
         }
         forgot

@@ -117,7 +117,9 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         if let Source::Instance(source) = &movement.source {
             let from = set.find_view(source).expect("a source is one of the set's views");
             set.add_reader(from, event, movement.cover.clone(), pruning);
+            source.may_be_spare();
         }
+        movement.destination.may_be_spare();
         let to = set.find_view(&movement.destination).expect("made when the movement was gathered");
         set.views[to].writers.forget_successes(pruning);
         set.add_writer(to, event, movement.cover.clone(), shapes);

@@ -38,6 +38,12 @@ pub trait Instance: Debug {
     fn hold(&self);
     /// One less is held.
     fn release(&self);
+    /// Values were copied from it or to it: it may be found to be not needed.
+    fn may_be_spare(&self) {}
+    /// Whether copies in it are to be kept longer than others.
+    fn is_kept(&self) -> bool {
+        false
+    }
     /// Keeps uses that must end before the memory is used for something else.
     fn leave_behind(&self, uses: impl IntoIterator<Item = Self::Event>);
     /// The same for a use that comes after all that [`leftovers`](Self::leftovers) has told of: it stands for them.

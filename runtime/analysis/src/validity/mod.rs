@@ -31,7 +31,7 @@ pub use effects::{Application, Effect, Effects, Movement, Source};
 pub use events::{Event, Events, Preconditions};
 pub use instance::{Held, Instance, Instances};
 pub use preparation::{Beginning, Preparation};
-pub use set::{EquivalenceSet, Fill, Order, PendingReduction, Role, View};
+pub use set::{EquivalenceSet, Fill, Forgotten, Order, PendingReduction, Role, View};
 pub use state::State;
 
 #[cfg(test)]

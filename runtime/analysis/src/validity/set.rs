@@ -41,6 +41,17 @@ pub struct EquivalenceSet<I: Instance> {
     pub(super) mark: u64,
 }
 
+/// What has become of copies in an instance that were to be forgotten. Of several sets, the greatest is that of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Forgotten {
+    /// None is left.
+    Gone,
+    /// Some are the only ones of their values, or are needed for something else.
+    Needed,
+    /// Some can be forgotten when their uses have ended.
+    InUse,
+}
+
 /// What an event that a set knows has to do with an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -270,6 +281,31 @@ impl<I: Instance> EquivalenceSet<I> {
             is_needed
         });
         self.views.len() < before
+    }
+
+    /// Forgets what an instance holds of values that there are without it, as [`forget_copies`](Self::forget_copies) does.
+    pub(super) fn forget_copy(
+        &mut self,
+        instance: &I,
+        (shapes, events): (&ShapeTable, &impl Events<I::Event>),
+    ) -> Forgotten {
+        let Some(place) = self.find_view(instance) else { return Forgotten::Gone };
+        let view = &self.views[place];
+        if !self.pending.is_empty() || view.instance.is_lent() {
+            return Forgotten::Needed;
+        }
+        if self.fill.is_none() {
+            let others = self.views.iter().filter(|other| other.instance.id() != instance.id());
+            let kept = Cover::union_of(others.map(|other| &other.valid), &self.shape, shapes);
+            if !kept.contains(&view.valid, shapes) {
+                return Forgotten::Needed;
+            }
+        }
+        if !view.uses().all(|event| events.has_ended(event)) {
+            return Forgotten::InUse;
+        }
+        self.views.retain(|view| view.instance.id() != instance.id());
+        Forgotten::Gone
     }
 
     /// Where reductions are applied that have to be, if whoever has it done uses no instance that can hold all points: one with current values, else with some, else

@@ -9,7 +9,7 @@ use super::cover::Cover;
 use super::events::Events;
 use super::group::FieldGroup;
 use super::instance::{Held, Instance, Instances};
-use super::set::{EquivalenceSet, Fill, View};
+use super::set::{EquivalenceSet, Fill, Forgotten, View};
 
 /// What is known of the data of a region that its holder may use: of one that a task created, or of one that a task got from its parent and whose parts it hands to its
 /// children.
@@ -244,6 +244,23 @@ impl<I: Instance> State<I> {
             any |= set.forget_copies(&may_go, (forest.shapes(), events));
         }
         any
+    }
+
+    /// Forgets what an instance holds of values that there are without it, where nobody uses it: it was made for `region`. Returns what has become of it, and how many sets were looked at.
+    pub fn forget_copies_in(
+        &mut self,
+        instance: &I,
+        region: &LogicalRegion,
+        events: &impl Events<I::Event>,
+    ) -> (Forgotten, u64) {
+        let (forest, mut forgotten, mut visits) = (Arc::clone(self.root.space().forest()), Forgotten::Gone, 0);
+        for group in self.groups.iter_mut().filter(|group| group.fields.overlaps(instance.fields())) {
+            for (id, _) in group.touched(region.space(), forest.shapes()).iter() {
+                visits += 1;
+                forgotten = forgotten.max(group.set_mut(*id).forget_copy(instance, (forest.shapes(), events)));
+            }
+        }
+        (forgotten, visits)
     }
 
     /// Forgets all data, which nobody will look at again.

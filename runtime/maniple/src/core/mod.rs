@@ -361,6 +361,11 @@ impl RuntimeCore {
 
     /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
     fn feed_one(&self) -> bool {
+        let have_all_asked = self.starving.lock().have_all_asked();
+        if have_all_asked && self.store.give_up_nameless() {
+            // They may not have been looked at when room was wanted.
+            self.starving.lock().asked = 0;
+        }
         let mut starving = self.starving.lock();
         // Tasks that are elsewhere keep their instances, and end.
         if starving.have_all_asked() && self.migration().is_some_and(|migration| migration.has_data_away()) {

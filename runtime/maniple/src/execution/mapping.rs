@@ -31,7 +31,7 @@ use crate::operation::Operation;
 use crate::placement::{Chosen, PhysicalRegion};
 use crate::profiling::MAPPING;
 use crate::recording::{PointRecorder, Problem};
-use crate::task::Body;
+use crate::task::{Body, VariantRequest};
 
 use super::mobile::issue_leaf;
 use super::point::{ContextTask, PointTask};
@@ -41,6 +41,8 @@ use super::variant::MapError;
 /// Points that are mapped one after the other.
 pub(super) struct Part {
     points: SmallVec<[AnyPoint; 1]>,
+    /// How many of them are mapped, or will not be.
+    next: usize,
     /// With which others they go to another node, if they do.
     batch: Option<Arc<Batch>>,
 }
@@ -48,8 +50,16 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn of(domain: AnyRect) -> Self {
         let points = if domain.volume() == 1 { SmallVec::from_buf([domain.lo()]) } else { domain.points().collect() };
-        Self { points, batch: None }
+        Self { points, next: 0, batch: None }
     }
+}
+
+/// Why points are not mapped now.
+enum Stop {
+    /// The next one needs a variant that is to be made.
+    Wants(Box<VariantRequest>),
+    /// The next one finds no room.
+    Full,
 }
 
 impl TaskState {
@@ -77,51 +87,66 @@ impl TaskState {
     }
 
     /// Maps points, in order. Points that find no room wait until another task has ended.
-    pub(super) fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, part: Part, chance: Chance) {
-        let Part { points, batch } = part;
-        let (mut full, mut wanted, mut failed) = (None, None, Vec::new());
+    pub(super) fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, mut part: Part, mut chance: Chance) {
+        loop {
+            match self.map_points(operation, &mut part, &mut chance) {
+                None => return,
+                // It may take a while, and nothing is locked here.
+                Some(Stop::Wants(request)) => self.site.definition.generate(*request),
+                Some(Stop::Full) => {
+                    self.context.core.store.counters.mapping_retries.add(1);
+                    let (state, operation) = (Arc::clone(self), Arc::clone(operation));
+                    self.context.core.starve(Box::new(move |chance| state.map_slice(&operation, part, chance)));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Maps points of a part up to one that has to wait: it is the first of those that are left.
+    fn map_points(self: &Arc<Self>, operation: &Arc<Operation>, part: &mut Part, chance: &mut Chance) -> Option<Stop> {
+        let Part { points, next, batch } = part;
+        let (mut stop, mut failed) = (None, Vec::new());
         {
             let mut states = LockedStates::lock(&self.site.bounds);
             if let Some((recording, _)) = &self.recorded {
                 recording.touch(&mut states, &self.site.bounds, self.context.core.realm());
             }
             self.refine(&mut states);
-            for (done, &point) in points.iter().enumerate() {
+            while let Some(&point) = points.get(*next) {
                 let map = || {
                     self.check_pressure()?;
                     self.map_point(operation, &mut states, (point, batch.as_ref()))
                 };
                 match self.record_mapping(point, map) {
-                    Ok(()) => {}
+                    // What was just issued will end, and may make room.
+                    Ok(()) => *chance = Chance::Another,
                     Err(MapError::Wants(request)) => {
-                        wanted = Some((done, request));
+                        stop = Some(Stop::Wants(request));
                         break;
                     }
                     Err(MapError::Point(PointError::Fatal(error @ Error::Exhausted { .. }))) => {
                         // Nor is there any for the others, and to ask for each takes time.
-                        failed.extend(points[done..].iter().map(|&point| (point, error.clone())));
+                        failed.extend(points[*next..].iter().map(|&point| (point, error.clone())));
+                        *next = points.len();
                         break;
                     }
                     Err(MapError::Point(PointError::Fatal(error))) => failed.push((point, error)),
-                    Err(MapError::Point(PointError::Full(failure))) => {
-                        full = Some((done, failure));
-                        break;
-                    }
+                    Err(MapError::Point(PointError::Full(failure))) => match chance {
+                        Chance::Another => {
+                            stop = Some(Stop::Full);
+                            break;
+                        }
+                        // Nothing will make room: this point is hopeless, the others may be smaller.
+                        Chance::Last => failed.push((point, self.no_room(point, failure))),
+                    },
                 }
+                *next += 1;
             }
             self.lose(operation, &mut states, &failed);
         }
         self.fail_points(operation, failed);
-        if let Some((done, request)) = wanted {
-            // It may take a while, and nothing is locked here.
-            self.site.definition.generate(*request);
-            return self.map_slice(operation, Part { points: points[done..].into(), batch }, chance);
-        }
-        if let Some((done, failure)) = full {
-            // What was just issued will end, and may make room.
-            let chance = if done > 0 { Chance::Another } else { chance };
-            self.wait_for_room(operation, Part { points: points[done..].into(), batch }, failure, chance);
-        }
+        stop
     }
 
     /// Refuses to map a point when there is no memory left for what is to be known of it.
@@ -162,31 +187,10 @@ impl TaskState {
         others.into_iter().for_each(|(bound, partition)| refine(bound, partition));
     }
 
-    pub(super) fn wait_for_room(
-        self: &Arc<Self>,
-        operation: &Arc<Operation>,
-        rest: Part,
-        failure: MappingFailure,
-        chance: Chance,
-    ) {
-        if chance == Chance::Another {
-            self.context.core.store.counters.mapping_retries.add(1);
-            let (state, operation) = (Arc::clone(self), Arc::clone(operation));
-            self.context.core.starve(Box::new(move |chance| state.map_slice(&operation, rest, chance)));
-            return;
-        }
-        // Nothing will make room: this point is hopeless, the others may be smaller.
-        let (first, rest) = (rest.points[0], Part { points: rest.points[1..].into(), ..rest });
-        let asked = self.requirements_at(first).unwrap_or_default();
-        let number = failure.requirement();
+    fn no_room(&self, point: AnyPoint, failure: MappingFailure) -> Error {
+        let (asked, number) = (self.requirements_at(point).unwrap_or_default(), failure.requirement());
         let asked = (&self.site.bounds[number].requirement, asked.get(number).map(|asked| &asked.region));
-        let error = Error::no_room((self.name(), self.shown_point(first)), asked, failure);
-        let failed = vec![(first, error)];
-        self.lose(operation, &mut LockedStates::lock(&self.site.bounds), &failed);
-        self.fail_points(operation, failed);
-        if !rest.points.is_empty() {
-            self.map_slice(operation, rest, Chance::Last);
-        }
+        Error::no_room((self.name(), self.shown_point(point)), asked, failure)
     }
 
     pub(super) fn map_point(
@@ -334,7 +338,7 @@ impl TaskState {
             regions,
             order: (self.sequence, index as u64),
             place: operation.place(index as u64),
-            may_wait: self.context.depth == 0,
+            may_wait: self.context.may_wait_for_memory(),
             reduces_twice: &self.site.sharing.reduces_twice,
             issuing,
             copy_priority: 0,

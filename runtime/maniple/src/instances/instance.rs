@@ -1,7 +1,7 @@
 //! Physical instances: memory that holds a region's data.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use maniple_analysis::validity;
 use maniple_mapper::{InstanceId, InstanceInfo, Keep};
@@ -17,6 +17,8 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::recordings::Recordings;
+use super::spares::{Spare, Spares, Why};
+use super::state::RegionState;
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
 use crate::recorder::Recorder;
@@ -44,6 +46,12 @@ pub(crate) struct PhysicalInstance {
     rank: AtomicI64,
     /// How many views and pending reductions refer to it: at zero, nothing in it will be needed again.
     holders: AtomicUsize,
+    /// What may be given up in each memory.
+    spares: Arc<Spares>,
+    /// The instance and the state whose it is, once that has it: then it may be given up.
+    spare: OnceLock<Spare>,
+    /// On which lists of spares it is, as [bits](Why::bit).
+    listed: AtomicU8,
     leftovers: Mutex<Leftovers>,
     recordings: Recordings,
     /// Spaces of which the parts are known to count as used.
@@ -81,7 +89,7 @@ struct Leftovers {
 impl PhysicalInstance {
     pub(crate) fn new(
         id: InstanceId,
-        (realm, recorder): (Realm, Option<Arc<Recorder>>),
+        (realm, recorder, spares): (Realm, Option<Arc<Recorder>>, Arc<Spares>),
         (storage, ready): (Arc<Instance>, Event),
         (region, fields): (LogicalRegion, FieldMask),
         (reduction, backing): (Option<OperatorId>, Backing),
@@ -102,6 +110,9 @@ impl PhysicalInstance {
             was_ready: AtomicBool::new(false),
             rank: AtomicI64::new(0),
             holders,
+            spares,
+            spare: OnceLock::new(),
+            listed: AtomicU8::new(0),
             leftovers,
             recordings,
             claimed: Mutex::default(),
@@ -127,6 +138,9 @@ impl PhysicalInstance {
             was_ready: AtomicBool::new(false),
             rank: AtomicI64::new(self.rank()),
             holders: AtomicUsize::new(0),
+            spares: Arc::clone(&self.spares),
+            spare: OnceLock::new(),
+            listed: AtomicU8::new(0),
             leftovers: Mutex::default(),
             recordings: self.recordings.clone(),
             claimed: Mutex::default(),
@@ -286,6 +300,34 @@ impl PhysicalInstance {
         rank != 0
     }
 
+    /// A state has it now, which holds nothing in it yet.
+    pub(crate) fn belongs_to(self: &Arc<Self>, state: &Weak<RegionState>) {
+        let spare = Spare { instance: Arc::downgrade(self), state: Weak::clone(state) };
+        let _ = self.spare.set(spare);
+        self.list(Why::Empty);
+    }
+
+    /// Puts it on a list of what may be given up, if it is not there and is the runtime's.
+    #[inline]
+    pub(crate) fn list(&self, why: Why) {
+        if self.listed.load(Ordering::Relaxed) & why.bit() == 0 {
+            self.list_anew(why);
+        }
+    }
+
+    #[cold]
+    fn list_anew(&self, why: Why) {
+        let Some(spare) = self.spare.get() else { return };
+        if self.listed.fetch_or(why.bit(), Ordering::AcqRel) & why.bit() == 0 {
+            self.spares.insert((self.memory(), why), self.id, spare.clone());
+        }
+    }
+
+    /// It was taken off a list.
+    pub(crate) fn is_listed_no_more(&self, why: Why) {
+        self.listed.fetch_and(!why.bit(), Ordering::AcqRel);
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.storage.layout().bytes() as u64
     }
@@ -366,7 +408,18 @@ impl validity::Instance for PhysicalInstance {
     }
 
     fn release(&self) {
-        self.holders.fetch_sub(1, Ordering::AcqRel);
+        let left = self.holders.fetch_sub(1, Ordering::AcqRel) - 1;
+        // What is left of it may be copies.
+        self.list(if left == 0 { Why::Empty } else { Why::Copies });
+    }
+
+    #[inline]
+    fn may_be_spare(&self) {
+        self.list(Why::Copies);
+    }
+
+    fn is_kept(&self) -> bool {
+        self.rank() > 0
     }
 
     fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
@@ -413,6 +466,9 @@ struct NotABuffer;
 
 impl Drop for PhysicalInstance {
     fn drop(&mut self) {
+        if self.spare.get().is_some() {
+            self.spares.remove(self.memory(), self.id);
+        }
         // What was detached is released by the detachment.
         if self.lender.is_some() || self.is_detached() {
             return;

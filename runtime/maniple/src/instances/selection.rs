@@ -1,6 +1,5 @@
 //! Turning a mapper's choices into instances: those that exist, else new ones.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use maniple_analysis::validity::{Instance as _, Mode, Order};
@@ -263,7 +262,7 @@ impl RegionData {
                     made.claims.push((Arc::clone(instance), claim));
                     return true;
                 }
-                Err(full) if !full.is_to_come() && self.make_room_anywhere(instance.memory(), store) => {}
+                Err(full) if !full.is_to_come() && store.make_room_for(instance.memory(), self) => {}
                 Err(_) => return false,
             }
         }
@@ -393,31 +392,20 @@ impl RegionData {
         };
         let create = || in_parts().map_or_else(whole, Ok);
         let mut result = create();
-        while is_full(&result) && self.make_room_anywhere(memory, store) {
+        while is_full(&result) && store.make_room_for(memory, self) {
             result = create();
         }
         // Templates of traces that are not being replayed hold on to instances, and so do decisions about launches to come.
         while is_full(&result) && store.discard_caches() {
-            while is_full(&result) && self.make_room_anywhere(memory, store) {
+            while is_full(&result) && store.make_room_for(memory, self) {
                 result = create();
             }
         }
         let storage = result.map_err(CreateError::Machine)?;
         let instance = store.new_instance(storage, region.original(), fields.clone(), operator);
         self.table.insert(&instance, fields);
+        instance.belongs_to(self.state());
         Ok(instance)
-    }
-}
-
-impl RegionData {
-    /// Makes room in a memory: here first, and then in other states; but copies of lower rank go first, wherever they are.
-    fn make_room_anywhere(&mut self, memory: MemoryId, store: &Store) -> bool {
-        let mut ranks = BTreeSet::from([i64::MAX]);
-        if store.has_ranks() {
-            // This state is locked, so the store passes it over.
-            ranks.extend(self.ranks(memory).chain(store.ranks(memory)));
-        }
-        ranks.into_iter().any(|rank| self.make_room((memory, rank), store) || store.make_room((memory, rank)))
     }
 }
 

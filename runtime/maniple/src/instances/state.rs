@@ -1,12 +1,11 @@
 //! What is known of the data of one region tree in one context, and the instances that hold it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Weak};
 
-use maniple_analysis::validity::Events;
+use maniple_analysis::validity::{Events, Forgotten, Instance as _};
 use maniple_realm::Event;
 use maniple_realm::locks::{Mutex, MutexGuard};
-use maniple_realm::machine::MemoryId;
 use maniple_region::LogicalRegion;
 
 use super::instance::{PhysicalInstance, USED_ONCE};
@@ -23,6 +22,8 @@ pub(crate) struct RegionState {
 
 /// The part of a [`RegionState`] that changes.
 pub(crate) struct RegionData {
+    /// The state that this is of.
+    of: Weak<RegionState>,
     pub(crate) validity: State,
     pub(crate) table: InstanceTable,
     /// A trace is replayed that counts on what is known here.
@@ -50,8 +51,10 @@ impl RegionState {
     }
 
     fn of(validity: State, table: InstanceTable) -> Arc<Self> {
-        let data = Mutex::new(RegionData { validity, table, in_replay: false, is_renewed: false });
-        Arc::new(Self { data, release_is_due: AtomicBool::new(false) })
+        Arc::new_cyclic(|of| {
+            let data = RegionData { of: Weak::clone(of), validity, table, in_replay: false, is_renewed: false };
+            Self { data: Mutex::new(data), release_is_due: AtomicBool::new(false) }
+        })
     }
 
     /// Notes that copies may be let go of. Whether the caller has to see to that, as no other does.
@@ -67,7 +70,7 @@ impl RegionState {
         if !data.in_replay && may() {
             let is_used_once = |instance: &PhysicalInstance| instance.rank() == USED_ONCE && !instance.is_attached();
             data.validity.forget_copies(is_used_once, events);
-            data.table.collect(None);
+            data.table.collect();
         }
     }
 
@@ -85,6 +88,10 @@ impl RegionData {
     /// not be used again.
     pub(crate) fn is_nameless(&self) -> bool {
         let tree = self.validity.root().tree();
+        // Nearly always it has a name, and need not be told apart from what is known of instances.
+        if Arc::strong_count(tree) > 1 + self.table.at_most() {
+            return false;
+        }
         // Each instance knows the region that it was made for.
         let own = 1 + self.table.instances().filter(|instance| Arc::ptr_eq(instance.region().tree(), tree)).count();
         let is_nameless = Arc::strong_count(tree) == own;
@@ -109,24 +116,39 @@ impl RegionData {
         any
     }
 
-    /// Makes room in a memory as far as that loses no value that anybody can name: by forgetting instances that hold nothing, and if there are none, copies of what
-    /// other instances hold too, in instances of up to this rank. Returns whether there was anything.
-    pub(crate) fn make_room(&mut self, (memory, rank): (MemoryId, i64), events: &impl Events<Event>) -> bool {
-        if self.in_replay {
-            return false;
-        }
-        if self.validity.sink().is_none() && self.is_nameless() {
-            return self.forget_data();
-        }
-        let may_go = |instance: &PhysicalInstance| {
-            instance.memory() == memory && !instance.is_attached() && instance.rank() <= rank
-        };
-        self.table.collect(Some(memory))
-            || self.validity.forget_copies(may_go, events) && self.table.collect(Some(memory))
+    /// Gives up all data if nobody can name the region any more. Whether there was any.
+    pub(crate) fn give_up_if_nameless(&mut self) -> bool {
+        !self.in_replay && self.validity.sink().is_none() && self.is_nameless() && self.forget_data()
     }
 
-    /// The ranks of instances in a memory.
-    pub(crate) fn ranks(&self, memory: MemoryId) -> impl Iterator<Item = i64> {
-        self.table.instances().filter(move |instance| instance.memory() == memory).map(|instance| instance.rank())
+    /// Gives up an instance of this state as far as that loses no value that anybody can name. Also tells how many sets were looked at.
+    pub(crate) fn give_up(
+        &mut self,
+        instance: &Arc<PhysicalInstance>,
+        events: &impl Events<Event>,
+    ) -> (Forgotten, u64) {
+        if self.in_replay {
+            return (Forgotten::InUse, 0);
+        }
+        if self.give_up_if_nameless() {
+            return (Forgotten::Gone, 0);
+        }
+        if instance.is_attached() {
+            return (Forgotten::Needed, 0);
+        }
+        let mut visits = 0;
+        if instance.holders() > 0 {
+            let (forgotten, sets) = self.validity.forget_copies_in(instance, instance.region(), events);
+            visits = sets;
+            if instance.holders() > 0 {
+                return (forgotten.max(Forgotten::Needed), visits);
+            }
+        }
+        (if self.table.collect_one(instance) { Forgotten::Gone } else { Forgotten::InUse }, visits)
+    }
+
+    /// The state that this is of.
+    pub(crate) fn state(&self) -> &Weak<RegionState> {
+        &self.of
     }
 }

@@ -1,9 +1,10 @@
 //! What all region states of a runtime share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use maniple_analysis::validity::Events;
+use maniple_analysis::validity::{Events, Forgotten, Instance as _};
 use maniple_mapper::{InstanceId, Keep};
 use maniple_realm::instance::{Instance, InstanceError};
 use maniple_realm::locks::Mutex;
@@ -18,7 +19,8 @@ use super::instance::{Backing, PhysicalInstance};
 use super::loads::Loads;
 use super::manner::Manner;
 use super::recordings::Recordings;
-use super::state::RegionState;
+use super::spares::{Spares, Why};
+use super::state::{RegionData, RegionState};
 use super::validity::{self, Preconditions};
 use crate::error::Error;
 use crate::recorder::Recorder;
@@ -37,6 +39,9 @@ pub(crate) struct Store {
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) recordings: Recordings,
     has_ranks: AtomicBool,
+    spares: Arc<Spares>,
+    /// Searches for room since all states were looked at for such that nobody can name.
+    searches: AtomicUsize,
     pub(crate) loads: Loads,
 }
 
@@ -76,6 +81,8 @@ impl Store {
     pub(crate) fn new(realm: Realm, recorder: Option<Arc<Recorder>>) -> Self {
         Self {
             loads: Loads::new(realm.machine()),
+            spares: Spares::new(realm.machine().memories().len()),
+            searches: AtomicUsize::new(0),
             realm,
             forest: Forest::new(),
             next_instance: AtomicU64::new(0),
@@ -137,15 +144,83 @@ impl Store {
         }
     }
 
-    /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.
+    /// Makes room in a memory, in all region states but those that are being worked on, by giving up instances of up to a rank. Whether there was one.
     pub(crate) fn make_room(&self, (memory, rank): (MemoryId, i64)) -> bool {
-        let mut any = false;
-        for state in alive(&self.states) {
-            if let Some(mut data) = state.try_lock() {
-                any |= data.make_room((memory, rank), self);
-            }
+        self.give_up_one((memory, rank), None) || self.give_up_nameless()
+    }
+
+    /// The same for somebody who works on one of the states. Copies of lower rank go first.
+    pub(crate) fn make_room_for(&self, memory: MemoryId, own: &mut RegionData) -> bool {
+        if self.give_up_one((memory, i64::MAX), Some(own)) {
+            return true;
         }
-        any
+        // Handles are dropped without a word, so that all states are looked at, if there are many only as often as there are searches for a part of them.
+        const FEW_STATES: usize = 64;
+        let searches = self.searches.fetch_add(1, Ordering::Relaxed);
+        let many = self.states.lock().len();
+        if many > FEW_STATES && searches < many / FEW_STATES {
+            return false;
+        }
+        own.give_up_if_nameless() || self.give_up_nameless()
+    }
+
+    /// Gives up the data of regions that nobody can name any more. Whether there were any.
+    pub(crate) fn give_up_nameless(&self) -> bool {
+        self.searches.store(0, Ordering::Relaxed);
+        let nameless = |state: &Arc<RegionState>| state.try_lock().is_some_and(|mut data| data.give_up_if_nameless());
+        alive(&self.states).iter().filter(|state| nameless(state)).count() > 0
+    }
+
+    /// Gives up one instance of up to a rank: one that holds nothing, or else a copy.
+    fn give_up_one(&self, (memory, most): (MemoryId, i64), mut own: Option<&mut RegionData>) -> bool {
+        let ranks = if self.has_ranks() { self.spares.ranks(memory) } else { BTreeSet::new() };
+        let ranks = ranks.into_iter().filter(|rank| *rank < most).chain([most]);
+        let searches = [(Why::Empty, i64::MAX)].into_iter().chain(ranks.map(|rank| (Why::Copies, rank)));
+        searches.into_iter().any(|(why, rank)| {
+            let mut last = None;
+            while let Some((id, spare)) = self.spares.take_after((memory, why), last) {
+                last = Some(id);
+                let Some(instance) = spare.instance.upgrade() else { continue };
+                instance.is_listed_no_more(why);
+                self.counters.room_visits.add(1);
+                if why == Why::Empty && instance.holders() > 0 {
+                    // Something was put into it since. Copies go by their ranks.
+                    instance.list(Why::Copies);
+                    continue;
+                }
+                let given_up = if why == Why::Copies && instance.rank() > rank {
+                    Forgotten::InUse
+                } else {
+                    self.give_up(&instance, &spare.state, own.as_deref_mut())
+                };
+                match given_up {
+                    Forgotten::Gone => return true,
+                    Forgotten::InUse => instance.list(why),
+                    Forgotten::Needed => {}
+                }
+            }
+            false
+        })
+    }
+
+    fn give_up(
+        &self,
+        instance: &Arc<PhysicalInstance>,
+        state: &Weak<RegionState>,
+        own: Option<&mut RegionData>,
+    ) -> Forgotten {
+        let one = |data: &mut RegionData| {
+            let (forgotten, sets) = data.give_up(instance, self);
+            self.counters.room_visits.add(sets);
+            forgotten
+        };
+        match own {
+            Some(own) if own.state().ptr_eq(state) => one(own),
+            // Without its state it goes when those who use it have ended.
+            _ => state.upgrade().map_or(Forgotten::Needed, |state| {
+                state.try_lock().map_or(Forgotten::InUse, |mut data| one(&mut data))
+            }),
+        }
     }
 
     /// A mapper says how long copies in some instances are kept.
@@ -159,14 +234,6 @@ impl Store {
     /// Whether a mapper has ever said that copies are kept longer, or less long, than others.
     pub(crate) fn has_ranks(&self) -> bool {
         self.has_ranks.load(Ordering::Relaxed)
-    }
-
-    /// The ranks of instances in a memory, but for those of states that are being worked on.
-    pub(crate) fn ranks(&self, memory: MemoryId) -> impl Iterator<Item = i64> {
-        let of = move |state: Arc<RegionState>| {
-            state.try_lock().map(|data| data.ranks(memory).collect::<Vec<_>>()).unwrap_or_default()
-        };
-        alive(&self.states).into_iter().flat_map(of)
     }
 
     pub(crate) fn new_instance(
@@ -198,7 +265,7 @@ impl Store {
     ) -> Arc<PhysicalInstance> {
         let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
         self.counters.instances.add(1);
-        let records = (self.realm.clone(), self.recorder.clone());
+        let records = (self.realm.clone(), self.recorder.clone(), Arc::clone(&self.spares));
         let instance = PhysicalInstance::new(
             id,
             records,

@@ -17,6 +17,8 @@ use super::validity::Instances;
 #[derive(Default)]
 pub(crate) struct InstanceTable {
     by_place: FxHashMap<(MemoryId, NodeId), SmallVec<[Entry; 2]>>,
+    /// How many there are, or were when some were last forgotten.
+    at_most: usize,
 }
 
 /// An instance with the fields that may be used in it. Of an instance that a task got from its parent, they are those that it got: the
@@ -35,6 +37,7 @@ impl InstanceTable {
             None => {
                 let place = if instance.is_attached() { 0 } else { here.len() };
                 here.insert(place, Entry { instance: Arc::clone(instance), fields: fields.clone() });
+                self.at_most += 1;
             }
         }
     }
@@ -119,31 +122,49 @@ impl InstanceTable {
         found
     }
 
+    /// The most that there may be.
+    pub(crate) fn at_most(&self) -> usize {
+        self.at_most
+    }
+
     /// All instances.
     pub(crate) fn instances(&self) -> impl Iterator<Item = &Arc<PhysicalInstance>> {
         self.by_place.values().flatten().map(|entry| &entry.instance)
     }
 
-    /// Forgets instances of a memory, or of all, that hold nothing any more and that nobody uses. Returns whether there were any.
-    pub(crate) fn collect(&mut self, memory: Option<MemoryId>) -> bool {
-        let mut any = false;
-        for ((place, _), here) in &mut self.by_place {
-            if memory.is_none_or(|memory| *place == memory) {
-                let before = here.len();
-                here.retain(|Entry { instance, .. }| instance.holders() > 0 || Arc::strong_count(instance) > 1);
-                any |= here.len() < before;
-            }
+    /// Forgets instances that hold nothing any more and that nobody uses.
+    pub(crate) fn collect(&mut self) {
+        self.retain(|instance| instance.holders() > 0 || Arc::strong_count(instance) > 1);
+    }
+
+    /// Forgets an instance that holds nothing any more, if nobody uses it but the caller and the table. Whether it is gone.
+    pub(crate) fn collect_one(&mut self, instance: &Arc<PhysicalInstance>) -> bool {
+        const CALLER_AND_TABLE: usize = 2;
+        let is_known = self.instances_at(place(instance)).any(|known| Arc::ptr_eq(known, instance));
+        let is_in_use = is_known && Arc::strong_count(instance) > CALLER_AND_TABLE;
+        if is_known && !is_in_use {
+            self.remove(instance);
         }
-        self.by_place.retain(|_, here| !here.is_empty());
-        any
+        !is_in_use
     }
 
     /// Forgets all instances that hold nothing any more, also those that are in use: they go when that has ended.
     pub(crate) fn forget_unheld(&mut self) {
-        for here in self.by_place.values_mut() {
-            here.retain(|Entry { instance, .. }| instance.holders() > 0);
-        }
-        self.by_place.retain(|_, here| !here.is_empty());
+        self.retain(|instance| instance.holders() > 0);
+    }
+
+    fn retain(&mut self, mut stays: impl FnMut(&Arc<PhysicalInstance>) -> bool) {
+        let mut left = 0;
+        self.by_place.retain(|_, here| {
+            here.retain(|entry| stays(&entry.instance));
+            left += here.len();
+            !here.is_empty()
+        });
+        self.at_most = left;
+    }
+
+    fn instances_at(&self, place: (MemoryId, NodeId)) -> impl Iterator<Item = &Arc<PhysicalInstance>> {
+        self.by_place.get(&place).into_iter().flatten().map(|entry| &entry.instance)
     }
 
     fn at(&self, memory: MemoryId, space: &IndexSpaceNode) -> impl Iterator<Item = &Entry> {

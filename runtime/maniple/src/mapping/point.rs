@@ -288,7 +288,7 @@ impl PointMapping<'_> {
             let mut analysis = Analysis::new(&mut data.validity, shapes, &mut machine);
             let end = analysis.locate(&access, places, first);
             if visit(&mut analysis, &access, &places[first..end]) {
-                data.table.collect(None);
+                data.table.collect();
             }
             first = end;
         }

@@ -16,6 +16,7 @@ mod filled_traces;
 mod fitting_variants;
 mod forks;
 mod forks_cut_short;
+mod full_memories;
 mod futures;
 mod inline_mappings;
 mod keeping;
