@@ -90,7 +90,7 @@ pub fn derive_fields(input: TokenStream) -> TokenStream {
 /// | `name = ".."` | the name of the task, or with `variant_of` of the variant, in mappers and messages; the function's name if left out |
 /// | `variant_of(path)` | the function is another way to run the task at `path`: same parameters, same privileges |
 /// | `mapper = "name"` | the mapper that is asked about launches of the task, unless they name one: see `RuntimeBuilder::mapper_named` |
-/// | `layout = soa`, `layout = aos` | the body gets its data as a struct of arrays, or an array of structs, whatever the mapper says |
+/// | `layout = soa`, `layout = aos` | the body gets its data as a struct of arrays, or an array of structs, whatever the mapper says. Orders of dimensions, alignment and padding are said of a parameter: `#[layout(column_major)]`, see below |
 /// | `crate = path` | where the runtime's names are, if not at `::maniple` |
 ///
 /// # Parameters

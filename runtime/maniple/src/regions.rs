@@ -260,7 +260,8 @@ impl<F, const D: usize> Partitioner<F, D> {
         self.region.partition_into(self.colors, pieces)
     }
 
-    /// The pieces that a function gives for each color, clipped to the region.
+    /// The pieces that a function gives for each color, clipped to the region: halos may reach over its edge. [`by_coloring`](Self::by_coloring) and [`Region::part`] are told which points there
+    /// are, and refuse those that the region does not have.
     ///
     /// # Errors
     /// [`Error::Partition`] if there are no colors, or more than 2^26. Pieces may overlap and leave points out.

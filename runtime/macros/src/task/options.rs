@@ -100,6 +100,10 @@ fn layout_in(option: &ParseNestedMeta<'_>) -> Result<Arrangement> {
     match name.to_string().as_str() {
         "soa" => Ok(Arrangement::StructOfArrays),
         "aos" => Ok(Arrangement::ArrayOfStructs),
+        found @ ("row_major" | "column_major") => Err(Error::new_spanned(
+            &name,
+            format!("say `#[layout({found})]` beside the privileges of the parameters whose data is to lie so"),
+        )),
         found => Err(Error::new_spanned(
             &name,
             format!("expected `soa` (struct of arrays) or `aos` (array of structs), found `{found}`"),
@@ -154,6 +158,7 @@ mod tests {
             message(quote!(layout = rows)),
             "expected `soa` (struct of arrays) or `aos` (array of structs), found `rows`"
         );
+        assert!(message(quote!(layout = column_major)).contains("`#[layout(column_major)]` beside the privileges"));
         assert_eq!(
             message(quote!(name = "")),
             "a task's name can't be empty: leave `name` out to use the function's name"

@@ -20,8 +20,8 @@ pub enum Relation {
     Range(FieldId),
     /// The first field's value is the first row of a range, and the second's the row that ends it: the range is empty unless the first is less. The integers may differ in width.
     Between(FieldId, FieldId),
-    /// The values are offsets, as compressed rows have them: a row names those from its own value up to the next row's, `offset[r]..offset[r + 1]`, which is empty where offsets fall. A row without a next one in the
-    /// region, as the last, names none. The region has one dimension.
+    /// The values are offsets, as compressed rows have them: a row names those from its own value up to the next row's, `offset[r]..offset[r + 1]`, which is empty where offsets fall. The next row is the one
+    /// with the next number, if the region that is asked for has it: where that is a part, the last row of each stretch of the part names none, although the whole has a next one. The region has one dimension.
     Offsets(FieldId),
 }
 
