@@ -72,6 +72,11 @@ impl Log {
         earlier.map_or(0, |(_, times)| *times)
     }
 
+    /// Has tasks that are launched from now on know that they come after what the task has done so far, though it has destroyed nothing: it has used a file.
+    pub(crate) fn use_it(&self) {
+        self.is_used.store(true, Ordering::Release);
+    }
+
     pub(crate) fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Acquire)
     }
@@ -100,6 +105,12 @@ impl Inherited {
     /// What earlier runs have destroyed, for a top-level task.
     pub(crate) fn of_earlier_runs(log: &Arc<Log>) -> Option<Arc<Self>> {
         log.is_used().then(|| Arc::new(Self { log: Arc::clone(log), launch: ALWAYS, above: None }))
+    }
+
+    /// Whether the task comes after what another one, which has this log, has done when it had launched so much.
+    pub(crate) fn comes_after(&self, log: &Arc<Log>, number: u64) -> bool {
+        let mut above = std::iter::successors(Some(self), |inherited| inherited.above.as_deref());
+        above.any(|inherited| Arc::ptr_eq(&inherited.log, log) && number < inherited.launch)
     }
 
     /// How often the name had been destroyed before the task begins.

@@ -48,6 +48,11 @@ pub(crate) trait Mappable: Send + Sync {
         false
     }
 
+    /// Whether it takes memory that the launching task holds: what was launched before takes what it needs first.
+    fn takes_room(&self) -> bool {
+        false
+    }
+
     /// Whether it ends when the launching task says so: nothing that the task may wait for can come after its end.
     fn is_held(&self) -> bool {
         false
@@ -102,6 +107,8 @@ pub(crate) struct Operation {
     pub(crate) recorded: Option<LaunchNumber>,
     /// See [`Mappable::is_held`].
     pub(crate) is_held: bool,
+    /// See [`Mappable::takes_room`].
+    pub(crate) takes_room: bool,
     /// See [`Mappable::mapper`].
     pub(crate) mapper: MapperNumber,
     /// What is to be mapped; gone once it has been, so that an operation which is only remembered holds no data.
@@ -126,6 +133,7 @@ impl Operation {
             completion,
             recorded,
             is_held: body.is_held(),
+            takes_room: body.takes_room(),
             mapper: body.mapper(),
             body: Mutex::new(Some(body)),
             waiting: AtomicUsize::new(1),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::threads::Thread;
+use crate::threads::{Thread, simulated};
 
 /// So many files are read or written at a time.
 const MOST_THREADS: usize = 4;
@@ -45,6 +45,10 @@ impl IoThreads {
 
     /// Waits until all work is done, and what it held has been dropped. Not for work itself, which would wait for its own end.
     pub fn wait_until_idle(&self) {
+        if simulated::is_inside() {
+            simulated::wait_until("files to be read and written", &|| self.0.0.lock().threads == 0);
+            return;
+        }
         let mut queue = self.0.0.lock();
         while queue.threads > 0 {
             self.0.1.wait(&mut queue);
@@ -64,7 +68,10 @@ impl IoThreads {
                 next
             };
             match next {
-                Some(work) => work(),
+                Some(work) => {
+                    simulated::turn();
+                    work();
+                }
                 None => return,
             }
         }

@@ -12,7 +12,7 @@
 //! The outside world:
 //! * [`fault`], [`locks`], `prefetch`: why something failed; locks that are counted; hints for caches.
 //! * [`threads`], `sync`, [`clock`]: the system's threads, parking, time. A simulation takes the system's place through a trait of `threads`.
-//! * [`io`]: threads that wait for files.
+//! * [`io`]: threads that wait for files; [`disk`]: what these ask the disk.
 //! * [`machine`], [`topology`], [`pressure`]: processors, memories, who reaches what; how that is found out; what the process may use of it.
 //! * [`profile`]: records of what ran when, and after what.
 //!
@@ -74,6 +74,7 @@
 
 pub mod barrier;
 pub mod clock;
+pub mod disk;
 mod events;
 pub mod fault;
 pub mod graph;

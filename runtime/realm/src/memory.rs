@@ -263,6 +263,14 @@ impl MemoryPool {
         Ok(Reservation { pool: self.clone(), bytes })
     }
 
+    /// Counts bytes as in use that lie in this memory, whether there is room for them or not: what the program has made itself. What is asked for later finds so much less.
+    pub fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
+        let mut state = self.state.lock();
+        state.ledger.charge(bytes);
+        self.note_use(&state.ledger);
+        Charge { pool: self.clone(), bytes }
+    }
+
     /// Whether [`reserve_now`](Self::reserve_now) would give so many bytes at this moment.
     ///
     /// # Errors
@@ -418,6 +426,21 @@ impl Drop for Reservation {
             let bytes = self.bytes;
             drop(self.pool.let_through(|ledger| ledger.release(bytes)));
         }
+    }
+}
+
+/// Bytes of the program's that are [counted](MemoryPool::charge) as in use until it is dropped.
+#[derive(Debug)]
+pub struct Charge {
+    pool: Arc<MemoryPool>,
+    bytes: u64,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let mut state = self.pool.state.lock();
+        state.ledger.discharge(self.bytes);
+        self.pool.note_use(&state.ledger);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where the elements of an array lie in a file, and which of its bytes are those of a piece.
 
+use std::ops::Range;
+
 use maniple_realm::layout::DimensionOrder;
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
@@ -39,8 +41,16 @@ impl Array {
         self.bounds.volume().saturating_mul(self.size as u64).saturating_add(self.start)
     }
 
+    /// The bytes from the first to the last element of a piece.
+    pub(super) fn extent(&self, piece: &AnyRect) -> Range<u64> {
+        let mut runs = self.runs(piece);
+        let Some(first) = runs.next() else { return self.start..self.start };
+        let last = runs.next_back().unwrap_or(first);
+        first.offset..last.offset.saturating_add(last.bytes as u64)
+    }
+
     /// The bytes of a piece, a rectangle within the array, in the order of the file. That is also their order in memory, where they have no gaps.
-    pub(super) fn runs(&self, piece: &AnyRect) -> impl Iterator<Item = Run> + use<> {
+    pub(super) fn runs(&self, piece: &AnyRect) -> impl DoubleEndedIterator<Item = Run> + use<> {
         let dim = self.bounds.dim();
         let (mut offset, mut stride, mut bytes) = (self.start, self.size as u64, self.size as u64);
         // A run goes on into the next dimension as long as the piece has all of the one before.

@@ -7,26 +7,23 @@ use maniple_realm::locks::Mutex;
 use maniple_region::{FieldId, LogicalRegion, Shape, TreeId};
 
 use crate::context::{ContextState, Part};
+use crate::core::{Claim, Claims, RuntimeCore};
 use crate::error::{AttachmentError, Error, Result};
-use crate::instances::bound::Bound;
-use crate::instances::state::RegionState;
 
-/// The data that memory is attached to, for as long as its handle is there.
-pub(super) struct Claim {
-    pub(super) region: LogicalRegion,
-    pub(super) field: FieldId,
-    pub(super) points: Shape,
+/// What a task has attached.
+struct Attachments {
+    core: Weak<RuntimeCore>,
+    own: Arc<Claims>,
 }
 
-/// What a task has attached, in program order.
-#[derive(Default)]
-struct Claims(Mutex<Vec<Weak<Claim>>>);
-
-impl Part for Claims {}
-
-impl Claim {
-    pub(super) fn field_name(&self) -> String {
-        self.region.fields().name_of(self.field)
+impl Part for Attachments {
+    /// What is attached still is left to the region: nobody else detaches it.
+    fn end(&self) -> Option<Error> {
+        let left = self.own.take();
+        if let Some(core) = self.core.upgrade().filter(|_| !left.is_empty()) {
+            left.iter().for_each(|claim| core.left_attached.add(claim));
+        }
+        None
     }
 }
 
@@ -63,53 +60,51 @@ impl Drop for Range {
 }
 
 impl ContextState {
-    /// The task attaches memory to data, of which no part has other memory.
-    pub(super) fn claim(&self, claim: Claim) -> Result<Arc<Claim>> {
-        let claims = self.parts.attachments.get_or_init(Arc::<Claims>::default);
-        let mut claims = claims.0.lock();
-        claims.retain(|claim| claim.strong_count() > 0);
-        let shapes = claim.region.space().forest().shapes();
-        let overlaps = |other: &Claim| {
-            other.region.tree().id() == claim.region.tree().id()
-                && other.field == claim.field
-                && shapes.overlaps(&other.points, &claim.points)
+    /// The task attaches memory to these points of a field, of which none has other memory.
+    pub(super) fn claim(&self, region: &LogicalRegion, field: FieldId, points: &Shape) -> Result<Arc<Claim>> {
+        let new = || Arc::new(Attachments { core: Arc::downgrade(&self.core), own: Arc::default() });
+        let Attachments { own, .. } = self.parts.attachments.get_or_init(new);
+        let shapes = region.space().forest().shapes();
+        let overlaps = |other: &Arc<Claim>| {
+            other.region.tree().id() == region.tree().id()
+                && other.field == field
+                && shapes.overlaps(&other.points, points)
         };
-        if claims.iter().filter_map(Weak::upgrade).any(|other| overlaps(&other)) {
+        let (region, points, owner) = (region.clone(), points.clone(), Arc::downgrade(own));
+        let claim = Claim { region, field, points, owner };
+        if own.all().iter().any(overlaps) {
             let (field, region) = (claim.field_name(), claim.region.to_string());
             return Err(AttachmentError::AlreadyAttached { field, region }.into());
         }
         let claim = Arc::new(claim);
-        claims.push(Arc::downgrade(&claim));
+        own.add(&claim);
         Ok(claim)
     }
 
-    /// Refuses memory that was attached where other data of the region is known than the task's.
-    pub(super) fn check_attached_here(
-        &self,
-        claim: &Claim,
-        (bound, known): (&Bound, &Weak<RegionState>),
-    ) -> Result<()> {
-        if std::ptr::eq(Arc::as_ptr(&bound.parts[0].1), known.as_ptr()) {
+    /// Refuses memory that another task has attached, whatever this one knows of the data.
+    pub(super) fn check_attached_here(&self, claim: &Claim) -> Result<()> {
+        let own = self.parts.attachments.get::<Attachments>();
+        if own.is_some_and(|own| std::ptr::eq(Arc::as_ptr(&own.own), claim.owner.as_ptr())) {
             return Ok(());
         }
         let (task, field, region) = (self.name().to_owned(), claim.field_name(), claim.region.to_string());
         Err(AttachmentError::AttachedElsewhere { task, field, region }.into())
     }
 
-    /// Refuses to destroy a region to which the task has attached memory.
+    /// Refuses to destroy a region to which memory is attached: by the task, or by another one that has ended and left the handle.
     pub(crate) fn check_unattached(&self, tree: TreeId) -> Result<()> {
         self.refuse(|claim| claim.region.tree().id() == tree)
     }
 
-    /// Refuses to free a field, of the field space with this number, to which the task has attached memory.
+    /// The same of freeing a field, of the field space with this number.
     pub(crate) fn check_field_unattached(&self, fields: u64, field: FieldId) -> Result<()> {
         self.refuse(|claim| claim.region.fields().id() == fields && claim.field == field)
     }
 
     fn refuse(&self, is_meant: impl Fn(&Claim) -> bool) -> Result<()> {
-        let Some(claims) = self.parts.attachments.get::<Claims>() else { return Ok(()) };
-        let claims = claims.0.lock();
-        let attached = claims.iter().filter_map(Weak::upgrade).find(|claim| is_meant(claim));
+        let own = self.parts.attachments.get::<Attachments>().map(|own| own.own.all());
+        let mut all = own.into_iter().flatten().chain(self.core.left_attached.all());
+        let attached = all.find(|claim| is_meant(claim));
         attached.map_or(Ok(()), |claim| {
             let (field, region) = (claim.field_name(), claim.region.root_region().to_string());
             Err(Error::from(AttachmentError::StillAttached { field, region }))

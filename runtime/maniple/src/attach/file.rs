@@ -1,34 +1,20 @@
-//! Files as the places of values: read when they are attached, and written when they are detached, by threads that no task waits for.
-//!
-//! The values are in memory in between, which is attached as a program's own would be. What reads the file comes before all uses of that memory, and what writes it after all of them, as operations
-//! in the order of events: so a task waits for the file if it needs the values, and nothing else does.
+//! Files with values: where these are in them, and what becomes of the files.
 
-use std::any::Any;
-use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use bytemuck::Pod;
 use maniple_files::npy::Description;
 use maniple_files::tcs::store::Target;
-use maniple_region::{Field, FieldValue};
+use maniple_realm::disk::{self, DiskUse};
 use maniple_space::AnyRect;
 
 use super::array::Array;
-use super::handle::{Attached, Detached, Finished, Given, Kept};
-use super::load::{Load, Opened, Partial, Place, system};
+use super::load::{Opened, Partial, Place, system};
 use super::npy::{Element, unreadable};
-use super::placing::{Memory, Values};
-use super::room::Room;
-use super::values_of;
-use crate::context::{Context, ContextState};
-use crate::error::{Error, FileError, Result};
-use crate::instances::instance::Backing;
-use crate::regions::Region;
-use crate::replication::Replica;
-use crate::value::Value;
+use super::values::Values;
+use crate::error::{FileError, Result};
 
 /// A file with the values of a field: where they are in it, and what becomes of it. It is read only, unless it is said otherwise.
 #[derive(Clone, Debug)]
@@ -37,7 +23,7 @@ pub struct File {
     form: Form,
     offset: u64,
     within: Option<AnyRect>,
-    by_columns: Option<bool>,
+    pub(super) by_columns: Option<bool>,
     pub(super) access: Access,
 }
 
@@ -57,6 +43,24 @@ pub(super) enum Access {
     ReadWrite,
     Write,
     Create,
+}
+
+impl Access {
+    /// Whether the values of the file are read.
+    pub(super) fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::ReadWrite)
+    }
+}
+
+/// What a node has to do with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It makes it, if it is to be made, and writes it.
+    Writes,
+    /// Another one does.
+    ReadsOnly,
+    /// Another one makes it; this one opens it when it writes its part.
+    WritesLater,
 }
 
 impl File {
@@ -121,175 +125,30 @@ impl File {
     }
 }
 
-/// A file that is attached to the values of a field of a region: see [`Context::attach_file`].
-///
-/// Dropping the handle leaves the values to the region; the file is then never written.
-#[must_use = "a file whose handle is dropped is never written"]
-pub struct AttachedFile(Attached<()>);
-
-impl AttachedFile {
-    /// The same file, to be detached without being written.
-    pub fn discard(self) -> Self {
-        let mut attached = self.0.discard();
-        attached.give = close;
-        Self(attached)
-    }
-}
-
-impl fmt::Debug for AttachedFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AttachedFile({:?})", self.0)
-    }
-}
-
-/// A piece of an open file, and the memory with its values.
-pub(super) struct Contents {
-    room: Room,
-    bytes: usize,
-    piece: AnyRect,
-    at: Arc<Place>,
-    /// It is written when it is detached.
-    is_written: bool,
-    /// It is all that is written of the file.
-    is_whole: bool,
-}
-
-/// Detaches without writing.
-pub(super) fn close(kept: Box<dyn Any + Send>) -> Option<Finished> {
-    kept.downcast::<Kept<Contents>>().ok()?.take()?;
-    Some(Finished::Now(Value::new(Given::new(()))))
-}
-
-/// Detaches, and writes what is to be written.
-pub(super) fn store(kept: Box<dyn Any + Send>) -> Option<Finished> {
-    let contents = kept.downcast::<Kept<Contents>>().ok()?.take()?;
-    if !contents.is_written {
-        return Some(Finished::Now(Value::new(Given::new(()))));
-    }
-    Some(Finished::Later(Box::new(move || {
-        let Contents { room, bytes, piece, at, is_whole, .. } = contents;
-        // SAFETY: the block has so many bytes, which were zero at first and then values of a type without padding; the instance that used them is gone.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(room.base().as_ptr(), bytes) };
-        at.write(&piece, bytes)?;
-        if is_whole {
-            at.finish()?;
-        }
-        Ok(Value::new(Given::new(())))
-    })))
-}
-
-impl Context {
-    /// Makes a file the place of a field's values in a region, which is a rectangle: as [`attach_vec`](Self::attach_vec), with the values that are in the file. It is read by threads of its own while
-    /// the program goes on; tasks that use the values wait for it.
-    ///
-    /// ```no_run
-    /// # use maniple::prelude::*;
-    /// # use maniple::File;
-    /// # #[derive(Fields)]
-    /// # struct Cell { heat: f64 }
-    /// # Runtime::builder().workers(1).build()?.run(async |cx: &Context| {
-    /// let cells = cx.region_over::<Cell, 2>(Rect::from_shape([1000, 1000]))?;
-    /// let file = cx.attach_file(&cells, Cell::heat, File::npy("heat.npy").read_write())?;
-    /// // Tasks that change the heat.
-    /// cx.detach_file(file)?.await?;
-    /// # Ok(())
-    /// # })?;
-    /// # Ok::<(), maniple::Error>(())
-    /// ```
-    ///
-    /// The values are in memory until the file is detached and written, and count there as those of instances do.
-    ///
-    /// In a program that several nodes run, each reads the region's part of the file, and the first one creates and writes it. For files whose pieces are spread over nodes, see
-    /// [`attach_file_pieces`](Self::attach_file_pieces).
-    ///
-    /// # Errors
-    /// [`Error::File`] if the file cannot be opened, is too short, or its header tells of other values than the field's; [`Error::OutOfMemory`] if there is no room for the values now; else as
-    /// [`attach_vec`](Self::attach_vec). If the file cannot be read, tasks that need the values fail with that error.
-    pub fn attach_file<F, T: FieldValue + Pod, const D: usize>(
-        &self,
-        region: &Region<F, D>,
-        field: Field<F, T>,
-        file: File,
-    ) -> Result<AttachedFile> {
-        let values = values_of(region, field);
-        let bytes = self.state.check_file(&values)?;
-        let claimed = self.claim(&values)?;
-        let is_first = Replica::of(&self.state).is_none_or(|replica| replica.rank() == 0);
-        let otherwise = (!is_first).then_some(Opened::Elsewhere);
-        let piece = region.logical().space().space().bounds();
-        let at = Arc::new(open(&file, (&values, piece), otherwise)?);
-        let mut part = self.state.contents((&values, bytes), (&at, file.access))?;
-        part.contents.is_written &= is_first;
-        part.contents.is_whole = true;
-        let FilePart { memory, contents, load } = part;
-        // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain old data. They stay where they are, and nothing
-        // but the load, which comes before all uses, touches them.
-        unsafe { self.attach_claimed(&values, claimed, (memory, contents), (store, load)) }.map(AttachedFile)
-    }
-
-    /// Takes a file back that was attached: as [`detach`](Self::detach). If it is not read only, the values that the region has are written to it; it is done when they are.
-    ///
-    /// # Errors
-    /// As [`detach`](Self::detach). [`Error::File`], where it is awaited, if the file cannot be written.
-    pub fn detach_file(&self, attached: AttachedFile) -> Result<Detached<()>> {
-        self.detach(attached.0)
-    }
-}
-
-/// What is attached of a file to a region.
-pub(super) struct FilePart {
-    pub(super) memory: Memory,
-    pub(super) contents: Contents,
-    pub(super) load: Option<Load>,
-}
-
-impl ContextState {
-    /// Refuses values that memory could not be attached to, and gives how many bytes they have.
-    pub(super) fn check_file(&self, values: &Values<'_>) -> Result<usize> {
-        let bytes = values.region.space().space().volume().checked_mul(values.ty.size as u64);
-        let bytes = bytes.and_then(|bytes| isize::try_from(bytes).ok()).ok_or_else(|| {
-            let (field, region) = values.names();
-            Error::from(FileError::TooLarge { field, region, points: values.region.space().space().volume() })
-        })?;
-        let base =
-            std::ptr::NonNull::new(std::ptr::without_provenance_mut(values.ty.align)).expect("alignments are not 0");
-        let (bytes, backing, order) = (bytes as usize, Backing::Attached, None);
-        values.check(&Memory { base, bytes, backing, order })?;
-        Ok(bytes)
-    }
-
-    /// Memory for values, and what reads them from a file.
-    pub(super) fn contents(
-        &self,
-        (values, bytes): (&Values<'_>, usize),
-        (at, access): (&Arc<Place>, Access),
-    ) -> Result<FilePart> {
-        let is_read = matches!(access, Access::Read | Access::ReadWrite);
-        let room = self.room(values, (bytes, is_read && at.is_here()))?;
-        let piece = values.region.space().space().bounds();
-        let order = Some(at.array.order());
-        let memory = Memory { base: room.base(), bytes, backing: Backing::Attached, order };
-        let load = is_read.then(|| Load { at: Arc::clone(at), piece, bytes });
-        let is_written = access != Access::Read;
-        let contents = Contents { room, bytes, piece, at: Arc::clone(at), is_written, is_whole: false };
-        Ok(FilePart { memory, contents, load })
-    }
-}
-
-/// Opens a file whose values are those of an area. With `otherwise`, another node is the one that makes it, if it is to be made, and writes it.
-pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), otherwise: Option<Opened>) -> Result<Place> {
-    let (offset, region) = (file.offset, values.names().1);
+/// Refuses an area that is not all within the points of a file, or values that its form does not have: what no file has to be looked at for.
+pub(super) fn check_form(file: &File, (values, area): (&Values<'_>, AnyRect)) -> Result<()> {
     let bounds = file.within.unwrap_or(area);
     if !bounds.contains_rect(&area).unwrap_or(false) {
         let (path, values) = (file.path.clone(), values.names());
         let (area, bounds) = (area.to_string(), bounds.to_string());
         return Err(FileError::NotWithin { path, field: values.0, region: values.1, area, bounds }.into());
     }
+    if file.form == Form::Npy {
+        Element::of(values, &file.path)?;
+    }
+    Ok(())
+}
+
+/// Opens a file whose values are those of an area.
+pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), role: Role) -> Result<Place> {
+    let (offset, region) = (file.offset, values.names().1);
+    let bounds = file.within.unwrap_or(area);
     let element = match file.form {
         Form::Raw => None,
         Form::Npy => Some(Element::of(values, &file.path)?),
     };
     let failed = |path: &std::path::Path, error| system("open", path, offset, error);
+    let asked = disk::ask(DiskUse::Open);
     let by_columns = file.by_columns.unwrap_or(false);
     let raw = Array { start: offset, bounds, by_columns, size: values.ty.size, swapped: 1 };
     if file.access == Access::Create {
@@ -297,23 +156,28 @@ pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), otherwis
             None => (Vec::new(), raw),
             Some(element) => element.header((values, &file.path), (offset, bounds, by_columns))?,
         };
-        if let Some(opened) = otherwise {
+        let elsewhere = match role {
+            Role::Writes => None,
+            Role::ReadsOnly => Some(Opened::Elsewhere),
+            Role::WritesLater => Some(Opened::Later(OnceLock::new())),
+        };
+        if let Some(opened) = elsewhere {
             return Ok(Place { file: opened, path: file.path.clone(), array, region, partial: None });
         }
         // What is renamed takes the place of anything.
         check_regular(&file.path)?;
         let (partial, opened) =
-            Partial::create(&file.path).map_err(|error| system("create", &file.path, offset, error))?;
+            asked.and_then(|()| Partial::create(&file.path)).map_err(|error| system("create", &file.path, offset, error))?;
         let path = partial.path.clone();
         opened.set_len(array.end()).map_err(|error| failed(&path, error))?;
         Target::write_at(&opened, offset, &header).map_err(|error| failed(&path, error))?;
         return Ok(Place { file: Opened::Here(opened), path, array, region, partial: Some(partial) });
     }
-    let is_written = file.access != Access::Read && !matches!(otherwise, Some(Opened::Elsewhere));
+    let is_written = file.access != Access::Read && role != Role::ReadsOnly;
     // To open a pipe is to wait for its other end.
     check_regular(&file.path)?;
-    let mut opened =
-        OpenOptions::new().read(true).write(is_written).open(&file.path).map_err(|error| failed(&file.path, error))?;
+    let opened = asked.and_then(|()| OpenOptions::new().read(true).write(is_written).open(&file.path));
+    let mut opened = opened.map_err(|error| failed(&file.path, error))?;
     let array = match element {
         None => raw,
         Some(element) => {
@@ -335,9 +199,4 @@ fn check_regular(path: &std::path::Path) -> Result<()> {
         Ok(found) if !found.is_file() => Err(FileError::NotRegular { path: path.to_owned() }.into()),
         _ => Ok(()),
     }
-}
-
-/// A file that another node makes, and whose name it tells when it is to be written.
-pub(super) fn made_elsewhere() -> Opened {
-    Opened::Later(OnceLock::new())
 }

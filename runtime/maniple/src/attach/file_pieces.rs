@@ -2,17 +2,21 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use maniple_realm::{Realm, UserEvent};
 use maniple_region::{Field, FieldType, FieldValue};
 
-use super::file::{Access, File, FilePart, close, made_elsewhere, open, store};
+use super::attached_file::{FilePart, close, store};
+use super::file::{Access, File, Role, check_form};
+use super::held::{HeldFile, Holding};
 use super::load::{Opened, Place};
 use super::pieces::AttachedPieces;
-use super::placing::Values;
+use super::values::Values;
 use crate::context::Context;
+use crate::core::FileClaim;
 use crate::error::{FileError, Result};
 use crate::regions::Partition;
 use crate::replication::Replica;
@@ -23,8 +27,9 @@ use crate::replication::Replica;
 #[must_use = "a file whose handle is dropped is never written"]
 pub struct AttachedFilePieces {
     pieces: AttachedPieces<()>,
-    at: Arc<Place>,
-    access: Access,
+    at: Arc<HeldFile>,
+    /// What is going to be written.
+    claim: Option<Arc<FileClaim>>,
 }
 
 impl AttachedFilePieces {
@@ -32,7 +37,7 @@ impl AttachedFilePieces {
     pub fn discard(self) -> Self {
         let mut pieces = self.pieces.discard();
         pieces.give = close;
-        Self { pieces, access: Access::Read, ..self }
+        Self { pieces, at: self.at, claim: None }
     }
 }
 
@@ -77,18 +82,34 @@ impl Context {
         let (partition, field, ty) = (partition.logical(), field.id(), FieldType::of::<T>());
         let parent = partition.parent();
         let is_first = Replica::of(&self.state).is_none_or(|replica| replica.rank() == 0);
-        let otherwise = (!is_first && file.access == Access::Create).then(made_elsewhere);
+        let role = if is_first || file.access != Access::Create { Role::Writes } else { Role::WritesLater };
         let values = Values { region: &parent, field, ty };
-        let at = Arc::new(open(&file, (&values, parent.space().space().bounds()), otherwise)?);
+        let area = parent.space().space().bounds();
+        check_form(&file, (&values, area))?;
+        let Holding { at, claim, earlier } = self.hold((&file, role), (&values, area), partition.partitioning().union())?;
+        // On one node each piece waits for its own values alone.
+        let shared = Replica::of(&self.state).and_then(|_| self.loading((&at, &earlier))).map(Arc::new);
         let make = |_, values: &Values<'_>| {
             let bytes = self.state.check_file(values)?;
-            let FilePart { memory, contents, load } = self.state.contents((values, bytes), (&at, file.access))?;
-            Ok((memory, contents, load))
+            let own = match &shared {
+                None => self.loading((&at, &earlier)).map(Arc::new),
+                Some(shared) => Some(Arc::clone(shared)),
+            };
+            let FilePart { memory, contents, from_file } = self.state.contents((values, bytes), &at, own.as_ref())?;
+            if let (Some(own), None) = (own, &shared) {
+                own.end.end_part(Ok(()));
+            }
+            Ok((memory, contents, Some(from_file)))
         };
         // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain old data. They stay where they are, and nothing but the load, which
         // comes before all uses, touches them.
-        let pieces = unsafe { self.attach_each(partition, (field, ty), store, make) }?;
-        Ok(AttachedFilePieces { pieces, at, access: file.access })
+        let pieces = unsafe { self.attach_each(partition, (field, ty), store, make) };
+        if let Some(loading) = shared {
+            // A node without pieces, or one that refuses them, tells the others.
+            let opened = at.place().map(drop);
+            loading.end.end_part(pieces.as_ref().map_or_else(|error| Err(error.clone()), |_| opened));
+        }
+        Ok(AttachedFilePieces { pieces: pieces?, at, claim })
     }
 
     /// Takes a file back that was attached to pieces, and waits until all nodes have written their parts of it, if it is written: then it is whole. All nodes wait at the same place in the program.
@@ -96,30 +117,52 @@ impl Context {
     /// # Errors
     /// As [`detach`](Self::detach). [`Error::File`](crate::Error::File) if this node, or another one, cannot write.
     pub async fn detach_file_pieces(&self, attached: AttachedFilePieces) -> Result<()> {
-        let AttachedFilePieces { pieces, at, access } = attached;
-        if access == Access::Create {
-            let own = at.partial.as_ref().map(|partial| partial.path.clone().into_os_string());
+        let AttachedFilePieces { pieces, at, claim } = attached;
+        let state = &self.state;
+        if claim.is_none() && !at.is_refused() {
+            return self.detach_each(pieces)?.await.map(drop);
+        }
+        let realm = state.core.realm();
+        let (earlier, written) = (state.before_writing(&at), Written(realm.clone(), realm.user_event()));
+        state.note_writing(&at, written.1.event(), None);
+        if at.access() == Access::Create {
+            let own = at.place().ok().and_then(|place| place.partial.as_ref());
+            let own = own.map(|partial| absolute(&partial.path).into_os_string());
             let known: Vec<Option<OsString>> = self.per_node(own).all().await?;
-            if let (Opened::Later(path), Some(made)) = (&at.file, known.into_iter().flatten().next()) {
+            if let (Ok(Place { file: Opened::Later(path), .. }), Some(made)) =
+                (at.place(), known.into_iter().flatten().next())
+            {
                 path.get_or_init(|| PathBuf::from(made));
             }
         }
-        let detached = self.detach_each(pieces)?.await.map(drop);
-        if access == Access::Read {
-            return detached;
-        }
-        self.agree(detached, &at).await?;
-        match access {
-            Access::Create => self.agree(at.finish(), &at).await,
+        let detached = self.detach_each_after(pieces, &earlier.events)?.await.map(drop);
+        self.agree(detached.and_then(|()| at.place().map(drop)), &at).await?;
+        match at.access() {
+            Access::Create => self.agree(at.place().and_then(Place::finish), &at).await,
             _ => Ok(()),
         }
     }
 
     /// What has become of a file on all nodes: it is well if it is on each.
-    async fn agree(&self, own: Result<()>, at: &Place) -> Result<()> {
+    async fn agree(&self, own: Result<()>, at: &HeldFile) -> Result<()> {
         let problems = self.per_node(own.as_ref().err().map(ToString::to_string)).all().await?;
         own?;
         let found = problems.into_iter().enumerate().find_map(|(node, problem)| Some((node, problem?)));
-        found.map_or(Ok(()), |(node, problem)| Err(FileError::OnNode { path: at.path.clone(), node, problem }.into()))
+        let path = at.path().to_owned();
+        found.map_or(Ok(()), |(node, problem)| Err(FileError::OnNode { path, node, problem }.into()))
     }
+}
+
+/// The writing of a file, until it is dropped.
+struct Written(Realm, UserEvent);
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.0.trigger(self.1);
+    }
+}
+
+/// A path that means the same in another folder.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -5,17 +5,18 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use maniple_realm::Event;
 use maniple_realm::locks::Mutex;
+use maniple_realm::memory::Charge;
 
-use super::claims::{Claim, Range};
+use super::claims::Range;
+use crate::core::Claim;
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
 use crate::future::Future;
 use crate::instances::instance::PhysicalInstance;
-use crate::instances::state::RegionState;
 use crate::value::Value;
 
 /// Memory of type `M` that is attached to the values of a field of a region, and can be [detached](crate::Context::detach) again.
@@ -26,8 +27,6 @@ use crate::value::Value;
 pub struct Attached<M> {
     pub(super) claim: Arc<Claim>,
     pub(super) instance: Arc<PhysicalInstance>,
-    /// Where the data is known that the memory was attached to.
-    pub(super) state: Weak<RegionState>,
     pub(super) give: Give,
     pub(super) flushes: bool,
     pub(super) marker: PhantomData<fn() -> M>,
@@ -51,14 +50,17 @@ impl<M> fmt::Debug for Attached<M> {
 pub(super) struct Kept<O> {
     owner: Option<O>,
     range: Option<Range>,
+    /// That it counts as in use.
+    charge: Option<Charge>,
 }
 
 impl<O> Kept<O> {
-    pub(super) fn new(owner: O, range: Option<Range>) -> Self {
-        Self { owner: Some(owner), range }
+    pub(super) fn new(owner: O, (range, charge): (Option<Range>, Option<Charge>)) -> Self {
+        Self { owner: Some(owner), range, charge }
     }
 
     pub(super) fn take(&mut self) -> Option<O> {
+        drop(self.charge.take());
         self.owner.take()
     }
 }
@@ -125,23 +127,31 @@ struct TakenTwice;
 #[must_use = "the memory is dropped if its detachment is not awaited"]
 pub struct Detached<M> {
     future: Future<Given<M>>,
+    /// What all nodes are told of it, if all wait for it.
+    of_all: Option<Future<()>>,
 }
 
 impl<M: Send + 'static> Detached<M> {
     pub(super) fn new(results: Arc<crate::results::Results>) -> Self {
-        Self { future: Future::new(results, 0) }
+        Self { future: Future::new(results, 0), of_all: None }
+    }
+
+    /// The same, which is there when it is on all nodes, or has failed on one: this tells all of them.
+    pub(super) fn of_all(self, spread: impl FnOnce(&Future<()>) -> Future<()>) -> Self {
+        let own = self.future.map(|_| ());
+        Self { of_all: Some(spread(&own)), ..self }
     }
 
     /// Triggers when the memory is there, poisoned if its values could not be computed.
     #[must_use]
     pub fn event(&self) -> Event {
-        self.future.event()
+        self.of_all.as_ref().map_or_else(|| self.future.event(), Future::event)
     }
 
     /// Whether the memory is there.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.future.is_ready()
+        self.of_all.as_ref().is_none_or(Future::is_ready) && self.future.is_ready()
     }
 
     /// Waits for the memory, in code that is not `async`: outside of tasks, or at top level.
@@ -149,7 +159,9 @@ impl<M: Send + 'static> Detached<M> {
     /// # Errors
     /// As awaiting it; and [`Error::Launch`] in a task, if it is not there yet: see [`Future::wait`].
     pub fn wait(self) -> Result<M> {
-        self.future.wait()?.take()
+        let own = self.future.wait();
+        self.of_all.map_or(Ok(()), |all| all.wait())?;
+        own?.take()
     }
 }
 
@@ -161,7 +173,14 @@ impl<M: Send + 'static> IntoFuture for Detached<M> {
     ///
     /// Fails as what was to compute the values; then the memory is dropped.
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.future.await?.take() })
+        Box::pin(async move {
+            // The failure of this node's own has then been seen.
+            let own = self.future.await;
+            if let Some(all) = self.of_all {
+                all.await?;
+            }
+            own?.take()
+        })
     }
 }
 

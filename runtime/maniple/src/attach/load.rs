@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use maniple_files::tcs::Source;
 use maniple_files::tcs::store::Target;
+use maniple_realm::disk::{self, DiskUse};
 use maniple_space::AnyRect;
 
 use super::array::{Array, Run};
 use crate::error::{Error, FileError, Result};
-use crate::instances::instance::PhysicalInstance;
 
 /// Bytes that are read or written at once.
 const CHUNK: usize = 8 << 20;
@@ -40,11 +40,6 @@ pub(super) enum Opened {
 }
 
 impl Place {
-    /// Whether this node has the file.
-    pub(super) fn is_here(&self) -> bool {
-        matches!(self.file, Opened::Here(_))
-    }
-
     fn failed(&self, action: &'static str, offset: u64, source: io::Error) -> Error {
         system(action, &self.path, offset, source)
     }
@@ -89,7 +84,7 @@ impl Place {
     }
 
     fn read_at(&self, file: &fs::File, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        match Source::read_at(file, offset, bytes) {
+        match disk::ask(DiskUse::Read).and_then(|()| Source::read_at(file, offset, bytes)) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 let found = file.metadata().map_or(offset, |data| data.len());
@@ -107,18 +102,26 @@ impl Place {
             Opened::Elsewhere => return Ok(()),
             Opened::Later(path) => {
                 let path = path.get().unwrap_or(&self.path);
-                opened = OpenOptions::new().write(true).open(path).map_err(|error| system("open", path, 0, error))?;
+                let asked = disk::ask(DiskUse::Open).and_then(|()| OpenOptions::new().write(true).open(path));
+                opened = asked.map_err(|error| system("open", path, 0, error))?;
                 &opened
             }
         };
+        let is_synced = matches!(self.file, Opened::Later(_));
         self.array.swap(bytes);
         let mut rest = &*bytes;
         for Run { offset, bytes } in self.array.runs(piece) {
             let (values, others) = rest.split_at(bytes);
             rest = others;
             for (chunk, place) in values.chunks(CHUNK).zip((offset..).step_by(CHUNK)) {
-                Target::write_at(file, place, chunk).map_err(|error| self.failed("write", place, error))?;
+                let written = disk::ask(DiskUse::Write(chunk.len() as u64));
+                let written = written.and_then(|()| Target::write_at(file, place, chunk));
+                written.map_err(|error| self.failed("write", place, error))?;
             }
+        }
+        // The node that made it has only its own part written to the disk before the file takes its place.
+        if is_synced {
+            file.sync_data().map_err(|error| self.failed("write", self.array.start, error))?;
         }
         Ok(())
     }
@@ -164,9 +167,14 @@ impl Partial {
     }
 
     fn finish(&self, file: &fs::File) -> io::Result<()> {
+        disk::ask(DiskUse::Finish)?;
         file.sync_all()?;
         fs::rename(&self.path, &self.place)?;
         self.is_whole.store(true, Ordering::Relaxed);
+        // That it has another name is on the disk when its folder is. Some file systems refuse to be asked for that.
+        if let Some(Ok(folder)) = self.place.parent().map(fs::File::open) {
+            let _ = folder.sync_all();
+        }
         Ok(())
     }
 }
@@ -188,27 +196,6 @@ pub(super) fn system(action: &'static str, path: &Path, offset: u64, source: io:
         _ => "check that the disk has room and is sound",
     };
     FileError::System { action, path: path.to_owned(), offset, source: Arc::new(source), advice }.into()
-}
-
-/// Reads a piece of a file into the memory of an instance, which is used by nothing else meanwhile.
-pub(super) struct Load {
-    pub(super) at: Arc<Place>,
-    pub(super) piece: AnyRect,
-    pub(super) bytes: usize,
-}
-
-impl Load {
-    /// Reads.
-    ///
-    /// # Safety
-    /// The instance is one of the memory of this file's contents, and nothing uses it before this has returned.
-    pub(super) unsafe fn run(self, instance: &PhysicalInstance) -> Result<()> {
-        let Some(base) = instance.storage().base() else { return Ok(()) };
-        // SAFETY: the memory has so many bytes, all initialised; the rest is promised by the caller.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), self.bytes) };
-        // What is not read may be what an earlier file had.
-        self.at.read(&self.piece, bytes).inspect_err(|_| bytes.fill(0))
-    }
 }
 
 #[cfg(test)]

@@ -5,38 +5,45 @@
 //! back; the values leave the region with it, which is zero there from then on, as when it was made.
 
 mod array;
+mod attached_file;
 mod claims;
 mod file;
 mod file_pieces;
 mod handle;
+mod held;
 mod load;
 mod npy;
 mod operation;
 mod pieces;
 mod placing;
 mod room;
+mod values;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use maniple_realm::Event;
 use maniple_region::{Field, FieldMask, FieldType, FieldValue, Privilege};
 
-use self::claims::Claim;
 use self::handle::{Give, give, give_shared};
-use self::load::Load;
+use self::operation::FromFile;
 use crate::context::Context;
+use crate::core::Claim;
 use crate::error::Result;
 use crate::instances::bound::Bound;
 use crate::instances::instance::Backing;
+use crate::operation::Operation;
 use crate::regions::Region;
 use crate::replication::Replica;
+use crate::results::{Input, Results};
 
-pub use self::file::{AttachedFile, File};
+pub use self::attached_file::AttachedFile;
+pub use self::file::File;
 pub use self::file_pieces::AttachedFilePieces;
 pub use self::handle::{Attached, Detached};
 pub use self::pieces::{AttachedPieces, DetachedPieces};
-pub(crate) use self::placing::{Memory, Values};
+pub(crate) use self::values::{Memory, Values};
 
 const ATTACH: &str = "attachment";
 const DETACH: &str = "detachment";
@@ -163,15 +170,24 @@ impl Context {
     /// The values leave the region with it: the field is zero in the region from then on, as when the region was made.
     ///
     /// # Errors
-    /// [`Error::Attachment`](crate::Error::Attachment) if another task attached it that still has the region, [`Error::MappedByParent`](crate::Error::MappedByParent) if the task has some of the values mapped,
+    /// [`Error::Attachment`](crate::Error::Attachment) if another task attached it, [`Error::MappedByParent`](crate::Error::MappedByParent) if the task has some of the values mapped,
     /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), or [`Error::Region`](crate::Error::Region) if the region was destroyed. The memory is then left to the region.
     pub fn detach<M: Send + 'static>(&self, attached: Attached<M>) -> Result<Detached<M>> {
-        let Attached { claim, instance, state: known, give, flushes, .. } = attached;
+        Ok(self.detach_after(attached, &[])?.0)
+    }
+
+    /// The same; what is written then to a file is so after these events. And the operation.
+    fn detach_after<M: Send + 'static>(
+        &self,
+        attached: Attached<M>,
+        written_after: &[Event],
+    ) -> Result<(Detached<M>, Option<Arc<Operation>>)> {
+        let Attached { claim, instance, give, flushes, .. } = attached;
         let state = &self.state;
         let privilege = if flushes && !instance.is_read_only() { Privilege::ReadWrite } else { Privilege::Discard };
         let (region, fields) = (&claim.region, FieldMask::of(claim.field));
         let bound = state.begin(DETACH, region, &fields, privilege)?;
-        state.check_attached_here(&claim, (&bound, &known))?;
+        state.check_attached_here(&claim)?;
         if let Some(replica) = Replica::of(state) {
             match privilege {
                 Privilege::ReadWrite => replica.bring(self, region, &fields, privilege)?,
@@ -180,8 +196,9 @@ impl Context {
             state.interrupt("a detachment");
         }
         let zeroed = vec![bound.clone()];
-        let mut results = state.submit_detachments(vec![(bound, instance)], zeroed, give)?;
-        Ok(Detached::new(results.remove(0)))
+        let results = state.submit_detachments(vec![(bound, instance)], zeroed, (give, written_after))?.remove(0);
+        let operation = Results::producers(&[Input::all(Arc::clone(&results))]).here.pop();
+        Ok((Detached::new(results), operation))
     }
 
     /// # Safety
@@ -202,8 +219,7 @@ impl Context {
     fn claim(&self, values: &Values<'_>) -> Result<(Bound, Arc<Claim>)> {
         let (state, fields) = (&self.state, FieldMask::of(values.field));
         let bound = state.begin(ATTACH, values.region, &fields, Privilege::Discard)?;
-        let points = values.region.space().shape().clone();
-        let claim = state.claim(Claim { region: values.region.clone(), field: values.field, points })?;
+        let claim = state.claim(values.region, values.field, values.region.space().shape())?;
         Ok((bound, claim))
     }
 
@@ -216,7 +232,7 @@ impl Context {
         values: &Values<'_>,
         (bound, claim): (Bound, Arc<Claim>),
         (memory, owner): (Memory, O),
-        (give, load): (Give, Option<Load>),
+        (give, from_file): (Give, Option<FromFile>),
     ) -> Result<Attached<M>> {
         let state = &self.state;
         let with = match (Replica::of(state), &load) {
@@ -229,9 +245,13 @@ impl Context {
         if let Some(replica) = Replica::of(state) {
             replica.replace(ATTACH, values.region, &FieldMask::of(values.field), with);
         }
-        let known = Arc::downgrade(&bound.parts[0].1);
-        state.submit_attachment(bound, Arc::clone(&instance), load)?;
-        Ok(Attached { claim, instance, state: known, give, flushes: true, marker: PhantomData })
+        let load = from_file.as_ref().and_then(|file| file.load.as_ref());
+        let reading = load.map(|load| (Arc::clone(&load.at), Arc::clone(&load.loading)));
+        let operation = state.submit_attachment(bound, Arc::clone(&instance), from_file)?;
+        if let Some((at, loading)) = reading {
+            state.note_reading(&at, &loading, &operation);
+        }
+        Ok(Attached { claim, instance, give, flushes: true, marker: PhantomData })
     }
 }
 

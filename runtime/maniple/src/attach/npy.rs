@@ -9,7 +9,7 @@ use maniple_region::Complex;
 use maniple_space::AnyRect;
 
 use super::array::{Array, extent};
-use super::placing::Values;
+use super::values::Values;
 use crate::error::{FileError, Result};
 
 /// What NumPy calls a type, without the order of its bytes, and the bytes of each number that it consists of.

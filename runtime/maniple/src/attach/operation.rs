@@ -9,13 +9,15 @@ use std::sync::Arc;
 use maniple_analysis::validity::{Instance as _, Places};
 use maniple_mapper::RequirementInfo;
 use maniple_realm::locks::Mutex;
-use maniple_realm::{After, Event, Fault};
+use maniple_realm::{After, Event};
 use maniple_record::Kind;
 
 use super::handle::{Finished, Give};
-use super::load::Load;
+use super::held::Load;
+use super::room::Wanted;
 use super::{ATTACH, DETACH};
 use crate::context::ContextState;
+use crate::core::Chance;
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
@@ -42,8 +44,17 @@ pub(super) struct AttachedUse {
 /// An attachment in flight.
 pub(super) struct AttachOperation {
     pub(super) attached: AttachedUse,
-    /// What reads a file into the memory.
-    pub(super) load: Mutex<Option<Load>>,
+    /// It holds memory from then on that counts from then on.
+    pub(super) takes_room: bool,
+    pub(super) from_file: Mutex<Option<FromFile>>,
+}
+
+/// What an attached file needs.
+pub(super) struct FromFile {
+    /// What reads it into the memory.
+    pub(super) load: Option<Load>,
+    /// Room for its values.
+    pub(super) room: Wanted,
 }
 
 /// A detachment in flight.
@@ -53,6 +64,8 @@ pub(super) struct DetachOperation {
     pub(super) results: Arc<Results>,
     /// The owner of the memory, as the result.
     pub(super) give: Give,
+    /// If that writes a file: what was read of it and written to it before.
+    pub(super) written_after: Vec<Event>,
 }
 
 impl AttachedUse {
@@ -99,33 +112,74 @@ impl Mappable for AttachOperation {
         ATTACH
     }
 
+    fn takes_room(&self) -> bool {
+        self.takes_room
+    }
+
     fn map(self: Arc<Self>, operation: &Arc<Operation>) {
+        self.map_with(operation, Chance::Another);
+    }
+}
+
+impl AttachOperation {
+    /// Maps it, when there is room.
+    fn map_with(self: Arc<Self>, operation: &Arc<Operation>, chance: Chance) {
+        let core = &self.attached.context.core;
+        let (load, room) = match self.from_file.lock().take() {
+            None => (None, Ok(Event::NONE)),
+            Some(FromFile { load, room }) => match room.take(core) {
+                Ok(there) => (load, Ok(there)),
+                Err(_) if chance == Chance::Another => {
+                    *self.from_file.lock() = Some(FromFile { load, room });
+                    core.store.counters.mapping_retries.add(1);
+                    let (own, operation) = (Arc::clone(&self), Arc::clone(operation));
+                    core.starve(Box::new(move |chance| own.map_with(&operation, chance)));
+                    return;
+                }
+                Err(full) => (load, Err(room.refusal(&full))),
+            },
+        };
+        // After this the values are there, or it is known why not.
+        let ready = match (&load, &room) {
+            (Some(load), _) => load.loading.loaded,
+            (None, Ok(there)) => *there,
+            (None, Err(error)) => core.store.poisoned(error.clone()),
+        };
+        self.map_when(operation, ready);
+        match (load, room) {
+            (Some(load), Ok(there)) => self.load(load, there),
+            (Some(load), Err(error)) => load.fail(error),
+            (None, _) => {}
+        }
+    }
+
+    fn map_when(&self, operation: &Arc<Operation>, ready: Event) {
         let attached = &self.attached;
         let core = &attached.context.core;
         let mut states = attached.lock();
         let (fields, state) = &attached.bound.parts[0];
         states.of(state).table.insert(&attached.instance, fields);
         // Mappers are asked again: there is an instance that they do not know.
-        core.store.forget_decisions();
-        let load = self.load.lock().take();
-        let loaded = load.is_some().then(|| core.realm().user_event());
-        let used = attached.issue(operation, &mut states, loaded.map_or(Event::NONE, |loaded| loaded.event()));
+        core.store.forget_decisions(attached.instance.region().tree().id());
+        let used = attached.issue(operation, &mut states, ready);
         drop(states);
         operation.mark_mapped();
-        if let (Some(load), Some(loaded)) = (load, loaded) {
-            let (instance, realm) = (Arc::clone(&attached.instance), core.realm().clone());
-            core.wait_for_file(move || {
-                // SAFETY: the memory is this file's, and all uses of it come after the event.
-                match unsafe { load.run(&instance) } {
-                    Ok(()) => realm.trigger(loaded),
-                    Err(error) => realm.poison(loaded, Arc::<Fault>::from(error)),
-                }
-            });
-        }
         let operation = Arc::clone(operation);
         core.realm().when(After::needs(&[used]), move |outcome| {
             let failure = outcome.err().map(|fault| Error::of_fault(fault, ATTACH, None));
             operation.retire(failure.as_ref().map_or(Ok(()), Err));
+        });
+    }
+
+    /// Reads a file, when there is room for its values, and after what comes before in the program.
+    fn load(&self, load: Load, there: Event) {
+        let core = Arc::clone(&self.attached.context.core);
+        let instance = Arc::clone(&self.attached.instance);
+        let after = [&load.loading.earlier.events[..], &[there]].concat();
+        let realm = core.realm().clone();
+        realm.when(After::follows(&after), move |_| {
+            // SAFETY: the memory is this file's, and all uses of it come after the event that this triggers.
+            core.wait_for_file(move || unsafe { load.run(&instance) });
         });
     }
 }
@@ -143,7 +197,7 @@ impl Mappable for DetachOperation {
         attached.instance.detach();
         states.of(&attached.bound.parts[0].1).table.remove(&attached.instance);
         // They must not be taken up again, with an instance that has no memory. Whoever has made one of these has locked the state.
-        core.store.forget_decisions();
+        core.store.forget_decisions(attached.instance.region().tree().id());
         drop(states);
         operation.mark_mapped();
         let (detachment, operation) = (Arc::clone(&self), Arc::clone(operation));
@@ -166,7 +220,11 @@ impl DetachOperation {
             (None, Ok(Finished::Now(value))) => self.end(operation, Ok(value)),
             (None, Ok(Finished::Later(finish))) => {
                 let (own, operation) = (Arc::clone(self), Arc::clone(operation));
-                self.attached.context.core.wait_for_file(move || own.end(&operation, finish()));
+                let core = &self.attached.context.core;
+                core.realm().when(After::follows(&self.written_after), move |_| {
+                    let core = Arc::clone(&own.attached.context.core);
+                    core.wait_for_file(move || own.end(&operation, finish()));
+                });
             }
             (Some(error), given) => {
                 drop_caught("attached memory", DETACH, given);

@@ -4,22 +4,22 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
+use maniple_realm::Event;
 use maniple_region::{
     Field, FieldId, FieldMask, FieldType, FieldValue, LogicalPartition, LogicalRegion, Privilege, Shape,
 };
 use maniple_space::{AnyPoint, AnySpace};
 
-use super::claims::Claim;
 use super::handle::{Detached, Give, give};
-use super::load::Load;
-use super::placing::{Memory, Values};
+use super::operation::FromFile;
+use super::values::{Memory, Values};
 use super::{ATTACH, DETACH};
 use crate::context::{Context, ContextState};
-use crate::error::{AttachmentError, Error, Result};
+use crate::core::Claim;
+use crate::error::{AttachmentError, Result};
 use crate::instances::instance::PhysicalInstance;
-use crate::instances::state::RegionState;
 use crate::regions::Partition;
 use crate::replication::Replica;
 
@@ -34,7 +34,6 @@ pub struct AttachedPieces<M> {
     areas: Vec<Shape>,
     /// Those of this node, by the numbers of their colors.
     mine: Vec<(usize, Arc<PhysicalInstance>)>,
-    state: Weak<RegionState>,
     pub(super) give: Give,
     flushes: bool,
     marker: PhantomData<fn() -> M>,
@@ -146,14 +145,14 @@ impl Context {
         partition: &LogicalPartition,
         (field, ty): (FieldId, FieldType),
         give: Give,
-        mut make: impl FnMut(AnyPoint, &Values<'_>) -> Result<(Memory, O, Option<Load>)>,
+        mut make: impl FnMut(AnyPoint, &Values<'_>) -> Result<(Memory, O, Option<FromFile>)>,
     ) -> Result<AttachedPieces<M>> {
         let (state, parts, parent) = (&self.state, partition.partitioning(), partition.parent());
         if !parts.is_disjoint() {
             return Err(AttachmentError::Aliased { partition: partition.to_string() }.into());
         }
         state.begin(ATTACH, &parent, &FieldMask::of(field), Privilege::Discard)?;
-        let claim = state.claim(Claim { region: parent.clone(), field, points: parts.union().clone() })?;
+        let claim = state.claim(&parent, field, parts.union())?;
         let owners = match Replica::of(state) {
             Some(replica) => replica.owners(self, ATTACH, parts.colors())?,
             None => vec![0; parts.len()],
@@ -169,19 +168,28 @@ impl Context {
             loads.push(load);
         }
         let areas = state.areas(&parent, parts.pieces(), &owners);
-        let known = self.attach_and_load((partition, &FieldMask::of(field)), &areas, &mine, loads)?;
+        self.attach_and_load((partition, &FieldMask::of(field)), &areas, &mine, loads)?;
         let (partition, marker) = (partition.clone(), PhantomData);
-        Ok(AttachedPieces { claim, partition, areas, mine, state: known, give, flushes: true, marker })
+        Ok(AttachedPieces { claim, partition, areas, mine, give, flushes: true, marker })
     }
 
     /// Detaches what is attached to pieces.
     pub(super) fn detach_each<M: Send + 'static>(&self, attached: AttachedPieces<M>) -> Result<DetachedPieces<M>> {
-        let AttachedPieces { claim, partition, areas, mine, state: known, give, flushes, .. } = attached;
+        self.detach_each_after(attached, &[])
+    }
+
+    /// The same; what is written then to files is so after these events.
+    pub(super) fn detach_each_after<M: Send + 'static>(
+        &self,
+        attached: AttachedPieces<M>,
+        written_after: &[Event],
+    ) -> Result<DetachedPieces<M>> {
+        let AttachedPieces { claim, partition, areas, mine, give, flushes, .. } = attached;
         let (state, fields) = (&self.state, FieldMask::of(claim.field));
         let (parts, parent) = (partition.partitioning(), partition.parent());
         let privilege = if flushes { Privilege::ReadWrite } else { Privilege::Discard };
         let bound = state.begin(DETACH, &parent, &fields, privilege)?;
-        state.check_attached_here(&claim, (&bound, &known))?;
+        state.check_attached_here(&claim)?;
         if let Some(replica) = Replica::of(state) {
             replica.use_areas(self, (DETACH, &parent), (&fields, privilege), (&areas, true))?;
             state.interrupt(DETACH);
@@ -196,7 +204,8 @@ impl Context {
             true => vec![bound],
             false => (0..parts.len()).map(bound_to).collect::<Result<_>>()?,
         };
-        let results = state.submit_detachments(bounds.into_iter().zip(detached).collect(), zeroed, give)?;
+        let detached = bounds.into_iter().zip(detached).collect();
+        let results = state.submit_detachments(detached, zeroed, (give, written_after))?;
         let colors = colors.into_iter().map(|number| parts.colors().delinear(number as u64));
         Ok(DetachedPieces { pieces: colors.zip(results.into_iter().map(Detached::new)).collect() })
     }
@@ -208,7 +217,7 @@ impl Context {
         fields: &FieldMask,
         areas: &[Shape],
         mine: &[(usize, Arc<PhysicalInstance>)],
-    ) -> Result<Weak<RegionState>> {
+    ) -> Result<()> {
         self.attach_and_load((partition, fields), areas, mine, mine.iter().map(|_| None))
     }
 
@@ -218,22 +227,26 @@ impl Context {
         (partition, fields): (&LogicalPartition, &FieldMask),
         areas: &[Shape],
         mine: &[(usize, Arc<PhysicalInstance>)],
-        loads: impl IntoIterator<Item = Option<Load>>,
-    ) -> Result<Weak<RegionState>> {
+        loads: impl IntoIterator<Item = Option<FromFile>>,
+    ) -> Result<()> {
         let (state, parts) = (&self.state, partition.partitioning());
         let parent = partition.parent();
-        let bound = state.begin(ATTACH, &parent, fields, Privilege::Discard)?;
+        state.begin(ATTACH, &parent, fields, Privilege::Discard)?;
         if let Some(replica) = Replica::of(state) {
             replica.use_areas(self, (ATTACH, &parent), (fields, Privilege::Discard), (areas, false))?;
             state.interrupt(ATTACH);
         }
-        for ((number, instance), load) in mine.iter().zip(loads) {
+        for ((number, instance), from_file) in mine.iter().zip(loads) {
             let piece = partition.piece(parts.colors().delinear(*number as u64))?;
             let bound = state.begin(ATTACH, &piece, instance.fields(), Privilege::Discard)?;
-            state.submit_attachment(bound, Arc::clone(instance), load)?;
+            let load = from_file.as_ref().and_then(|file| file.load.as_ref());
+            let reading = load.map(|load| (Arc::clone(&load.at), Arc::clone(&load.loading)));
+            let operation = state.submit_attachment(bound, Arc::clone(instance), from_file)?;
+            if let Some((at, loading)) = reading {
+                state.note_reading(&at, &loading, &operation);
+            }
         }
-        let known = bound.parts.first().map(|(_, state)| Arc::downgrade(state));
-        known.ok_or_else(|| Error::launch(ATTACH, "there are no fields"))
+        Ok(())
     }
 }
 

@@ -1,104 +1,26 @@
 //! Memory of the program's turned into instances, and the operations that attach and detach these.
 
-use std::ptr::NonNull;
-use std::slice;
 use std::sync::Arc;
 
 use maniple_mapper::RequirementInfo;
 use maniple_realm::Event;
 use maniple_realm::instance::{Instance, InstanceKind};
-use maniple_realm::layout::{DimensionOrder, FieldSpec, LayoutSpec};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
-use maniple_region::{FieldId, FieldMask, FieldType, LogicalRegion, Privilege, Requirement};
+use maniple_region::{FieldMask, LogicalRegion, Privilege, Requirement};
 use maniple_space::{AnyRect, Rect};
 
 use super::claims::Range;
 use super::handle::{Give, Kept};
-use super::load::Load;
-use super::operation::{AttachOperation, AttachedUse, DetachOperation};
+use super::operation::{AttachOperation, AttachedUse, DetachOperation, FromFile};
+use super::values::{Memory, Values};
 use super::{ATTACH, DETACH};
 use crate::context::{ContextState, Promised, Renewed};
 use crate::error::{AttachmentError, Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::instance::{Backing, PhysicalInstance};
+use crate::operation::Operation;
 use crate::results::{Origin, Producers, Results, Sources};
-use crate::task::compared::Compared;
-
-/// Memory that values of a field are to lie in.
-pub(crate) struct Memory {
-    pub(super) base: NonNull<u8>,
-    pub(super) bytes: usize,
-    pub(super) backing: Backing,
-    /// The order of the values, if it is not row-major.
-    pub(super) order: Option<DimensionOrder>,
-}
-
-impl Memory {
-    /// The elements of a vector, which stay where they are when it is moved.
-    pub(crate) fn of_vec<T>(values: &mut [T]) -> Self {
-        let bytes = size_of_val(values);
-        Self { base: NonNull::from(values).cast(), bytes, backing: Backing::Attached, order: None }
-    }
-}
-
-/// The values of a field in a region.
-pub(crate) struct Values<'a> {
-    pub(crate) region: &'a LogicalRegion,
-    pub(crate) field: FieldId,
-    pub(crate) ty: FieldType,
-}
-
-impl Values<'_> {
-    pub(super) fn names(&self) -> (String, String) {
-        (self.region.fields().name_of(self.field), self.region.to_string())
-    }
-
-    /// Refuses another type than the field's, points that do not lie in one rectangle, and memory that is too short or misaligned for them.
-    pub(crate) fn check(&self, memory: &Memory) -> Result<()> {
-        let (field, region) = self.names();
-        let declared = self.region.fields().type_of(self.field)?;
-        if declared != self.ty {
-            let problem = format!("field `{field}` holds {declared:?}, not {:?}", self.ty);
-            return Err(Error::launch(ATTACH, problem));
-        }
-        let space = self.region.space().space();
-        if !space.is_dense() {
-            return Err(AttachmentError::Scattered { region }.into());
-        }
-        let (points, size) = (space.volume(), self.ty.size as u64);
-        if points.checked_mul(size).is_none_or(|needed| needed > memory.bytes as u64) {
-            let found = memory.bytes.checked_div(self.ty.size).unwrap_or(0);
-            return Err(AttachmentError::TooShort { field, region, points, found }.into());
-        }
-        let (ty, align, address) = (self.ty.name, self.ty.align, memory.base.addr().get());
-        if !address.is_multiple_of(align) {
-            return Err(AttachmentError::Misaligned { field, region, ty, align, address }.into());
-        }
-        Ok(())
-    }
-
-    /// What nodes compare of values in memory that was [checked](Self::check).
-    ///
-    /// # Safety
-    /// The memory is initialised, and nothing writes to it.
-    pub(super) unsafe fn compared(&self, memory: &Memory) -> Option<Compared> {
-        let declared = self.region.fields().type_of(self.field).ok()?;
-        // Padding is not initialised.
-        declared.is_plain().then(|| {
-            let bytes = self.region.space().space().volume() as usize * declared.size;
-            // SAFETY: the memory has values of all points, as it was checked, without padding; the rest is promised by the caller.
-            Compared::of(unsafe { slice::from_raw_parts(memory.base.as_ptr(), bytes) })
-        })
-    }
-
-    /// How the values lie in memory: one behind the other.
-    fn layout(&self, order: Option<DimensionOrder>) -> LayoutSpec {
-        let spec = FieldSpec { id: self.field, size: self.ty.size, align: self.ty.align };
-        let rows = LayoutSpec::new(self.region.space().space().clone(), vec![spec]);
-        if let Some(order) = order { rows.ordered(order) } else { rows }
-    }
-}
 
 impl ContextState {
     /// Checks that the task may use all values of fields so, at this place in the program.
@@ -133,7 +55,8 @@ impl ContextState {
         })?;
         let layout = values.layout(order).build().map_err(Error::internal)?;
         let pool = self.core.realm().memory_pool(self.own_memory());
-        let owner = Box::new(Kept::new(owner, range));
+        let charge = (backing == Backing::Attached).then(|| pool.charge(layout.bytes() as u64));
+        let owner = Box::new(Kept::new(owner, (range, charge)));
         // SAFETY: promised by the caller; memory to be only read is given to nothing that writes.
         let storage = unsafe { Instance::attach(pool, layout, InstanceKind::Normal, base, bytes, owner) };
         let data = (values.region.clone(), FieldMask::of(values.field));
@@ -158,21 +81,28 @@ impl ContextState {
         self: &Arc<Self>,
         bound: Bound,
         instance: Arc<PhysicalInstance>,
-        load: Option<Load>,
-    ) -> Result<()> {
-        self.submit(slice::from_ref(&bound.clone()), |_, submission| {
+        from_file: Option<FromFile>,
+    ) -> Result<Arc<Operation>> {
+        self.interrupt(ATTACH);
+        // What waits for a file is mapped after what the file waits for, and what waits for other nodes after all before: else an operation between could be made to wait for this one's memory.
+        let loading = from_file.as_ref().and_then(|file| file.load.as_ref()).map(|load| &load.loading);
+        let producers = loading.map(|loading| Producers {
+            here: loading.earlier.operations.clone(),
+            are_afar: loading.is_afar || loading.earlier.are_afar,
+        });
+        self.submit_after(slice::from_ref(&bound.clone()), &producers.unwrap_or_default(), |_, submission| {
             let attached = self.use_of(bound, instance, submission.barrier);
-            Arc::new(AttachOperation { attached, load: Mutex::new(load) })
-        })?;
-        Ok(())
+            let takes_room = from_file.is_some();
+            Arc::new(AttachOperation { attached, takes_room, from_file: Mutex::new(from_file) })
+        })
     }
 
-    /// Detachments, and directly behind them fills with zero. The results of the detachments.
+    /// Detachments, and directly behind them fills with zero. Files are written after these events. The results of the detachments.
     pub(super) fn submit_detachments(
         self: &Arc<Self>,
         detached: Vec<(Bound, Arc<PhysicalInstance>)>,
         zeroed: Vec<Bound>,
-        give: Give,
+        (give, written_after): (Give, &[Event]),
     ) -> Result<Vec<Arc<Results>>> {
         let realm = self.core.realm();
         let mut all_results = Vec::with_capacity(detached.len());
@@ -189,7 +119,8 @@ impl ContextState {
             let operation =
                 self.submit_to(&mut stream, slice::from_ref(&bound.clone()), (&none, promised), |_, submission| {
                     let attached = self.use_of(bound, instance, submission.barrier);
-                    Arc::new(DetachOperation { attached, results: Arc::clone(&results), give })
+                    let (results, written_after) = (Arc::clone(&results), written_after.to_vec());
+                    Arc::new(DetachOperation { attached, results, give, written_after })
                 });
             results.produced_by(&operation);
             operations.push(operation);

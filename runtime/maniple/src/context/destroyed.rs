@@ -6,7 +6,7 @@ use maniple_region::deletion::{Deletions, Tombstone};
 use maniple_region::{FieldId, RegionError, endings};
 
 use super::ContextState;
-use crate::deletions::{ALWAYS, Inherited, Name};
+use crate::deletions::{ALWAYS, Inherited, Log, Name};
 use crate::error::Result;
 
 impl ContextState {
@@ -30,6 +30,19 @@ impl ContextState {
     fn times_destroyed(&self, name: Name) -> u32 {
         let own = self.own_deletions().map_or(0, |log| log.times(name, ALWAYS));
         self.inherited.as_ref().map_or(own, |inherited| own.max(inherited.times(name)))
+    }
+
+    /// The place in the program of something that the task does now, which tasks are to [come after](Self::comes_after) that it launches later.
+    pub(crate) fn place_for_files(&self) -> (Arc<Log>, u64) {
+        let log = self.deletions();
+        log.use_it();
+        (Arc::clone(log), self.number_launch())
+    }
+
+    /// Whether what the task does now comes in the program after something at such a place, which was done before: by itself, or by one above it before that launched it.
+    pub(crate) fn comes_after(&self, log: &Arc<Log>, number: u64) -> bool {
+        self.own_deletions().is_some_and(|own| Arc::ptr_eq(own, log))
+            || self.inherited.as_ref().is_some_and(|inherited| inherited.comes_after(log, number))
     }
 
     /// The task destroys something.

@@ -200,8 +200,8 @@ impl ContextState {
         if self.is_replicated() {
             stream.in_order.push(&operation, producers.are_afar).for_each(|earlier| map_after(&earlier, Because::Held));
         }
-        if operation.is_held {
-            // Nothing launched before may find its instances in use by what this task holds, and wait for that.
+        if operation.is_held || operation.takes_room {
+            // Nothing launched before may find its instances, or its room, in use by what this task holds, and wait for that.
             stream.recent.iter().for_each(|earlier| map_after(earlier, Because::Held));
         }
         let contributions = if self.has_waiters() { Contributions::InOrder } else { Contributions::Commute };

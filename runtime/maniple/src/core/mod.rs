@@ -1,16 +1,18 @@
 //! What all contexts of a runtime share.
 
+mod attachments;
 mod fork_counts;
 mod fork_decisions;
 mod groups;
 mod mail;
+mod open_files;
 mod ready;
 mod release;
 mod top_levels;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use maniple_mapper::Mapper;
@@ -21,7 +23,7 @@ use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
 use maniple_realm::threads::nap;
-use maniple_realm::{Class, Realm, Spawn, WorkerContext};
+use maniple_realm::{Class, Event, Realm, Spawn, WorkerContext};
 use maniple_region::Forest;
 
 use crate::deletions::Log;
@@ -33,10 +35,14 @@ use crate::migration::{Executor, Migration};
 use crate::operation::MapperNumber;
 use crate::profiling::MAPPING;
 
+pub(crate) use self::attachments::{Claim, Claims};
 pub(crate) use self::fork_counts::ForkCounts;
 pub(crate) use self::fork_decisions::ForkDecisions;
 use self::groups::Groups;
 use self::mail::{Inbox, Unheard};
+pub(crate) use self::open_files::{
+    ArrayPart, Earlier, Extent, FileClaim, FileName, FileUse, FileUseKind, OpenFiles, number_of,
+};
 use self::ready::ReadyQueue;
 pub(crate) use self::release::is_used_once;
 use self::top_levels::{TopLevelRuns, TopLevels};
@@ -87,6 +93,10 @@ pub(crate) struct RuntimeCore {
     top_levels: Arc<TopLevels>,
     /// What earlier runs have destroyed.
     pub(crate) deletions: Arc<Log>,
+    /// Memory that tasks have left attached when they ended.
+    pub(crate) left_attached: Claims,
+    /// The files that are attached.
+    pub(crate) files: OpenFiles,
     io: IoThreads,
     /// Work of theirs that has not ended.
     in_files: AtomicUsize,
@@ -134,6 +144,8 @@ impl RuntimeCore {
             window: limits.window,
             top_levels: Arc::default(),
             deletions: Arc::default(),
+            left_attached: Claims::default(),
+            files: OpenFiles::default(),
             io: IoThreads::default(),
             in_files: AtomicUsize::new(0),
             has_starving: AtomicBool::new(false),
@@ -347,6 +359,17 @@ impl RuntimeCore {
         let mut starving = self.starving.lock();
         starving.work.push_back(again);
         self.has_starving.store(true, Ordering::SeqCst);
+    }
+
+    /// As [`starve`](Self::starve), for what is not work: an event after which it may try again, and then what it may hope for.
+    pub(crate) fn starved(&self) -> (Event, Arc<OnceLock<Chance>>) {
+        let (realm, again, hope) = (self.realm().clone(), self.realm().user_event(), Arc::<OnceLock<Chance>>::default());
+        let told = Arc::clone(&hope);
+        self.starve(Box::new(move |chance| {
+            told.get_or_init(|| chance);
+            realm.trigger(again);
+        }));
+        (again.event(), hope)
     }
 
     /// A top-level task runs until the guard is dropped.

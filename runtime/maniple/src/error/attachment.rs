@@ -101,10 +101,10 @@ pub enum AttachmentError {
         /// The region.
         region: String,
     },
-    /// Memory was to be detached by a task that does not have the data as the task had it that attached it.
+    /// Memory was to be detached by another task than the one that attached it.
     #[error(
-        "`{task}` cannot detach memory from field `{field}` of {region}: it was attached by another task, which still has the region, and has \
-         to detach it"
+        "`{task}` cannot detach memory from field `{field}` of {region}: another task has attached it; that one has to detach it before it \
+         ends, or its launcher to attach it"
     )]
     AttachedElsewhere {
         /// The task that was to detach it.

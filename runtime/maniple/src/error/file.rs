@@ -115,6 +115,22 @@ pub enum FileError {
         /// The number of values.
         points: u64,
     },
+    /// The file is attached to something else, and both would be written.
+    #[error(
+        "file `{}` is attached already, to be written where this attachment writes: detach it first, attach other values of the file, or only read it", .path.display()
+    )]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another file has taken its place since it was attached.
+    #[error(
+        "file `{}` cannot be written: since it was attached, it was removed or another file has taken its place; attach the one that is there now, or create it", .path.display()
+    )]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another node could not write its part of the file.
     #[error("file `{}` is not whole: on node {node}, {problem}", .path.display())]
     OnNode {

@@ -77,6 +77,8 @@ pub(crate) enum Backing {
     Attached,
     /// The program's, to be read only.
     ReadOnly,
+    /// The runtime's, attached to a region for the values of a file.
+    OfFile,
 }
 
 #[derive(Default)]

@@ -13,7 +13,7 @@ use maniple_realm::memory::OutOfMemory;
 use maniple_realm::transfer::{Transfer, TransferError};
 use maniple_realm::{After, Class, Event, EventStatus, Fault, Realm, Spawn};
 use maniple_record as record;
-use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId};
+use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, TreeId};
 
 use super::instance::{Backing, PhysicalInstance};
 use super::loads::Loads;
@@ -49,6 +49,9 @@ pub(crate) struct Store {
 pub(crate) trait Cache: Send + Sync {
     /// Forgets what it remembers to some extent. Returns whether there was anything to forget.
     fn discard(&self, extent: Discard) -> bool;
+
+    /// Forgets instances of a region tree: there is another one, or one less.
+    fn discard_of(&self, tree: TreeId);
 }
 
 /// What a [`Cache`] forgets.
@@ -137,10 +140,10 @@ impl Store {
         discard(Discard::Instances) || discard(Discard::Everything)
     }
 
-    /// Has caches forget instances, so that mappers are asked again: there is another one, or one less.
-    pub(crate) fn forget_decisions(&self) {
+    /// Has caches forget instances of a region tree, so that mappers are asked again: there is another one, or one less.
+    pub(crate) fn forget_decisions(&self, tree: TreeId) {
         for cache in alive(&self.caches) {
-            cache.discard(Discard::Instances);
+            cache.discard_of(tree);
         }
     }
 

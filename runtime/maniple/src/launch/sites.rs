@@ -71,6 +71,15 @@ impl Sites {
         let _: FxHashMap<u64, Arc<LaunchSite>> = gone;
     }
 
+    /// Forgets the instances that mappers have chosen for launches on a region tree.
+    fn forget_instances(&self, tree: TreeId) {
+        let known = self.0.lock();
+        let using: Vec<_> = known.by_token.values().filter(|site| site.uses(tree)).cloned().collect();
+        drop(known);
+        // They hold on to instances, and may be the last to do so.
+        using.iter().for_each(|site| _ = site.decisions.forget());
+    }
+
     /// Forgets all. Whether there was anything.
     fn clear(&self) -> bool {
         let known = std::mem::take(&mut *self.0.lock());
@@ -87,6 +96,10 @@ impl Cache for Sites {
             Discard::Everything => self.clear(),
         }
     }
+
+    fn discard_of(&self, tree: TreeId) {
+        self.forget_instances(tree);
+    }
 }
 
 impl Part for Sites {
@@ -95,11 +108,7 @@ impl Part for Sites {
     }
 
     fn gave_up(&self, tree: TreeId) {
-        let known = self.0.lock();
-        let using: Vec<_> = known.by_token.values().filter(|site| site.uses(tree)).cloned().collect();
-        drop(known);
-        // They hold on to instances, and may be the last to do so.
-        using.iter().for_each(|site| _ = site.decisions.forget());
+        self.forget_instances(tree);
     }
 
     fn release_regions(&self) {

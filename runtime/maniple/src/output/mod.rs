@@ -84,6 +84,13 @@ impl Context {
             None => measured(COLLECT, results, measure),
         };
         let counts = FutureMap::<(u64, u64)>::new(counts).all().await?;
+        let mine: u64 = counts.iter().filter(|(node, _)| *node == rank as u64).map(|(_, rows)| rows).sum();
+        let row: u64 = F::descriptors().iter().map(|field| field.ty.size as u64).sum();
+        let room = self.state.room_for(row.saturating_mul(mine), (results.name(), fields_of::<F>(), "its rows")).await;
+        match Replica::of(&self.state) {
+            None => room?,
+            Some(replica) => replica.all_or_none(&self.state, COLLECT, room).await?,
+        }
         self.adopt(&outputs, &counts)
     }
 
@@ -144,6 +151,10 @@ impl Context {
         }
         Ok((region, partition))
     }
+}
+
+fn fields_of<F: Row>() -> String {
+    F::descriptors().into_iter().map(|field| field.name).collect::<Vec<_>>().join(", ")
 }
 
 /// The points of a launch that run here, with their results.

@@ -131,10 +131,10 @@ impl Trace {
         }
     }
 
-    /// Lets go of all templates that are not being replayed. Whether there were any.
-    fn forget_templates(&mut self) -> bool {
+    /// Lets go of some templates, but for those that are being replayed. Whether there were any.
+    fn forget_templates(&mut self, is_meant: impl Fn(&Template) -> bool) -> bool {
         let before = self.templates.len();
-        self.templates.retain(|template| Arc::strong_count(template) > 1);
+        self.templates.retain(|template| Arc::strong_count(template) > 1 || !is_meant(template));
         self.templates.len() < before
     }
 
@@ -151,7 +151,13 @@ impl Trace {
 /// Templates, which hold on to instances. A trace that is being worked on keeps them.
 impl Cache for Mutex<Trace> {
     fn discard(&self, extent: Discard) -> bool {
-        extent == Discard::Instances && self.try_lock().is_some_and(|mut trace| trace.forget_templates())
+        extent == Discard::Instances && self.try_lock().is_some_and(|mut trace| trace.forget_templates(|_| true))
+    }
+
+    fn discard_of(&self, tree: TreeId) {
+        if let Some(mut trace) = self.try_lock() {
+            trace.forget_templates(|template| template.uses(tree));
+        }
     }
 }
 

@@ -44,6 +44,8 @@ enum Entry {
 pub struct Ledger {
     capacity: u64,
     used: u64,
+    /// Bytes of others that lie in the memory: there for whoever asks now, and not there for those who were promised some.
+    charged: u64,
     peak: u64,
     /// Announced releases and deferred allocations in the order of requests.
     entries: BTreeMap<u64, Entry>,
@@ -57,8 +59,8 @@ pub struct Ledger {
 impl Ledger {
     /// A memory of `capacity` bytes, none of them used.
     pub fn new(capacity: u64) -> Self {
-        let (used, peak, releasing, deferred, next) = (0, 0, 0, 0, 0);
-        Self { capacity, used, peak, entries: BTreeMap::new(), releasing, deferred, next }
+        let (used, charged, peak, releasing, deferred, next) = (0, 0, 0, 0, 0, 0);
+        Self { capacity, used, charged, peak, entries: BTreeMap::new(), releasing, deferred, next }
     }
 
     /// The bytes that there are.
@@ -66,9 +68,26 @@ impl Ledger {
         self.capacity
     }
 
-    /// The bytes that granted allocations hold.
+    /// The bytes that granted allocations hold, and those that are charged.
     pub fn used(&self) -> u64 {
-        self.used
+        self.used + self.charged
+    }
+
+    /// Counts bytes that are in the memory already, allocated by others: they may be more than there is room for. Promises that were made rest on the capacity without them, so that whoever holds these may wait for
+    /// whoever was promised bytes.
+    pub fn charge(&mut self, bytes: u64) {
+        self.charged += bytes;
+        self.peak = self.peak.max(self.used());
+    }
+
+    /// Bytes that were charged are gone.
+    pub fn discharge(&mut self, bytes: u64) {
+        self.charged = self.charged.checked_sub(bytes).expect("no more bytes go than were charged");
+    }
+
+    /// The capacity for what is allocated from now on.
+    fn room(&self) -> u64 {
+        self.capacity.saturating_sub(self.charged)
     }
 
     /// The most bytes used at once, since the peak was last reset.
@@ -78,7 +97,7 @@ impl Ledger {
 
     /// Forgets what was used before.
     pub fn reset_peak(&mut self) {
-        self.peak = self.used;
+        self.peak = self.used();
     }
 
     /// The bytes of announced releases that have not happened.
@@ -100,7 +119,7 @@ impl Ledger {
             return Decision::Granted;
         }
         let in_the_end = (self.used + self.deferred).saturating_sub(self.releasing);
-        if !fits(in_the_end, bytes, self.capacity) {
+        if !fits(in_the_end, bytes, self.room()) {
             return Decision::Refused;
         }
         self.deferred += bytes;
@@ -109,7 +128,7 @@ impl Ledger {
 
     /// Whether bytes can be given at once without breaking a promise. Takes as long as [`allocate`](Self::allocate).
     pub fn has_room(&self, bytes: u64) -> bool {
-        bytes == 0 || fits(self.used.max(self.highest_promise()), bytes, self.capacity)
+        bytes == 0 || fits(self.used.max(self.highest_promise()), bytes, self.room())
     }
 
     /// Asks for bytes at once, and for none if that would break a promise: whether they are given.
@@ -173,7 +192,7 @@ impl Ledger {
 
     fn take(&mut self, bytes: u64) {
         self.used += bytes;
-        self.peak = self.peak.max(self.used);
+        self.peak = self.peak.max(self.used());
     }
 
     /// The highest level that the rule looks at: bytes granted out of turn come on top of it.
@@ -246,6 +265,24 @@ mod tests {
         assert_eq!((ledger.used(), ledger.peak()), (3, 10));
         ledger.reset_peak();
         assert_eq!(ledger.peak(), 3);
+    }
+
+    #[test]
+    fn what_is_charged_takes_room_from_what_comes_and_from_no_promise() {
+        let mut ledger = Ledger::new(10);
+        ledger.allocate(8);
+        let release = ledger.announce_release(8);
+        let Decision::Deferred(promised) = ledger.allocate(9) else { panic!("ten bytes are to come") };
+        ledger.charge(7);
+        assert_eq!((ledger.used(), ledger.peak()), (15, 15));
+        assert_eq!(ledger.allocate(1), Decision::Refused);
+        assert_eq!(ledger.complete_release(release), [promised]);
+        assert_eq!(ledger.release(9), []);
+        assert_eq!(ledger.allocate(4), Decision::Refused);
+        assert_eq!(ledger.allocate(3), Decision::Granted);
+        ledger.discharge(7);
+        assert_eq!(ledger.allocate(7), Decision::Granted);
+        assert_eq!(ledger.peak(), 16);
     }
 
     #[test]

@@ -83,6 +83,11 @@ impl Simulation {
         self.scheduler.at(turn, Happening::Death(thread.process));
     }
 
+    /// Has a thread of the program, and all that it starts, use such a disk.
+    pub fn disk<T>(&mut self, thread: &Answer<T>, disk: Disk) {
+        self.scheduler.set_disk(thread.process, disk);
+    }
+
     /// Runs until nothing goes on any more: in the end all threads of the program have ended.
     ///
     /// # Errors
@@ -99,6 +104,17 @@ impl fmt::Debug for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Simulation").finish_non_exhaustive()
     }
+}
+
+/// What a disk is like: by itself quick, with room for all, and sound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// The most turns of others that each use of a file takes; how many, the seed decides.
+    pub turns: u32,
+    /// So many uses of files go well, and none after these.
+    pub sound_uses: Option<u64>,
+    /// So many bytes can be written.
+    pub room: Option<u64>,
 }
 
 /// The stack of a thread of the program, in bytes. What is not used costs address space only.

@@ -15,11 +15,11 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use fastrand::Rng;
 use rustc_hash::FxHasher;
 
-use super::{Hang, Report};
+use super::{Disk, Hang, Report};
 use crate::fault;
 use crate::net::loopback::Network;
 use crate::operation::task;
-use crate::threads::simulated::{self, Pause};
+use crate::threads::simulated::{self, DiskUse, Pause};
 use crate::worker::{self, Local};
 
 type Body = Coroutine<(), Pause, ()>;
@@ -86,6 +86,8 @@ pub(super) struct Scheduler {
     processes: usize,
     /// That of the thread whose turn it is.
     running: Cell<Option<Process>>,
+    /// The disks of processes, with how much they have been used and written.
+    disks: RefCell<BTreeMap<usize, UsedDisk>>,
     network: Option<Network>,
     happenings: BTreeMap<u64, Vec<Happening>>,
     turns: Cell<u64>,
@@ -117,6 +119,12 @@ impl simulated::Scheduler for Scheduler {
         YIELDER.set(yielder);
     }
 
+    fn ask_disk(&self, what: DiskUse) -> (u32, io::Result<()>) {
+        let mut disks = self.disks.borrow_mut();
+        let disk = self.running.get().and_then(|process| disks.get_mut(&process.0));
+        disk.map_or((1, Ok(())), |disk| (self.random.borrow_mut().u32(1..=disk.of.turns.max(1)), disk.ask(what)))
+    }
+
     fn start(&self, name: String, stack: usize, has_ended: Arc<AtomicBool>, body: Box<dyn FnOnce()>) -> io::Result<()> {
         let body = move || {
             body();
@@ -124,6 +132,29 @@ impl simulated::Scheduler for Scheduler {
         };
         let process = self.running.get().expect("a thread is running: this one");
         self.add_to((process, false), name, stack, body)
+    }
+}
+
+/// A disk, and what it was used for.
+struct UsedDisk {
+    of: Disk,
+    uses: u64,
+    written: u64,
+}
+
+impl UsedDisk {
+    fn ask(&mut self, what: DiskUse) -> io::Result<()> {
+        self.uses += 1;
+        if self.of.sound_uses.is_some_and(|sound| self.uses > sound) {
+            return Err(io::Error::other("the disk is broken"));
+        }
+        if let DiskUse::Write(bytes) = what {
+            if self.of.room.is_some_and(|room| self.written.saturating_add(bytes) > room) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.written += bytes;
+        }
+        Ok(())
     }
 }
 
@@ -144,6 +175,7 @@ impl Scheduler {
             threads: RefCell::default(),
             processes: 0,
             running: Cell::new(None),
+            disks: RefCell::default(),
             network: None,
             happenings: BTreeMap::new(),
             turns: Cell::new(0),
@@ -162,6 +194,10 @@ impl Scheduler {
 
     pub(super) fn at(&mut self, turn: u64, what: Happening) {
         self.happenings.entry(turn).or_default().push(what);
+    }
+
+    pub(super) fn set_disk(&mut self, process: Process, disk: Disk) {
+        self.disks.get_mut().insert(process.0, UsedDisk { of: disk, uses: 0, written: 0 });
     }
 
     /// Adds a process, by its first thread.

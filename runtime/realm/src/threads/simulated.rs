@@ -16,6 +16,19 @@ pub(crate) enum Pause {
     Until(&'static str, *const dyn Fn() -> bool),
 }
 
+/// What a file is about to be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskUse {
+    /// To find out whether it is there, and what is in it.
+    Open,
+    /// To read some of it.
+    Read,
+    /// To write so many bytes.
+    Write(u64),
+    /// To put it in its place, when it is whole.
+    Finish,
+}
+
 /// Decides which thread of a simulation runs.
 pub(crate) trait Scheduler {
     /// The simulation's time: turns that have been taken.
@@ -23,6 +36,9 @@ pub(crate) trait Scheduler {
 
     /// Suspends the calling thread until it is its turn again.
     fn pause(&self, pause: Pause);
+
+    /// How many turns of others the disk of the running thread's process takes for something, and what it says.
+    fn ask_disk(&self, what: DiskUse) -> (u32, io::Result<()>);
 
     /// Adds a thread; sets `has_ended` when it has.
     fn start(&self, name: String, stack: usize, has_ended: Arc<AtomicBool>, body: Box<dyn FnOnce()>) -> io::Result<()>;
@@ -73,13 +89,20 @@ pub(crate) fn turn() {
     }
 }
 
+/// Asks the disk of this thread's process, which takes its time.
+pub(crate) fn ask_disk(what: DiskUse) -> io::Result<()> {
+    let (turns, answer) = current().expect("only threads of a simulation ask its disks").ask_disk(what);
+    (0..turns).for_each(|_| pause(Pause::Turn));
+    answer
+}
+
 /// Goes on when no other thread can.
 pub(super) fn nap() {
     pause(Pause::Nap);
 }
 
 /// Goes on when a condition holds that others bring about.
-pub(super) fn wait_until(what: &'static str, condition: &dyn Fn() -> bool) {
+pub(crate) fn wait_until(what: &'static str, condition: &dyn Fn() -> bool) {
     if !condition() {
         // SAFETY: only the lifetime changes. The scheduler asks while this thread is paused here, so what is borrowed is there.
         let condition =
