@@ -202,8 +202,14 @@ impl<F, const D: usize> Region<F, D> {
     /// A partition into pieces that the caller made, in row-major order of the colors.
     ///
     /// # Errors
-    /// [`Error::Region`] if the pieces are not as many as the colors, or stick out of the region, or the region was destroyed.
+    /// [`Error::Partition`] if there are no colors; [`Error::Region`] if the pieces are not as many as the colors, or stick out of the region, or the region was destroyed.
     pub fn partition_into(&self, colors: Domain, pieces: Vec<IndexSpace<D>>) -> Result<Partition<F, D>> {
+        partition::checked_pieces(colors.rect().volume()).map_err(partition_error)?;
+        self.partition_of(colors, pieces)
+    }
+
+    /// The same, which may make no pieces.
+    pub(crate) fn partition_of(&self, colors: Domain, pieces: Vec<IndexSpace<D>>) -> Result<Partition<F, D>> {
         let pieces: Vec<AnySpace> = pieces.into_iter().map(AnySpace::from).collect();
         self.partition_erased(colors, &pieces)
     }

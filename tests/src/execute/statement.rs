@@ -310,10 +310,10 @@ impl Frame<'_> {
                 attach_values(self.context, (&region, id), values, backing == Backing::ReadOnly)
             });
             match backing {
-                // On several nodes, others than the first don't write it, and can't tell when it was written.
+                // On several nodes each would make a file of its own.
                 Backing::Array { columns } if run.nodes == 1 || !kind.is_number() => {
                     match attach_array(self.context, (&region, id, kind), &words, columns) {
-                        // Files take memory at once, where others wait for some.
+                        // The system has no room for the block.
                         Err(Error::OutOfMemory { .. }) => memory(words),
                         other => other,
                     }

@@ -115,8 +115,9 @@ impl Context {
     /// [`attach_file_pieces`](Self::attach_file_pieces).
     ///
     /// # Errors
-    /// [`Error::File`] if the file cannot be opened, is too short, or its header tells of other values than the field's; [`Error::OutOfMemory`] if there is no room for the values now; else as
-    /// [`attach_vec`](Self::attach_vec). If the file cannot be read, tasks that need the values fail with that error.
+    /// [`Error::File`] if the file cannot be opened, is too short, its header tells of other values than the field's, or another attachment is going to write some of what this one is; else as
+    /// [`attach_vec`](Self::attach_vec). If the file cannot be read, or there is no room for the values, tasks that need them fail with that error, and so does the detachment; as they do in a program that several
+    /// nodes run, on all of them, if one cannot open the file.
     pub fn attach_file<F, T: FieldValue + Pod, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -132,10 +133,11 @@ impl Context {
         let role = if writes_here { Role::Writes } else { Role::ReadsOnly };
         let Holding { at, claim, earlier } = self.hold((&file, role), (&values, area), points)?;
         let loading = self.loading((&at, &earlier)).map(Arc::new);
-        let mut part = self.state.contents((&values, bytes), &at, loading.as_ref())?;
+        let part = self.state.contents((&values, bytes), &at, loading.as_ref());
         if let Some(loading) = &loading {
-            loading.end.end_part(Ok(()));
+            loading.end.end_part(part.as_ref().map(|_| ()).map_err(Error::clone));
         }
+        let mut part = part?;
         part.contents.is_written &= writes_here;
         part.contents.is_whole = true;
         let FilePart { memory, contents, from_file } = part;
@@ -148,15 +150,14 @@ impl Context {
     /// Takes a file back that was attached: as [`detach`](Self::detach). If it is not read only, the values that the region has are written to it; it is done when they are.
     ///
     /// # Errors
-    /// As [`detach`](Self::detach). [`Error::File`], where it is awaited, if the file cannot be written.
+    /// As [`detach`](Self::detach). [`Error::File`], where it is awaited, if the file cannot be written: on several nodes all are told.
     pub fn detach_file(&self, attached: AttachedFile) -> Result<Detached<()>> {
         let AttachedFile { attached, at, claim } = attached;
         let state = &self.state;
         if claim.is_none() && !at.is_refused() {
             return self.detach(attached);
         }
-        let earlier = state.before_writing(&at);
-        let (detached, operation) = self.detach_after(attached, &earlier.events)?;
+        let (detached, operation) = self.detach_after(attached, &[state.before_writing(&at)])?;
         let detached = match Replica::of(state) {
             None => detached,
             Some(replica) => detached.of_all(|own| replica.spread(DETACH, own)),
@@ -184,8 +185,8 @@ impl ContextState {
         })?;
         let base =
             std::ptr::NonNull::new(std::ptr::without_provenance_mut(values.ty.align)).expect("alignments are not 0");
-        let (bytes, backing, order) = (bytes as usize, Backing::Attached, None);
-        values.check(&Memory { base, bytes, backing, order })?;
+        let (bytes, backing, order, home) = (bytes as usize, Backing::Attached, None, None);
+        values.check(&Memory { base, bytes, backing, order, home })?;
         Ok(bytes)
     }
 
@@ -199,7 +200,8 @@ impl ContextState {
         let access = at.access();
         let (room, wanted) = self.room(values, (bytes, access.is_read()))?;
         let piece = values.region.space().space().bounds();
-        let memory = Memory { base: room.base(), bytes, backing: Backing::OfFile, order: Some(at.order()) };
+        let (backing, order, home) = (Backing::OfFile, Some(at.order()), Some(wanted.memory()));
+        let memory = Memory { base: room.base(), bytes, backing, order, home };
         let load = loading.map(|loading| {
             loading.end.add();
             Load { at: Arc::clone(at), piece, bytes, loading: Arc::clone(loading) }

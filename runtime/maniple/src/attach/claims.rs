@@ -17,7 +17,7 @@ struct Attachments {
 }
 
 impl Part for Attachments {
-    /// What is attached still is left to the region: nobody else detaches it.
+    /// What is attached still is left to the region, or to the launcher with the region.
     fn end(&self) -> Option<Error> {
         let left = self.own.take();
         if let Some(core) = self.core.upgrade().filter(|_| !left.is_empty()) {
@@ -70,8 +70,9 @@ impl ContextState {
                 && other.field == field
                 && shapes.overlaps(&other.points, points)
         };
+        let is_of_made = self.check_created(region).is_ok();
         let (region, points, owner) = (region.clone(), points.clone(), Arc::downgrade(own));
-        let claim = Claim { region, field, points, owner };
+        let claim = Claim { region, field, points, owner, is_of_made };
         if own.all().iter().any(overlaps) {
             let (field, region) = (claim.field_name(), claim.region.to_string());
             return Err(AttachmentError::AlreadyAttached { field, region }.into());
@@ -81,10 +82,11 @@ impl ContextState {
         Ok(claim)
     }
 
-    /// Refuses memory that another task has attached, whatever this one knows of the data.
+    /// Refuses memory that another task has attached, unless that has made the region and left it to this one. What a mapper decides does not matter, by which tasks may know the same data.
     pub(super) fn check_attached_here(&self, claim: &Claim) -> Result<()> {
         let own = self.parts.attachments.get::<Attachments>();
-        if own.is_some_and(|own| std::ptr::eq(Arc::as_ptr(&own.own), claim.owner.as_ptr())) {
+        let is_own = own.is_some_and(|own| std::ptr::eq(Arc::as_ptr(&own.own), claim.owner.as_ptr()));
+        if is_own || claim.is_of_made && self.check_created(&claim.region).is_ok() {
             return Ok(());
         }
         let (task, field, region) = (self.name().to_owned(), claim.field_name(), claim.region.to_string());

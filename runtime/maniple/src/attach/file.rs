@@ -166,8 +166,9 @@ pub(super) fn open(file: &File, (values, area): (&Values<'_>, AnyRect), role: Ro
         }
         // What is renamed takes the place of anything.
         check_regular(&file.path)?;
-        let (partial, opened) =
-            asked.and_then(|()| Partial::create(&file.path)).map_err(|error| system("create", &file.path, offset, error))?;
+        let (partial, opened) = asked
+            .and_then(|()| Partial::create(&file.path))
+            .map_err(|error| system("create", &file.path, offset, error))?;
         let path = partial.path.clone();
         opened.set_len(array.end()).map_err(|error| failed(&path, error))?;
         Target::write_at(&opened, offset, &header).map_err(|error| failed(&path, error))?;

@@ -72,7 +72,7 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// As [`attach_file`](Self::attach_file) and [`attach_pieces`](Self::attach_pieces).
+    /// As [`attach_file`](Self::attach_file) and [`attach_pieces`](Self::attach_pieces). The file is opened by all nodes; what is wrong with it on one of them fails what needs the values, on all.
     pub fn attach_file_pieces<F, T: FieldValue + Pod, const D: usize>(
         &self,
         partition: &Partition<F, D>,
@@ -86,7 +86,8 @@ impl Context {
         let values = Values { region: &parent, field, ty };
         let area = parent.space().space().bounds();
         check_form(&file, (&values, area))?;
-        let Holding { at, claim, earlier } = self.hold((&file, role), (&values, area), partition.partitioning().union())?;
+        let Holding { at, claim, earlier } =
+            self.hold((&file, role), (&values, area), partition.partitioning().union())?;
         // On one node each piece waits for its own values alone.
         let shared = Replica::of(&self.state).and_then(|_| self.loading((&at, &earlier))).map(Arc::new);
         let make = |_, values: &Values<'_>| {
@@ -123,7 +124,7 @@ impl Context {
             return self.detach_each(pieces)?.await.map(drop);
         }
         let realm = state.core.realm();
-        let (earlier, written) = (state.before_writing(&at), Written(realm.clone(), realm.user_event()));
+        let (before, written) = (state.before_writing(&at), Written(realm.clone(), realm.user_event()));
         state.note_writing(&at, written.1.event(), None);
         if at.access() == Access::Create {
             let own = at.place().ok().and_then(|place| place.partial.as_ref());
@@ -135,7 +136,7 @@ impl Context {
                 path.get_or_init(|| PathBuf::from(made));
             }
         }
-        let detached = self.detach_each_after(pieces, &earlier.events)?.await.map(drop);
+        let detached = self.detach_each_after(pieces, &[before])?.await.map(drop);
         self.agree(detached.and_then(|()| at.place().map(drop)), &at).await?;
         match at.access() {
             Access::Create => self.agree(at.place().and_then(Place::finish), &at).await,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use maniple_realm::layout::DimensionOrder;
 use maniple_realm::locks::Mutex;
-use maniple_realm::{Event, Fault, Realm, UserEvent};
+use maniple_realm::{After, Event, Fault, Realm, UserEvent};
 use maniple_region::{FieldId, FieldType, LogicalRegion, Shape};
 use maniple_space::AnyRect;
 
@@ -14,7 +14,7 @@ use super::ATTACH;
 use super::file::{Access, File, Role, open};
 use super::load::{Opened, Place};
 use super::values::Values;
-use crate::context::{ContextState, Context};
+use crate::context::{Context, ContextState};
 use crate::core::{ArrayPart, Earlier, Extent, FileClaim, FileName, FileUse, FileUseKind, number_of};
 use crate::error::{Error, FileError, Result};
 use crate::future::Future;
@@ -52,7 +52,8 @@ impl HeldFile {
             Some(place) => place,
             // By several threads at once, perhaps. Nothing is made.
             None => {
-                let file = File { by_columns: Some(self.by_columns), ..self.file.clone() };
+                let mut file = self.file.clone();
+                file.by_columns = Some(self.by_columns);
                 let opened = open(&file, (&self.values(), self.area), self.role);
                 self.place.get_or_init(|| opened)
             }
@@ -66,9 +67,10 @@ impl HeldFile {
 
     /// The order in which memory has the values.
     pub(super) fn order(&self) -> DimensionOrder {
-        match self.by_columns() {
-            true => DimensionOrder::column_major(self.area.dim()),
-            false => DimensionOrder::row_major(self.area.dim()),
+        match (self.place.get(), self.by_columns) {
+            (Some(Ok(place)), _) => place.array.order(),
+            (_, true) => DimensionOrder::column_major(self.area.dim()),
+            (_, false) => DimensionOrder::row_major(self.area.dim()),
         }
     }
 
@@ -147,7 +149,8 @@ impl LoadEnd {
             self.failure.lock().get_or_insert(error);
         }
         if self.parts.fetch_sub(1, Ordering::AcqRel) == 1 {
-            match self.failure.lock().take() {
+            let failure = self.failure.lock().take();
+            match failure {
                 None => self.realm.trigger(self.end),
                 Some(error) => self.realm.poison(self.end, Arc::<Fault>::from(error)),
             }
@@ -287,9 +290,10 @@ impl ContextState {
         self.core.files.before(what, self.core.realm(), comes_before)
     }
 
-    /// What comes before a file is written.
-    pub(super) fn before_writing(&self, at: &HeldFile) -> Earlier {
-        self.before((&at.name, at.written_as()))
+    /// An event after which a file may be written.
+    pub(super) fn before_writing(&self, at: &HeldFile) -> Event {
+        let earlier = self.before((&at.name, at.written_as()));
+        self.core.realm().merge(After::follows(&earlier.events))
     }
 
     /// Notes that a file is read, until an event.

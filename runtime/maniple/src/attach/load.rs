@@ -45,7 +45,7 @@ impl Place {
     }
 
     /// Reads the values of a piece.
-    fn read(&self, piece: &AnyRect, bytes: &mut [u8]) -> Result<()> {
+    pub(super) fn read(&self, piece: &AnyRect, bytes: &mut [u8]) -> Result<()> {
         let Opened::Here(file) = &self.file else { return Ok(()) };
         let mut runs = self.array.runs(piece).peekable();
         let (mut together, mut window, mut rest) = (Vec::<Run>::new(), Vec::new(), &mut *bytes);

@@ -4,6 +4,7 @@
 //! tasks may change these, so what the memory holds meanwhile is unspecified. A detachment brings the current values to it, if they are elsewhere, and gives it
 //! back; the values leave the region with it, which is zero there from then on, as when it was made.
 
+mod agreed;
 mod array;
 mod attached_file;
 mod claims;
@@ -137,7 +138,7 @@ impl Context {
         let values: &[T] = (*owner).as_ref();
         let bytes = size_of_val(values);
         let base = NonNull::from(values).cast();
-        let memory = Memory { base, bytes, backing: Backing::ReadOnly, order: None };
+        let memory = Memory { base, bytes, backing: Backing::ReadOnly, order: None, home: None };
         // SAFETY: the values are those of a borrow of what the owner does not share, which lasts until that is given back. They are only read.
         unsafe { self.attach(&values_of(region, field), (memory, give_shared::<O>), owner) }
     }
@@ -159,7 +160,7 @@ impl Context {
         owner: O,
     ) -> Result<Attached<O>> {
         let bytes = length.saturating_mul(size_of::<T>());
-        let memory = Memory { base: base.cast(), bytes, backing: Backing::Attached, order: None };
+        let memory = Memory { base: base.cast(), bytes, backing: Backing::Attached, order: None, home: None };
         // SAFETY: promised by the caller.
         unsafe { self.attach(&values_of(region, field), (memory, give::<O>), owner) }
     }

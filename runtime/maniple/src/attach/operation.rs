@@ -125,7 +125,8 @@ impl AttachOperation {
     /// Maps it, when there is room.
     fn map_with(self: Arc<Self>, operation: &Arc<Operation>, chance: Chance) {
         let core = &self.attached.context.core;
-        let (load, room) = match self.from_file.lock().take() {
+        let from_file = self.from_file.lock().take();
+        let (load, room) = match from_file {
             None => (None, Ok(Event::NONE)),
             Some(FromFile { load, room }) => match room.take(core) {
                 Ok(there) => (load, Ok(there)),

@@ -159,14 +159,20 @@ impl Context {
         };
         let rank = Replica::of(state).map_or(0, Replica::rank);
         let (mut mine, mut loads) = (Vec::new(), Vec::new());
-        for (number, color) in parts.colors().points().enumerate().filter(|(number, _)| owners[*number] == rank) {
-            let region = partition.piece(color)?;
-            let values = Values { region: &region, field, ty };
-            let (memory, owner, load) = make(color, &values)?;
-            // SAFETY: promised by the caller.
-            mine.push((number, unsafe { state.place(&values, memory, owner) }?));
-            loads.push(load);
-        }
+        let mut make_all = || {
+            for (number, color) in parts.colors().points().enumerate().filter(|(number, _)| owners[*number] == rank) {
+                let region = partition.piece(color)?;
+                let values = Values { region: &region, field, ty };
+                let (memory, owner, load) = make(color, &values)?;
+                // SAFETY: promised by the caller.
+                mine.push((number, unsafe { state.place(&values, memory, owner) }?));
+                loads.push(load);
+            }
+            Ok(())
+        };
+        // Memory that does not suit is known to one node alone.
+        let made = make_all();
+        self.all_or_none_now(ATTACH, made)?;
         let areas = state.areas(&parent, parts.pieces(), &owners);
         self.attach_and_load((partition, &FieldMask::of(field)), &areas, &mine, loads)?;
         let (partition, marker) = (partition.clone(), PhantomData);

@@ -6,7 +6,6 @@ use maniple_mapper::RequirementInfo;
 use maniple_realm::Event;
 use maniple_realm::instance::{Instance, InstanceKind};
 use maniple_realm::locks::Mutex;
-use maniple_realm::machine::MemoryId;
 use maniple_region::{FieldMask, LogicalRegion, Privilege, Requirement};
 use maniple_space::{AnyRect, Rect};
 
@@ -45,7 +44,7 @@ impl ContextState {
     pub(crate) unsafe fn place<O: Send + 'static>(
         &self,
         values: &Values<'_>,
-        Memory { base, bytes, backing, order }: Memory,
+        Memory { base, bytes, backing, order, home }: Memory,
         owner: O,
     ) -> Result<Arc<PhysicalInstance>> {
         let range = Range::take(base.addr().get(), if backing == Backing::ReadOnly { 0 } else { bytes });
@@ -54,19 +53,14 @@ impl ContextState {
             AttachmentError::MemoryInUse { field, region, address }
         })?;
         let layout = values.layout(order).build().map_err(Error::internal)?;
-        let pool = self.core.realm().memory_pool(self.own_memory());
-        let charge = (backing == Backing::Attached).then(|| pool.charge(layout.bytes() as u64));
+        let counted = if backing == Backing::Attached { layout.bytes() as u64 } else { 0 };
+        let pool = self.core.realm().memory_pool(home.unwrap_or_else(|| self.memory_for(counted)));
+        let charge = (counted > 0).then(|| pool.charge(counted));
         let owner = Box::new(Kept::new(owner, (range, charge)));
         // SAFETY: promised by the caller; memory to be only read is given to nothing that writes.
         let storage = unsafe { Instance::attach(pool, layout, InstanceKind::Normal, base, bytes, owner) };
         let data = (values.region.clone(), FieldMask::of(values.field));
         Ok(self.core.store.attached_instance(storage.map_err(Error::internal)?, data, backing))
-    }
-
-    /// The memory that tasks on this processor use first.
-    pub(super) fn own_memory(&self) -> MemoryId {
-        let visible = self.core.machine().memories_visible_from(self.processor);
-        visible.first().map_or(MemoryId(0), |nearest| nearest.memory)
     }
 
     fn use_of(self: &Arc<Self>, bound: Bound, instance: Arc<PhysicalInstance>, barrier: Event) -> AttachedUse {

@@ -1,5 +1,6 @@
 //! Memory of the runtime's for the values of files, counted like that of instances; and whether there is room for what the program has made.
 
+use std::cmp::Reverse;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
@@ -75,6 +76,11 @@ impl Wanted {
         }
     }
 
+    /// Where it is.
+    pub(super) fn memory(&self) -> MemoryId {
+        self.memory
+    }
+
     /// That there is none.
     pub(super) fn refusal(&self, full: &OutOfMemory) -> Error {
         let failure = shortage(full);
@@ -98,7 +104,7 @@ impl RuntimeCore {
 impl ContextState {
     /// Memory for values, and what is to be counted of it: zero, unless they are read from a file before they are used.
     pub(super) fn room(&self, values: &Values<'_>, (bytes, is_read): (usize, bool)) -> Result<(Room, Wanted)> {
-        let memory = self.own_memory();
+        let memory = self.memory_for(bytes as u64);
         let pool = self.core.realm().memory_pool(memory);
         let align = values.ty.align;
         let made = match is_read {
@@ -119,9 +125,9 @@ impl ContextState {
     /// Waits as launches do until a memory has room for bytes that the program has made there, which are the fields of what a launch has returned.
     pub(crate) async fn room_for(&self, bytes: u64, (launch, fields, region): (&str, String, &str)) -> Result<()> {
         let core = &self.core;
-        let memory = self.own_memory();
         let mut chance = Chance::Another;
         loop {
+            let memory = self.memory_for(bytes);
             let Err(full) = core.realm().memory_pool(memory).check_room(bytes) else { return Ok(()) };
             if core.make_place(memory) {
                 continue;
@@ -134,5 +140,14 @@ impl ContextState {
             let _ = core.realm().event_future(again).await;
             chance = hope.get().copied().unwrap_or(Chance::Last);
         }
+    }
+
+    /// The nearest memory that tasks on this processor see and that has room for so many bytes; if none has, the largest.
+    pub(super) fn memory_for(&self, bytes: u64) -> MemoryId {
+        let seen = || self.core.machine().memories_visible_from(self.processor).iter().map(|visible| visible.memory);
+        let pool = |memory: MemoryId| self.core.realm().memory_pool(memory);
+        let nearest = seen().find(|&memory| pool(memory).check_room(bytes).is_ok());
+        // Of those that are as large, the nearest.
+        nearest.or_else(|| seen().min_by_key(|&memory| Reverse(pool(memory).capacity()))).unwrap_or(MemoryId(0))
     }
 }

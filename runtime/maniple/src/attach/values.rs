@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 use std::slice;
 
 use maniple_realm::layout::{DimensionOrder, FieldSpec, LayoutSpec};
+use maniple_realm::machine::MemoryId;
 use maniple_region::{FieldId, FieldType, LogicalRegion};
 
 use super::ATTACH;
@@ -18,13 +19,15 @@ pub(crate) struct Memory {
     pub(super) backing: Backing,
     /// The order of the values, if it is not row-major.
     pub(super) order: Option<DimensionOrder>,
+    /// Which of the machine's it is a part of, if that is known.
+    pub(super) home: Option<MemoryId>,
 }
 
 impl Memory {
     /// The elements of a vector, which stay where they are when it is moved.
     pub(crate) fn of_vec<T>(values: &mut [T]) -> Self {
         let bytes = size_of_val(values);
-        Self { base: NonNull::from(values).cast(), bytes, backing: Backing::Attached, order: None }
+        Self { base: NonNull::from(values).cast(), bytes, backing: Backing::Attached, order: None, home: None }
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Claim {
     pub(crate) points: Shape,
     /// By what its task is known.
     pub(crate) owner: Weak<Claims>,
+    /// Its task has made the region, which is its launcher's when it has ended.
+    pub(crate) is_of_made: bool,
 }
 
 impl Claim {

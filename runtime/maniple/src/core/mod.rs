@@ -363,7 +363,8 @@ impl RuntimeCore {
 
     /// As [`starve`](Self::starve), for what is not work: an event after which it may try again, and then what it may hope for.
     pub(crate) fn starved(&self) -> (Event, Arc<OnceLock<Chance>>) {
-        let (realm, again, hope) = (self.realm().clone(), self.realm().user_event(), Arc::<OnceLock<Chance>>::default());
+        let (realm, again, hope) =
+            (self.realm().clone(), self.realm().user_event(), Arc::<OnceLock<Chance>>::default());
         let told = Arc::clone(&hope);
         self.starve(Box::new(move |chance| {
             told.get_or_init(|| chance);

@@ -105,7 +105,9 @@ pub(crate) enum FileUseKind {
     Read,
     Write,
     /// Another file takes its place, with the values by columns or by rows.
-    Replace { by_columns: bool },
+    Replace {
+        by_columns: bool,
+    },
 }
 
 /// What comes before a use of a file.

@@ -64,10 +64,12 @@ impl Context {
     /// # Ok::<(), maniple::Error>(())
     /// ```
     ///
+    /// Of a launch [over a set of points](Self::index_launch_over) the colors are the numbers of the points in it. The rows count in memory from then on.
+    ///
     /// In a program that several nodes run, all nodes get the region, and the rows stay on the node that made them until others use them.
     ///
     /// # Errors
-    /// The first failure in the order of points; then the rows of the others are dropped. [`Error::Attachment`] if a point's columns differ in length, or the outputs were collected before.
+    /// The first failure in the order of points; then the rows of the others are dropped. [`Error::OutOfMemory`] if a memory has no room for the rows, on all nodes if it is so on one. [`Error::Attachment`] if a point's columns differ in length, or the outputs were collected before.
     pub async fn collect<F: Row>(&self, outputs: FutureMap<Output<F>>) -> Result<(Region<F>, Partition<F>)>
     where
         F::Columns: Send,
@@ -87,10 +89,7 @@ impl Context {
         let mine: u64 = counts.iter().filter(|(node, _)| *node == rank as u64).map(|(_, rows)| rows).sum();
         let row: u64 = F::descriptors().iter().map(|field| field.ty.size as u64).sum();
         let room = self.state.room_for(row.saturating_mul(mine), (results.name(), fields_of::<F>(), "its rows")).await;
-        match Replica::of(&self.state) {
-            None => room?,
-            Some(replica) => replica.all_or_none(&self.state, COLLECT, room).await?,
-        }
+        self.all_or_none(COLLECT, room).await?;
         self.adopt(&outputs, &counts)
     }
 
@@ -109,7 +108,7 @@ impl Context {
             pieces.push(Rect::<1>::from(start..end).into());
         }
         let region = self.region_over::<F, 1>(Rect::<1>::from(0..end))?;
-        let partition = region.partition_into(domain.into(), pieces)?;
+        let partition = region.partition_of(domain.into(), pieces)?;
         let logical = partition.logical();
         let mut mine = Vec::new();
         for (points, results) in local(outputs.results()) {

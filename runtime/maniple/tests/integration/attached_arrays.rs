@@ -351,7 +351,8 @@ fn values_of_files_count_in_memory_and_make_room_for_themselves() {
             cx.execution_fence().await?;
             let held: Vec<_> =
                 lines[..3].iter().map(|line| cx.attach_file(line, Cell::value, file())).collect::<Result<_>>()?;
-            let refused = cx.attach_file(&lines[3], Cell::value, file());
+            let without_room = cx.attach_file(&lines[3], Cell::value, file())?;
+            let refused = cx.detach_file(without_room)?.await;
             assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
             for file in held {
                 cx.detach_file(file)?.await?;

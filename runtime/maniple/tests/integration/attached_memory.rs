@@ -523,6 +523,53 @@ fn a_task_attaches_memory_to_what_it_was_given_or_has_made() {
     });
 }
 
+#[task]
+async fn attach_and_leave(cx: &Context, #[writes(value)] cells: Region<Cell>, given: Given) -> Result<()> {
+    *given.lock().unwrap() = Some(cx.attach_vec(&cells, Cell::value, vec![7; 4])?);
+    Ok(())
+}
+
+/// Maps tasks that launch with their launcher's data, or with instances of their own.
+#[derive(Clone)]
+struct Either {
+    is_virtual: bool,
+}
+
+impl Mapper for Either {
+    fn map_requirement(
+        &mut self,
+        task: &TaskInfo<'_>,
+        _: usize,
+        _: (ProcessorId, usize),
+        _: &dyn MappingContext,
+    ) -> RequirementMapping {
+        match self.is_virtual && task.name == "attach_and_leave" {
+            true => RequirementMapping::Virtual,
+            false => InstanceChoice::in_memory(MemoryId(0)).into(),
+        }
+    }
+}
+
+#[test]
+fn what_a_task_attaches_to_data_that_it_was_given_it_detaches_itself_whatever_the_mapper_decides() {
+    for is_virtual in [false, true] {
+        let runtime = Runtime::builder().workers(2).mapper(Either { is_virtual }).build().unwrap();
+        let outcome = runtime.run(async |cx| {
+            let (cells, given) = (cx.region::<Cell>(4)?, Given::default());
+            cx.launch(attach_and_leave(&cells, Arc::clone(&given))).await?;
+            let refused = attachment(cx.destroy_region(&cells).unwrap_err());
+            assert!(matches!(refused, AttachmentError::StillAttached { .. }), "{refused}");
+            let attached = given.lock().unwrap().take().unwrap();
+            let refused = attachment(cx.detach(attached).unwrap_err());
+            assert!(matches!(refused, AttachmentError::AttachedElsewhere { .. }), "{refused}");
+            // It was left to the region.
+            assert_eq!(cx.launch(sum(&cells)).await?, 28);
+            cx.destroy_region(&cells)
+        });
+        outcome.unwrap();
+    }
+}
+
 #[test]
 fn memory_that_is_full_does_not_take_attached_values_away() {
     let runtime = Runtime::builder().machine(two_memories(2000)).mapper(ByTag).build().unwrap();
@@ -540,6 +587,60 @@ fn memory_that_is_full_does_not_take_attached_values_away() {
         cx.detach(attached)?.await
     });
     assert_eq!(outcome.unwrap(), [21; 100]);
+}
+
+#[test]
+fn memory_of_the_programs_counts_where_it_is_attached_and_no_longer() {
+    let runtime = Runtime::builder().machine(Machine::uniform(1, 4096)).build().unwrap();
+    let used = || runtime.memories()[0].used;
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(100)?;
+        let attached = cx.attach_vec(&cells, Cell::value, vec![1; 200])?;
+        assert_eq!(used(), 800);
+        let others = cx.region::<Cell>(450)?;
+        let refused = cx.launch(number(&others, 1)).await;
+        assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
+        cx.detach(attached)?.await?;
+        cx.launch(number(&others, 1)).await?;
+        // It is there, whether there is room or not.
+        drop(cx.attach_vec(&cells, Cell::value, vec![1; 100])?);
+        assert!(used() > 4096);
+        assert_eq!(cx.launch(sum(&cells)).await?, 100);
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn what_another_task_attaches_leaves_recordings_of_other_regions_as_they_are() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let (looped, blocks) = (cx.region::<Cell>(8)?, cx.region::<Cell>(8)?);
+        let turn = |step| {
+            cx.trace("turn", |cx| {
+                cx.launch(number(&looped, step));
+                cx.launch(add(&looped, 1));
+            });
+        };
+        let mut recorded = 0;
+        for step in 0..40 {
+            turn(step);
+            if step == 9 {
+                cx.execution_fence().await?;
+                recorded = runtime.statistics().recordings;
+            }
+            if step >= 9 {
+                let attached = cx.attach_vec(&blocks, Cell::value, vec![step; 8])?;
+                cx.launch(add(&blocks, 1));
+                assert_eq!(cx.detach(attached)?.await?, [step + 1; 8]);
+            }
+        }
+        cx.execution_fence().await?;
+        assert!(recorded > 0);
+        assert_eq!(runtime.statistics().recordings, recorded);
+        Ok(())
+    });
+    outcome.unwrap();
 }
 
 #[test]

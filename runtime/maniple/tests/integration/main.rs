@@ -12,6 +12,7 @@ mod end_of_tasks;
 mod examples;
 mod failures;
 mod fences;
+mod files_on_nodes;
 mod filled_traces;
 mod fitting_variants;
 mod forks;

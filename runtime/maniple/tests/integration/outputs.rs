@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use maniple::AttachmentError;
 use maniple::prelude::*;
 use maniple::record::check;
+use maniple::{AttachmentError, Machine};
 
 #[derive(Fields)]
 struct Found {
@@ -191,4 +191,29 @@ fn a_program_filters_what_it_has_filtered_and_its_record_is_right() {
     });
     assert_eq!(outcome.unwrap(), 32);
     check(&runtime.take_record()).unwrap();
+}
+
+#[test]
+fn rows_that_are_collected_count_in_memory_and_those_that_do_not_fit_are_refused_by_name() {
+    let runtime = Runtime::builder().machine(Machine::uniform(2, 1 << 16)).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let sizes = Arc::new(vec![1000; 2]);
+        let mut kept = Vec::new();
+        // Each has 24,000 bytes.
+        let refused = loop {
+            match cx.collect(cx.index_launch(2, find(Arc::clone(&sizes)))).await {
+                Ok((rows, _)) => kept.push(rows),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(kept.len(), 2);
+        assert!(runtime.memories()[0].peak >= 48_000);
+        assert!(matches!(&refused, Error::OutOfMemory { operation, .. } if operation == "find"), "{refused}");
+        // Rows that nobody needs make room.
+        cx.destroy_region(kept.pop().unwrap())?;
+        cx.execution_fence().await?;
+        cx.collect(cx.index_launch(2, find(sizes))).await?;
+        Ok(())
+    });
+    outcome.unwrap();
 }
