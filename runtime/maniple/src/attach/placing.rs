@@ -1,5 +1,6 @@
 //! Memory of the program's turned into instances, and the operations that attach and detach these.
 
+use std::slice;
 use std::sync::Arc;
 
 use maniple_mapper::RequirementInfo;
