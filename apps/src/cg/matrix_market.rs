@@ -232,6 +232,9 @@ fn fitting(header: &Header) -> Result<(), String> {
     if rows != columns {
         return Err(format!("the matrix is {rows} by {columns}; only a square one can be solved"));
     }
+    if rows == 0 {
+        return Err("the matrix has no rows".to_owned());
+    }
     if rows > u64::from(u32::MAX) {
         return Err(format!("the matrix has {rows} rows; at most {} can be numbered", u32::MAX));
     }

@@ -35,8 +35,16 @@ pub(crate) struct Form {
     pub(crate) extents: Vec<u64>,
     /// How many words there are after the coordinates: none stands for one.
     pub(crate) words: usize,
-    /// Whether values are written as integers.
-    pub(crate) is_integer: bool,
+    /// Which signs values may have, if they are written as integers.
+    pub(crate) integers: Option<Sign>,
+}
+
+/// Which signs integers may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Any,
+    /// None may be below zero.
+    None,
 }
 
 /// Files are cut into parts of at least so many bytes.
@@ -87,7 +95,7 @@ fn part<T: Number>(mut text: &[u8], form: &Form, coordinates: &mut [&mut [i64]],
             all[number] = at as i64;
             text = rest;
         }
-        if form.words == 1 && !form.is_integer && text.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+        if form.words == 1 && form.integers.is_none() && text.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
             let word = blanks(text);
             if let Some((quick, length)) = T::quick(word)
                 && let Some(rest) = line_end(&word[length..])
@@ -105,7 +113,8 @@ fn part<T: Number>(mut text: &[u8], form: &Form, coordinates: &mut [&mut [i64]],
         }
         *value = match std::str::from_utf8(word).ok()? {
             "" => T::ONE,
-            word if form.is_integer && !is_integer(word) => return None,
+            word if form.integers.is_some() && !is_integer(word) => return None,
+            word if form.integers == Some(Sign::None) && word.starts_with('-') => return None,
             word => T::parse(word).ok()?,
         };
         text = rest.get(1..).unwrap_or(&[]);

@@ -76,6 +76,12 @@ impl NumberType {
         !matches!(self, Self::F32 | Self::F64) && !self.is_complex()
     }
 
+    /// Whether numbers are integers of which none is below zero.
+    #[must_use]
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, Self::Bool | Self::U8 | Self::U32)
+    }
+
     /// Whether numbers are complex.
     #[must_use]
     pub fn is_complex(self) -> bool {
@@ -121,7 +127,7 @@ pub trait Number: NoUninit + Zeroable + PartialEq + Send + Sync {
     fn of_one(bits: Self::Bits) -> Self;
 
     /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks between. Floats may have Fortran's exponents, such as `1.5D+03`,
-    /// and be `inf`, `infinity` or `nan`.
+    /// and be `inf`, `infinity` or `nan`. Integers may be written as floats are, such as `2.0` or `1e3`, if they are none other.
     ///
     /// # Errors
     /// [`Problem::Malformed`] if the text is no such number, [`Problem::TooLarge`] if it is one that does not fit; a float that is too large does not become an infinity.
@@ -146,6 +152,12 @@ pub trait Number: NoUninit + Zeroable + PartialEq + Send + Sync {
     /// The complex conjugate; of a real number, the number.
     #[must_use]
     fn conjugated(self) -> Self;
+
+    /// Whether there is no imaginary part other than zero.
+    #[must_use]
+    fn is_real(self) -> bool {
+        true
+    }
 }
 
 macro_rules! integers {
@@ -164,9 +176,12 @@ macro_rules! integers {
             }
 
             fn parse(text: &str) -> Result<Self, Problem> {
-                text.parse().map_err(|error| match is_overflow(&error) {
-                    true => too_large(text, Self::BITS),
-                    false => no_integer(text),
+                text.parse().or_else(|error| match is_overflow(&error) {
+                    true => Err(too_large(text, Self::BITS)),
+                    false => whole_number(text)?.try_into().map_err(|_| match Self::TYPE.is_unsigned() {
+                        true if text.starts_with('-') => below_zero(text, Self::TYPE),
+                        _ => too_large(text, Self::BITS),
+                    }),
                 })
             }
 
@@ -263,6 +278,10 @@ macro_rules! floats {
             fn conjugated(self) -> Self {
                 self.conj()
             }
+
+            fn is_real(self) -> bool {
+                self.im == 0.0
+            }
         }
     )*};
 }
@@ -354,8 +373,38 @@ const POWERS: [f64; 23] = [
     1e21, 1e22,
 ];
 
+fn below_zero(text: &str, number: NumberType) -> Problem {
+    Problem::TooLarge(format!("the value '{}' is below zero, and {number} has no sign", shown(text)))
+}
+
 fn too_large(text: &str, bits: u32) -> Problem {
     Problem::TooLarge(format!("the value '{}' is too large for {bits} bits", shown(text)))
+}
+
+/// The integer that a text in the form of a float is, to its last digit.
+fn whole_number(text: &str) -> Result<i128, Problem> {
+    let digits_of = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) = text.split_once(['e', 'E', 'd', 'D']).unwrap_or((text, "0"));
+    let exponent = exponent.parse::<i32>().map_err(|_| no_integer(text))?;
+    let unsigned = mantissa.strip_prefix(['+', '-']).unwrap_or(mantissa);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    if whole.len() + fraction.len() == 0 || !digits_of(whole) || !digits_of(fraction) {
+        return Err(no_integer(text));
+    }
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_end_matches('0');
+    let zeros = (digits.len() - significant.len()) as i64 - fraction.len() as i64 + i64::from(exponent);
+    match (significant.is_empty(), u32::try_from(zeros)) {
+        (true, _) => Ok(0),
+        (false, Err(_)) => Err(no_integer(text)),
+        (false, Ok(zeros)) => {
+            let magnitude = significant.parse::<i128>().ok();
+            let power = 10_i128.checked_pow(zeros);
+            let magnitude = magnitude.and_then(|magnitude| magnitude.checked_mul(power?));
+            let magnitude = magnitude.ok_or_else(|| too_large(text, i64::BITS))?;
+            Ok(if mantissa.starts_with('-') { -magnitude } else { magnitude })
+        }
+    }
 }
 
 pub(crate) fn no_integer(text: &str) -> Problem {
@@ -518,10 +567,33 @@ mod tests {
         refused::<f64>("1 2", "'1 2' is not a number");
         refused::<f64>("", "'' is not a number");
         refused::<i64>("1.5", "'1.5' is not a whole number");
+        refused::<u8>("inf", "'inf' is not a whole number");
+        refused::<i64>("1e", "'1e' is not a whole number");
+        refused::<i64>(".", "'.' is not a whole number");
+        refused::<i64>("1e99", "the value '1e99' is too large for 64 bits");
+        refused::<u8>("-1", "the value '-1' is below zero, and uint8 has no sign");
         refused::<i64>("99999999999999999999", "the value '99999999999999999999' is too large for 64 bits");
         refused::<i32>("-2147483649", "the value '-2147483649' is too large for 32 bits");
         refused::<Complex<f64>>("1", "expected 'REAL IMAGINARY', found '1'");
         refused::<Complex<f64>>("1 2 3", "expected 'REAL IMAGINARY', found '1 2 3'");
+    }
+
+    #[test]
+    fn integers_that_are_written_as_floats_are_read_to_the_last_digit() {
+        for (text, expected) in [
+            ("9007199254740993.0", 9_007_199_254_740_993),
+            ("-9007199254740993.", -9_007_199_254_740_993),
+            ("+9.007199254740993e15", 9_007_199_254_740_993),
+            ("90071992547409930d-1", 9_007_199_254_740_993),
+            ("9223372036854775807.00", i64::MAX),
+            ("-9.223372036854775808E+18", i64::MIN),
+            ("0.000", 0),
+            ("-0e5", 0),
+            (".5e1", 5),
+        ] {
+            assert_eq!(i64::parse(text), Ok(expected), "{text}");
+        }
+        assert_eq!(bool::parse("1.0"), Ok(true));
     }
 
     #[test]

@@ -163,8 +163,7 @@ pub fn read_entries<T: Number>(
     let lines_before = text.split_inclusive(|&byte| byte == b'\n').take(reader.line() as usize - 1);
     let rest = &text[lines_before.map(<[u8]>::len).sum()..];
     let most = extents.map_or_else(|| vec![i64::MAX as u64; reader.order()], <[u64]>::to_vec);
-    if let Some(entries) = lines::read::<T>(rest, &Form { base, extents: most, words: 1, is_integer: false }, parallel)
-    {
+    if let Some(entries) = lines::read::<T>(rest, &Form { base, extents: most, words: 1, integers: None }, parallel) {
         let largest = |all: &Vec<i64>| all.iter().max().map_or(0, |&largest| largest as u64 + 1);
         let largest = || entries.coordinates.iter().map(largest).collect();
         return Ok((extents.map_or_else(largest, <[u64]>::to_vec), entries));

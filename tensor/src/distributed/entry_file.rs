@@ -151,21 +151,17 @@ impl EntryFile {
 
     /// The type that holds all elements.
     pub fn element(&self) -> ElementType {
-        let of_text = || match self.header().map_or(Field::Real, |header| header.field) {
-            Field::Integer => NumberType::I64,
-            Field::Complex => NumberType::C64,
-            Field::Real | Field::Pattern => NumberType::F64,
-        };
-        element_of(self.number().unwrap_or_else(of_text))
+        element_of(self.number().unwrap_or_else(|| self.field().number()))
     }
 
     /// Whether the elements can be read as those of a type without any other between: all others are converted.
     pub(super) fn has<T: Number>(&self) -> bool {
-        match (self.number(), self.header().map_or(Field::Real, |header| header.field)) {
-            (Some(number), _) => number == T::TYPE,
-            (None, Field::Integer) => T::TYPE != NumberType::Bool && Field::Integer.fits(T::TYPE),
-            (None, field) => field.fits(T::TYPE),
-        }
+        self.number().map_or_else(|| self.field().is_kept_by(T::TYPE), |number| number == T::TYPE)
+    }
+
+    /// The field of text.
+    fn field(&self) -> Field {
+        self.header().map_or(Field::Real, |header| header.field)
     }
 
     /// In which order the file has all elements, if it has.

@@ -138,7 +138,7 @@ impl Array {
         self.get(number as usize)
     }
 
-    /// The same elements in another type; fractions may be rounded.
+    /// The same elements in another type; fractions may be rounded, and integers may not.
     ///
     /// # Errors
     /// What is lost, if not all elements have a value there.
@@ -149,9 +149,7 @@ impl Array {
         }
         let (own_name, wanted) = (name(own), name(element));
         if own.is_complex() && !element.is_complex() {
-            return Err(format!(
-                "its elements are {own_name}, and {wanted} has no imaginary parts: say --type {own_name}"
-            ));
+            return Err(no_imaginary_parts(own, element));
         }
         if !own.is_integer() && element.is_integer() {
             return Err(format!("its elements are {own_name}, and {wanted} has no fractions: say --type {own_name}"));
@@ -162,7 +160,8 @@ impl Array {
             let elements: Result<Vec<T>, String> = (0..count).map(|number| one(number).ok_or(number)).collect::<Result<_, _>>().map_err(|number| {
                 let place = self.place(number);
                 let value = self.get(number).map_or_else(String::new, shown);
-                format!("element {place} is {value}, which is too large for {wanted}: say --type {own_name}")
+                let problem = if own.is_integer() && !element.is_integer() { "no" } else { "too large for" };
+                format!("element {place} is {value}, which is {problem} {wanted}: say --type {own_name}")
             });
             Ok(Self::new(self.dimensions.clone(), elements?))
         })
@@ -178,6 +177,12 @@ impl Array {
         place.reverse();
         format!("[{}]", place.join(", "))
     }
+}
+
+/// What is said where complex elements would lose their imaginary parts.
+pub fn no_imaginary_parts(own: ElementType, wanted: ElementType) -> String {
+    let (own, wanted) = (name(own), name(wanted));
+    format!("its elements are {own}, and {wanted} has no imaginary parts: say --type {own}")
 }
 
 /// An element type as `--type` has it.

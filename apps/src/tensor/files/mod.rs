@@ -19,7 +19,7 @@ use maniple_files::{Complex, Dense, NumberType, Problem, ReadError, npy};
 use maniple_tensor::distributed::EntryFile;
 use maniple_tensor::with_element;
 
-pub use self::array::{Array, Stored};
+pub use self::array::{Array, Stored, no_imaginary_parts};
 pub use self::by_tasks::FileByTasks;
 pub use self::contents::Contents;
 pub use self::sparse::{SparseFile, processors};
@@ -215,7 +215,7 @@ fn read_market(source: impl BufRead, tensor: &str) -> Result<Array, ReadError> {
         return refused(reader.line(), format!("{rows} x {columns} elements are too many"));
     }
     Ok(match field {
-        Field::Integer => array::<i64>(reader.dense()?),
+        Field::Integer | Field::UnsignedInteger => array::<i64>(reader.dense()?),
         Field::Complex => array::<Complex<f64>>(reader.dense()?),
         Field::Real | Field::Pattern => array::<f64>(reader.dense()?),
     })

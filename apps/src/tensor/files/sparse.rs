@@ -16,6 +16,7 @@ use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Scoped, Team};
 use maniple_tensor::notation::cast;
 use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
+use maniple_tensor::with_element;
 
 use super::archive::{archive, scalar};
 use super::contents::Contents;
@@ -136,6 +137,22 @@ impl SparseFile {
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(self.form, Form::MatrixMarket | Form::Coordinates)
+    }
+
+    /// Whether elements of a type are [read](Self::read) without others between: of text, those that the text has.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
+    pub fn is_kept_by(&self, element: ElementType) -> Result<bool> {
+        let field = match self.form {
+            Form::Coordinates => Field::Real,
+            Form::MatrixMarket => {
+                let reader = Reader::new(BufReader::new(self.open()?));
+                reader.map_err(|error| InputError::read(&self.path, error))?.header().field
+            }
+            Form::Levels | Form::Archive | Form::Numpy => return Ok(self.element()? == element),
+        };
+        Ok(with_element!(element, T => field.is_kept_by(<T as Number>::TYPE)))
     }
 
     /// As which kind of text tasks write tensors to it, if it is text.
@@ -312,11 +329,7 @@ impl SparseFile {
         let source = BufReader::new(self.open()?);
         let number = match self.form {
             Form::Coordinates => NumberType::F64,
-            Form::MatrixMarket => match Reader::new(source).map_err(read)?.header().field {
-                Field::Integer => NumberType::I64,
-                Field::Complex => NumberType::C64,
-                Field::Real | Field::Pattern => NumberType::F64,
-            },
+            Form::MatrixMarket => Reader::new(source).map_err(read)?.header().field.number(),
             Form::Levels => Header::read(source.get_ref()).map_err(read)?.number,
             Form::Archive => Archive::new(source).and_then(|mut archive| Sparse::number(&mut archive)).map_err(read)?,
             Form::Numpy => npy::Header::read(&mut { source }).map_err(read)?.number,

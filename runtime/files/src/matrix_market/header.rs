@@ -23,6 +23,8 @@ pub enum Field {
     Real,
     /// Integers.
     Integer,
+    /// Integers without a sign, as SciPy writes them: read as those that they are, if these fit the type.
+    UnsignedInteger,
     /// Pairs of floats.
     Complex,
     /// All ones, which are not written.
@@ -40,14 +42,36 @@ impl Field {
         }
     }
 
-    /// Whether entries can be read as numbers of a type: those of [their own](Self::of), integers also as floats, and a pattern as all.
+    /// The smallest type that has all entries, but for integers of 2^63 or more.
+    #[must_use]
+    pub fn number(self) -> NumberType {
+        match self {
+            Self::Integer | Self::UnsignedInteger => NumberType::I64,
+            Self::Complex => NumberType::C64,
+            Self::Real | Self::Pattern => NumberType::F64,
+        }
+    }
+
+    /// Whether entries can be read as numbers of a type: complex ones as those, real ones and integers as all others, and a pattern as any. Floats are rounded, and real entries that are
+    /// read as integers must be some.
     #[must_use]
     pub fn fits(self, number: NumberType) -> bool {
         match self {
             Self::Pattern => true,
-            Self::Integer => !number.is_complex(),
-            Self::Real | Self::Complex => self == Self::of(number),
+            Self::Integer | Self::UnsignedInteger | Self::Real => !number.is_complex(),
+            Self::Complex => number.is_complex(),
         }
+    }
+
+    /// Whether entries can be read as numbers of a type with no more rounding than the [type of the field](Self::number) has: integers as integers, real ones as all that are not complex.
+    #[must_use]
+    pub fn is_kept_by(self, number: NumberType) -> bool {
+        self.fits(number) && (self.number() != NumberType::I64 || number.is_integer())
+    }
+
+    /// Whether entries are written as integers.
+    pub(crate) fn is_integer(self) -> bool {
+        self.number() == NumberType::I64
     }
 }
 
@@ -56,6 +80,7 @@ impl fmt::Display for Field {
         f.write_str(match self {
             Self::Real => "real",
             Self::Integer => "integer",
+            Self::UnsignedInteger => "unsigned-integer",
             Self::Complex => "complex",
             Self::Pattern => "pattern",
         })
@@ -117,9 +142,9 @@ pub struct Header {
     pub field: Field,
     /// Which entries follow from others.
     pub symmetry: Symmetry,
-    /// The rows of the matrix; at least one.
+    /// The rows of the matrix.
     pub rows: u64,
-    /// The columns of the matrix; at least one.
+    /// The columns of the matrix.
     pub columns: u64,
     /// How many entries the file should list; the largest number if there are more.
     pub entries: u64,
@@ -151,9 +176,9 @@ impl Header {
 
     fn new((layout, field, symmetry): (Layout, Field, Symmetry), sizes: &[i64]) -> Result<Self, Problem> {
         let (rows, columns) = (sizes[0], sizes[1]);
-        if rows < 1 || columns < 1 {
-            let reason = format!("expected at least 1 row and 1 column, found {rows} and {columns}");
-            return Err(Problem::Unsupported(reason));
+        if rows < 0 || columns < 0 {
+            let reason = format!("expected rows and columns from 0 on, found {rows} and {columns}");
+            return Err(Problem::Malformed(reason));
         }
         if symmetry != Symmetry::General && rows != columns {
             let reason = format!("the matrix is {rows} by {columns}; a symmetric one is square");
@@ -163,7 +188,7 @@ impl Header {
         let all = match symmetry {
             Symmetry::General => u128::from(rows) * u128::from(columns),
             Symmetry::Symmetric | Symmetry::Hermitian => u128::from(rows) * (u128::from(rows) + 1) / 2,
-            Symmetry::Skew => u128::from(rows) * (u128::from(rows) - 1) / 2,
+            Symmetry::Skew => u128::from(rows) * u128::from(rows.saturating_sub(1)) / 2,
         };
         let entries = match sizes.get(2) {
             None => u64::try_from(all).unwrap_or(u64::MAX),
@@ -209,9 +234,10 @@ fn kinds(object: &str, layout: &str, field: &str, symmetry: &str) -> Result<(Lay
     let field = match field {
         "real" | "double" => Field::Real,
         "integer" => Field::Integer,
+        "unsigned-integer" => Field::UnsignedInteger,
         "complex" => Field::Complex,
         "pattern" => Field::Pattern,
-        other => return unknown("field", other, "'real', 'integer', 'complex', 'pattern'"),
+        other => return unknown("field", other, "'real', 'integer', 'unsigned-integer', 'complex', 'pattern'"),
     };
     let symmetry = match symmetry {
         "general" => Symmetry::General,
@@ -223,7 +249,13 @@ fn kinds(object: &str, layout: &str, field: &str, symmetry: &str) -> Result<(Lay
     let malformed = |reason: &str| Err(Problem::Malformed(reason.to_owned()));
     match (layout, field, symmetry) {
         (Layout::Array, Field::Pattern, _) => malformed("an 'array' has all entries, so it can't be a 'pattern'"),
-        (_, Field::Real | Field::Integer | Field::Pattern, Symmetry::Hermitian) => {
+        (_, Field::Pattern, Symmetry::Skew) => {
+            malformed("a 'pattern' has ones alone, and a skew-symmetric matrix has those of both signs")
+        }
+        (_, Field::UnsignedInteger, Symmetry::Skew) => {
+            malformed("an unsigned matrix has no entries below zero, as a skew-symmetric one has")
+        }
+        (_, field, Symmetry::Hermitian) if field != Field::Complex => {
             malformed("a hermitian matrix has complex entries; this one is 'symmetric'")
         }
         kinds => Ok(kinds),

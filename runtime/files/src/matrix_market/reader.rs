@@ -105,7 +105,10 @@ impl<R: BufRead> Reader<R> {
         }
         let entry = match header.layout {
             Layout::Coordinate => listed(line, header),
-            Layout::Array => value(line, header.field).map(|value| Entry { row: next.0, column: next.1, value }),
+            Layout::Array => value(line, header.field).and_then(|value| {
+                let problem = not_mirrored(header.symmetry, *next, value);
+                problem.map_or(Ok(Entry { row: next.0, column: next.1, value }), Err)
+            }),
         };
         let entry = entry.map_err(|problem| lines.wrong(problem))?;
         self.advance();
@@ -202,16 +205,15 @@ fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
     let (words, form) = match header.field {
         Field::Pattern => (0, "ROW COLUMN"),
         Field::Complex => (2, "ROW COLUMN REAL IMAGINARY"),
-        Field::Real | Field::Integer => (1, "ROW COLUMN VALUE"),
+        Field::Real | Field::Integer | Field::UnsignedInteger => (1, "ROW COLUMN VALUE"),
     };
     if column.is_empty() || rest.split_whitespace().count() != words {
         return Err(Problem::Malformed(format!("expected '{form}', found '{}'", shown(line))));
     }
     let value = value(rest, header.field)?;
     let place = (coordinate("row", row, Some(header.rows))?, coordinate("column", column, Some(header.columns))?);
-    if header.symmetry == Symmetry::Skew && place.0 == place.1 && value != T::zeroed() {
-        let reason = format!("entry ({row}, {column}) is on the diagonal, which is zero in a skew-symmetric file");
-        return Err(Problem::Malformed(reason));
+    if let Some(problem) = not_mirrored(header.symmetry, place, value) {
+        return Err(problem);
     }
     if header.symmetry != Symmetry::General && place.1 > place.0 {
         let reason = format!(
@@ -222,13 +224,51 @@ fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
     Ok(Entry { row: place.0, column: place.1, value })
 }
 
+/// What is wrong with an entry of a matrix that has this symmetry: on the diagonal, it is not its own mirror image; elsewhere, that is no number of the type.
+fn not_mirrored<T: Number>(symmetry: Symmetry, (row, column): (u64, u64), value: T) -> Option<Problem> {
+    if can_be_mirrored(symmetry, row == column, value) {
+        return None;
+    }
+    let entry = format!("entry ({}, {})", row + 1, column + 1);
+    Some(match (symmetry, row == column) {
+        (Symmetry::Skew, true) => {
+            Problem::Malformed(format!("{entry} is on the diagonal, which is zero in a skew-symmetric file"))
+        }
+        (Symmetry::Skew, false) => {
+            Problem::TooLarge(format!("{entry} of a skew-symmetric file has an opposite that does not fit {}", T::TYPE))
+        }
+        _ => Problem::Malformed(format!("{entry} is on the diagonal, which is real in a hermitian file")),
+    })
+}
+
+/// Whether a symmetry allows a value on the diagonal, or elsewhere where it has a mirror image.
+pub(super) fn can_be_mirrored<T: Number>(symmetry: Symmetry, is_on_diagonal: bool, value: T) -> bool {
+    match (symmetry, is_on_diagonal) {
+        (Symmetry::General | Symmetry::Symmetric, _) | (Symmetry::Hermitian, false) => true,
+        (Symmetry::Hermitian, true) => value.is_real(),
+        (Symmetry::Skew, true) => value == T::zeroed(),
+        // The least integer has no opposite, and of those without sign none but 0 has.
+        (Symmetry::Skew, false) => {
+            value == T::zeroed() || !T::TYPE.is_integer() || !T::TYPE.is_unsigned() && value.negated() != value
+        }
+    }
+}
+
 fn value<T: Number>(text: &str, field: Field) -> Result<T, Problem> {
     if !field.fits(T::TYPE) {
         return Err(Problem::Unsupported(format!("the entries are {field}, which do not fit {}", T::TYPE)));
     }
     match field {
         Field::Pattern => Ok(T::ONE),
-        Field::Integer if !is_integer(text) => Err(no_integer(text)),
+        Field::Integer | Field::UnsignedInteger if !is_integer(text) => Err(no_integer(text)),
+        Field::UnsignedInteger if text.starts_with('-') => {
+            Err(Problem::Malformed(format!("'{}' has a sign, and the file says that none has", shown(text))))
+        }
+        // What has 64 bits need not fit 63.
+        Field::UnsignedInteger => T::parse(text).map_err(|problem| match problem {
+            Problem::TooLarge(_) => Problem::TooLarge(format!("the value '{}' does not fit {}", shown(text), T::TYPE)),
+            other => other,
+        }),
         Field::Integer | Field::Real | Field::Complex => T::parse(text),
     }
 }

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::header::{Field, Header, Layout, Symmetry};
-use super::reader::Reader;
+use super::reader::{Reader, can_be_mirrored};
 use crate::entry_lines;
 use crate::error::ReadError;
-use crate::lines::{self, Entries, Form};
+use crate::lines::{self, Entries, Form, Sign};
 use crate::number::Number;
 use crate::parallel::Parallel;
 
@@ -48,13 +48,11 @@ fn usual<T: Number>(text: &[u8], header: &Header, parallel: &dyn Parallel) -> Op
         return None;
     }
     let words = if field == Field::Pattern { 0 } else { 1 };
-    let form = Form { base: 1, extents: vec![rows, columns], words, is_integer: field == Field::Integer };
+    let sign = if field == Field::UnsignedInteger { Sign::None } else { Sign::Any };
+    let form = Form { base: 1, extents: vec![rows, columns], words, integers: field.is_integer().then_some(sign) };
     let read = lines::read::<T>(text, &form, parallel).filter(|read| read.values.len() as u64 == entries)?;
-    let is_listed = |((row, column), value): ((&i64, &i64), &T)| match symmetry {
-        Symmetry::General => true,
-        Symmetry::Skew => row > column || row == column && *value == T::zeroed(),
-        Symmetry::Symmetric | Symmetry::Hermitian => row >= column,
-    };
+    let is_listed =
+        |((row, column), value): ((&i64, &i64), &T)| row >= column && can_be_mirrored(symmetry, row == column, *value);
     let places = read.coordinates[0].iter().zip(&read.coordinates[1]);
     (symmetry == Symmetry::General || places.zip(&read.values).all(is_listed)).then_some(read)
 }

@@ -23,8 +23,8 @@ const MOST_BRACKETS: usize = 100;
 pub struct Header {
     /// The type of the elements as they are read.
     pub number: NumberType,
-    /// Whether the file has integers of 16 or 64 bits without sign: they are read as integers of 32 or 64 bits, if these hold them.
-    pub is_unsigned: bool,
+    /// What the file has of a type that is no [`NumberType`].
+    pub other: Option<Other>,
     /// Whether the first byte of a number, or of each part of a complex one, is the most significant.
     pub big_endian: bool,
     /// The order of the elements.
@@ -33,6 +33,71 @@ pub struct Header {
     pub shape: Vec<u64>,
     /// The offset of the first element in the file.
     pub start: u64,
+}
+
+/// A type of elements that are read as those of a [`NumberType`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// Integers of 16 bits without sign, which are read as [`NumberType::I32`].
+    U16,
+    /// Integers of 64 bits without sign, which are read as [`NumberType::I64`] if they are below 2^63.
+    U64,
+    /// Floats of 16 bits, which are read as [`NumberType::F32`].
+    F16,
+}
+
+impl Other {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "u2" => Some(Self::U16),
+            "u8" => Some(Self::U64),
+            "f2" => Some(Self::F16),
+            _ => None,
+        }
+    }
+
+    fn number(self) -> NumberType {
+        match self {
+            Self::U16 => NumberType::I32,
+            Self::U64 => NumberType::I64,
+            Self::F16 => NumberType::F32,
+        }
+    }
+
+    /// The bytes of an element.
+    pub(crate) fn size(self) -> usize {
+        if self == Self::U64 { 8 } else { 2 }
+    }
+
+    /// Makes elements of what the file has of them, two bytes each, in this machine's order; of those of 8 bytes, only what is wrong is told.
+    pub(super) fn widen(self, narrow: &[u8], wide: &mut [u8]) -> Result<(), Problem> {
+        let of_file = narrow.chunks_exact(2).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
+        let elements = wide.chunks_exact_mut(4).zip(of_file);
+        match self {
+            Self::U16 => elements.for_each(|(wide, bits)| wide.copy_from_slice(&i32::from(bits).to_ne_bytes())),
+            Self::F16 => elements.for_each(|(wide, bits)| wide.copy_from_slice(&half(bits).to_ne_bytes())),
+            Self::U64 => {
+                let is_large = |bytes: &[u8]| bytes.first_chunk().is_some_and(|bytes| i64::from_ne_bytes(*bytes) < 0);
+                if wide.chunks_exact(8).any(is_large) {
+                    let reason = "it has integers of 2^63 or more, which do not fit int64".to_owned();
+                    return Err(Problem::TooLarge(reason));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The float of 16 bits that has these (IEEE 754 binary16).
+fn half(bits: u16) -> f32 {
+    let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
+    let magnitude = match exponent {
+        // Below 2^-14 they are multiples of 2^-24.
+        0 => fraction as f32 / 16_777_216.0,
+        31 => f32::from_bits(0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
+    };
+    if bits >> 15 == 0 { magnitude } else { -magnitude }
 }
 
 /// What a header says, whatever the type of the elements: for callers that move the bytes themselves.
@@ -70,15 +135,11 @@ impl Header {
     }
 
     fn of_numbers(described: Description) -> Result<Self, Problem> {
-        let unsigned = match &described.type_name[..] {
-            "u2" => Some(NumberType::I32),
-            "u8" => Some(NumberType::I64),
-            _ => None,
-        };
-        let number =
-            unsigned.or_else(|| NumberType::ALL.into_iter().find(|&number| name(number) == described.type_name));
+        let other = Other::named(&described.type_name);
+        let named = || NumberType::ALL.into_iter().find(|&number| name(number) == described.type_name);
+        let number = other.map(Other::number).or_else(named);
         let Some(number) = number.filter(|number| described.byte_order != '|' || number.size() == 1) else {
-            let known = "bool, integers of 8, 16, 32 or 64 bits, float32, float64, complex64 or complex128";
+            let known = "bool, integers of 8, 16, 32 or 64 bits, float16, float32, float64, complex64 or complex128";
             let found = shown(&described.descr);
             return Err(Problem::Unsupported(format!(
                 "its elements are {found}; they must be {known}: convert it with NumPy's astype"
@@ -86,7 +147,7 @@ impl Header {
         };
         let big_endian = described.is_big_endian();
         let Description { order, shape, start, .. } = described;
-        let header = Self { number, is_unsigned: unsigned.is_some(), big_endian, order, shape, start };
+        let header = Self { number, other, big_endian, order, shape, start };
         // All products of extents fit, those without extents of 0 included.
         let multiplied = |product: i64, &extent: &u64| product.checked_mul(i64::try_from(extent.max(1)).ok()?);
         match header.shape.iter().try_fold(number.size() as i64, multiplied) {
@@ -112,7 +173,7 @@ impl Header {
 
     /// The bytes of one element in the file.
     pub(crate) fn stored_size(&self) -> usize {
-        if self.is_unsigned && self.number == NumberType::I32 { 2 } else { self.number.size() }
+        self.other.map_or(self.number.size(), Other::size)
     }
 
     /// The extents, for messages.

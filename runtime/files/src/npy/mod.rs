@@ -7,7 +7,7 @@ mod header;
 use std::io::{self, Read, Write};
 
 pub(crate) use self::header::name;
-pub use self::header::{Description, Header, MAGIC, header_of, little_endian_header};
+pub use self::header::{Description, Header, MAGIC, Other, header_of, little_endian_header};
 use bytemuck::Zeroable;
 
 use crate::dense::{Dense, Order};
@@ -61,13 +61,9 @@ pub fn read_elements<T: Number>(
         if header.big_endian != cfg!(target_endian = "big") {
             into.chunks_exact_mut(stored.min(T::TYPE.part_size())).for_each(<[u8]>::reverse);
         }
-        for (wide, narrow) in chunk.chunks_exact_mut(size_of::<T>()).zip(narrow.chunks_exact(2)) {
-            wide.copy_from_slice(&i32::from(u16::from_ne_bytes([narrow[0], narrow[1]])).to_ne_bytes());
-        }
-        let is_negative = |bytes: &[u8]| bytes.first_chunk().is_some_and(|bytes| i64::from_ne_bytes(*bytes) < 0);
-        if header.is_unsigned && stored == 8 && chunk.chunks_exact(8).any(is_negative) {
-            let reason = "it has integers of 2^63 or more, which do not fit int64".to_owned();
-            return Err(ReadError::Byte { byte: header.start, problem: Problem::TooLarge(reason) });
+        if let Some(other) = header.other {
+            let widened = other.widen(&narrow, chunk);
+            widened.map_err(|problem| ReadError::Byte { byte: header.start, problem })?;
         }
     }
     Ok(Dense { shape: header.shape.clone(), order: header.order, elements: T::of_bits(elements) })

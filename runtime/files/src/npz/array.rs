@@ -26,7 +26,7 @@ pub enum Values {
     I32(Vec<i32>),
     /// Integers of 64 bits; integers without sign are read as such too if they fit.
     I64(Vec<i64>),
-    /// Floats of 32 bits.
+    /// Floats of 32 bits; those of 16 bits are read as such too.
     F32(Vec<f32>),
     /// Floats of 64 bits.
     F64(Vec<f64>),

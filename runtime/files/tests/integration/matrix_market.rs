@@ -3,8 +3,10 @@
 use std::fmt::{Debug, Write as _};
 use std::io::{self, BufReader};
 
-use maniple_files::matrix_market::{Entry, Field, Layout, Reader, Symmetry, write_array, write_coordinates};
-use maniple_files::{Complex, Number, Order, Problem, ReadError};
+use maniple_files::matrix_market::{
+    Entry, Field, Layout, Reader, Symmetry, read_entries, write_array, write_coordinates,
+};
+use maniple_files::{Complex, InTurn, Number, Order, Problem, ReadError};
 use proptest::prelude::*;
 
 use crate::{damaged, elements, shapes};
@@ -135,7 +137,7 @@ fn headers_that_make_no_sense_are_refused() {
     refused(&header("vector coordinate real general"), vector);
     let format = "line 1: the format 'sparse' is none of 'coordinate', 'array'";
     refused(&header("matrix sparse real general"), format);
-    let field = "line 1: the field 'float' is none of 'real', 'integer', 'complex', 'pattern'";
+    let field = "line 1: the field 'float' is none of 'real', 'integer', 'unsigned-integer', 'complex', 'pattern'";
     refused(&header("matrix coordinate float general"), field);
     let pattern = "line 1: an 'array' has all entries, so it can't be a 'pattern'";
     refused(&header("matrix array pattern general"), pattern);
@@ -154,8 +156,8 @@ fn sizes_and_entries_that_make_no_sense_are_refused_where_they_stand() {
     let refused = |rest: &str, message: &str| refused(&format!("{symmetric}{rest}"), message);
     refused("", "line 1: the file ends before the line 'ROWS COLUMNS ENTRIES'");
     refused("2 2\n", "line 2: expected 'ROWS COLUMNS ENTRIES', found '2 2'");
-    refused("0 0 0\n", "line 2: expected at least 1 row and 1 column, found 0 and 0");
-    refused("-1 -1 1\n", "line 2: expected at least 1 row and 1 column, found -1 and -1");
+    refused("0 0 1\n1 1 1\n", "line 3: row 1 is not between 1 and 0");
+    refused("-1 -1 1\n", "line 2: expected rows and columns from 0 on, found -1 and -1");
     refused("1 2 1\n", "line 2: the matrix is 1 by 2; a symmetric one is square");
     refused("1 1 -1\n", "line 2: expected a number of entries from 0 on, found -1");
     refused("1 1 2\n1 1 1\n", "line 3: the file ends after 1 of 2 entries");
@@ -179,6 +181,89 @@ fn sizes_and_entries_that_make_no_sense_are_refused_where_they_stand() {
     let large = format!("%%MatrixMarket matrix array integer general\n1 1\n{huge}\n");
     assert_eq!(dense::<f64>(&large), [1e20]);
     assert!(read::<i64>(&large).unwrap_err().to_string().ends_with("is too large for 64 bits"));
+}
+
+#[test]
+fn matrices_without_rows_or_columns_are_files_too() {
+    for (rows, columns) in [(0, 0), (0, 3), (3, 0)] {
+        for layout in ["array", "coordinate"] {
+            let none = if layout == "coordinate" { " 0" } else { "" };
+            let text = format!("%%MatrixMarket matrix {layout} real general\n{rows} {columns}{none}\n");
+            assert_eq!(read::<f64>(&text).unwrap(), [], "{text}");
+            let (header, entries) = read_entries::<f64>(text.as_bytes(), &InTurn).unwrap();
+            assert_eq!((header.rows, header.columns, entries.values.len()), (rows, columns, 0));
+            if layout == "array" {
+                let dense = Reader::new(text.as_bytes()).and_then(Reader::dense::<f64>).unwrap();
+                assert_eq!((dense.shape, dense.elements.len()), (vec![rows, columns], 0));
+            }
+        }
+    }
+    let skew = "%%MatrixMarket matrix array real skew-symmetric\n0 0\n";
+    assert_eq!(dense::<f64>(skew), []);
+}
+
+#[test]
+fn unsigned_integers_are_read_where_they_fit() {
+    let file = |value: &str| format!("%%MatrixMarket matrix coordinate unsigned-integer general\n1 2 1\n1 2 {value}\n");
+    let largest = file("9223372036854775807");
+    assert_eq!(read::<i64>(&largest).unwrap()[0].value, i64::MAX);
+    assert_eq!(read_entries::<i64>(largest.as_bytes(), &InTurn).unwrap().1.values, [i64::MAX]);
+    assert_eq!(read::<u8>(file("255")).unwrap()[0].value, 255);
+    let told = |value: &str| {
+        let error = read::<i64>(file(value)).unwrap_err().to_string();
+        assert_eq!(read_entries::<i64>(file(value).as_bytes(), &InTurn).unwrap_err().to_string(), error);
+        error
+    };
+    assert_eq!(told("9223372036854775808"), "line 3: the value '9223372036854775808' does not fit int64");
+    assert_eq!(told("-1"), "line 3: '-1' has a sign, and the file says that none has");
+    assert_eq!(told("0.5"), "line 3: '0.5' is not a whole number");
+    let array = "%%MatrixMarket matrix array unsigned-integer symmetric\n2 2\n1\n2\n3\n";
+    assert_eq!(dense::<i64>(array), [1, 2, 2, 3]);
+}
+
+#[test]
+fn what_is_not_its_own_mirror_image_is_not_on_a_diagonal() {
+    for (kinds, lines, told) in [
+        ("complex hermitian", "2 1 2 3\n1 1 1 5", "entry (1, 1) is on the diagonal, which is real in a hermitian file"),
+        (
+            "real skew-symmetric",
+            "2 1 2\n1 1 1",
+            "entry (1, 1) is on the diagonal, which is zero in a skew-symmetric file",
+        ),
+    ] {
+        let text = format!("%%MatrixMarket matrix coordinate {kinds}\n2 2 2\n{lines}\n");
+        let error = read::<Complex<f64>>(&text).map(|_| ()).or_else(|_| read::<f64>(&text).map(|_| ()));
+        let whole = match kinds.starts_with("complex") {
+            true => read_entries::<Complex<f64>>(text.as_bytes(), &InTurn).map(|_| ()),
+            false => read_entries::<f64>(text.as_bytes(), &InTurn).map(|_| ()),
+        };
+        assert_eq!(whole.unwrap_err().to_string(), format!("line 4: {told}"), "{kinds}");
+        assert!(error.is_err());
+    }
+    let array = "%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 3\n4 0.5\n";
+    let error = Reader::new(array.as_bytes()).and_then(Reader::dense::<Complex<f64>>).unwrap_err().to_string();
+    assert_eq!(error, "line 5: entry (2, 2) is on the diagonal, which is real in a hermitian file");
+    let real = "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 nan -0.0\n";
+    assert!(read::<Complex<f64>>(real).unwrap()[0].value.re.is_nan());
+    // Of a pattern, and of what has no sign, nothing has an opposite.
+    for (field, told) in [
+        ("pattern", "a 'pattern' has ones alone, and a skew-symmetric matrix has those of both signs"),
+        ("unsigned-integer", "an unsigned matrix has no entries below zero, as a skew-symmetric one has"),
+    ] {
+        refused(
+            &format!("%%MatrixMarket matrix coordinate {field} skew-symmetric\n1 1 0\n"),
+            &format!("line 1: {told}"),
+        );
+    }
+    let skew = "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 -128\n";
+    assert_eq!(read::<i16>(skew).unwrap()[0].value, -128);
+    let told = "line 3: entry (2, 1) of a skew-symmetric file has an opposite that does not fit int8";
+    assert_eq!(read::<i8>(skew).unwrap_err().to_string(), told);
+    assert_eq!(read_entries::<i8>(skew.as_bytes(), &InTurn).unwrap_err().to_string(), told);
+    assert!(
+        read_entries::<u8>(skew.replace('-', "").replace("skewsymmetric", "skew-symmetric").as_bytes(), &InTurn)
+            .is_err()
+    );
 }
 
 fn entries(list: &[(u64, u64, f64)]) -> Vec<Entry<f64>> {

@@ -140,10 +140,10 @@ fn files_of_other_formats_and_types_are_refused() {
     refused(b"hello world", r"byte 0: this is no .npy file: it starts with 'hello worl', not '\x93NUMPY'");
     refused(b"\x1f\x8b\x08\x00", "byte 0: the file is packed with gzip; unpack it first");
     refused(b"\x93NUMPY\x04\x00\x00\x00", "byte 6: its version of the format is 4; versions 1 to 3 can be read");
-    let halves = numpy("{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1)}", &[0; 2]);
+    let long = numpy("{'descr': '<f16', 'fortran_order': False, 'shape': (1, 1)}", &[0; 16]);
     refused(
-        &halves,
-        "byte 10: its elements are '<f2'; they must be bool, integers of 8, 16, 32 or 64 bits, float32, float64, complex64 or complex128: convert it with NumPy's astype",
+        &long,
+        "byte 10: its elements are '<f16'; they must be bool, integers of 8, 16, 32 or 64 bits, float16, float32, float64, complex64 or complex128: convert it with NumPy's astype",
     );
     let integers = numpy("{'descr': '<i4', 'fortran_order': False, 'shape': (1, 1)}", &[0; 4]);
     refused(&integers, "byte 0: its elements are int32, not float64");
@@ -183,6 +183,38 @@ fn unsigned_integers_of_16_and_64_bits_are_read_as_npz_files_have_them() {
         let error = read_elements::<i64>(&header, &mut &found[header.start as usize..], None).unwrap_err();
         assert!(error.to_string().ends_with("it has integers of 2^63 or more, which do not fit int64"), "{error}");
     }
+}
+
+#[test]
+fn floats_of_16_bits_are_read_as_those_of_32() {
+    let cases = [
+        (0x0000, 0.0),
+        (0x8000, -0.0),
+        (0x3c00, 1.0),
+        (0xc000, -2.0),
+        (0x7bff, 65_504.0),
+        (0x0400, 6.103_515_6e-5),
+        (0x0001, 5.960_464_5e-8),
+        (0x03ff, 6.097_555e-5),
+        (0x3555, 0.333_251_95),
+        (0x7c00, f32::INFINITY),
+        (0xfc00, f32::NEG_INFINITY),
+    ];
+    for order in ['<', '>'] {
+        let bytes = cases.into_iter().flat_map(|(bits, _): (u16, f32)| match order {
+            '<' => bits.to_le_bytes(),
+            _ => bits.to_be_bytes(),
+        });
+        let header = format!("{{'descr': '{order}f2', 'fortran_order': False, 'shape': ({},)}}", cases.len());
+        let file = numpy(&header, &bytes.collect::<Vec<_>>());
+        let found = read::<f32>(&file, true).unwrap().elements;
+        assert!(
+            found.iter().zip(cases).all(|(found, (_, expected))| found.to_bits() == expected.to_bits()),
+            "{found:?}"
+        );
+    }
+    let none = numpy("{'descr': '<f2', 'fortran_order': False, 'shape': ()}", &0x7e01_u16.to_le_bytes());
+    assert!(read::<f32>(&none, false).unwrap().elements[0].is_nan());
 }
 
 #[test]

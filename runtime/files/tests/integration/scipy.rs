@@ -81,7 +81,7 @@ fn market(from: &Path, to: &Path) -> Entries {
     let reader = Reader::new(BufReader::new(File::open(from).unwrap())).unwrap();
     match reader.header().field {
         Field::Complex => copied::<Complex<f64>>(reader, to, |value| value),
-        Field::Integer => copied::<i64>(reader, to, |value| Complex::new(value as f64, 0.0)),
+        Field::Integer | Field::UnsignedInteger => copied::<i64>(reader, to, |value| Complex::new(value as f64, 0.0)),
         Field::Real | Field::Pattern => copied::<f64>(reader, to, |value| Complex::new(value, 0.0)),
     }
 }
