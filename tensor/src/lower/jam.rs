@@ -9,6 +9,9 @@ use crate::concrete::{Loop, Node};
 use crate::element::Scalar;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 
+/// The most iterations of a loop that are taken together: more streams and sums than there are registers gain nothing, and each is compiled.
+const MOST_TOGETHER: u32 = 32;
+
 /// The parts of an iteration: what is before its loop, the loop, and what is after it.
 struct Iteration {
     before: Vec<Step>,
@@ -25,7 +28,7 @@ impl Lowering<'_> {
         if outer.unroll < 2 || !matches!(**inside, Node::Assign { .. }) {
             return None;
         }
-        let factor = i64::from(outer.unroll);
+        let factor = i64::from(outer.unroll.min(MOST_TOGETHER));
         let high = self.high(&outer.variable);
         let (blocks, rest) = match &high {
             Expression::Constant(Scalar::I64(high)) => {

@@ -178,6 +178,16 @@ for j_1 in 6..7 unroll 2
 }
 
 #[test]
+fn loops_are_unrolled_no_further_than_they_go() {
+    let whole = body(product([4, 7, 5]).unroll("j", 7), &["i"]);
+    assert_eq!(body(product([4, 7, 5]).unroll("j", u32::MAX), &["i"]), whole);
+    assert_eq!(body(product([4, 1, 5]).unroll("j", 9), &["i"]), body(product([4, 1, 5]).unroll("j", 1), &["i"]));
+    // No more iterations are taken together than there are registers for, however many there are.
+    let long = body(product([4, 1_000_000, 5]).unroll("j", 1_000_000), &["i"]);
+    assert!(long.matches("let mut sum").count() <= 33, "{long}");
+}
+
+#[test]
 fn unrolled_loops_give_the_result_whatever_remains() {
     for columns in 0..9 {
         for factor in 2..5 {

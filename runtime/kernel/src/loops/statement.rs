@@ -90,7 +90,7 @@ pub enum Statement {
         high: Expression,
         /// Who runs the iterations.
         kind: LoopKind,
-        /// How often the body is to be repeated in the machine code; 1 for the compiler's choice.
+        /// How often the body is to be repeated in the machine code, as far as that does not become too large; 1 for the compiler's choice.
         unroll: u32,
         /// What is done for each index.
         body: Box<Statement>,
@@ -127,6 +127,9 @@ pub enum Statement {
         zeroed: bool,
     },
 }
+
+/// The most statements that the body of an unrolled loop becomes in the machine code.
+const MOST_REPEATED: u64 = 1024;
 
 impl Statement {
     /// Nothing.
@@ -247,6 +250,24 @@ impl Statement {
             bounds: bounds.into_iter().collect(),
             scope: Scope::Private,
             zeroed: true,
+        }
+    }
+
+    /// How often the body of a loop is repeated in the machine code where `unroll` asks for it: not so often that compiling all of it takes long.
+    pub(crate) fn copies(unroll: u32, body: &Self) -> u32 {
+        u32::try_from(MOST_REPEATED / body.repeated().max(1)).unwrap_or(u32::MAX).min(unroll).max(1)
+    }
+
+    /// How many statements it is in the machine code, with those that are repeated there.
+    fn repeated(&self) -> u64 {
+        let mut inside = 0_u64;
+        self.for_each_child(&mut |inner| inside = inside.saturating_add(inner.repeated()));
+        match self {
+            Self::Sequence(_) => inside,
+            Self::For { unroll, body, .. } => {
+                inside.saturating_mul(Self::copies(*unroll, body).into()).saturating_add(1)
+            }
+            _ => inside.saturating_add(1),
         }
     }
 

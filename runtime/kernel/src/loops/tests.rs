@@ -214,3 +214,19 @@ fn text_has_the_parentheses_that_it_needs_and_no_more() {
     assert_eq!(text(!a.clone().less(b.clone()).and(b.less(c))), "!(a < b && b < c)");
     assert_eq!(text(a.ceiling_divide(4)), "-floor_divide(-a, 4)");
 }
+
+#[test]
+fn bodies_are_repeated_as_often_as_their_code_stays_small() {
+    let (i, j, to) = (Variable::index("i"), Variable::index("j"), vector("to", Access::Write));
+    let store = || Statement::store(&to, [i.value()], Expression::from(1.0));
+    assert_eq!(Statement::copies(4, &store()), 4);
+    assert_eq!(Statement::copies(0, &store()), 1);
+    let once = Statement::copies(u32::MAX, &store());
+    assert!(once >= 1000, "{once}");
+    let inner = Statement::for_each(&j, 0, 9, store()).with_unroll(100);
+    // The copies of the inner loop are copied too.
+    let outer = Statement::copies(u32::MAX, &inner);
+    assert!((2..=once / 100).contains(&outer), "{outer}");
+    let all = Statement::sequence((0..2000).map(|_| store()));
+    assert_eq!(Statement::copies(u32::MAX, &all), 1);
+}

@@ -194,8 +194,9 @@ impl Printer {
                         self.parallel(*kind, variable, &bounds, body)?;
                     }
                     _ => {
-                        if *unroll > 1 {
-                            self.line(&format!("UNROLL({})", (*unroll).min(1024)));
+                        let copies = Statement::copies(*unroll, body);
+                        if copies > 1 {
+                            self.line(&format!("UNROLL({copies})"));
                         }
                         self.for_loop(variable, &bounds, "0", "1", body)?;
                     }

@@ -249,8 +249,9 @@ impl<'a> Printer<'a> {
                         self.streaming(number, variable, body);
                     }
                     _ => {
-                        if *unroll > 1 {
-                            self.line(&format!("UNROLL({})", (*unroll).min(1024)));
+                        let copies = Statement::copies(*unroll, body);
+                        if copies > 1 {
+                            self.line(&format!("UNROLL({copies})"));
                         }
                         self.for_loop(&format!("low_{number}"), &format!("high_{number}"), variable, body);
                     }
