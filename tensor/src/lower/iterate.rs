@@ -18,6 +18,9 @@ use crate::notation::{Access, IndexVariable, TensorVariable, Test};
 /// The most accesses for which a merging loop has a case for each set of them.
 const MOST_MERGED: usize = 6;
 
+/// The most elements that are passed on the way to the next one, where a search could find it.
+const MOST_PASSED: i64 = 16;
+
 /// The most bodies of loops in a kernel, in cases for what is stored. Further ones find it out while they run.
 const MOST_BODIES: usize = 300;
 
@@ -30,6 +33,8 @@ pub(super) struct Driven<'a> {
     pub body: &'a Node,
     /// What is added to the variable's value for the coordinate.
     pub base: Option<Expression>,
+    /// How far the coordinates of neighbouring values are apart: more than 1 only where one access alone is gone through.
+    step: i64,
     /// Where the variable ends.
     high: Expression,
 }
@@ -202,13 +207,36 @@ impl<'a> Lowering<'a> {
         (iterated, base)
     }
 
+    /// The access whose elements a loop over every so many coordinates of a dimension goes through, where it has no effect without them: with the coordinate of its first value, and how far those
+    /// of the next ones are apart.
+    fn strided(&self, outer: &Loop, body: &Node, visits: &[usize]) -> Option<(usize, Expression, i64)> {
+        visits.iter().find_map(|&visit| {
+            let (level, ..) = self.next(visit).filter(|(_, kind, _)| !is_found(*kind))?;
+            let target = self.visits[visit].variable(level);
+            let Some(Relation::Window { of, start, step, .. }) = self.statement.recovery(target) else { return None };
+            let is_set = matches!(self.stored(visit), Storage::List(list) if list.order == ListOrder::AsSet);
+            let is_known = self.known.contains_key(target);
+            if is_set || is_known || *step < 2 || self.effect(body, &mut Given::iterated(&[visit])).holds(&[]) {
+                return None;
+            }
+            let before = self.base(&outer.variable, of)?;
+            let first = before.map_or((*start).into(), |before| before * *step + *start);
+            Some((visit, first, *step))
+        })
+    }
+
     /// The loop, if accesses inside of it have levels of its variable that are next.
     pub(super) fn over_levels(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
         let visits = self.visits_in(body);
         if visits.is_empty() {
             return None;
         }
-        let (mut iterated, base) = self.iterated(outer, &visits);
+        let (mut iterated, mut base) = self.iterated(outer, &visits);
+        let strided = if iterated.is_empty() { self.strided(outer, body, &visits) } else { None };
+        let mut step = 1;
+        if let Some((visit, own, by)) = strided {
+            (iterated, base, step) = (vec![visit], Some(own), by);
+        }
         let mut support = self.effect(body, &mut Given::iterated(&iterated));
         if iterated.len() > 1 || support.holds(&[]) || base.is_some() {
             // Coordinates that do not ascend cannot be merged, but found at once.
@@ -230,7 +258,7 @@ impl<'a> Lowering<'a> {
             }
             return Some(self.iterations(outer, body, 0.into(), high));
         }
-        let driven = Driven { outer, body, base, high };
+        let driven = Driven { outer, body, base, step, high };
         if let Some(met) = self.met(&driven, &iterated, &support) {
             return Some(met);
         }
@@ -286,7 +314,15 @@ impl<'a> Lowering<'a> {
             && point[..] == [*visit]
         {
             let merged = self.begin(*visit, driven, &mut steps);
-            steps.push(self.alone(driven, &merged, true));
+            let scan = self.alone(driven, &merged, true);
+            steps.push(if driven.step <= MOST_PASSED {
+                scan
+            } else {
+                // Few values are found sooner than all elements between them are passed.
+                let passed = merged.end.value() - merged.cursor.value();
+                let search = self.iterations(driven.outer, driven.body, 0.into(), driven.high.clone());
+                Step::choose(passed.less_equal(driven.high.clone() * MOST_PASSED), scan, search)
+            });
             return Step::sequence(steps);
         }
         let merging: Vec<Merged> = iterated.iter().map(|&visit| self.begin(visit, driven, &mut steps)).collect();
@@ -451,13 +487,21 @@ impl<'a> Lowering<'a> {
         let coordinate = self.coordinate(merged.visit, merged.level, position.value());
         let (there, element) = self.with_element((merged.visit, merged.level), driven.body, &position);
         let parallel = first && self.is_parallel(driven.outer, driven.body);
-        let kind = if parallel { kind(driven.outer) } else { LoopKind::Serial };
+        // Lanes have nothing to pass over.
+        let is_whole = driven.step == 1 || kind(driven.outer) != LoopKind::Vector;
+        let kind = if parallel && is_whole { kind(driven.outer) } else { LoopKind::Serial };
         let segment = (&position, merged.cursor.value(), merged.end.value());
         self.loop_over((driven.outer, driven.body), (kind, Parts::AsNeeded), segment, |lowering| {
             let step = lowering.with_place(merged.visit, there, |lowering| {
                 lowering.iteration(driven.outer, driven.body, at.value(), parallel)
             });
-            let at = Step::bind(&at, without_base(coordinate, &driven.base));
+            let distance = without_base(coordinate, &driven.base);
+            if driven.step > 1 {
+                let is_value = distance.clone().floor_remainder(driven.step).equal(0);
+                let at = Step::bind(&at, distance.floor_divide(driven.step));
+                return Step::when(is_value, Step::Sequence([at].into_iter().chain(element).chain([step]).collect()));
+            }
+            let at = Step::bind(&at, distance);
             Step::Sequence([at].into_iter().chain(element).chain([step]).collect())
         })
     }
@@ -492,7 +536,8 @@ impl<'a> Lowering<'a> {
         steps.extend([Step::bind_mutable(&cursor, low), Step::bind_mutable(&end, high)]);
         if let Some(base) = &driven.base {
             // A part of the coordinates: from the first that is not below the base, to the last below the end.
-            let last = base.clone() + driven.high.clone().maximum(0);
+            let values = driven.high.clone().maximum(0);
+            let last = base.clone() + if driven.step == 1 { values } else { values * driven.step };
             let (first, until) = (self.names.index("p"), self.names.index("p"));
             steps.push(Step::bind_mutable(&first, end.value()));
             steps.push(self.bisect(visit, level, (&cursor, &first), base.clone()));

@@ -35,5 +35,6 @@ mod sparse_merges;
 mod storage;
 mod storage_parallel;
 mod stored;
+mod strided;
 mod substitutions;
 mod traffic;
