@@ -29,7 +29,11 @@ impl<'a> Held<'a> {
         (requirement, field): (usize, FieldId),
         element: ElementType,
     ) -> maniple::Result<Self> {
-        let parts = with_element!(element, T => call.strided_parts::<T>(requirement, field))?;
+        // Points may be many rectangles, which are looked at one by one only where they lie apart.
+        let parts = with_element!(element, T => match call.strided_around::<T>(requirement, field) {
+            Ok((around, _)) => Ok(vec![around]),
+            Err(_) => call.strided_parts::<T>(requirement, field),
+        })?;
         let mut bounds = bounds_of(&parts[0]);
         for part in &parts[1..] {
             for (hull, own) in bounds.iter_mut().zip(bounds_of(part)) {

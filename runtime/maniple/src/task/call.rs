@@ -288,7 +288,11 @@ impl<'a> LeafCall<'a> {
     ) -> Result<(Strided<'a>, &'a AnySpace)> {
         let (physical, instance, is_writable) = self.find_instance::<T>(requirement, field)?;
         match Strided::around(instance, field, physical.space(), is_writable) {
-            Some(around) => Ok((around, physical.space())),
+            Some(around) => {
+                self.take_if(is_writable, requirement, field)?;
+                Ok((around, physical.space()))
+            }
+            // The field is not taken, so that its parts still can be.
             None => {
                 let problem =
                     "what is between its points is not stored, or the layout is in blocks; take `strided_parts`";
@@ -299,13 +303,18 @@ impl<'a> LeafCall<'a> {
 
     fn find_strided<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<SmallVec<[Strided<'a>; 1]>> {
         let (physical, instance, is_writable) = self.find_instance::<T>(requirement, field)?;
+        self.take_if(is_writable, requirement, field)?;
         let parts = Strided::of(instance, field, physical.space(), is_writable);
         parts.ok_or_else(|| {
             self.denied(requirement, field, "its values have no strides: the layout is in blocks".to_owned())
         })
     }
 
-    /// A requirement, the instance of a field of type `T`, and whether that may be changed; then it is taken.
+    fn take_if(&self, is_writable: bool, requirement: usize, field: FieldId) -> Result<()> {
+        if is_writable { self.take(requirement, field) } else { Ok(()) }
+    }
+
+    /// A requirement, the instance of a field of type `T`, and whether that may be changed; then it has to be taken.
     fn find_instance<T: FieldValue>(
         &self,
         requirement: usize,
@@ -320,11 +329,7 @@ impl<'a> LeafCall<'a> {
             return Err(denied(&format!("it does not hold {}", std::any::type_name::<T>())));
         }
         let instance = physical.instance(field).ok_or_else(|| denied("it is not mapped to memory"))?;
-        let is_writable = physical.privilege != Privilege::Read;
-        if is_writable {
-            self.take(requirement, field)?;
-        }
-        Ok((physical, instance.storage(), is_writable))
+        Ok((physical, instance.storage(), physical.privilege != Privilege::Read))
     }
 
     /// The fields of a requirement.

@@ -207,6 +207,27 @@ fn by_strides(call: &LeafCall<'_>) -> Result<Value> {
 }
 
 #[test]
+fn a_field_that_has_no_strides_around_its_points_is_still_there_in_parts() {
+    let body = |call: &LeafCall<'_>| -> Result<Value> {
+        assert!(call.strided_around::<i64>(0, FieldId(0)).is_err());
+        let parts = call.strided_parts::<i64>(0, FieldId(0))?.len();
+        // Now it is taken.
+        assert!(call.strided_parts::<i64>(0, FieldId(0)).is_err());
+        Ok(Value::new(parts))
+    };
+    let task = Arc::new(TaskDefinition::new("parts").leaf(TaskOptions::default(), body));
+    let runtime = Runtime::builder().machine(Machine::uniform(1, 1 << 12)).build().unwrap();
+    let parts = runtime.run(async |cx| {
+        let rects = [Rect::<2>::new([0, 0], [1, 2]), Rect::new([FAR, 0], [FAR, 0])];
+        let cells = cx.region_over::<Cell, 2>(IndexSpace::from_rects(rects))?;
+        cx.launch(number_plane(&cells));
+        let changes = Requirement::new(cells.logical().clone(), FieldMask::of(FieldId(0)), Privilege::ReadWrite);
+        cx.launch(TaskLauncher::new(&task).requirement(changes).typed::<usize>()).await
+    });
+    assert_eq!(parts.unwrap(), 2);
+}
+
+#[test]
 fn points_that_are_no_rectangle_have_strides_if_what_is_around_them_is_stored() {
     // Two rows of three, and one of two beside; the last lies far away.
     let near = [Rect::<2>::new([0, 0], [1, 2]), Rect::new([4, 1], [4, 2])];
