@@ -16,6 +16,7 @@ use super::loops::usage;
 use super::options::Options;
 use super::split::Split;
 use crate::error::{Error, Result};
+use crate::options::place;
 
 /// Whether blocks are asked for.
 pub(super) fn are_asked_for(options: &Options) -> bool {
@@ -122,11 +123,7 @@ fn commands(options: &Options, assignment: &Assignment) -> Result<String> {
                 format!("split_at({name}, {name}_block, {name}_in, {{{list}}})")
             }
         };
-        if !is_free(name) && is_added_to(assignment.right(), name) {
-            return Err(Error::Usage(format!(
-                "--split {name}: {name} is not in all terms of the sum, and those without it would be added for each block"
-            )));
-        }
+        check_added(assignment, "--split", name)?;
         let _ = writeln!(text, "{made}");
         split.push(name.clone());
     }
@@ -135,12 +132,23 @@ fn commands(options: &Options, assignment: &Assignment) -> Result<String> {
         true => is_free(name),
         false => options.map.contains(name),
     };
+    // On several nodes, blocks of a number are made at once, as no variable says where kernels run.
+    let is_number = place().nodes > 1 && !order.iter().any(is_mapped);
+    let is_extended = |name: &String| is_number || options.extend.contains(name);
+    if place().nodes > 1 && !split.iter().any(|name| is_mapped(name) || is_extended(name)) {
+        // Nothing says which node has what: each has a block of the first variable that says where kernels run.
+        if let Some(name) = order.iter().find(|name| is_mapped(name)).or(order.first()) {
+            check_added(assignment, "--map", name)?;
+            let _ = writeln!(text, "divide({name}, {name}_block, {name}_in, {})", place().nodes);
+            split.push(name.clone());
+        }
+    }
     let blocks = |is_one: &dyn Fn(&String) -> bool| -> Vec<String> {
         order.iter().filter(|name| split.contains(name) && is_one(name)).map(|name| format!("{name}_block")).collect()
     };
     let mapped = blocks(&is_mapped);
-    let extended = blocks(&|name| !is_mapped(name) && options.extend.contains(name));
-    let steps = blocks(&|name| !is_mapped(name) && !options.extend.contains(name));
+    let extended = blocks(&|name| !is_mapped(name) && is_extended(name));
+    let steps = blocks(&|name| !is_mapped(name) && !is_extended(name));
     let points = [mapped, extended].concat();
     if split.is_empty() {
         return Ok(text);
@@ -159,6 +167,17 @@ fn commands(options: &Options, assignment: &Assignment) -> Result<String> {
         let _ = writeln!(text, "communicate({{{}}}, {innermost})", operands.join(", "));
     }
     Ok(text)
+}
+
+/// Refuses to split a variable that is summed over in some terms alone.
+fn check_added(assignment: &Assignment, option: &str, name: &str) -> Result<()> {
+    let is_free = assignment.left().variables.iter().any(|variable| variable.name() == name);
+    if is_free || !is_added_to(assignment.right(), name) {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{option} {name}: {name} is not in all terms of the sum, and those without it would be added for each block"
+    )))
 }
 
 /// Whether a sum at the top of an expression has terms with a variable and terms without it.

@@ -52,6 +52,46 @@ pub(crate) fn inputs(name: &str) -> PathBuf {
 }
 
 #[test]
+fn each_node_has_a_block_of_the_result_where_no_split_says_so() {
+    let folder = inputs("dealt");
+    let spmv = ["a(i) = B(i,j) * c(j)", "-i", "B:b.tcs", "--workers", "1", "--repeat", "1"];
+    told(1, &folder, &[&spmv[..], &["-o", "one.tcs"]].concat());
+    let expected = Tensor::<f64>::read(&read(&folder, "one.tcs")).unwrap();
+    for blocks in [
+        &["--split", "j=5"][..],
+        &["--split", "j=5", "--order", "j,i"],
+        &["--split", "i=8", "--map", "j"],
+        &["--split", "i=1"],
+        &["--order", "j,i"],
+    ] {
+        for nodes in [2, 3] {
+            told(nodes, &folder, &[&spmv[..], blocks, &["--verify"]].concat());
+            let out = told(nodes, &folder, &[&spmv[..], blocks, &["-o", "found.tcs"]].concat());
+            let line = out.lines().find(|line| line.starts_with("  written")).unwrap_or_else(|| panic!("{out}"));
+            assert!(line.contains("by node 1"), "{out}");
+            let found = Tensor::<f64>::read(&read(&folder, "found.tcs")).unwrap();
+            assert_eq!(found.values.len(), expected.values.len());
+            let pairs = found.values.iter().zip(&expected.values);
+            assert!(pairs.clone().all(|(one, two)| (one - two).abs() < 1e-9), "{blocks:?} on {nodes}");
+        }
+    }
+}
+
+#[test]
+fn partial_results_of_a_number_are_made_on_all_nodes() {
+    let folder = inputs("numbers");
+    for blocks in
+        [&["--split", "j=5"][..], &["--split", "i=8"], &["--split", "i=2", "--split", "j=2"], &["--order", "j,i"]]
+    {
+        for nodes in [1, 2, 3] {
+            let sum = ["a = B(i,j) * c(j)", "-i", "B:b.tcs", "--workers", "1", "--repeat", "1", "--verify"];
+            let out = told(nodes, &folder, &[&sum[..], blocks].concat());
+            assert!(out.contains("within rounding"), "{blocks:?} on {nodes}: {out}");
+        }
+    }
+}
+
+#[test]
 fn products_of_files_are_the_same_files_on_any_nodes_in_any_blocks() {
     let folder = inputs("products");
     let spmv = ["a(i) = B(i,j) * c(j)", "-i", "B:b.tcs"];
