@@ -1,6 +1,6 @@
 //! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
-//! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
+//! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; `types`: the type of its elements; [`mod@choose`]: the algorithm and the
 //! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors, [`operands`]: on which ones, `loops`: in which loops, and `tasks`: as tasks; [`info`], [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
 
 mod blocks;
@@ -21,6 +21,7 @@ pub(crate) mod source;
 pub mod sparse;
 pub mod split;
 mod tasks;
+mod types;
 pub mod values;
 
 use std::collections::BTreeMap;

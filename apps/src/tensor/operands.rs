@@ -8,8 +8,9 @@ use maniple_tensor::format::Level;
 use maniple_tensor::generate::Generator;
 use maniple_tensor::notation::{TensorVariable, cast};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+use maniple_tensor::with_element;
 
-use super::files::{Contents, FileByTasks, SparseFile, Stored};
+use super::files::{Contents, FileByTasks, SparseFile, Stored, no_imaginary_parts};
 use super::options::Options;
 use super::values::{self, Values};
 use crate::error::{Error, Result};
@@ -24,12 +25,11 @@ pub(super) enum Given<T> {
     All(Read<T>),
 }
 
-/// What was read from a file: elements of the type that is computed with, or numbers that are to be converted to it.
+/// What was read from a file.
 pub(super) enum Read<T> {
-    /// A tensor as a file stores it.
+    /// A tensor as the file stores it.
     Stored(SparseTensor<T>),
-    Own(EntryList<T>),
-    Numbers(EntryList<f64>),
+    Entries(EntryList<T>),
 }
 
 impl<T: Copy> Given<T> {
@@ -50,21 +50,15 @@ impl<T: Copy> Given<T> {
 impl<T: Copy> Read<T> {
     /// Leaves out coordinates after the first ones, where entries have more.
     fn take_order(&mut self, order: usize) {
-        fn taken<T: Copy>(entries: &mut EntryList<T>, order: usize) {
-            let (mut coordinates, values) = std::mem::replace(entries, EntryList::new(order)).into_parts();
-            coordinates.truncate(order);
-            *entries = EntryList::of(coordinates, values);
-        }
-        match self {
-            Self::Stored(_) => {}
-            Self::Own(entries) => taken(entries, order),
-            Self::Numbers(entries) => taken(entries, order),
-        }
+        let Self::Entries(entries) = self else { return };
+        let (mut coordinates, values) = std::mem::replace(entries, EntryList::new(order)).into_parts();
+        coordinates.truncate(order);
+        *entries = EntryList::of(coordinates, values);
     }
 }
 
-/// Reads the entries of a file, exactly if the file has the type that is asked for, and the extents; of a file that tasks can read, the extents alone.
-pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
+/// Reads the entries of the file of an operand, and the extents; of a file that tasks can read, the extents alone.
+pub(super) fn read_as<T: Stored>(name: &str, path: &Path) -> Result<(Vec<i64>, Given<T>)> {
     let file = SparseFile::of(path)?;
     let is_real = |element: ElementType| <T as Element>::TYPE.is_complex() || !element.is_complex();
     match file.levels()? {
@@ -78,7 +72,7 @@ pub(super) fn read_as<T: Stored>(path: &Path) -> Result<(Vec<i64>, Given<T>)> {
         }
         _ => {}
     }
-    read_all(&file).map(|(dimensions, read)| (dimensions, Given::All(read)))
+    read_all(name, &file).map(|(dimensions, read)| (dimensions, Given::All(read)))
 }
 
 /// Whether tasks load a file: one with elements of the type that is computed with, or on several nodes, those that tasks make of others.
@@ -88,29 +82,39 @@ fn is_loaded<T: Stored>(levels: &TcsFile) -> bool {
     own == wanted || place().nodes > 1 && (wanted.is_complex() || !own.is_complex()) && is_cast()
 }
 
-/// Whether the numbers of a file can be read as elements of a type: of text as any of the same kind, of integers also as floats.
-fn is_typed<T: Stored>(file: &SparseFile) -> Result<bool> {
+/// Reads all entries of the file of an operand, as elements of the type that is computed with.
+fn read_all<T: Stored>(name: &str, file: &SparseFile) -> Result<(Vec<i64>, Read<T>)> {
+    if file.is_kept_by(<T as Element>::TYPE)? {
+        if let Some(stored) = file.stored()? {
+            return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
+        }
+        let Contents { dimensions, fill, entries } = file.read::<T>()?;
+        check_fill(file.path(), fill != zero(), &format!("{fill:?}"))?;
+        return Ok((dimensions, Read::Entries(entries)));
+    }
     let (own, wanted) = (file.element()?, <T as Element>::TYPE);
-    Ok(match own {
-        _ if own == wanted => true,
-        ElementType::I64 if file.is_text() => !wanted.is_complex() && wanted != ElementType::Bool,
-        ElementType::F64 if file.is_text() => wanted == ElementType::F32,
-        _ => false,
+    if own.is_complex() && !wanted.is_complex() {
+        let reason = no_imaginary_parts(own, wanted);
+        return Err(InputError::Unsuitable { name: file.path().display().to_string(), reason }.into());
+    }
+    with_element!(own, S => {
+        let Contents { dimensions, fill, entries } = file.read::<S>()?;
+        check_fill(file.path(), fill != zero::<S>(), &format!("{fill:?}"))?;
+        Ok((dimensions, Read::Entries(converted(name, entries)?)))
     })
 }
 
-/// Reads all entries of a file.
-fn read_all<T: Stored>(file: &SparseFile) -> Result<(Vec<i64>, Read<T>)> {
-    let path = file.path();
-    if !is_typed::<T>(file)? {
-        return read(path).map(|(dimensions, entries)| (dimensions, Read::Numbers(entries)));
-    }
-    if let Some(stored) = file.stored()? {
-        return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
-    }
-    let Contents { dimensions, fill, entries } = file.read::<T>()?;
-    check_fill(path, fill != zero(), &format!("{fill:?}"))?;
-    Ok((dimensions, Read::Own(entries)))
+/// Entries as elements of another type.
+fn converted<S: Stored, T: Stored>(name: &str, entries: EntryList<S>) -> Result<EntryList<T>> {
+    let (coordinates, values) = entries.into_parts();
+    let element = |value: S| {
+        element_that_is::<T>(value.to_scalar()).ok_or_else(|| {
+            let problem = format!("{name} has the element {value:?}, which is no {}", <T as Element>::TYPE);
+            Error::Usage(format!("{problem}: leave --type out, or take another one"))
+        })
+    };
+    let values = values.into_iter().map(element).collect::<Result<_>>()?;
+    Ok(EntryList::of(coordinates, values))
 }
 
 fn check_fill(path: &Path, is_other: bool, fill: &str) -> Result<()> {
@@ -141,7 +145,7 @@ pub(super) fn operand<T: Stored>(
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let given = match given {
         Some(Given::ByTasks(_, file)) => {
-            let mut read = read_all(&file)?.1;
+            let mut read = read_all(tensor.name(), &file)?.1;
             read.take_order(dimensions.len());
             Some(read)
         }
@@ -153,15 +157,7 @@ pub(super) fn operand<T: Stored>(
         Some(Read::Stored(stored)) => {
             return stored.convert(format).map_err(|error| Error::Usage(format!("{tensor}: {error}")));
         }
-        Some(Read::Own(entries)) => entries,
-        Some(Read::Numbers(entries)) => {
-            let exact = |value: f64| element_that_is::<T>(Scalar::F64(value));
-            if let Some((_, value)) = entries.iter().find(|(_, value)| exact(*value).is_none()) {
-                let problem = format!("{tensor} has the element {value:?}, which is no {}", <T as Element>::TYPE);
-                return Err(Error::Usage(format!("{problem}: leave --type out, or take another one")));
-            }
-            entries.map(|value| exact(value).unwrap_or_else(zero))
-        }
+        Some(Read::Entries(entries)) => entries,
         None if is_dense && !is_generated => {
             let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
             if count.is_none_or(|count| count > MOST_ELEMENTS) {

@@ -13,7 +13,7 @@ use maniple_tensor::placement::Placement;
 use super::files::TensorFile;
 use super::split::Split;
 use super::{convert, info};
-use crate::options::{RuntimeOptions, at_most, positive};
+use crate::options::{RuntimeOptions, at_most, positive, whole};
 use crate::rates;
 
 /// What `maniple tensor` teaches.
@@ -110,7 +110,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', value_parser = extent)]
     pub size: Vec<(String, i64)>,
 
-    /// The type of all elements, or of a tensor's, such as `f32` or `f64,B=f32` [default: that of the first file; else, and with sparse tensors, f64]
+    /// The type of all elements, or of a tensor's, such as `f32` or `f64,B=f32` [default: that in which NumPy computes with what the files have; else f64]
     #[arg(long = "type", value_name = "[NAME=]TYPE,...", value_delimiter = ',', value_parser = element)]
     pub element: Vec<(Option<String>, ElementType)>,
 
@@ -275,7 +275,7 @@ fn extent(text: &str) -> Result<(String, i64), String> {
     if name.trim().is_empty() {
         return Err(expected());
     }
-    at_most(LONGEST, number.trim()).map(|number| (name.trim().to_owned(), number as i64))
+    whole(0, LONGEST as u64, number.trim()).map(|number| (name.trim().to_owned(), number as i64))
 }
 
 fn element(text: &str) -> Result<(Option<String>, ElementType), String> {

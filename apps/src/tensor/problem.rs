@@ -12,7 +12,7 @@ use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 
 use super::files::Array;
-use super::{Options, blocks};
+use super::{Options, blocks, types};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::options::place;
@@ -68,7 +68,7 @@ impl Problem {
     pub(super) fn new(options: &Options) -> Result<Self> {
         let text = &said(&options.statement)?;
         let names = index_variables(text)?;
-        let mut inputs = BTreeMap::new();
+        let mut inputs = BTreeMap::<String, Input>::new();
         for (name, file) in &options.input {
             // All of what is verified is looked at.
             let by_tasks = if place().nodes > 1 && !options.verify { file.by_tasks()? } else { None };
@@ -77,9 +77,8 @@ impl Problem {
                 return Err(Error::Usage(format!("--input says twice what {name} is")));
             }
         }
-        let of_all = options.element.iter().rev().find(|(name, _)| name.is_none()).map(|(_, element)| *element);
-        let usual = || options.input.first().map_or(ElementType::F64, |(name, _)| inputs[name].element());
-        let element = of_all.unwrap_or_else(usual);
+        let element =
+            types::of_program(options, (text, &names), inputs.iter().map(|(name, file)| (&**name, file.element())));
         let sketch = sketched(text, element, &names, |_| 1)?;
         let mut extents = Extents::default();
         for (name, extent) in &options.size {
@@ -133,6 +132,7 @@ impl Problem {
             .collect();
         let program = Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))?;
         program.tensors().iter().try_for_each(not_too_large)?;
+        check_reductions(&program)?;
         let schedules = schedules(options, &program)?;
         let divided = if schedules.is_empty() { program.divided(&options.rates()?) } else { program.clone() };
         for (name, placement) in &options.place {
@@ -330,9 +330,6 @@ impl Extents {
     }
 
     pub(super) fn set(&mut self, name: &str, extent: i64, source: &str) -> Result<()> {
-        if extent == 0 {
-            return Err(Error::Usage(format!("index variable {name} has no values by {source}")));
-        }
         match self.0.insert(name.to_owned(), (extent, source.to_owned())) {
             Some((before, first)) if before != extent => Err(Error::Usage(format!(
                 "index variable {name} has {before} values by {first}, and {extent} by {source}"
@@ -402,6 +399,29 @@ impl Extents {
         }
         Ok(())
     }
+}
+
+/// Refuses what has elements that are the least, the greatest or the like of nothing: reductions without a value that changes no other, over variables without values. NumPy refuses them, too.
+pub(super) fn check_reductions(program: &Program) -> Result<()> {
+    fn of_nothing<'e>(expression: &'e Expression, extents: &BTreeMap<IndexVariable, i64>) -> Option<&'e Expression> {
+        match expression {
+            Expression::Reduce(Reduction::Minimum | Reduction::Maximum, variable, _)
+                if extents.get(variable) == Some(&0) =>
+            {
+                Some(expression)
+            }
+            other => other.operands().into_iter().find_map(|operand| of_nothing(operand, extents)),
+        }
+    }
+    for statement in program.statements() {
+        let is_empty = statement.left().tensor.dimensions().contains(&0);
+        if let Some(found) = of_nothing(statement.right(), statement.extents()).filter(|_| !is_empty) {
+            let Expression::Reduce(reduction, variable, _) = found else { continue };
+            let problem = format!("{variable} has no values, and {reduction} of nothing is none: {found}");
+            return Err(Error::Usage(format!("{problem}; leave it out, or combine it with a value")));
+        }
+    }
+    Ok(())
 }
 
 /// How a tensor that comes from a file is accessed.

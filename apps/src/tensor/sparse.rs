@@ -24,8 +24,9 @@ use super::loops::{Loops, usage};
 use super::operands::{Given, MOST_ELEMENTS, generator, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
-use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
+use super::problem::{Extents, accesses, check_reductions, index_variables, said, schedules, sketched, usual_extent};
 use super::tasks::{Around, Done, Made, Tasks, check_places};
+use super::types;
 use crate::error::{Error, Result};
 use crate::options::place;
 use crate::report::{Table, by_nodes, counted, seconds};
@@ -115,9 +116,12 @@ fn with_formats_of_files(options: &Options) -> Result<Options> {
 pub fn run(options: &Options) -> Result<Answer> {
     refuse_others(options)?;
     let options = &with_formats_of_files(options)?;
-    let element = options.element.iter().rev().find(|(name, _)| name.is_none());
-    let element = element.map_or(ElementType::F64, |(_, element)| *element);
-    with_element!(element, T => run_as::<T>(options))
+    let text = &*said(&options.statement)?;
+    let of_file = |(name, file): &'_ (String, TensorFile)| Ok((name.clone(), SparseFile::of(file.path())?.element()?));
+    let files: Vec<(String, ElementType)> = options.input.iter().map(of_file).collect::<Result<_>>()?;
+    let element =
+        types::of_program(options, (text, &index_variables(text)?), files.iter().map(|(name, own)| (&**name, *own)));
+    with_element!(element, T => run_as::<T>(options, text))
 }
 
 /// Refuses files with blocks of which one has all coordinates of a variable from another one on than the other: what is not in a block is not known to be zero.
@@ -147,16 +151,16 @@ fn check_blocks(options: &Options, program: &Program) -> Result<()> {
     Ok(())
 }
 
-fn run_as<T: Element + Stored>(options: &Options) -> Result<Answer> {
-    let text = said(&options.statement)?;
+fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> {
     let mut given = BTreeMap::new();
     for (name, file) in &options.input {
-        if given.insert(name.clone(), read_as::<T>(file.path())?).is_some() {
+        if given.insert(name.clone(), read_as::<T>(name, file.path())?).is_some() {
             return Err(Error::Usage(format!("--input says twice what {name} is")));
         }
     }
-    let program = declared(options, <T as Element>::TYPE, &text, &mut given)?;
+    let program = declared(options, <T as Element>::TYPE, text, &mut given)?;
     check_blocks(options, &program)?;
+    check_reductions(&program)?;
     let schedules = schedules(options, &program)?;
     if options.grid.is_some() && !options.schedule.is_empty() {
         let problem = "--grid distributes the outermost loops, and --schedule those that it names";

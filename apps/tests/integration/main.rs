@@ -35,6 +35,7 @@ mod tensor_sparse;
 mod tensor_tcs;
 mod tensor_tcs_on_nodes;
 mod tensor_text;
+mod tensor_types;
 mod tracing;
 #[cfg(target_os = "linux")]
 mod unread;

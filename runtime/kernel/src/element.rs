@@ -72,6 +72,44 @@ impl ElementType {
     pub fn is_complex(self) -> bool {
         matches!(self, Self::C32 | Self::C64)
     }
+
+    /// The type in which NumPy computes with elements of both types (`numpy.result_type`): of integers, the smallest that has all values of both; with floats and complex numbers, those of 32 bits
+    /// as long as the integers have at most 16. It is commutative and associative.
+    ///
+    /// ```
+    /// use maniple_kernel::element::ElementType;
+    ///
+    /// assert_eq!(ElementType::U8.promoted(ElementType::I8), ElementType::I16);
+    /// assert_eq!(ElementType::I64.promoted(ElementType::F32), ElementType::F64);
+    /// ```
+    #[must_use]
+    pub fn promoted(self, other: Self) -> Self {
+        if self.is_integer() && other.is_integer() {
+            return self.promoted_integer(other);
+        }
+        let is_wide = |element: Self| match element {
+            Self::Bool | Self::U8 | Self::I8 | Self::I16 | Self::F32 | Self::C32 => false,
+            Self::U32 | Self::I32 | Self::I64 | Self::F64 | Self::C64 => true,
+        };
+        match (self.is_complex() || other.is_complex(), is_wide(self) || is_wide(other)) {
+            (false, false) => Self::F32,
+            (false, true) => Self::F64,
+            (true, false) => Self::C32,
+            (true, true) => Self::C64,
+        }
+    }
+
+    fn promoted_integer(self, other: Self) -> Self {
+        let (lesser, greater) = if self.size() <= other.size() { (self, other) } else { (other, self) };
+        match (lesser, greater) {
+            (Self::Bool, element) | (element, Self::Bool) => element,
+            _ if lesser.is_unsigned() == greater.is_unsigned() => greater,
+            // A signed type has all values of an unsigned one that is narrower.
+            (Self::U8, signed) if signed.size() > 1 => signed,
+            (Self::U8 | Self::I8, Self::U8 | Self::I8) => Self::I16,
+            _ => Self::I64,
+        }
+    }
 }
 
 impl fmt::Display for ElementType {
@@ -263,4 +301,45 @@ macro_rules! with_element {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ElementType::{self, *};
+
+    /// What NumPy 2 gives for each pair, by the order of [`ElementType::ALL`].
+    const TABLE: [[ElementType; 11]; 11] = [
+        [Bool, U8, I8, I16, U32, I32, I64, F32, F64, C32, C64],
+        [U8, U8, I16, I16, U32, I32, I64, F32, F64, C32, C64],
+        [I8, I16, I8, I16, I64, I32, I64, F32, F64, C32, C64],
+        [I16, I16, I16, I16, I64, I32, I64, F32, F64, C32, C64],
+        [U32, U32, I64, I64, U32, I64, I64, F64, F64, C64, C64],
+        [I32, I32, I32, I32, I64, I32, I64, F64, F64, C64, C64],
+        [I64, I64, I64, I64, I64, I64, I64, F64, F64, C64, C64],
+        [F32, F32, F32, F32, F64, F64, F64, F32, F64, C32, C64],
+        [F64, F64, F64, F64, F64, F64, F64, F64, F64, C64, C64],
+        [C32, C32, C32, C32, C64, C64, C64, C32, C64, C32, C64],
+        [C64, C64, C64, C64, C64, C64, C64, C64, C64, C64, C64],
+    ];
+
+    #[test]
+    fn types_are_promoted_as_numpy_does() {
+        for (one, row) in ElementType::ALL.into_iter().zip(TABLE) {
+            for (other, expected) in ElementType::ALL.into_iter().zip(row) {
+                assert_eq!(one.promoted(other), expected, "{one} and {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn promotion_is_commutative_and_associative() {
+        for one in ElementType::ALL {
+            for two in ElementType::ALL {
+                assert_eq!(one.promoted(two), two.promoted(one));
+                for three in ElementType::ALL {
+                    assert_eq!(one.promoted(two).promoted(three), one.promoted(two.promoted(three)));
+                }
+            }
+        }
+    }
 }

@@ -23,12 +23,14 @@ pub fn element_of(number: NumberType) -> ElementType {
     }
 }
 
-/// The element of another type that a number is, if it is one: rounded among floats, but not to an infinity, and no other number among integers. A complex number is none of a type that is not.
+/// The element of another type that a number is, if it is one: floats may be rounded to floats, but not to an infinity; an integer is no other number, of whatever type. A complex number is none of
+/// a type that is not.
 pub fn element_that_is<T: Element>(number: Scalar) -> Option<T> {
     let (own, element) = (number.element_type(), cast(number, T::TYPE));
-    let is_one = match T::TYPE.is_integer() {
-        true => is_kept(number, element),
-        false => is_finite(element) || !is_finite(number),
+    let is_one = match (own.is_integer(), T::TYPE.is_integer()) {
+        (_, true) => is_kept(number, element),
+        (true, false) => is_exact(number, element),
+        (false, false) => is_finite(element) || !is_finite(number),
     };
     let is_real = T::TYPE.is_complex() || !own.is_complex();
     T::from_scalar(element).filter(|_| is_one && is_real)
@@ -61,6 +63,15 @@ pub(super) fn no_element<T: Element>(number: Scalar) -> Wrong {
     (None, format!("it has the element {number}, which is no {}: read it as elements of another type", T::TYPE))
 }
 
+/// Whether a float is the integer that was cast to it.
+fn is_exact(integer: Scalar, float: Scalar) -> bool {
+    // No type has integers that these have not.
+    match (cast(integer, ElementType::I64), cast(float, ElementType::C64)) {
+        (Scalar::I64(integer), Scalar::C64(float)) => float.re as i128 == i128::from(integer),
+        _ => false,
+    }
+}
+
 /// Whether an integer is the number that was cast to it.
 fn is_kept(number: Scalar, integer: Scalar) -> bool {
     // The largest integers become one more when they are cast to floats.
@@ -78,6 +89,7 @@ const LARGEST: f64 = 9_223_372_036_854_775_808.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::Complex;
 
     #[test]
     fn numbers_are_elements_of_types_that_have_them() {
@@ -93,7 +105,13 @@ mod tests {
         assert_eq!(element_that_is::<f32>(Scalar::F64(0.1)), Some(0.1));
         assert_eq!(element_that_is::<f32>(Scalar::F64(1e300)), None);
         assert_eq!(element_that_is::<f32>(Scalar::F64(f64::INFINITY)), Some(f32::INFINITY));
-        assert_eq!(element_that_is::<f64>(Scalar::I64(i64::MAX)), Some(LARGEST));
+        assert_eq!(element_that_is::<f64>(Scalar::I64(i64::MAX)), None);
+        assert_eq!(element_that_is::<f64>(Scalar::I64(i64::MIN)), Some(-LARGEST));
+        assert_eq!(element_that_is::<f64>(Scalar::I64((1 << 53) + 1)), None);
+        assert_eq!(element_that_is::<Complex<f64>>(Scalar::I64((1 << 53) + 1)), None);
+        assert_eq!(element_that_is::<f32>(Scalar::U32((1 << 24) + 1)), None);
+        assert_eq!(element_that_is::<f32>(Scalar::U32(1 << 31)), Some(2_147_483_648.0));
+        assert_eq!(element_that_is::<Complex<f32>>(Scalar::Bool(true)), Some(1.0.into()));
         assert_eq!(element_that_is::<f64>(Scalar::C64(2.0.into())), None);
     }
 }

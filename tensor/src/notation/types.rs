@@ -52,6 +52,13 @@ pub(crate) fn typed(expression: &Expression, expected: ElementType) -> Result<Ex
         Expression::Binary(operator, ..) if !operator.is_logical() && !operator.is_defined_for(expected) => {
             Err(Kind::OperatorNotDefined { operator: *operator, element: expected }.at(expression.place()))
         }
+        // No other number of the type is meant.
+        Expression::Negate(operand)
+            if expected.is_unsigned() && matches!(**operand, Expression::Literal(Literal::Integer(1..), _)) =>
+        {
+            let literal = expression.to_string();
+            Err(Kind::NotRepresentable { literal, element: expected }.at(expression.place()))
+        }
         Expression::Negate(_) | Expression::Binary(..) | Expression::Select(..) => {
             expression.try_map(&mut |operand| typed(operand, expected))
         }
