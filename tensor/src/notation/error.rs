@@ -65,7 +65,7 @@ pub enum NotationErrorKind {
         name: String,
     },
     /// A function has a wrong number of arguments.
-    #[error("{intrinsic} takes {} arguments, not {found}", intrinsic.arity())]
+    #[error("{intrinsic} takes {}, not {found}", counted(intrinsic.arity(), "argument"))]
     WrongArity {
         /// The function.
         intrinsic: Intrinsic,
@@ -145,7 +145,7 @@ pub enum NotationErrorKind {
         extent: i64,
     },
     /// An access has too few or too many variables.
-    #[error("{tensor} has {order} dimensions, but {found} index variables")]
+    #[error("{tensor} has {}, but {}", counted(*order, "dimension"), counted(*found, "index variable"))]
     WrongOrder {
         /// The tensor.
         tensor: String,
@@ -153,6 +153,18 @@ pub enum NotationErrorKind {
         order: usize,
         /// The number of variables.
         found: usize,
+    },
+    /// A tensor is accessed with different numbers of variables.
+    #[error(
+        "{tensor} has another number of dimensions in {first} than in {second}; use as many index variables in both, or two names"
+    )]
+    TwoOrders {
+        /// The tensor.
+        tensor: String,
+        /// How it was accessed first.
+        first: String,
+        /// How it is accessed at the place of the error.
+        second: String,
     },
     /// Two tensors have one name.
     #[error("two tensors are called {0}; give one of them another name")]
@@ -219,21 +231,34 @@ pub enum NotationErrorKind {
     BoundTwice(IndexVariable),
 }
 
-/// What to write instead of a function that does not exist.
-fn suggestion(name: &str) -> String {
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The function that a name is nearly that of.
+fn near_function(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
     let names = Intrinsic::ALL.iter().map(|intrinsic| intrinsic.name());
     // A name is taken for another one if a third of its letters are wrong, at most.
     let near = names.map(|known| (distance(&lower, known), known)).min().filter(|(far, known)| 3 * far <= known.len());
     // Or it is spelt out.
     let shorter = || Intrinsic::ALL.iter().map(|intrinsic| intrinsic.name()).find(|known| lower.starts_with(known));
-    let near = near.map(|(_, known)| known).or_else(shorter);
-    match near {
+    near.map(|(_, known)| known).or_else(shorter)
+}
+
+/// Whether a name is nearly that of a function.
+pub(super) fn is_nearly_function(name: &str) -> bool {
+    near_function(name).is_some()
+}
+
+/// What to write instead of a function that does not exist.
+fn suggestion(name: &str) -> String {
+    match near_function(name) {
         Some(known) => format!("did you mean {known}?"),
         None => {
             let known: Vec<&str> = Intrinsic::ALL.iter().map(|intrinsic| intrinsic.name()).collect();
             format!(
-                "there are {}, select, stored, isfill and reduce, and tensors are indexed by variables alone",
+                "there are {}, select, stored, isfill and reduce; tensors are indexed by variables, shifts by whole numbers such as i+1 and i-1, and parts such as i(0,8) and i(0,8,2)",
                 known.join(", ")
             )
         }

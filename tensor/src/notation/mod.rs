@@ -26,7 +26,7 @@
 //! | `variable` | tensors, index variables, parts of dimensions, and places in a text |
 //! | `expression` | expressions and accesses; `operators` writes them in Rust, `print` as text |
 //! | `assignment` | a checked assignment; `check` has the rules, `types` those of element types, `sums` makes sums explicit, `masks` says where values are computed |
-//! | `lexer`, `parser` | text |
+//! | `lexer`, `parser` | text; `made` gives tensors extents that a text makes by the way |
 //! | `arithmetic`, `array`, `evaluate` | what an assignment means: every kernel must equal it |
 
 mod arithmetic;
@@ -37,6 +37,7 @@ mod error;
 mod evaluate;
 mod expression;
 mod lexer;
+mod made;
 mod masks;
 mod operators;
 mod parser;
@@ -54,7 +55,7 @@ pub(crate) use evaluate::{Values, element_of, evaluate_expression};
 pub use expression::{Access, Expression, Literal, Test};
 pub use maniple_kernel::arithmetic::CustomError;
 pub use maniple_kernel::operators::{BinaryOperator, Custom, Formula, Intrinsic, Reduction, Special};
-pub use parser::{parse, parse_all, parse_all_with_extents, parse_expression, parse_with_extents};
+pub use parser::{parse, parse_all, parse_all_with_extents, parse_expression, parse_with_extents, sketch_all};
 pub use variable::{IndexVariable, Place, Span, TensorVariable, Window};
 
 pub(crate) use types::typed;

@@ -1,11 +1,10 @@
 //! Words to assignments, by recursive descent.
 
-use std::borrow::Cow;
-
 use super::assignment::Assignment;
-use super::error::{NotationError, NotationErrorKind as Kind};
+use super::error::{NotationError, NotationErrorKind as Kind, is_nearly_function};
 use super::expression::{Access, Expression, Literal, Test};
 use super::lexer::{Token, Word, words};
+use super::made::{Statement, furthest, with_extents};
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::ElementType;
 use crate::loops::{BinaryOperator, Intrinsic, Reduction};
@@ -39,7 +38,7 @@ pub fn parse(text: &str, tensors: &[TensorVariable]) -> Result<Assignment, Notat
 }
 
 /// Reads an assignment whose tensors are made on the way: of the given element type, with dimensions as long as the extents of the
-/// index variables that they are accessed with. Names that are no index variables and stand alone are scalars.
+/// index variables that they are accessed with, or of which only parts are taken, as far as these reach. Names that are no index variables and stand alone are scalars.
 ///
 /// # Errors
 ///
@@ -49,7 +48,7 @@ pub fn parse_with_extents(
     element: ElementType,
     extents: &[(IndexVariable, i64)],
 ) -> Result<Assignment, NotationError> {
-    read(text, &Names::Extents(element, extents.into()))
+    read(text, &Names::Extents(element, extents))
 }
 
 /// Reads assignments to and from given tensors: one after the other, with `;` or the beginning of a line between them. A line that begins with an operator goes on with the one above.
@@ -71,7 +70,28 @@ pub fn parse_all_with_extents(
     element: ElementType,
     extents: &[(IndexVariable, i64)],
 ) -> Result<Vec<Assignment>, NotationError> {
-    read_all(text, &Names::Extents(element, extents.into()))
+    read_all(text, &Names::Extents(element, extents))
+}
+
+/// The same with extents that are made up, the same for all index variables but those of parts: what a text says of its tensors before anything is known of extents.
+///
+/// # Errors
+///
+/// As for [`parse`].
+pub fn sketch_all(
+    text: &str,
+    element: ElementType,
+    variables: &[IndexVariable],
+) -> Result<Vec<Assignment>, NotationError> {
+    let known = |extent: i64| -> Vec<_> { variables.iter().map(|variable| (variable.clone(), extent)).collect() };
+    let extents = known(1);
+    let names = Names::Extents(element, &extents);
+    let parse = || {
+        let statements = statements(text, &names)?;
+        let extents = known(furthest(&statements).max(1));
+        checked(statements, &Names::Extents(element, &extents))
+    };
+    parse().map_err(|error: NotationError| error.within(text))
 }
 
 /// Reads an expression of given tensors, without checking it.
@@ -94,38 +114,52 @@ pub fn parse_expression(text: &str, tensors: &[TensorVariable]) -> Result<Expres
 
 fn read(text: &str, names: &Names<'_>) -> Result<Assignment, NotationError> {
     let parse = || {
-        let names = &names.with_parts(&words(text)?);
         let mut parser = Parser::new(text, names)?;
-        let assignment = parser.statement()?;
-        match parser.peek().word {
-            Word::End => Ok(assignment),
-            _ => parser.unexpected("an operator or the end"),
+        let statement = parser.statement()?;
+        if parser.peek().word != Word::End {
+            return parser.unexpected("an operator or the end");
         }
+        let read = checked(vec![statement], names)?.pop();
+        read.map_or_else(|| parser.unexpected("a statement"), Ok)
     };
     parse().map_err(|error: NotationError| error.within(text))
 }
 
 fn read_all(text: &str, names: &Names<'_>) -> Result<Vec<Assignment>, NotationError> {
-    let parse = || {
-        let names = &names.with_parts(&words(text)?);
-        let mut parser = Parser::new(text, names)?;
-        let mut statements = Vec::new();
-        loop {
-            while parser.eat(';') {}
-            if parser.peek().word == Word::End && !statements.is_empty() {
-                return Ok(statements);
-            }
-            let end = parser.peek().place;
-            if let Some(before) = parser.next.checked_sub(1).map(|last| parser.words[last])
-                && before.word != Word::Symbol(';')
-                && !is_on_new_line(text, before.place, end)
-            {
-                return parser.unexpected("an operator, ';' or the end");
-            }
-            statements.push(parser.statement()?);
-        }
-    };
+    let parse = || checked(statements(text, names)?, names);
     parse().map_err(|error: NotationError| error.within(text))
+}
+
+/// The statements of a text, which are not checked yet.
+fn statements(text: &str, names: &Names<'_>) -> Parsed<Vec<Statement>> {
+    let mut parser = Parser::new(text, names)?;
+    let mut statements = Vec::new();
+    loop {
+        while parser.eat(';') {}
+        if parser.peek().word == Word::End && !statements.is_empty() {
+            return Ok(statements);
+        }
+        let end = parser.peek().place;
+        if let Some(before) = parser.next.checked_sub(1).map(|last| parser.words[last])
+            && before.word != Word::Symbol(';')
+            && !is_on_new_line(text, before.place, end)
+        {
+            return parser.unexpected("an operator, ';' or the end");
+        }
+        statements.push(parser.statement()?);
+    }
+}
+
+/// Checks statements, whose tensors get extents by all accesses if none are given.
+fn checked(statements: Vec<Statement>, names: &Names<'_>) -> Parsed<Vec<Assignment>> {
+    let statements = match names {
+        Names::Tensors(_) | Names::OfPart(_) => statements,
+        Names::Extents(element, extents) => with_extents(&statements, *element, extents)?,
+    };
+    statements
+        .into_iter()
+        .map(|Statement { left, accumulation, masks, right }| Assignment::masked(left, accumulation, &masks, right))
+        .collect()
 }
 
 /// Whether a line ends between two places.
@@ -138,35 +172,11 @@ enum Names<'a> {
     Tensors(&'a [TensorVariable]),
     /// The same in a part of a statement, where names that stand alone and are no tensors are index variables.
     OfPart(&'a [TensorVariable]),
-    Extents(ElementType, Cow<'a, [(IndexVariable, i64)]>),
+    /// Those with extents are index variables, and others tensors, whose own extents follow from all accesses.
+    Extents(ElementType, &'a [(IndexVariable, i64)]),
 }
 
-impl<'a> Names<'a> {
-    /// The same, where the extents of variables that go through parts of dimensions, `i(low,high)`, are those of the parts.
-    fn with_parts(&self, words: &[Token<'_>]) -> Self {
-        let (element, extents) = match self {
-            Self::Tensors(tensors) => return Self::Tensors(tensors),
-            Self::OfPart(tensors) => return Self::OfPart(tensors),
-            Self::Extents(element, extents) => (*element, extents),
-        };
-        let mut extents = extents.to_vec();
-        for (variable, extent) in &mut extents {
-            let part = |start: usize| {
-                let number = |place: usize| match words.get(start + place).map(|token| token.word) {
-                    Some(Word::Integer(digits)) => digits.parse::<i64>().ok(),
-                    _ => None,
-                };
-                let opens = words[start].word == Word::Name(variable.name())
-                    && words.get(start + 1).is_some_and(|open| open.word == Word::Symbol('('));
-                let (low, high) = (number(2).filter(|_| opens)?, number(4)?);
-                variable.within(low, high, number(6).unwrap_or(1)).window()?.extent()
-            };
-            let said = (0..words.len()).find_map(part);
-            *extent = said.unwrap_or(*extent);
-        }
-        Self::Extents(element, extents.into())
-    }
-
+impl Names<'_> {
     /// The tensor called `name`, as it is accessed with `variables`.
     fn tensor(&self, name: &str, place: Place, variables: &[IndexVariable]) -> Result<TensorVariable, NotationError> {
         match self {
@@ -176,17 +186,11 @@ impl<'a> Names<'a> {
                 Kind::UnknownTensor { name: name.into(), known }.at(place)
             }),
             Self::Extents(element, _) => {
-                let extent = |variable: &IndexVariable| {
-                    // A part of a dimension that is as long as it has to be.
-                    let end = variable.window().and_then(|window| window.end);
-                    let known = self.extent(variable.base().name());
-                    known
-                        .and(end)
-                        .or(known)
-                        .ok_or_else(|| Kind::UnknownVariable(variable.base().name().into()).at(variable.place))
-                };
-                let dimensions: Vec<i64> = variables.iter().map(extent).collect::<Result<_, _>>()?;
-                Ok(TensorVariable::new(name, *element, dimensions))
+                let mut bases = variables.iter().map(|variable| (variable.base().name(), variable.place));
+                match bases.find(|(base, _)| self.extent(base).is_none()) {
+                    Some((unknown, place)) => Err(Kind::UnknownVariable(unknown.into()).at(place)),
+                    None => Ok(TensorVariable::new(name, *element, vec![0; variables.len()])),
+                }
             }
         }
     }
@@ -253,7 +257,7 @@ impl<'a> Parser<'a> {
         Err(Kind::Syntax { expected, found: word.to_string() }.at(place))
     }
 
-    fn statement(&mut self) -> Parsed<Assignment> {
+    fn statement(&mut self) -> Parsed<Statement> {
         let Token { word: Word::Name(name), place } = self.peek() else {
             return self.unexpected("the name of a result");
         };
@@ -277,10 +281,11 @@ impl<'a> Parser<'a> {
             masks.push(mask);
             right = self.expression()?;
         }
-        match accumulation {
-            Some("-") => Assignment::masked(left, Some(Reduction::Sum), &masks, Expression::Negate(Box::new(right))),
-            other => Assignment::masked(left, other.and_then(Reduction::named), &masks, right),
-        }
+        let (accumulation, right) = match accumulation {
+            Some("-") => (Some(Reduction::Sum), Expression::Negate(Box::new(right))),
+            other => (other.and_then(Reduction::named), right),
+        };
+        Ok(Statement { left, accumulation, masks, right })
     }
 
     /// One level deeper: long chains of operators become deep trees as well.
@@ -391,7 +396,9 @@ impl<'a> Parser<'a> {
                 let end = self.expect(')', "')': a cast has one operand")?;
                 return Ok(Expression::Cast(element, operand, place.join(end)));
             }
-            if self.is_call() {
+            // Where tensors are declared, what is called nearly as a function is meant to be one.
+            let is_declared = !matches!(self.names, Names::Extents(..));
+            if self.is_call() || is_declared && is_nearly_function(name) {
                 return Err(Kind::UnknownFunction { name: name.into() }.at(place));
             }
         }
@@ -420,28 +427,31 @@ impl<'a> Parser<'a> {
 
     /// Whether what is in the parentheses that follow are no index variables, nor parts of dimensions or shifts, but operands of a function.
     fn is_call(&self) -> bool {
-        let mut depth = 0;
-        let is_shift = |place: usize| {
-            let around = &self.words[place - 1..(place + 3).min(self.words.len())];
-            matches!(around, [Token { word: Word::Name(name), .. }, _, Token { word: Word::Integer(_), .. }, end]
-                if self.names.extent(name).is_some() && matches!(end.word, Word::Symbol(',' | ')')))
-        };
-        for (place, token) in self.words.iter().enumerate().skip(self.next) {
-            match token.word {
-                Word::Symbol('(') => depth += 1,
-                Word::Symbol(')') if depth == 1 => return place == self.next + 1,
-                Word::Symbol(')') => depth -= 1,
-                Word::Symbol('+' | '-') if depth == 1 && is_shift(place) => {}
-                Word::Symbol('+' | '-' | '*' | '/') => return true,
-                // Parts of dimensions are given by numbers.
-                Word::Integer(_) if depth == 1 && is_shift(place - 1) => {}
-                Word::Integer(_) | Word::Real(_) if depth == 1 => return true,
-                Word::Name(_) if depth > 1 => return true,
-                Word::End => return false,
+        let word = |place: usize| self.words.get(place).map_or(Word::End, |token| token.word);
+        let mut place = self.next + 1;
+        loop {
+            if !matches!(word(place), Word::Name(_)) {
+                return matches!(word(place), Word::Integer(_) | Word::Real(_) | Word::Symbol('-' | '(' | ')'));
+            }
+            place += 1;
+            match (word(place), word(place + 1)) {
+                (Word::Symbol('+' | '-'), Word::Integer(_)) => place += 2,
+                // Parts of dimensions are given by numbers; a sign before one is told when it is read.
+                (Word::Symbol('('), Word::Integer(_) | Word::Symbol('-')) => {
+                    while !matches!(word(place), Word::Symbol(')') | Word::End) {
+                        place += 1;
+                    }
+                    place += 1;
+                }
+                (Word::Symbol('('), _) => return true,
                 _ => {}
             }
+            match word(place) {
+                Word::Symbol(',') => place += 1,
+                Word::Symbol('+' | '-' | '*' | '/') | Word::Compare(_) | Word::Name("and" | "or") => return true,
+                _ => return false,
+            }
         }
-        false
     }
 
     fn arguments(&mut self) -> Parsed<(Vec<Expression>, Place)> {
@@ -484,10 +494,10 @@ impl<'a> Parser<'a> {
             Word::Symbol('-') => -1,
             Word::Symbol('(') => {
                 self.advance();
-                let low = self.integer()?;
+                let low = self.integer(OF_PART)?;
                 self.expect(',', "',': a part is i(low,high) or i(low,high,step)")?;
-                let high = self.integer()?;
-                let step = if self.eat(',') { self.integer()? } else { 1 };
+                let high = self.integer(OF_PART)?;
+                let step = if self.eat(',') { self.integer(OF_PART)? } else { 1 };
                 let end = self.expect(')', "')': a part is i(low,high) or i(low,high,step)")?;
                 return Ok(variable.within(low, high, step).at(start.join(end)));
             }
@@ -495,13 +505,13 @@ impl<'a> Parser<'a> {
         };
         self.advance();
         let end = self.peek().place;
-        let by = self.integer()?;
+        let by = self.integer("a whole number: a shift is i+1 or i-1")?;
         Ok(variable.shifted(sign * by).at(start.join(end)))
     }
 
-    fn integer(&mut self) -> Parsed<i64> {
+    fn integer(&mut self, expected: &'static str) -> Parsed<i64> {
         let Token { word: Word::Integer(digits), place } = self.peek() else {
-            return self.unexpected("a whole number");
+            return self.unexpected(expected);
         };
         self.advance();
         digits.parse().map_err(|_| Kind::NumberTooLarge(digits.into()).at(place))
@@ -553,6 +563,9 @@ impl<'a> Parser<'a> {
         (splits && !tensor.is_empty() && !variable.is_empty()).then_some((tensor, variable))
     }
 }
+
+/// What the numbers of a part of a dimension are.
+const OF_PART: &str = "a whole number: a part is i(low,high) or i(low,high,step), from 0 on, with a step of at least 1";
 
 /// How tightly comparisons bind.
 const COMPARISONS: u8 = 2;

@@ -34,14 +34,24 @@ pub(super) fn divide(statement: &Assignment, rates: &Rates, names: &mut Names) -
     }
     let mut maker = Maker { product, names, parts: Vec::new() };
     maker.scale();
-    match maker.write(&plan, statement) {
-        Some(()) => maker.parts,
-        None => whole(),
+    let written = maker.write(&plan, statement);
+    // A shift that stands alone in a part could say another extent than all of the statement did.
+    let is_of_same_extents = |part: &Assignment| {
+        part.extents().iter().all(|(variable, extent)| statement.extents().get(variable) == Some(extent))
+    };
+    match written {
+        Some(()) if maker.parts.iter().all(is_of_same_extents) => maker.parts,
+        _ => whole(),
     }
 }
 
 /// A set of factors, by their numbers.
 type Set = BTreeSet<usize>;
+
+/// The variables that an access goes over, with those of parts and shifts.
+fn variables(access: &Access) -> impl Iterator<Item = &IndexVariable> {
+    access.variables.iter().map(IndexVariable::base)
+}
 
 /// A sum of products of tensors.
 struct Product {
@@ -70,8 +80,8 @@ impl Product {
         };
         product.collect(value)?;
         let distinct = |access: &Access| {
-            let variables = &access.variables;
-            variables.iter().enumerate().all(|(at, variable)| !variables[..at].contains(variable))
+            let all: BTreeSet<&IndexVariable> = variables(access).collect();
+            all.len() == access.variables.len()
         };
         let other = |access: &Access| access.tensor != product.left.tensor;
         let fits = product.factors.len() >= 2 && product.factors.len() <= MOST;
@@ -117,22 +127,21 @@ impl Product {
 
     /// The factor with the fewest elements.
     fn smallest(&self) -> Option<usize> {
-        let size = |factor: &usize| self.size(&self.factors[*factor].variables);
+        let size = |factor: &usize| self.size(variables(&self.factors[*factor]));
         (0..self.factors.len()).min_by(|one, other| size(one).total_cmp(&size(other)))
     }
 
     /// The variables that the product of some factors still has when all others are summed over.
     fn kept(&self, set: &Set) -> Vec<IndexVariable> {
-        let outside = |variable: &IndexVariable| {
-            self.left.variables.contains(variable)
-                || self
-                    .factors
-                    .iter()
-                    .enumerate()
-                    .any(|(number, access)| !set.contains(&number) && access.variables.contains(variable))
-        };
+        let outside =
+            |variable: &IndexVariable| {
+                self.left.variables.contains(variable)
+                    || self.factors.iter().enumerate().any(|(number, access)| {
+                        !set.contains(&number) && variables(access).any(|other| other == variable)
+                    })
+            };
         let mut kept = Vec::new();
-        for variable in set.iter().flat_map(|&number| &self.factors[number].variables) {
+        for variable in set.iter().flat_map(|&number| variables(&self.factors[number])) {
             if outside(variable) && !kept.contains(variable) {
                 kept.push(variable.clone());
             }
@@ -140,7 +149,7 @@ impl Product {
         kept
     }
 
-    fn bytes(&self, variables: &[IndexVariable]) -> f64 {
+    fn bytes<'a>(&self, variables: impl IntoIterator<Item = &'a IndexVariable>) -> f64 {
         self.size(variables) * self.left.tensor.element().size() as f64
     }
 
@@ -154,7 +163,7 @@ impl Product {
             Err(_) => rates.loops,
         };
         let factors = self.factors.len() + usize::from(self.coefficient.is_some());
-        let bytes: f64 = self.factors.iter().map(|access| self.bytes(&access.variables)).sum();
+        let bytes: f64 = self.factors.iter().map(|access| self.bytes(variables(access))).sum();
         (self.size(all) * factors as f64 / rate).max(bytes / rates.memory)
     }
 }
@@ -237,7 +246,7 @@ impl Maker<'_> {
         let Some(coefficient) = self.product.coefficient.take() else { return };
         let Some(smallest) = self.product.smallest() else { return };
         let access = self.product.factors[smallest].clone();
-        let target = self.temporary(&access.variables);
+        let target = self.temporary(&variables(&access).cloned().collect::<Vec<_>>());
         let value =
             Expression::Binary(BinaryOperator::Multiply, Box::new(coefficient), Box::new(Expression::Access(access)));
         if let Ok(part) = Assignment::new(target.clone(), false, value) {

@@ -92,6 +92,15 @@ impl Program {
         statements.and_then(Self::new).map_err(|error| error.within(text))
     }
 
+    /// The same with extents that are [made up](notation::sketch_all): what a text says of its tensors before anything is known of extents.
+    ///
+    /// # Errors
+    ///
+    /// As of [`parse`](Self::parse).
+    pub fn sketch(text: &str, element: ElementType, variables: &[IndexVariable]) -> Result<Self, NotationError> {
+        notation::sketch_all(text, element, variables).and_then(Self::new).map_err(|error| error.within(text))
+    }
+
     /// The assignments, in their order.
     pub fn statements(&self) -> &[Assignment] {
         &self.statements

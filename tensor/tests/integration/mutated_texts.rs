@@ -5,13 +5,15 @@ use std::str::FromStr;
 
 use fastrand::Rng;
 use maniple_tensor::concrete::Statement;
+use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType::F64;
 use maniple_tensor::format::Format;
 use maniple_tensor::generate::Generator;
 use maniple_tensor::machine::Machine;
-use maniple_tensor::notation::{TensorVariable, parse};
+use maniple_tensor::notation::{IndexVariable, TensorVariable, parse};
 use maniple_tensor::placement::Placement;
 use maniple_tensor::plan::Plan;
+use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 
 /// How many texts are tried, of each kind: `MANIPLE_TEXTS` says otherwise.
@@ -176,6 +178,7 @@ const SCHEDULES: &[&str] = &[
     "parallelize(i, threads); parallelize(k, vector, reduced); chunk(i, 64)",
     "split_at(i, io, ii, {3, 5}); mergeby(k, gallop); bound(k, kb, 30)",
     "rotate(k, {i, j}, ks); substitute({i, j, k}, Gemm)",
+    "precompute(B(i,k), {i}, {iw}, w); precompute(w(i) * C(k,j), {i}, {ix}, v); unroll(ix, 2); unroll(i, 3)",
 ];
 
 fn tensors(is_sparse: bool) -> Vec<TensorVariable> {
@@ -197,6 +200,9 @@ fn statements_are_read_or_refused_and_schedules_are_legal_or_not() {
         "s = reduce(max, i, reduce(*, j, B(i,j) + i))",
         "A(i,j) = T(i,j,k) * B(i,l) * C(l,k)",
         "a(i) = B(i(0,10),j) / b(j-1)",
+        "a(i) = B(i+1,j(0,30,1)) * b(j) + a(i)",
+        "s = b(i(2,12)) * b(i(12,22)) - a(i-2)",
+        "A(i,j) = B(i(0,10),k+1) * C(k,l-1) * D(l,j(0,30))",
         "A(i,j) = B(j,i) & C(i,j) | !D(i,j)",
     ];
     let mut random = Rng::with_seed(5);
@@ -208,6 +214,9 @@ fn statements_are_read_or_refused_and_schedules_are_legal_or_not() {
         read += 1;
         let printed = assignment.to_string();
         assert_eq!(parse(&printed, &tensors).as_ref(), Ok(&assignment), "{text:?} prints as {printed:?}");
+        // Divided, it is one statement or several.
+        let program = Program::new(vec![assignment.clone()]).expect("it is one statement");
+        assert!(!program.divided(&Rates::default()).statements().is_empty(), "{text:?}");
         let statement = Statement::new(&assignment);
         let known: Vec<TensorVariable> = statement.tensors().into_iter().cloned().collect();
         for _ in 0..4 {
@@ -222,4 +231,36 @@ fn statements_are_read_or_refused_and_schedules_are_legal_or_not() {
         read * 20 > count() && legal * 100 > count() && planned > 0,
         "{read} read, {legal} legal, {planned} planned"
     );
+}
+
+/// Tensors that are made by the way have one number of dimensions and one extent in each, whatever parts are taken of them.
+#[test]
+fn statements_without_declared_tensors_are_read_or_refused() {
+    let statements = [
+        "y(i) = A(i(0,4)) + A(i(4,8)) * A(i)",
+        "s = a(i+1) * b(i); t = s + a(j(0,3))",
+        "C(i,j) = A(i+1,k) * A(k,j-1) + A(i(0,4),j(4,8))",
+        "m(i) = reduce(max, k, E(i,k+1) * 2) - sqrt(b(i)) * x",
+        "A(i,l) = B(i,j(0,9,2)) * C(j-1,k) * D(k,l)",
+        "a(i) = select(b(i) > 0, min(b(i-1), 2), f64(c(i)))",
+    ];
+    let (mut random, mut read) = (Rng::with_seed(6), 0);
+    let variables = ["i", "j", "k", "l"].map(IndexVariable::new);
+    for _ in 0..count() {
+        let text = mutated(&statements, &mut random);
+        let extents: Vec<_> = variables.iter().map(|variable| (variable.clone(), random.i64(0..6))).collect();
+        // What has extents is read without them too.
+        let sketch = Program::sketch(&text, F64, &variables);
+        let Ok(program) = Program::parse_with_extents(&text, F64, &extents) else { continue };
+        read += 1;
+        assert!(sketch.is_ok(), "{text:?}: {}", sketch.unwrap_err());
+        // A tensor may have the name of a function, which it then stands for.
+        if program.tensors().iter().any(|tensor| ["reduce", "select", "sqrt", "min"].contains(&tensor.name())) {
+            continue;
+        }
+        let again = Program::parse(&program.to_string(), &program.tensors());
+        assert_eq!(again.as_ref(), Ok(&program), "{text:?} prints as {program}");
+        assert!(!program.divided(&Rates::default()).statements().is_empty(), "{text:?}");
+    }
+    assert!(read * 20 > count(), "{read} were read");
 }

@@ -8,6 +8,7 @@ use maniple_tensor::notation::{
     Assignment, DenseArray, EvaluateError, Expression, IndexVariable, Intrinsic, Reduction, TensorVariable, evaluate,
     parse, parse_with_extents,
 };
+use maniple_tensor::program::Program;
 use num_complex::Complex;
 
 fn integers(text: &str) -> Assignment {
@@ -51,6 +52,41 @@ fn terms_are_summed_over_their_own_variables() {
     assert_eq!(result("a(i) = b(i) + c(i) + D(i,j)"), result("a(i) = D(i,j) + b(i) + c(i)"));
     assert_eq!(result("a(i) = b(i) - (c(i) - D(i,j))"), [6, 15]);
     assert_eq!(result("a(i) = -(D(i,j) + b(i))"), [-7, -17]);
+}
+
+#[test]
+fn a_shift_that_comes_first_is_no_function() {
+    assert_eq!(result("s = a(i+1) * b(i)"), result("s = b(i) * a(i+1)"));
+    assert_eq!(result("m(i) = reduce(max, k, E(i,k+1) * 2)"), [4, 8]);
+    assert_eq!(result("s = max(a(i-1), b(i+1))"), [2 + 1]);
+    assert_eq!(result("a(i) = sqrt_of(i+1) + 0"), [2, 0]);
+}
+
+#[test]
+fn parts_of_one_tensor_are_of_one_tensor() {
+    for (text, dimensions) in [
+        ("a(i) = P(i(0,2)) + P(i(4,6))", [6, 0]),
+        ("a(i) = P(i(4,6)) - P(i(0,2)) * P(i+1)", [6, 0]),
+        ("s = P(j(0,5,2)) * P(j) * 0", [3, 0]),
+        ("a(i) = Q(i(0,2),j) + Q(i(2,4),j)", [4, 3]),
+        ("a(i) = Q(i+1,j-1)", [2, 3]),
+    ] {
+        let dimensions: Vec<i64> = dimensions.into_iter().filter(|extent| *extent > 0).collect();
+        let extents = [("i", 2), ("j", 3)].map(|(name, extent)| (IndexVariable::new(name), extent));
+        let found = parse_with_extents(text, I64, &extents);
+        if text.contains("P(j)") {
+            // All of a dimension, and a part that it does not have.
+            assert!(found.unwrap_err().to_string().contains("takes a part of a dimension with 3 coordinates"));
+            continue;
+        }
+        assert_eq!(found.unwrap().tensors()[1].dimensions(), dimensions, "{text}");
+        let sketch = Program::sketch(text, I64, &["i", "j"].map(IndexVariable::new));
+        assert!(sketch.is_ok(), "{text}: {sketch:?}");
+    }
+    assert_eq!(result("a(i) = P(i(0,2)) + P(i(4,6))"), [1 + 5, 2 + 6]);
+    let extents = [("i", 2), ("j", 3)].map(|(name, extent)| (IndexVariable::new(name), extent));
+    let error = parse_with_extents("y(i) = A(i,j) * A(i)", F64, &extents).unwrap_err().to_string();
+    assert!(error.starts_with("A has another number of dimensions in A(i,j) than in A(i)"), "{error}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Problem {
 
     fn made(element: ElementType, own_reductions: bool, random: &mut Rng) -> Self {
         loop {
-            let mut maker = Maker { random, element, own_reductions, extents: Vec::new(), tensors: 0 };
+            let mut maker = Maker { random, element, own_reductions, extents: Vec::new(), made: Vec::new() };
             for name in ["i", "j", "k", "l"] {
                 let extent = if maker.random.u8(..) < 8 { 0 } else { maker.random.i64(1..8) };
                 maker.extents.push((IndexVariable::new(name), extent));
@@ -119,7 +119,8 @@ struct Maker<'a> {
     element: ElementType,
     own_reductions: bool,
     extents: Vec<(IndexVariable, i64)>,
-    tensors: usize,
+    /// The operands so far.
+    made: Vec<TensorVariable>,
 }
 
 impl Maker<'_> {
@@ -139,7 +140,7 @@ impl Maker<'_> {
     fn operand(&mut self, name: &str, order: usize, distinct: bool) -> Access {
         let access = self.access(name, order, distinct);
         let changed = access.variables.iter().zip(access.tensor.dimensions()).map(|(variable, &extent)| {
-            match self.random.u8(..24) {
+            match self.random.u8(..16) {
                 // A shift of a variable does not say what its extent is: all of one statement agree by name.
                 0 => (variable.shifted([-2, -1, 1][self.random.usize(..3)]), extent),
                 1 if extent > 0 => {
@@ -151,7 +152,30 @@ impl Maker<'_> {
             }
         });
         let (variables, dimensions): (Vec<_>, Vec<_>) = changed.unzip();
-        TensorVariable::new(name, self.element, dimensions).at(variables)
+        let access = TensorVariable::new(name, self.element, dimensions).at(variables);
+        self.made.push(access.tensor.clone());
+        access
+    }
+
+    /// An operand that is there already, in other parts or with other variables; none if no variable fits.
+    fn again(&mut self) -> Option<Access> {
+        let tensor = self.made.get(self.random.usize(..self.made.len().max(1)))?.clone();
+        let mut variables = Vec::new();
+        for &extent in tensor.dimensions() {
+            let (variable, own) = self.extents[self.random.usize(..self.extents.len())].clone();
+            variables.push(match self.random.u8(..4) {
+                0 => variable.shifted([-2, -1, 1][self.random.usize(..3)]),
+                _ if own == extent && self.random.bool() => variable,
+                _ if own == 0 || own > extent => return None,
+                _ => {
+                    let step = if own == 1 { 1 } else { self.random.i64(1..=(extent - 1) / (own - 1)) };
+                    let last = (own - 1) * step;
+                    let low = self.random.i64(0..extent - last);
+                    variable.within(low, low + last + 1, step)
+                }
+            });
+        }
+        Some(tensor.at(variables))
     }
 
     /// A mask of the result's variables, in any order.
@@ -175,9 +199,9 @@ impl Maker<'_> {
                 _ => {
                     let order = self.random.usize(..4);
                     let distinct = order < 3 || self.random.bool();
-                    self.tensors += 1;
-                    let name = format!("T{}", self.tensors);
-                    let access = self.operand(&name, order, distinct);
+                    let again = if self.random.u8(..6) == 0 { self.again() } else { None };
+                    let name = format!("T{}", self.made.len() + 1);
+                    let access = again.unwrap_or_else(|| self.operand(&name, order, distinct));
                     match self.random.u8(..12) {
                         0 => Expression::Test(Test::Stored, access),
                         1 => Expression::Test(Test::IsFill, access),
@@ -388,7 +412,8 @@ pub fn positions(statement: &Statement, random: &mut Rng) -> Vec<Command> {
     commands
 }
 
-fn workspaces(node: &Node) -> Vec<String> {
+/// The names of the workspaces in a statement.
+pub fn workspaces(node: &Node) -> Vec<String> {
     match node {
         Node::Forall(_, body) => workspaces(body),
         Node::Assign { .. } => Vec::new(),
