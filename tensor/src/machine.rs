@@ -41,7 +41,7 @@ pub enum MachineError {
     NoLevel,
     /// Not the text of a machine.
     #[error(
-        "`{0}` is no machine: expected extents, such as `4`, `2x3`, or `2x2/4` for a grid of 4 in each processor of a grid of 2 times 2"
+        "`{0}` is no machine: expected extents of at least 1, such as `4`, `2x3`, or `2x2/4` for a grid of 4 in each processor of a grid of 2 times 2"
     )]
     Text(String),
 }

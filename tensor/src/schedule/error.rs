@@ -49,6 +49,8 @@ pub enum Reason {
     // Loops.
     #[error("{variable} is {tag} already; do this before")]
     Tagged { variable: IndexVariable, tag: String },
+    #[error("{variable} is parallel on {unit} already; say so once, or split it and say so of one part for each")]
+    ParallelTwice { variable: IndexVariable, unit: Unit },
     #[error("{inner} is not directly inside of {outer}; reorder the loops before")]
     NotDirectlyInside { outer: IndexVariable, inner: IndexVariable },
     #[error("the loops over {listed} are not directly inside of one another: {between}")]

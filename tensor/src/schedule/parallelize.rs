@@ -21,6 +21,9 @@ pub(super) fn apply(
     races: Races,
 ) -> Result<Statement, Reason> {
     let (outer, body) = select::find(statement, variable)?;
+    if let Execution::Parallel(before) = outer.execution {
+        return Err(Reason::ParallelTwice { variable: variable.clone(), unit: before });
+    }
     if outer.execution != Execution::Serial || !outer.communicate.is_empty() || outer.substitution.is_some() {
         return Err(Reason::Tagged { variable: variable.clone(), tag: select::describe(outer) });
     }

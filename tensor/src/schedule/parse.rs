@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::{Command, Races, Schedule};
 use crate::concrete::{Merge, Substitution, Unit};
+use crate::element::ElementType;
 use crate::notation::{self, IndexVariable, TensorVariable, is_name};
 
 /// Text that is no schedule.
@@ -89,7 +90,8 @@ impl<'a> Part<'a> {
 
 struct Reader<'a> {
     text: &'a str,
-    tensors: &'a [TensorVariable],
+    /// The tensors of the statement, and the workspaces that commands before have made.
+    tensors: Vec<TensorVariable>,
 }
 
 type Parsed<T> = Result<T, ParseError>;
@@ -231,7 +233,7 @@ impl Reader<'_> {
     }
 
     fn expression(&self, part: Part<'_>) -> Parsed<notation::Expression> {
-        notation::parse_expression(part.text, self.tensors).or_else(|error| {
+        notation::parse_expression(part.text, &self.tensors).or_else(|error| {
             let place = error.span().map_or(0, |span| span.start.min(part.text.len()));
             self.wrong(part.from(place), format!("an expression ({})", error.kind))
         })
@@ -254,11 +256,21 @@ impl Schedule {
             })
             .collect();
         let without = without.join("\n");
-        let reader = Reader { text, tensors };
+        let mut reader = Reader { text, tensors: tensors.to_vec() };
         let whole = Part { text: &without, start: 0 };
         let parts = whole.split(|letter| matches!(letter, ';' | '\n')).into_iter().map(Part::trimmed);
-        let commands = parts.filter(|part| !part.text.is_empty()).map(|part| reader.command(part));
-        Ok(Self { commands: commands.collect::<Result<_, _>>()? })
+        let mut commands = Vec::new();
+        for part in parts.filter(|part| !part.text.is_empty()) {
+            let command = reader.command(part)?;
+            if let Command::Precompute { expression, variables, workspace, .. } = &command {
+                // The statement has it with its type and extents.
+                let element = reader.tensors.first().map_or(ElementType::F64, TensorVariable::element);
+                let element = expression.accesses().first().map_or(element, |access| access.tensor.element());
+                reader.tensors.push(TensorVariable::new(workspace, element, vec![1; variables.len()]));
+            }
+            commands.push(command);
+        }
+        Ok(Self { commands })
     }
 }
 
@@ -277,7 +289,7 @@ impl FromStr for Command {
     /// Reads one command, as it is printed, without expressions of tensors.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
-        Reader { text, tensors: &[] }.command(Part { text, start: 0 })
+        Reader { text, tensors: Vec::new() }.command(Part { text, start: 0 })
     }
 }
 
