@@ -435,13 +435,18 @@ pub(crate) fn coordinate_from(base: u64, name: &str, word: &str, extent: Option<
             Err(Problem::Malformed(format!("the {name} '{}' is not a whole number", shown(word))))
         }
         _ => {
+            let is_below = word.starts_with('-') || word.parse::<u64>().is_ok_and(|number| number < base);
             let word = shown(word);
             let last = match extent {
+                None if is_below => {
+                    return Err(Problem::Malformed(format!("{name} {word} is below {base}, where coordinates begin")));
+                }
+                None => return Err(Problem::Malformed(format!("{name} {word} is too large"))),
                 // There is no coordinate from 0 on.
                 Some(0) if base == 0 => {
                     return Err(Problem::Malformed(format!("{name} {word} is in a dimension of extent 0")));
                 }
-                extent => extent.map_or(u64::MAX, |extent| extent + base - 1),
+                Some(extent) => extent + base - 1,
             };
             Err(Problem::Malformed(format!("{name} {word} is not between {base} and {last}")))
         }

@@ -11,6 +11,9 @@ use crate::number::{Number, coordinate_from};
 use crate::parallel::Parallel;
 use crate::text::{Lines, foreign, shown};
 
+/// Extents of tensors are no larger.
+const LONGEST: u64 = i64::MAX as u64 / 4;
+
 /// A file of real numbers that is being read.
 #[derive(Debug)]
 pub struct Reader<R, T> {
@@ -39,7 +42,8 @@ impl<R: BufRead, T: Number> Reader<R, T> {
             let reason = "the file has no entries, of which the first tells the number of dimensions".to_owned();
             return Err(lines.wrong(Problem::Truncated(reason)));
         };
-        let words = first.split_whitespace().count();
+        // What looks like a comment is none, but tells that the words before it are all that is meant.
+        let words = first.split_whitespace().take_while(|word| !word.starts_with('#')).count();
         if words < 2 {
             let reason = format!("expected coordinates and a value, found '{}'", shown(first));
             return Err(lines.wrong(Problem::Malformed(reason)));
@@ -100,7 +104,7 @@ impl<R: BufRead, T: Number> Reader<R, T> {
             true => None,
             false => {
                 let (base, extents) = (self.base, self.extents.as_deref());
-                let extent = |dimension| extents.map_or(u64::MAX, |extents: &[u64]| extents[dimension]);
+                let extent = |dimension| extents.map_or(LONGEST, |extents: &[u64]| extents[dimension]);
                 let extents = (0..self.order).map(extent);
                 self.lines.quick(|text| lines::entry(text, base, extents, |at| coordinates.push(at)))?
             }
@@ -123,6 +127,17 @@ impl<R: BufRead, T: Number> Reader<R, T> {
     }
 }
 
+/// Whether there are entries in a file. One without tells neither the number of dimensions nor extents.
+///
+/// # Errors
+/// [`ReadError`] if it can't be read, or has another format.
+pub fn has_entries(mut source: impl BufRead) -> Result<bool, ReadError> {
+    if let Some(problem) = foreign(source.fill_buf()?) {
+        return Err(ReadError::Line { line: 1, problem });
+    }
+    Ok(Lines::new(source, b'#').next()?.is_some())
+}
+
 fn entry<T: Number>(
     line: &str,
     (order, base): (usize, u64),
@@ -131,9 +146,20 @@ fn entry<T: Number>(
 ) -> Result<T, Problem> {
     let other = || Problem::Malformed(format!("expected {order} coordinates and a value, found '{}'", shown(line)));
     let (before, value) = line.rsplit_once(char::is_whitespace).ok_or_else(other)?;
+    if before.split_whitespace().count() > order {
+        let comment = line.split_whitespace().nth(order + 1).filter(|word| word.starts_with('#'));
+        return Err(comment.map_or_else(other, |_| {
+            let reason = format!("'{}' has text after the value: comments have lines of their own", shown(line));
+            Problem::Malformed(reason)
+        }));
+    }
     for word in before.split_whitespace() {
         let extent = extents.and_then(|extents| extents.get(coordinates.len()).copied());
-        coordinates.push(coordinate_from(base, "coordinate", word, extent)?);
+        let at = coordinate_from(base, "coordinate", word, extent)?;
+        if extent.is_none() && at >= LONGEST {
+            return Err(Problem::Malformed(format!("coordinate {word} is too large")));
+        }
+        coordinates.push(at);
     }
     if coordinates.len() != order { Err(other()) } else { T::parse(value) }
 }
@@ -162,7 +188,7 @@ pub fn read_entries<T: Number>(
     // The first entry is in the line that was read last.
     let lines_before = text.split_inclusive(|&byte| byte == b'\n').take(reader.line() as usize - 1);
     let rest = &text[lines_before.map(<[u8]>::len).sum()..];
-    let most = extents.map_or_else(|| vec![i64::MAX as u64; reader.order()], <[u64]>::to_vec);
+    let most = extents.map_or_else(|| vec![LONGEST; reader.order()], <[u64]>::to_vec);
     if let Some(entries) = lines::read::<T>(rest, &Form { base, extents: most, words: 1, integers: None }, parallel) {
         let largest = |all: &Vec<i64>| all.iter().max().map_or(0, |&largest| largest as u64 + 1);
         let largest = || entries.coordinates.iter().map(largest).collect();

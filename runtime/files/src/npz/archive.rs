@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use zip::read::ZipFile;
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipArchive, ZipWriter};
+use zip::{CompressionMethod, ZipArchive};
 
 use super::array::Array;
+use super::target::written;
 use crate::error::{Problem, ReadError};
 use crate::npy::Header;
 
@@ -217,7 +218,7 @@ pub enum Compression {
 /// # Errors
 /// As of `into`.
 pub fn write_arrays<'a>(
-    into: impl Write + Seek,
+    mut into: impl Write + Seek,
     compression: Compression,
     arrays: impl IntoIterator<Item = (&'a str, &'a Array)>,
 ) -> io::Result<()> {
@@ -225,12 +226,17 @@ pub fn write_arrays<'a>(
         Compression::None => CompressionMethod::Stored,
         Compression::Deflate => CompressionMethod::Deflated,
     };
-    let mut zip = ZipWriter::new(into);
-    for (name, array) in arrays {
-        let is_large = array.values.len() as u64 >= 1 << 27;
-        let options = SimpleFileOptions::default().compression_method(method).large_file(is_large);
-        zip.start_file(format!("{name}.npy"), options).map_err(io::Error::other)?;
-        array.write(&mut zip)?;
-    }
-    zip.finish().map_err(io::Error::other).map(|_| ())
+    written(
+        &mut into,
+        |zip| {
+            for (name, array) in arrays {
+                let is_large = array.values.len() as u64 >= 1 << 27;
+                let options = SimpleFileOptions::default().compression_method(method).large_file(is_large);
+                zip.start_file(format!("{name}.npy"), options).map_err(io::Error::other)?;
+                array.write(zip)?;
+            }
+            Ok(())
+        },
+        io::Error::other,
+    )
 }

@@ -6,6 +6,7 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | `array` | arrays of elements of a type that the file says |
+//! | `target` | where an archive is written |
 //! | `archive` | files in a zip archive |
 //! | `sparse` | sparse arrays, checked |
 //! | `form` | which arrays of a file are which part of a sparse array |
@@ -15,6 +16,7 @@ mod archive;
 mod array;
 mod form;
 mod sparse;
+mod target;
 mod unpack;
 
 pub use self::archive::{Archive, Compression, write_arrays};

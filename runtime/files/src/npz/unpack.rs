@@ -1,12 +1,12 @@
 //! Archives without compression, made of others.
 
-use std::cell::Cell;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, Write};
 
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::archive::{Archive, of_zip};
+use super::target::written;
 use crate::error::ReadError;
 
 /// So many bytes are copied at once.
@@ -41,12 +41,7 @@ pub fn unpack<R: Read + Seek, W: Write + Seek>(from: R, into: &mut W) -> Result<
 }
 
 fn unpack_archive<R: Read + Seek, W: Write + Seek>(mut archive: Archive<R>, into: &mut W) -> Result<(), ReadError> {
-    let is_abandoned = Cell::new(false);
-    let mut zip = ZipWriter::new(Target { into, place: 0, is_abandoned: &is_abandoned });
-    let copied = copy_arrays(&mut archive, &mut zip);
-    is_abandoned.set(is_abandoned.get() || copied.is_err());
-    let ended = zip.finish().map_err(of_zip).map(|_| ());
-    copied.and(ended)
+    written(into, |zip| copy_arrays(&mut archive, zip), of_zip)
 }
 
 fn copy_arrays<R: Read + Seek, W: Write + Seek>(
@@ -76,44 +71,6 @@ fn copy(from: &mut impl Read, into: &mut impl Write) -> Result<io::Result<()>, R
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
         }
-    }
-}
-
-/// Where an archive is written. After an error, nothing more is, and no error is told: a [`ZipWriter`] ends its archive whatever happened, with a file that it has in part, and prints what goes wrong.
-struct Target<'a, W> {
-    into: &'a mut W,
-    /// Where the next byte is.
-    place: u64,
-    is_abandoned: &'a Cell<bool>,
-}
-
-impl<W: Write> Write for Target<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = if self.is_abandoned.get() { Ok(bytes.len()) } else { self.into.write(bytes) };
-        match &written {
-            Ok(written) => self.place += *written as u64,
-            Err(error) => self.is_abandoned.set(error.kind() != io::ErrorKind::Interrupted),
-        }
-        written
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.is_abandoned.get() { Ok(()) } else { self.into.flush() }
-    }
-}
-
-impl<W: Seek> Seek for Target<'_, W> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        if !self.is_abandoned.get() {
-            self.place = self.into.seek(to).inspect_err(|_| self.is_abandoned.set(true))?;
-            return Ok(self.place);
-        }
-        self.place = match to {
-            SeekFrom::Start(place) => place,
-            SeekFrom::Current(by) => self.place.saturating_add_signed(by),
-            SeekFrom::End(_) => self.place,
-        };
-        Ok(self.place)
     }
 }
 

@@ -23,7 +23,7 @@ fn refused(text: &[u8], message: &str) {
 
 #[test]
 fn what_is_written_is_read_again() {
-    let entry = |order| (proptest::collection::vec(0..u64::MAX, order), any::<f64>());
+    let entry = |order| (proptest::collection::vec(0..i64::MAX as u64 / 4, order), any::<f64>());
     let entries = (1..6_usize).prop_flat_map(move |order| proptest::collection::vec(entry(order), 1..9));
     proptest!(|(entries in entries)| {
         let mut text = b"# a comment\n\n".to_vec();
@@ -32,6 +32,22 @@ fn what_is_written_is_read_again() {
         }
         prop_assert_eq!(read::<f64>(&text).unwrap(), entries);
     });
+}
+
+#[test]
+fn coordinates_beyond_the_extents_of_tensors_are_too_large() {
+    let last = i64::MAX / 4;
+    assert_eq!(read::<f64>(format!("{last} 1\n").as_bytes()).unwrap().len(), 1);
+    for number in [last as u64 + 1, u64::MAX] {
+        refused(format!("1 1\n{number} 1\n").as_bytes(), &format!("line 2: coordinate {number} is too large"));
+    }
+    refused(b"1 1\n99999999999999999999 1\n", "line 2: coordinate 99999999999999999999 is too large");
+}
+
+#[test]
+fn text_after_the_value_is_told() {
+    let reason = "'500 1 1.0 # c' has text after the value: comments have lines of their own";
+    refused(b"1 1 2\n500 1 1.0 # c\n", &format!("line 2: {reason}"));
 }
 
 #[test]
@@ -47,7 +63,7 @@ fn lines_that_make_no_sense_are_refused_where_they_stand() {
     refused(b"1\n", "line 1: expected coordinates and a value, found '1'");
     refused(b"1 1 2.5\n1 2.5\n", "line 2: expected 2 coordinates and a value, found '1 2.5'");
     refused(b"1 1 2.5\n1 2 3 2.5\n", "line 2: expected 2 coordinates and a value, found '1 2 3 2.5'");
-    refused(b"1 0 2.5\n", "line 1: coordinate 0 is not between 1 and 18446744073709551615");
+    refused(b"1 0 2.5\n", "line 1: coordinate 0 is below 1, where coordinates begin");
     refused(b"1 1 2.5\n1 x 2.5\n", "line 2: the coordinate 'x' is not a whole number");
     refused(b"1 1 one\n", "line 1: 'one' is not a number");
 }
@@ -66,7 +82,7 @@ fn coordinates_may_be_counted_from_zero_and_checked_against_extents() {
         while reader.next_entry(&mut coordinates).map_err(|error| error.to_string())?.is_some() {}
         Ok::<(), String>(())
     };
-    assert_eq!(told(reader()), Err("line 1: coordinate 0 is not between 1 and 18446744073709551615".to_owned()));
+    assert_eq!(told(reader()), Err("line 1: coordinate 0 is below 1, where coordinates begin".to_owned()));
     assert_eq!(
         told(reader().from_zero().within(&[3, 3]).unwrap()),
         Err("line 2: coordinate 3 is not between 0 and 2".to_owned())

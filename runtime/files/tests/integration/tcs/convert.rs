@@ -113,10 +113,7 @@ fn lines_that_are_unsorted_or_outside_or_there_twice_are_told() {
     );
     let all = Plan { extents: vec![Extent::FromZero; 2], ..plan(&[0, 1], &[0, 0]) };
     let huge = tns::Reader::<_, f64>::new(&b"18446744073709551615 1 1\n"[..]).unwrap();
-    assert_eq!(
-        survey(huge, &all).unwrap_err().to_string(),
-        "level 0 has coordinates from 0 to 18446744073709551615, and they are from 0 to 2^62"
-    );
+    assert_eq!(survey(huge, &all).unwrap_err().to_string(), "line 1: coordinate 18446744073709551615 is too large");
     let twice = Plan { order: vec![1, 1], ..all };
     assert!(
         survey(Listed::<f64>::new(&[]), &twice)
