@@ -49,12 +49,18 @@ impl Hosts {
                 }
                 Err(None) => return Err(wrong(host)),
             };
-            let mut slots = 1;
+            let mut slots = None;
             for word in words {
                 let value = word.strip_prefix("slots=").and_then(|value| value.parse().ok());
-                slots = value.filter(|&slots| slots > 0).ok_or_else(|| wrong(word))?;
+                let value: usize = value.filter(|&slots| slots > 0).ok_or_else(|| wrong(word))?;
+                if let Some(before) = slots.replace(value) {
+                    let (file, line) = (file.display(), number + 1);
+                    return Err(Error::Usage(format!(
+                        "`{file}`, line {line}: `slots={before}` and `{word}` both say how many nodes the machine takes: leave one out"
+                    )));
+                }
             }
-            machines.push((host, slots));
+            machines.push((host, slots.unwrap_or(1)));
         }
         Ok(Self { file: file.to_owned(), machines })
     }
@@ -148,6 +154,16 @@ mod tests {
             let error = hosts(text).unwrap_err().to_string();
             assert!(error.starts_with("`machines`, line 2: ") && error.contains(wrong), "{error}");
         }
+    }
+
+    #[test]
+    fn slots_are_said_once() {
+        let error = hosts("a slots=2\nb slots=2 slots=3").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`machines`, line 2: `slots=2` and `slots=3` both say how many nodes the machine takes: leave one out"
+        );
+        assert!(hosts("a slots=2 slots=2").is_err());
     }
 
     #[test]
