@@ -40,7 +40,7 @@ pub enum Error {
     #[error("no convergence: {0}")]
     NoConvergence(String),
     /// The runtime could not run the program.
-    #[error(transparent)]
+    #[error("{}", without_lines(.0))]
     Runtime(Box<maniple::Error>),
     /// The record of the run does not prove that it was right.
     #[error("the run is not proven right: {0}")]
@@ -94,6 +94,15 @@ pub enum Error {
     /// The answer can't be printed.
     #[error("cannot write the report: {0}")]
     Output(#[from] std::io::Error),
+}
+
+/// What the runtime says, without the line of this program that launched what failed: its users know their command line, and statements that errors name.
+fn without_lines(error: &maniple::Error) -> String {
+    let text = error.to_string();
+    match error.provenance().filter(|place| place.said().is_none()) {
+        Some(place) => text.replace(&format!(" (launched at {place})"), ""),
+        None => text,
+    }
 }
 
 /// Why there is no folder for a file.
@@ -201,6 +210,20 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_name_statements_and_no_lines_of_this_program() {
+        #[maniple::task]
+        fn fail() -> maniple::Result<()> {
+            Err(maniple::Error::from_task(std::io::Error::other("no")))
+        }
+        let runtime = maniple::Runtime::builder().workers(1).alone().build().unwrap();
+        let told = |error: maniple::Error| Error::from(error).to_string();
+        let here = runtime.run(async |cx: &maniple::Context| cx.launch(fail()).await);
+        assert_eq!(told(here.unwrap_err()), "task `fail` failed: no");
+        let said = runtime.run(async |cx: &maniple::Context| cx.at("a(i) = b(i)").launch(fail()).await);
+        assert_eq!(told(said.unwrap_err()), "task `fail` failed: no (launched at a(i) = b(i))");
+    }
 
     #[test]
     fn what_is_in_the_way_of_a_file_is_named() {
