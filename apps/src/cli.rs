@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use maniple::Topology;
 
@@ -185,13 +186,35 @@ pub fn command() -> clap::Command {
 /// Reads the command line, and notes what of it the nodes of a job are to compare.
 fn parse() -> Command {
     let mut line = CommandLine::command();
-    let matches = line.clone().get_matches_from(taskbench::flags::apart(std::env::args_os()));
+    let matches = line.clone().try_get_matches_from(taskbench::flags::apart(std::env::args_os()));
+    let matches = matches.unwrap_or_else(|error| told(error).exit());
     let parsed = CommandLine::from_arg_matches(&matches).map_err(|error| error.format(&mut line));
     let mut command = parsed.unwrap_or_else(|error| error.exit()).command;
     if let Some(runtime) = command.runtime() {
         runtime.stated = Stated::of(&line, &matches);
     }
     command
+}
+
+/// An error of the command line, in words of what was written there.
+fn told(error: clap::Error) -> clap::Error {
+    match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        // `maniple tensor` has a statement, or a subcommand.
+        (ErrorKind::ArgumentConflict, Some(ContextValue::String(word))) => clap::Error::raw(
+            ErrorKind::ArgumentConflict,
+            format!(
+                "unexpected '{word}' after the statement, which is one word, in quotes; \
+                 so is what has braces, as in --format 'A={{D,C}}', of which a shell makes several words\n\nFor more information, try '--help'.\n"
+            ),
+        ),
+        _ => error,
+    }
+}
+
+/// The command line, with all subcommands and options.
+#[must_use]
+pub fn command() -> clap::Command {
+    CommandLine::command()
 }
 
 /// Runs the program that the command line asks for.
@@ -250,7 +273,12 @@ fn print(command: &Command, report: &str) -> Result<ExitCode> {
     if matches!(command, Command::Run(_) | Command::Tensor(_) | Command::Info(_)) && options::place().rank.0 > 0 {
         return Ok(ExitCode::SUCCESS);
     }
-    match io::stdout().lock().write_all(report.as_bytes()) {
+    // Where a file goes there, the report does not.
+    let written = match command {
+        Command::Tensor(line) if line.writes_to_standard_output() => io::stderr().lock().write_all(report.as_bytes()),
+        _ => io::stdout().lock().write_all(report.as_bytes()),
+    };
+    match written {
         // Whoever reads has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         written => written.map(|()| ExitCode::SUCCESS).map_err(Error::Output),

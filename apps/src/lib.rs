@@ -12,7 +12,7 @@
 //! - [`decomposition`]: tensors of low rank, by compiled statements;
 //! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
 //!   runtime sees it;
-//! - [`prof`]: looking at profiles, which all of them record if asked to;
+//! - `output`: whether files can be written; [`prof`]: looking at profiles, which all of them record if asked to;
 //! - [`launch`]: starting any program as several nodes;
 //! - [`verify`]: what a wrong result is; [`input`]: why a file can't be used; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
@@ -44,6 +44,7 @@ pub mod input;
 pub mod launch;
 pub mod metg;
 pub mod options;
+mod output;
 pub mod prof;
 pub mod progress;
 pub mod rates;

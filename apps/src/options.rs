@@ -172,6 +172,22 @@ impl RuntimeOptions {
         }
     }
 
+    /// The options that are given and are about a run: what it did, and whether that was right.
+    pub(crate) fn about_a_run(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("--check", self.record.check),
+            ("--graph", self.record.graph.is_some()),
+            ("--profile", self.profile.is_some()),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+
+    /// The options that are given and are about tasks: what they did, and where they run.
+    pub(crate) fn about_tasks(&self) -> impl Iterator<Item = &'static str> {
+        let given = [("--mapping", self.mapping.is_some()), ("--mapper", self.mapper != MapperChoice::Default)];
+        self.about_a_run().chain(given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option))
+    }
+
     /// Says where the profile is, if one was asked for.
     fn tell_of_profile(&self, profiler: Option<Profiler>) -> Result<()> {
         if let (Some(file), Some(profiler)) = (&self.profile, profiler) {
@@ -219,6 +235,7 @@ impl RuntimeOptions {
                 })),
             }
         };
+        self.record.check_writable(&place())?;
         let builder = Runtime::builder().machine(self.machine()).window(self.window);
         let builder = builder.tracing(!self.no_tracing).automatic_tracing(!self.no_automatic_tracing);
         let mut builder = builder.record_operations(self.record.is_wanted());

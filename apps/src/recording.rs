@@ -7,10 +7,12 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use maniple::Runtime;
+use maniple::environment::Place;
 use maniple::record::{Graph, Proof, Record, check};
 
 use crate::error::{Error, Result};
 use crate::headings::RECORD_HEADING;
+use crate::output::{self, Way};
 
 /// What to do with a record of the run. None of this can change a result.
 #[derive(Args, Clone, Debug, Default)]
@@ -89,11 +91,11 @@ impl fmt::Display for GraphFile {
 
 impl GraphFile {
     /// The file of this node, if there are several: its own part of the graph, `graph.node1.svg`.
-    fn of_node(&self, runtime: &Runtime) -> Self {
+    fn of_node(&self, node: usize, nodes: usize) -> Self {
         let mut own = self.clone();
-        if runtime.nodes() > 1 {
+        if nodes > 1 {
             let ending = self.path.extension().unwrap_or_default().to_string_lossy().into_owned();
-            own.path.set_extension(format!("node{}.{ending}", runtime.node()));
+            own.path.set_extension(format!("node{node}.{ending}"));
         }
         own
     }
@@ -106,6 +108,15 @@ impl RecordOptions {
         self.check || self.graph.is_some()
     }
 
+    /// Refuses a graph that can't be written.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub(crate) fn check_writable(&self, place: &Place) -> Result<()> {
+        let file = self.graph.as_ref().map(|file| file.of_node(usize::from(place.rank.0), place.nodes));
+        file.map_or(Ok(()), |file| output::check(&file.path, Way::Over))
+    }
+
     /// Does with the record of a runtime on which nothing runs any more what is asked for, and says on standard error what has come of it.
     ///
     /// # Errors
@@ -115,7 +126,10 @@ impl RecordOptions {
             return Ok(());
         }
         let record = runtime.take_record();
-        let drawn = self.graph.as_ref().map_or(Ok(()), |file| self.draw(&record, &file.of_node(runtime)));
+        let drawn = self
+            .graph
+            .as_ref()
+            .map_or(Ok(()), |file| self.draw(&record, &file.of_node(runtime.node(), runtime.nodes())));
         if self.check {
             let Proof { operations, replayed, pairs, reads, .. } = check(&record).map_err(Box::new)?;
             say(format_args!(

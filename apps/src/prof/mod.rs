@@ -34,6 +34,7 @@ use indicatif::ProgressBar;
 use maniple::profile::Recording;
 
 use crate::error::{Error, Result};
+use crate::output;
 use model::Profile;
 use serve::PageServer;
 use summary::Summary;
@@ -115,6 +116,9 @@ pub fn run(options: &Options) -> Result<()> {
         if options.files[..number].iter().any(|earlier| is_same(earlier, file)) {
             return Err(Error::Usage(format!("`{}` is named twice: name each node's profile once", file.display())));
         }
+    }
+    for written in [&options.output, &options.chrome].into_iter().flatten() {
+        output::check(written, output::Way::Over)?;
     }
     let doing = Doing::new();
     let recordings = options.files.iter().map(|file| {

@@ -193,7 +193,17 @@ pub fn choose(problem: &Problem, wishes: Wishes<'_>) -> Result<Choices> {
     };
     let wished: Vec<Result<Choice>> = statements.iter().enumerate().map(choose).collect();
     let is_given = |number: &usize| problem.schedules.contains_key(&(number + 1));
-    let none_fits = wished.iter().all(Result::is_err);
+    let none_fits = wished.iter().enumerate().all(|(number, wished)| is_given(&number) || wished.is_err());
+    let said = [
+        ("--algorithm", wishes.algorithm.is_some()),
+        ("--grid", wishes.grid.is_some()),
+        ("--chunk", wishes.chunk.is_some()),
+    ];
+    if let Some((option, _)) = said.into_iter().find(|(_, is_said)| *is_said)
+        && (0..statements.len()).all(|number| is_given(&number))
+    {
+        return Err(Error::Usage(format!("--schedule says how all statements run: leave {option} out")));
+    }
     let processors = wishes.grid.map_or(wishes.processors, |grid| grid.size() as i64);
     let free = Wishes { algorithm: None, grid: None, chunk: None, processors, ..wishes };
     let choices = wished.into_iter().enumerate().map(|(number, wished)| {

@@ -3,12 +3,14 @@
 use clap::Args;
 use maniple_files::tcs::Width;
 use maniple_tensor::format::Format;
-use maniple_tensor::storage::{Duplicates, pack};
+use maniple_tensor::storage::{Duplicates, EntryList, pack};
 use maniple_tensor::with_element;
 
-use super::files::{Contents, SparseFile, format_of};
+use super::files::{Contents, SparseFile, Stored, TensorFile, format_of};
+use super::operands::zero;
 use crate::error::{Error, Result};
 use crate::input::InputError;
+use crate::options::whole;
 use crate::report::counted;
 
 /// What `maniple tensor convert` teaches.
@@ -33,18 +35,24 @@ Examples:
   maniple tensor convert uber.tns uber.npz              for pydata/sparse
   maniple tensor convert web.mtx web.tcs --format csr --sort
   maniple tensor convert small.npy small.mtx            what is not zero
-  maniple tensor convert small.mtx small.npy            all elements";
+  maniple tensor convert small.mtx small.npy            all elements
+  zcat web.mtx.gz | maniple tensor convert /dev/stdin web.npz
+  maniple tensor convert web.npz mtx:/dev/stdout | head";
 
 /// What is converted to what.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The file to read: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy (NumPy)
-    #[arg(value_name = "IN")]
-    pub from: SparseFile,
+    /// The file to read: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy (NumPy); or any of them from a pipe, such as /dev/stdin
+    #[arg(value_name = "IN", value_parser = TensorFile::input)]
+    pub from: TensorFile,
 
-    /// The file to write, of one of the same kinds
+    /// The file to write, of one of the same kinds; of a pipe or device the kind is said before it, as in mtx:/dev/stdout
     #[arg(value_name = "OUT")]
     pub to: SparseFile,
+
+    /// The extents of the tensor in a .tns file, which does not tell them, such as 100,200 [default: the largest coordinates]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = extent)]
+    pub extents: Vec<u64>,
 
     /// How the tensor is stored: csr, csc, coo, dcsr, bcsr:2x2, csf:3 and other names, or levels such as `{D,C}(1,0)` [default: csr to .npz or .tcs if it is a matrix; compressed levels to .tcs otherwise, or as they are from .tcs; else coo]
     #[arg(long, value_name = "FORMAT")]
@@ -57,6 +65,10 @@ pub struct Options {
     /// Sort the lines of text that becomes a .tcs file
     #[arg(long)]
     pub sort: bool,
+}
+
+fn extent(text: &str) -> std::result::Result<u64, String> {
+    whole(0, i64::MAX as u64 / 4, text)
 }
 
 fn width(text: &str) -> std::result::Result<Width, String> {
@@ -75,23 +87,65 @@ pub fn run(options: &Options) -> Result<String> {
     let unsuitable = |reason: String| {
         Error::from(InputError::Unsuitable { name: options.from.path().display().to_string(), reason })
     };
+    options.to.check_writable()?;
     let to = match options.width {
         Some(width) => options.to.clone().with_width(width)?,
         None => options.to.clone(),
     };
-    if let Some((format, written)) = options.from.convert_text(&to, options.format.as_ref(), options.sort)? {
+    let from = options.from.clone().spooled()?.sparse()?;
+    let extents = (!options.extents.is_empty()).then_some(&options.extents[..]);
+    if extents.is_some() && from.tells_extents() {
+        return Err(Error::Usage(format!("--extents: {} tells its extents itself", from.path().display())));
+    }
+    if options.sort && !(from.is_text() && to.has_levels()) {
+        return Err(Error::Usage(
+            "--sort sorts lines of text (.mtx, .tns) that become a .tcs file; others need no sorting".to_owned(),
+        ));
+    }
+    let is_empty = from.is_without_entries()?;
+    let format = options.format.as_ref();
+    if !is_empty && let Some((format, written)) = from.convert_text(&to, (format, extents), options.sort)? {
         return Ok(told(&to, &written.extents, &format, (written.entries, written.added)));
     }
-    with_element!(options.from.element()?, T => {
-        let Contents { dimensions, fill, entries } = options.from.read::<T>()?;
-        let own = options.from.header()?.filter(|_| to.has_levels()).and_then(|header| format_of(&header).ok());
-        let format = to.checked_format(options.from.path(), dimensions.len(), options.format.as_ref().or(own.as_ref()))?;
+    with_element!(from.element()?, T => {
+        let contents = if is_empty { without_entries::<T>(extents).map_err(unsuitable)? } else { from.read::<T>()? };
+        let Contents { dimensions, fill, entries } = contents;
+        let dimensions = extended(dimensions, extents).map_err(unsuitable)?;
+        let own = from.header()?.filter(|_| to.has_levels()).and_then(|header| format_of(&header).ok());
+        let format = to.checked_format(from.path(), dimensions.len(), format.or(own.as_ref()))?;
         let read = entries.len();
         let packed = pack(&format, &dimensions, fill, entries, Duplicates::Sum).map_err(|error| unsuitable(error.to_string()))?;
         to.write(&packed.tensor)?;
         let counts = ((read - packed.duplicates) as u64, packed.duplicates as u64);
         Ok(told(&to, &dimensions, &format, counts))
     })
+}
+
+/// A tensor without entries, whose file tells nothing of it.
+fn without_entries<T: Stored>(extents: Option<&[u64]>) -> std::result::Result<Contents<T>, String> {
+    let extents =
+        extents.ok_or("there are no entries, which would tell the extents: say them, as with --extents 100,200")?;
+    let fill = zero::<T>();
+    Ok(Contents { dimensions: signed(extents), fill, entries: EntryList::new(extents.len()) })
+}
+
+/// The extents that are given, if the tensor has room in them; without, its own.
+fn extended(own: Vec<i64>, extents: Option<&[u64]>) -> std::result::Result<Vec<i64>, String> {
+    let Some(extents) = extents.map(signed) else { return Ok(own) };
+    if extents.len() != own.len() {
+        let (expected, found) = (counted(own.len(), "dimension", "dimensions"), extents.len());
+        return Err(format!("the tensor has {expected}, and --extents gives {found}"));
+    }
+    match own.iter().zip(&extents).position(|(own, given)| own > given) {
+        Some(at) => {
+            Err(format!("there are {} coordinates in dimension {at}, and --extents gives {}", own[at], extents[at]))
+        }
+        None => Ok(extents),
+    }
+}
+
+fn signed(extents: &[u64]) -> Vec<i64> {
+    extents.iter().map(|&extent| extent as i64).collect()
 }
 
 /// What was written, with how many entries, and how many more that were added to them.

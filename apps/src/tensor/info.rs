@@ -1,14 +1,13 @@
 //! What is in a file of a sparse tensor, and which formats suit it.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use maniple_tensor::element::Element;
 use maniple_tensor::format::Format;
 use maniple_tensor::storage::{Duplicates, ModeStatistics, SparseTensor, Statistics, StorageError, draw, pack};
 use maniple_tensor::with_element;
 
-use super::files::{Contents, SparseFile, described};
+use super::files::{Contents, TensorFile, described};
+use super::picture::SvgFile;
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::report::Table;
@@ -35,12 +34,12 @@ Examples:
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The file: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy (NumPy)
-    #[arg(value_name = "FILE")]
-    pub file: SparseFile,
+    #[arg(value_name = "FILE", value_parser = TensorFile::input)]
+    pub file: TensorFile,
 
     /// Draw where the entries are, and of few entries the tree of levels too, as SVG
     #[arg(long, value_name = "FILE")]
-    pub draw: Option<PathBuf>,
+    pub draw: Option<SvgFile>,
 
     /// How the tensor is stored in the picture, as csr or {D,C}(1,0) [default: coo]
     #[arg(long, value_name = "FORMAT", requires = "draw")]
@@ -52,20 +51,30 @@ pub struct Options {
 /// # Errors
 /// [`Error::Input`].
 pub fn run(options: &Options) -> Result<String> {
+    if let Some(picture) = &options.draw {
+        picture.check()?;
+    }
     let file = options.file.path().display();
-    with_element!(options.file.element()?, T => {
-        let contents = options.file.read::<T>()?;
+    let from = options.file.clone().spooled()?.sparse()?;
+    if from.is_without_entries()? {
+        if options.draw.is_some() {
+            return Err(Error::Usage(format!("--draw: {file} has no entries, which would tell the extents")));
+        }
+        let note = "0: a .tns file tells the number of dimensions and the extents by its entries alone";
+        return Ok(format!("{file}\n{}", Table::new().line("entries", note)));
+    }
+    with_element!(from.element()?, T => {
+        let contents = from.read::<T>()?;
         let unsuitable = |error: StorageError| {
             Error::from(InputError::Unsuitable { name: file.to_string(), reason: error.to_string() })
         };
         let (table, tensor) = told(contents).map_err(unsuitable)?;
-        let table = table.maybe("stored", options.file.header()?.as_ref().map(described));
+        let table = table.maybe("stored", from.header()?.as_ref().map(described));
         if let Some(picture) = &options.draw {
             let format = options.format.clone().unwrap_or_else(|| tensor.format().clone());
             let stored = tensor.convert(&format).map_err(unsuitable)?;
             let name = options.file.path().file_stem().unwrap_or_default().to_string_lossy();
-            let written = std::fs::write(picture, draw(&stored, &name, None));
-            written.map_err(|source| Error::write(picture, source))?;
+            picture.write(&draw(&stored, &name, None))?;
         }
         Ok(format!("{file}\n{table}"))
     })

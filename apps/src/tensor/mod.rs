@@ -49,6 +49,7 @@ pub use self::report::{Checked, Report};
 use self::values::Values;
 use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::{place, workers_of_job};
+use crate::output;
 use crate::progress::Progress;
 use crate::verify::{is_within, worse};
 use crate::warnings;
@@ -117,6 +118,7 @@ pub fn answer(line: &CommandLine) -> AppResult<Answer> {
 /// [`AppError::Input`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Answer> {
     warnings::print();
+    options.check()?;
     if sparse::is_asked_for(options) {
         return sparse::run(options);
     }
@@ -156,15 +158,16 @@ fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Ch
         processors,
     };
     let choices = choose(problem, wishes)?;
-    if let (Some(file), 0) = (&options.draw, place().rank.0) {
-        let written = std::fs::write(file, picture::draw(problem, &choices));
-        written.map_err(|source| AppError::write(file, source))?;
+    if let Some(file) = &options.draw {
+        file.write(&picture::draw(problem, &choices))?;
     }
     Ok(choices)
 }
 
 fn run_on(runtime: &Runtime, task: &Task<'_>) -> AppResult<Report> {
-    let (report, results) = runtime.run(async |cx| refused_file(task.run(cx, runtime).await))??;
+    // Errors name the statement, and not lines of this program.
+    let text = task.problem.text();
+    let (report, results) = runtime.run(async |cx| refused_file(task.run(&cx.at(&text), runtime).await))??;
     if let Some(checked) = &report.checked
         && !is_within(checked.deviation, 1.0)
     {
@@ -303,7 +306,10 @@ impl Task<'_> {
 
     /// Has tasks write a result to a file, each node its part, if there are several nodes and the file can be written so. Whether it is.
     async fn store_by_tasks(&self, cx: &Context, tensor: &Tensor, file: &TensorFile) -> Result<bool, DistributedError> {
-        let is_by_tasks = cx.nodes() > 1 && file.is_numpy() && is_stored_as_npy(tensor.variable().format());
+        let is_by_tasks = cx.nodes() > 1
+            && file.is_numpy()
+            && !output::is_special(file.path())
+            && is_stored_as_npy(tensor.variable().format());
         if is_by_tasks {
             let writers = if self.options.serial_writes { Writers::InTurn } else { Writers::Together };
             tensor.store_npy(cx, file.path(), writers).await?;

@@ -23,6 +23,8 @@ pub(super) enum Given<T> {
     ByTasks(FileByTasks, SparseFile),
     /// All that a file has.
     All(Read<T>),
+    /// The entries of a file that does not tell its extents, which are larger than their coordinates; and not the number of dimensions, if it has none.
+    Listed(Read<T>),
 }
 
 /// What was read from a file.
@@ -41,9 +43,36 @@ impl<T: Copy> Given<T> {
                 Some(of_order) => *file = of_order,
                 None => return false,
             },
-            Self::All(read) => read.take_order(order),
+            Self::All(read) | Self::Listed(read) => read.take_order(order),
         }
         true
+    }
+
+    /// Whether the file tells the extents.
+    pub(super) fn tells_extents(&self) -> bool {
+        match self {
+            Self::ByTasks(FileByTasks::Entries(file), _) => file.tells_extents(),
+            Self::ByTasks(FileByTasks::Levels(_), _) | Self::All(_) => true,
+            Self::Listed(_) => false,
+        }
+    }
+
+    /// Makes a file without entries, which tells nothing of dimensions, that of a tensor of so many. Whether it is one.
+    pub(super) fn take_empty(&mut self, order: usize) -> bool {
+        match self {
+            Self::Listed(Read::Entries(entries)) if entries.is_empty() => *entries = EntryList::new(order),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Gives a file that does not tell them its extents, which are no smaller than those of its entries.
+    pub(super) fn take_extents(&mut self, extents: &[i64]) {
+        if let Self::ByTasks(FileByTasks::Entries(file), _) = self
+            && let Some(extended) = file.with_extents(extents)
+        {
+            *file = extended;
+        }
     }
 }
 
@@ -58,8 +87,10 @@ impl<T: Copy> Read<T> {
 }
 
 /// Reads the entries of the file of an operand, and the extents; of a file that tasks can read, the extents alone.
-pub(super) fn read_as<T: Stored>(name: &str, path: &Path) -> Result<(Vec<i64>, Given<T>)> {
-    let file = SparseFile::of(path)?;
+pub(super) fn read_as<T: Stored>(name: &str, file: SparseFile) -> Result<(Vec<i64>, Given<T>)> {
+    if file.is_without_entries()? {
+        return Ok((Vec::new(), Given::Listed(Read::Entries(EntryList::new(0)))));
+    }
     let is_real = |element: ElementType| <T as Element>::TYPE.is_complex() || !element.is_complex();
     match file.levels()? {
         Some(levels) if levels.is_whole() && is_loaded::<T>(&levels) => {
@@ -72,7 +103,8 @@ pub(super) fn read_as<T: Stored>(name: &str, path: &Path) -> Result<(Vec<i64>, G
         }
         _ => {}
     }
-    read_all(name, &file).map(|(dimensions, read)| (dimensions, Given::All(read)))
+    let given = if file.tells_extents() { Given::All } else { Given::Listed };
+    read_all(name, &file).map(|(dimensions, read)| (dimensions, given(read)))
 }
 
 /// Whether tasks load a file: one with elements of the type that is computed with, or on several nodes, those that tasks make of others.
@@ -128,9 +160,9 @@ fn check_fill(path: &Path, is_other: bool, fill: &str) -> Result<()> {
 }
 
 /// Reads the entries of a file, and the extents.
-pub(crate) fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
-    let Contents { dimensions, fill, entries } = SparseFile::of(path)?.read::<f64>()?;
-    check_fill(path, fill != 0.0, &fill.to_string())?;
+pub(crate) fn read(file: &SparseFile) -> Result<(Vec<i64>, EntryList<f64>)> {
+    let Contents { dimensions, fill, entries } = file.read::<f64>()?;
+    check_fill(file.path(), fill != 0.0, &fill.to_string())?;
     Ok((dimensions, entries))
 }
 
@@ -149,7 +181,7 @@ pub(super) fn operand<T: Stored>(
             read.take_order(dimensions.len());
             Some(read)
         }
-        Some(Given::All(read)) => Some(read),
+        Some(Given::All(read) | Given::Listed(read)) => Some(read),
         None => None,
     };
     let entries = match given {

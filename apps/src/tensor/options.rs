@@ -11,9 +11,12 @@ use maniple_tensor::machine::Grid;
 use maniple_tensor::placement::Placement;
 
 use super::files::TensorFile;
+use super::picture::SvgFile;
 use super::split::Split;
 use super::{convert, info};
-use crate::options::{RuntimeOptions, at_most, positive, whole};
+use crate::error::Error;
+use crate::options::{RuntimeOptions, at_most, place, positive, whole};
+use crate::output::{self, Way};
 use crate::rates;
 
 /// What `maniple tensor` teaches.
@@ -59,6 +62,21 @@ pub enum CommandLine {
     Statement(Box<Options>),
     /// Something to do with files.
     File(Subcommand),
+}
+
+impl CommandLine {
+    /// Whether a file goes to the standard output.
+    #[must_use]
+    pub fn writes_to_standard_output(&self) -> bool {
+        match self {
+            Self::Statement(options) => {
+                let mut outputs = options.output.iter().map(|(_, file)| file.path());
+                outputs.any(output::is_standard) || options.draw.as_ref().is_some_and(SvgFile::is_standard)
+            }
+            Self::File(Subcommand::Convert(options)) => output::is_standard(options.to.path()),
+            Self::File(Subcommand::Info(options)) => options.draw.as_ref().is_some_and(SvgFile::is_standard),
+        }
+    }
 }
 
 impl Args for CommandLine {
@@ -123,7 +141,7 @@ pub struct Options {
     pub rates: Option<PathBuf>,
 
     /// The grid of processors: extents such as 4, 2x2 or 2x2x2 [default: as many as the job has workers, in a shape that moves little]
-    #[arg(long, value_name = "PxQ...")]
+    #[arg(long, value_name = "PxQ...", allow_hyphen_values = true)]
     pub grid: Option<Grid>,
 
     /// SUMMA: how many columns and rows are broadcast in each step [default: as wide as a tile]
@@ -132,7 +150,7 @@ pub struct Options {
 
     /// How a statement runs, as commands such as `split(k, ko, ki, 16); reorder({ko, i, j, ki})`, with `;` or lines between them, or `@FILE`, a file with them. Of several statements
     /// `2:` before them says which is meant. Statements then run as they are written, and none is divided; once for each
-    #[arg(long, value_name = "[N:]COMMANDS")]
+    #[arg(long, value_name = "[N:]COMMANDS", allow_hyphen_values = true)]
     pub schedule: Vec<String>,
 
     /// How the values of an index variable are split into blocks: in so many ranges, `i=8`, or where ranges begin, `i=0,10,25`; once for each variable. With these, `--order`, `--extend` and
@@ -154,7 +172,7 @@ pub struct Options {
 
     /// Where a tensor's parts lie at the beginning, such as `B=xy -> xy`, or `B=xy -> f : ~f` for parts with as many stored elements each; once for each tensor [default: where
     /// they are used]
-    #[arg(long, value_name = "NAME=PLACEMENT", value_parser = place)]
+    #[arg(long, value_name = "NAME=PLACEMENT", value_parser = placement)]
     pub place: Vec<(String, Placement)>,
 
     /// What multiplies matrices: a BLAS of the system, by its name or path; `none`, the crate gemm; or `auto`, the first of OpenBLAS, BLIS and MKL that is installed and
@@ -170,7 +188,7 @@ pub struct Options {
     #[arg(long)]
     pub verify: bool,
 
-    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; sparse ones also from .tns, .npz and .tcs, which says how it is stored; on several nodes each reads a part; once for each tensor
+    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; sparse ones also from .tns, whose extents --size says, .npz and .tcs, which says how it is stored; or any of them from a pipe, such as /dev/stdin, whose content says what it is; on several nodes each reads a part; once for each tensor
     #[arg(short, long, value_name = "NAME=FILE", value_parser = input)]
     pub input: Vec<(String, TensorFile)>,
 
@@ -183,8 +201,8 @@ pub struct Options {
     #[arg(short, long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 
-    /// Write a result to a file, .npy or .mtx, sparse ones also .tns, .npz or .tcs; the last one unless another is named; once for each result
-    #[arg(short, long, value_name = "[NAME=]FILE", value_parser = output)]
+    /// Write a result to a file, .npy or .mtx, sparse ones also .tns, .npz or .tcs, or to a pipe, as in mtx:/dev/stdout; the last one unless another is named; once for each result
+    #[arg(short, long, value_name = "[NAME=]FILE", value_parser = output_file)]
     pub output: Vec<(Option<String>, TensorFile)>,
 
     /// Nodes write the file of a result one after the other, and not at once: for file systems such as NFS, on which several can't write one file
@@ -197,7 +215,7 @@ pub struct Options {
 
     /// Draw which processor holds what of each tensor, and who sends what to whom in each step, as SVG
     #[arg(long, value_name = "FILE")]
-    pub draw: Option<PathBuf>,
+    pub draw: Option<SvgFile>,
 
     /// The runtime.
     #[command(flatten)]
@@ -293,7 +311,7 @@ fn element(text: &str) -> Result<(Option<String>, ElementType), String> {
     Ok((name, element.into()))
 }
 
-fn output(text: &str) -> Result<(Option<String>, TensorFile), String> {
+fn output_file(text: &str) -> Result<(Option<String>, TensorFile), String> {
     // A path may have an equals sign, but names of tensors have no dots and slashes.
     let is_name =
         |name: &str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') && !name.is_empty();
@@ -338,7 +356,7 @@ fn generate(text: &str) -> Result<(String, Generator), String> {
     Ok((name.trim().to_owned(), kind.parse::<Generator>().map_err(|error| error.to_string())?))
 }
 
-fn place(text: &str) -> Result<(String, Placement), String> {
+fn placement(text: &str) -> Result<(String, Placement), String> {
     let expected = || "it must be NAME=PLACEMENT, such as B=xy->xy".to_owned();
     let (name, placement) = text.split_once('=').ok_or_else(expected)?;
     Ok((name.trim().to_owned(), placement.parse::<Placement>().map_err(|error| error.to_string())?))
@@ -349,11 +367,44 @@ fn chunk(text: &str) -> Result<i64, String> {
 }
 
 impl Options {
+    /// Refuses, before anything is read, what makes no sense together, and files that can't be written.
+    ///
+    /// # Errors
+    /// [`Error::Usage`](crate::error::Error::Usage), [`Error::Write`](crate::error::Error::Write).
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let runs = self.runtime.about_a_run();
+        let asked = [("--verify", self.verify), ("--output", !self.output.is_empty() && place().nodes == 1)];
+        let asked = asked.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option);
+        if let Some(option) = runs.chain(asked).next().filter(|_| self.explain) {
+            return Err(Error::Usage(format!(
+                "{option} is about what is computed, and with --explain nothing is: leave one of the two out"
+            )));
+        }
+        // Node 0 writes, or makes the file that all write.
+        for (_, file) in self.output.iter().filter(|_| place().rank.0 == 0) {
+            output::check(file.path(), Way::Beside)?;
+        }
+        self.draw.as_ref().map_or(Ok(()), SvgFile::check)
+    }
+
+    /// Refuses what is told to the runtime, where it has nothing to do.
+    ///
+    /// # Errors
+    /// [`Error::Usage`](crate::error::Error::Usage).
+    pub(super) fn check_without_tasks(&self) -> Result<(), Error> {
+        match self.runtime.about_tasks().next() {
+            Some(option) => Err(Error::Usage(format!(
+                "{option} is about tasks, and statements with sparse tensors run as loops of one node unless they are distributed, as by --grid 4 or --schedule"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// How fast processors are.
     ///
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) if a file is given that says nothing of it.
-    pub(super) fn rates(&self) -> crate::error::Result<Rates> {
+    pub(super) fn rates(&self) -> Result<Rates, Error> {
         self.rates.as_deref().map_or_else(|| Ok(Rates::default()), rates::read)
     }
 }

@@ -79,7 +79,7 @@ impl Problem {
         }
         let element =
             types::of_program(options, (text, &names), inputs.iter().map(|(name, file)| (&**name, file.element())));
-        let sketch = sketched(text, element, &names, |_| 1)?;
+        let sketch = sketched(text, element, &names)?;
         let mut extents = Extents::default();
         for (name, extent) in &options.size {
             if !names.iter().any(|known| known == name) {
@@ -118,9 +118,9 @@ impl Problem {
             };
             inputs.insert(name.clone(), input);
         }
-        extents.set_alike(&sketch)?;
+        extents.settle(&sketch)?;
         let usual = usual_extent(&sketch);
-        let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
+        let sized = sized(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
         let tensors = declared(options, element, &sized)?;
         // Files may have more than the parts that are taken of them.
         let tensors: Vec<TensorVariable> = tensors
@@ -293,12 +293,13 @@ pub(super) fn schedules(options: &Options, program: &Program) -> Result<BTreeMap
     }
     for argument in &options.schedule {
         let text = said(argument)?;
-        let number = text.split_once(':').and_then(|(number, _)| number.trim().parse::<usize>().ok());
+        let number = text.split_once(':').and_then(|(number, _)| number.trim().parse::<i128>().ok());
         let statements = program.statements().len();
-        if let Some(number) = number.filter(|number| !(1..=statements).contains(number)) {
+        if let Some(number) = number.filter(|number| !(1..=statements as i128).contains(number)) {
             let expected = counted(statements, "statement", "statements");
-            return Err(Error::Usage(format!("--schedule {number}: the program has {expected}")));
+            return Err(Error::Usage(format!("--schedule {number}: the program has {expected}, numbered from 1")));
         }
+        let number = number.map(|number| number as usize);
         // The number leaves room, so that columns stay what they are.
         let commands = match (number, text.split_once(':')) {
             (Some(_), Some((number, commands))) => format!("{}{commands}", " ".repeat(number.len() + 1)),
@@ -322,20 +323,77 @@ const MOST_DIMENSIONS: usize = 4;
 
 /// Extents of index variables, and who says so.
 #[derive(Default)]
-pub(super) struct Extents(BTreeMap<String, (i64, String)>);
+pub(super) struct Extents {
+    said: BTreeMap<String, (i64, String)>,
+    /// How many values they have at least, by files that do not tell extents.
+    least: BTreeMap<String, (i64, String)>,
+    /// How many they have where nothing else says it: as many as a dimension has coordinates of which a shift is taken.
+    shifted: BTreeMap<String, (i64, String)>,
+}
 
 impl Extents {
     pub(super) fn get(&self, name: &str) -> Option<i64> {
-        self.0.get(name).map(|(extent, _)| *extent)
+        self.said.get(name).map(|(extent, _)| *extent)
     }
 
     pub(super) fn set(&mut self, name: &str, extent: i64, source: &str) -> Result<()> {
-        match self.0.insert(name.to_owned(), (extent, source.to_owned())) {
+        match self.said.insert(name.to_owned(), (extent, source.to_owned())) {
             Some((before, first)) if before != extent => Err(Error::Usage(format!(
                 "index variable {name} has {before} values by {first}, and {extent} by {source}"
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// What an access of a tensor says whose file has these coordinates at least.
+    pub(super) fn set_least(&mut self, access: &Access, coordinates: &[i64], source: &str) {
+        for (variable, &coordinates) in access.variables.iter().zip(coordinates) {
+            if variable.window().is_none() && coordinates > 0 {
+                let least = self.least.entry(variable.name().to_owned()).or_default();
+                if coordinates > least.0 {
+                    *least = (coordinates, format!("{access} {source}"));
+                }
+            }
+        }
+    }
+
+    /// Completes what is said: by what accesses of one tensor say of each other, by what files have at least, and by shifts.
+    pub(super) fn settle(&mut self, sketch: &Program) -> Result<()> {
+        self.set_alike(sketch)?;
+        // The most first: it is that of all variables that have as many values.
+        let mut least: Vec<_> = std::mem::take(&mut self.least).into_iter().collect();
+        least.sort_by_key(|(_, (coordinates, _))| std::cmp::Reverse(*coordinates));
+        for (name, (coordinates, source)) in &least {
+            if self.get(name).is_none() {
+                self.set(name, *coordinates, source)?;
+                self.set_alike(sketch)?;
+            }
+            if let Some((extent, by)) = self.said.get(name).filter(|(extent, _)| extent < coordinates) {
+                return Err(Error::Usage(format!(
+                    "index variable {name} has {extent} values by {by}, and {source} has {coordinates} coordinates"
+                )));
+            }
+        }
+        for (name, (extent, source)) in std::mem::take(&mut self.shifted) {
+            if self.get(&name).is_none() {
+                self.set(&name, extent, &source)?;
+                self.set_alike(sketch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The extents of a tensor whose file has these coordinates at least, and which is accessed so: as many as variables have values, or as parts need.
+    pub(super) fn of_accesses(&self, accesses: &[&Access], coordinates: &[i64]) -> Vec<i64> {
+        let extent = |(dimension, &least): (usize, &i64)| {
+            let own = accesses.iter().filter_map(|access| access.variables.get(dimension));
+            let needed = own.map(|variable| match variable.window() {
+                None => self.get(variable.name()).unwrap_or(least),
+                Some(window) => window.end.unwrap_or(least),
+            });
+            needed.fold(least, i64::max)
+        };
+        coordinates.iter().enumerate().map(extent).collect()
     }
 }
 
@@ -353,12 +411,12 @@ impl Extents {
     }
 
     /// What variables say of each other that are used in the same dimension of a tensor, as `i` and `j` in `A(k,i) * A(k,j)`.
-    pub(super) fn set_alike(&mut self, sketch: &Program) -> Result<()> {
+    fn set_alike(&mut self, sketch: &Program) -> Result<()> {
         let statements = sketch.statements().iter();
         let all = statements.flat_map(|statement| statement.right().accesses().into_iter().chain([statement.left()]));
         let all: Vec<&Access> = all.collect();
         loop {
-            let known = self.0.len();
+            let known = self.said.len();
             for (number, access) in all.iter().enumerate() {
                 for other in all[..number].iter().filter(|other| other.tensor.name() == access.tensor.name()) {
                     for (one, two) in access.variables.iter().zip(&other.variables) {
@@ -376,13 +434,13 @@ impl Extents {
                     }
                 }
             }
-            if self.0.len() == known {
+            if self.said.len() == known {
                 return Ok(());
             }
         }
     }
 
-    /// What an access of a tensor with these dimensions says of its variables. Parts of dimensions say themselves how long they are.
+    /// What an access of a tensor with these dimensions says of its variables. Parts of dimensions say themselves how long they are, and shifts not, unless nothing else does.
     pub(super) fn set_by(&mut self, access: &Access, dimensions: &[i64], source: &str) -> Result<()> {
         for (variable, &extent) in access.variables.iter().zip(dimensions) {
             match variable.window().map(|window| (window.end, window.extent())) {
@@ -394,7 +452,11 @@ impl Extents {
                     }
                     self.set(variable.base().name(), part, &access.to_string())?;
                 }
-                _ => self.set(variable.base().name(), extent, &format!("{access} {source}"))?,
+                Some(_) => {
+                    let said = || (extent, format!("{access} {source}"));
+                    self.shifted.entry(variable.base().name().to_owned()).or_insert_with(said);
+                }
+                None => self.set(variable.base().name(), extent, &format!("{access} {source}"))?,
             }
         }
         Ok(())
@@ -462,47 +524,58 @@ fn not_too_large(tensor: &TensorVariable) -> Result<()> {
     }
     if tensor.order() > MOST_DIMENSIONS {
         let order = tensor.order();
-        return Err(Error::Usage(format!("{tensor} has {order} dimensions; tensors have at most {MOST_DIMENSIONS}")));
+        return Err(Error::Usage(format!(
+            "{tensor} has {order} dimensions; dense tensors have at most {MOST_DIMENSIONS}; sparse ones, as with --format {tensor}=csf:{order}, have more"
+        )));
     }
     Ok(())
 }
 
-/// The program with tensors that its accesses make, all of one type, if it can be that of all.
-fn read(text: &str, element: ElementType, extents: &[(IndexVariable, i64)]) -> Result<Program, NotationError> {
-    Program::parse_with_extents(text, element, extents).or_else(|error| match &error.kind {
+/// A program with tensors that its accesses make, all of one type, if it can be that of all.
+fn read(
+    element: ElementType,
+    read_as: impl Fn(ElementType) -> Result<Program, NotationError>,
+) -> Result<Program, NotationError> {
+    read_as(element).or_else(|error| match &error.kind {
         NotationErrorKind::UnknownVariable(_) => Err(error),
         // Tensors that are declared to be of another type may have what this one lacks.
-        _ => {
-            let mut others = ElementType::ALL.into_iter();
-            others.find_map(|other| Program::parse_with_extents(text, other, extents).ok()).ok_or(error)
-        }
+        _ => ElementType::ALL.into_iter().find_map(|other| read_as(other).ok()).ok_or(error),
     })
 }
 
-pub(super) fn sketched(
+/// The program before anything is known of extents.
+pub(super) fn sketched(text: &str, element: ElementType, names: &[String]) -> Result<Program> {
+    let variables: Vec<IndexVariable> = names.iter().map(|name| IndexVariable::new(name)).collect();
+    let sketch = read(element, |element| Program::sketch(text, element, &variables));
+    sketch.map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// The program with the extents of its index variables.
+pub(super) fn sized(
     text: &str,
     element: ElementType,
     names: &[String],
     extent: impl Fn(&str) -> i64,
 ) -> Result<Program> {
     let extents: Vec<_> = names.iter().map(|name| (IndexVariable::new(name), extent(name))).collect();
-    read(text, element, &extents).map_err(|error| Error::Usage(error.to_string()))
+    let sized = read(element, |element| Program::parse_with_extents(text, element, &extents));
+    sized.map_err(|error| Error::Usage(error.to_string()))
 }
 
 /// The names of a program's index variables: what tensors are indexed by.
 pub(super) fn index_variables(text: &str) -> Result<Vec<String>> {
-    let mut known: Vec<(IndexVariable, i64)> = Vec::new();
-    while let Err(error) = read(text, ElementType::F64, &known) {
+    let mut known: Vec<IndexVariable> = Vec::new();
+    while let Err(error) = Program::sketch(text, ElementType::F64, &known) {
         // Each time, the first that is not known yet.
         match &error.kind {
-            NotationErrorKind::UnknownVariable(name) if known.iter().all(|(known, _)| known.name() != name) => {
-                known.push((IndexVariable::new(name), 1));
+            NotationErrorKind::UnknownVariable(name) if known.iter().all(|known| known.name() != name) => {
+                known.push(IndexVariable::new(name));
             }
             _ => break,
         }
     }
     // Other mistakes are told when it is read with its own types.
-    Ok(known.into_iter().map(|(variable, _)| variable.name().to_owned()).collect())
+    Ok(known.into_iter().map(|variable| variable.name().to_owned()).collect())
 }
 
 /// The extent with which the largest tensor has about a million elements.

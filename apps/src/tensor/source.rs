@@ -30,7 +30,7 @@ impl Source {
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) if its name does not say what it is, [`Error::Input`](crate::error::Error::Input) if it can't be read.
     pub(crate) fn open(path: &Path) -> Result<(Vec<i64>, Self)> {
-        let file = SparseFile::of(path)?;
+        let file = SparseFile::of_input(path)?;
         let has_levels = |levels: &TcsFile| levels.is_whole() && levels.format().is_ok_and(|format| !format.is_dense());
         if let Some(levels) = file.levels()?.filter(has_levels) {
             return Ok((levels.dimensions(), Self::Levels(levels)));
@@ -43,7 +43,7 @@ impl Source {
             };
             return Ok((entries.dimensions().to_vec(), Self::Entries(entries, element)));
         }
-        Self::whole(path)
+        Self::whole(&file)
     }
 
     /// The same of a file whose elements are to be added as doubles, whatever their type is.
@@ -59,11 +59,11 @@ impl Source {
         }
     }
 
-    fn whole(path: &Path) -> Result<(Vec<i64>, Self)> {
-        let (dimensions, entries) = read(path)?;
+    fn whole(file: &SparseFile) -> Result<(Vec<i64>, Self)> {
+        let (dimensions, entries) = read(file)?;
         let mut stored = EntryList::new(dimensions.len());
         entries.iter().filter(|(_, value)| *value != 0.0).for_each(|(at, value)| stored.push(&at, value));
-        Ok((dimensions, Self::Whole(path.display().to_string(), stored)))
+        Ok((dimensions, Self::Whole(file.path().display().to_string(), stored)))
     }
 
     /// The type of the elements.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use maniple_files::tcs::Kind;
@@ -19,12 +18,14 @@ use maniple_tensor::with_element;
 
 use super::Answer;
 use super::blocks;
-use super::files::{SparseFile, Stored, TensorFile, format_of, left};
+use super::files::{SparseFile, Stored, TensorFile, format_of, left, of_order};
 use super::loops::{Loops, usage};
 use super::operands::{Given, MOST_ELEMENTS, generator, number, operand, read_as};
 use super::options::Options;
 use super::picture::arranged;
-use super::problem::{Extents, accesses, check_reductions, index_variables, said, schedules, sketched, usual_extent};
+use super::problem::{
+    Extents, accesses, check_reductions, index_variables, said, schedules, sized, sketched, usual_extent,
+};
 use super::tasks::{Around, Done, Made, Tasks, check_places};
 use super::types;
 use crate::error::{Error, Result};
@@ -79,13 +80,12 @@ impl fmt::Display for Report {
 /// Whether a tensor is stored sparsely, or made so.
 pub fn is_asked_for(options: &Options) -> bool {
     let is_sparse = |format: &Format| format.levels().iter().any(|level| *level != Level::Dense) || !format.is_plain();
-    let has_levels = |file: &TensorFile| file.path().extension().is_some_and(|extension| extension == "tcs");
     // Entries of a sparse tensor that is to be stored densely.
     let is_listed = |name: &str, file: &TensorFile| {
-        file.path().exists() && SparseFile::of(file.path()).is_ok_and(|file| file.check_named(name).is_err())
+        file.path().exists() && file.sparse().is_ok_and(|file| file.check_named(name).is_err())
     };
     let is_sparse_file = |(name, file): &(String, TensorFile)| {
-        has_levels(file) || options.format.iter().any(|(other, _)| other == name) && is_listed(name, file)
+        file.has_levels() || options.format.iter().any(|(other, _)| other == name) && is_listed(name, file)
     };
     !options.generate.is_empty()
         || options.format.iter().any(|(_, format)| is_sparse(format))
@@ -95,11 +95,14 @@ pub fn is_asked_for(options: &Options) -> bool {
 /// The options, with the formats that `.tcs` files say where --format does not. Of other files with the entries of a sparse tensor --format has to say it.
 fn with_formats_of_files(options: &Options) -> Result<Options> {
     let mut told = options.clone();
-    for (name, file) in &options.input {
+    for (_, file) in &mut told.input {
+        *file = file.clone().spooled()?;
+    }
+    for (name, file) in &told.input.clone() {
         if told.format.iter().any(|(other, _)| other == name) {
             continue;
         }
-        let file = SparseFile::of(file.path())?;
+        let file = file.sparse()?;
         file.check_named(name)?;
         let header = file.header()?;
         if let Some(format) = header.and_then(|header| format_of(&header).ok()) {
@@ -128,7 +131,7 @@ pub fn run(options: &Options) -> Result<Answer> {
 fn check_blocks(options: &Options, program: &Program) -> Result<()> {
     let mut headers = BTreeMap::new();
     for (name, file) in &options.input {
-        headers.extend(SparseFile::of(file.path())?.header()?.map(|header| (name.as_str(), header)));
+        headers.extend(file.sparse()?.header()?.map(|header| (name.as_str(), header)));
     }
     for statement in program.statements() {
         let mut known: Vec<(&IndexVariable, &str, u64)> = Vec::new();
@@ -154,7 +157,7 @@ fn check_blocks(options: &Options, program: &Program) -> Result<()> {
 fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> {
     let mut given = BTreeMap::new();
     for (name, file) in &options.input {
-        if given.insert(name.clone(), read_as::<T>(name, file.path())?).is_some() {
+        if given.insert(name.clone(), read_as::<T>(name, file.sparse()?)?).is_some() {
             return Err(Error::Usage(format!("--input says twice what {name} is")));
         }
     }
@@ -187,6 +190,9 @@ fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> 
     let mut loops = Loops::new(&divided, &schedules, &grid, options)?;
     let tasks = loops.tasks()?;
     check_places(options, &tasks.as_ref().map_or_else(|| program.inputs(), Tasks::operands))?;
+    if tasks.is_none() {
+        options.check_without_tasks()?;
+    }
     if tasks.is_none() && (place().nodes > 1 || !options.place.is_empty()) {
         let advice = match (blocks::are_asked_for(options), grid.is_empty()) {
             (true, _) => "--split a variable of the result, or name one of those that are split with --map or --extend",
@@ -256,8 +262,8 @@ fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> 
             }
             None => String::new(),
         };
-        if let (Some(file), 0) = (&options.draw, place().rank.0) {
-            drawn(file, &divided, &tensors, &loops)?;
+        if let Some(file) = &options.draw {
+            file.write(&drawn(&divided, &tensors, &loops))?;
         }
         return Ok(Answer::Explanation(explained + &graph + &sent));
     }
@@ -287,8 +293,8 @@ fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> 
         }
         times.push(started.elapsed());
     }
-    if let (Some(file), 0) = (&options.draw, place().rank.0) {
-        drawn(file, &divided, &tensors, &loops)?;
+    if let Some(file) = &options.draw {
+        file.write(&drawn(&divided, &tensors, &loops))?;
     }
     let checked = if options.verify { Some(verified(&program, &inputs, &tensors)?) } else { None };
     for (name, file) in outputs.iter().filter(|(name, _)| place().rank.0 == 0 && !done.written.contains_key(name)) {
@@ -352,7 +358,7 @@ fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, SparseFi
     let file = |(name, file): &(Option<String>, TensorFile)| {
         let found = names.iter().rev().find(|known| name.as_deref().is_none_or(|name| name == **known));
         let name = found.ok_or_else(|| Error::Usage(format!("--output: the results are {}", names.join(", "))))?;
-        Ok(((*name).to_owned(), SparseFile::of(file.path())?))
+        Ok(((*name).to_owned(), file.sparse()?))
     };
     let files: Vec<(String, SparseFile)> = options.output.iter().map(file).collect::<Result<_>>()?;
     for (number, (name, _)) in files.iter().enumerate() {
@@ -364,12 +370,7 @@ fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, SparseFi
 }
 
 /// Draws all tensors that there are, each in the parts that the loops make of it.
-fn drawn<T: Element>(
-    file: &Path,
-    program: &Program,
-    tensors: &BTreeMap<String, SparseTensor<T>>,
-    loops: &Loops<'_>,
-) -> Result<()> {
+fn drawn<T: Element>(program: &Program, tensors: &BTreeMap<String, SparseTensor<T>>, loops: &Loops<'_>) -> String {
     let mut pictures = Vec::new();
     for (number, statement) in program.statements().iter().enumerate() {
         let of_statement = statement.tensors();
@@ -380,8 +381,7 @@ fn drawn<T: Element>(
         pictures.push(there.map(picture).collect());
     }
     let titles: Vec<String> = program.statements().iter().map(ToString::to_string).collect();
-    let written = std::fs::write(file, arranged(&pictures, &titles.join("; ")));
-    written.map_err(|source| Error::write(file, source))
+    arranged(&pictures, &titles.join("; "))
 }
 
 /// Sparse statements know no algorithms.
@@ -391,6 +391,10 @@ fn refuse_others(options: &Options) -> Result<()> {
         return Err(Error::Usage(format!(
             "{option} is for dense tensors: leave it out, or give all tensors dense formats"
         )));
+    }
+    if options.blas.is_some() {
+        let problem = "--blas: loops over sparse tensors multiply by themselves, and not by a library";
+        return Err(Error::Usage(format!("{problem}: leave it out, or give all tensors dense formats")));
     }
     if let Some((Some(name), element)) = options.element.iter().find(|(name, _)| name.is_some()) {
         let problem = format!("--type {name}={element}: statements with sparse tensors compute with one type");
@@ -407,9 +411,12 @@ fn declared<T: Copy>(
     given: &mut BTreeMap<String, (Vec<i64>, Given<T>)>,
 ) -> Result<Program> {
     let names = index_variables(text)?;
-    let sketch = sketched(text, element, &names, |_| 1)?;
+    let sketch = sketched(text, element, &names)?;
     for (name, (dimensions, given)) in given.iter_mut() {
         let order = accesses(&sketch, name)?[0].tensor.order();
+        if given.take_empty(order) {
+            *dimensions = vec![0; order];
+        }
         let is_column = dimensions.len() > order && order > 0 && dimensions[order..].iter().all(|extent| *extent == 1);
         if is_column && given.take_order(order) {
             dimensions.truncate(order);
@@ -425,22 +432,34 @@ fn declared<T: Copy>(
     }
     extents.set_parts(&sketch)?;
     let made = options.generate.iter().filter_map(|(name, kind)| Some((name, kind.dimensions()?, kind.to_string())));
-    let read = given.iter().map(|(name, (dimensions, _))| (name, dimensions.clone(), "--input".to_owned()));
-    for (name, dimensions, source) in read.chain(made) {
+    let read = given.iter().map(|(name, (dimensions, given))| {
+        let source = if given.tells_extents() { "by --input" } else { "in its file" };
+        (name, dimensions.clone(), source.to_owned())
+    });
+    for (name, dimensions, source) in
+        read.chain(made.map(|(name, dimensions, kind)| (name, dimensions, format!("by {kind}"))))
+    {
         for access in accesses(&sketch, name)? {
             if access.variables.len() != dimensions.len() {
                 let (expected, found) = (access.variables.len(), dimensions.len());
                 return Err(Error::Usage(format!(
-                    "{name} has {} in the statement, and {found} by {source}",
+                    "{name} has {} in the statement, and {found} {source}",
                     counted(expected, "dimension", "dimensions")
                 )));
             }
-            extents.set_by(access, &dimensions, &format!("by {source}"))?;
+            match given.get(name).is_none_or(|(_, given)| given.tells_extents()) {
+                true => extents.set_by(access, &dimensions, &source)?,
+                false => extents.set_least(access, &dimensions, &source),
+            }
         }
     }
-    extents.set_alike(&sketch)?;
+    extents.settle(&sketch)?;
+    for (name, (dimensions, given)) in given.iter_mut().filter(|(_, (_, given))| !given.tells_extents()) {
+        *dimensions = extents.of_accesses(&accesses(&sketch, name)?, dimensions);
+        given.take_extents(dimensions);
+    }
     let usual = usual_extent(&sketch);
-    let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
+    let sized = sized(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
     // Of the type that was asked for, also if the statement needs another one: it is said then why.
     let typed = |tensor: &TensorVariable| TensorVariable::new(tensor.name(), element, tensor.dimensions().to_vec());
     let mut tensors: Vec<TensorVariable> = sized.tensors().iter().map(typed).collect();
@@ -463,7 +482,8 @@ fn declared<T: Copy>(
         if format.rank() != tensor.order() {
             let (order, rank) = (tensor.order(), format.rank());
             return Err(Error::Usage(format!(
-                "--format {name}={format} is for {rank} dimensions, and {name} has {order}"
+                "--format {name}={format} is for {rank} dimensions, and {name} has {order}{}",
+                of_order(format, order)
             )));
         }
         *tensor = tensor.stored(format.clone());

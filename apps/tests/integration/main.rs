@@ -5,6 +5,7 @@
 mod browser;
 mod command_line;
 mod decomposition;
+mod every_option;
 #[cfg(target_os = "linux")]
 mod failure;
 mod graphs;
@@ -30,6 +31,9 @@ mod tensor_entries_on_nodes;
 mod tensor_explained_on_nodes;
 mod tensor_failure;
 mod tensor_files;
+mod tensor_parts;
+#[cfg(unix)]
+mod tensor_pipes;
 mod tensor_programs;
 mod tensor_sparse;
 mod tensor_tcs;

@@ -366,7 +366,12 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
     refuses(PRODUCT, "--size z=4", 2, "--size z=4: the statement has the index variables i, j, k");
     refuses(PRODUCT, "--size i=4,i=5", 2, "index variable i has 4 values by --size, and 5 by --size");
     refuses(PRODUCT, "--size i=999999999,j=2,k=99999999", 2, "B of 999999999 x 99999999 elements is too large");
-    refuses("A(i,j,k,l,m) = 3", "--size i=2,j=2,k=2,l=2,m=2", 2, "A has 5 dimensions; tensors have at most 4");
+    refuses(
+        "A(i,j,k,l,m) = 3",
+        "--size i=2,j=2,k=2,l=2,m=2",
+        2,
+        "A has 5 dimensions; dense tensors have at most 4; sparse ones, as with --format A=csf:5, have more",
+    );
     refuses(
         PRODUCT,
         "--algorithm ttv",

@@ -136,6 +136,18 @@ impl EntryFile {
         others.iter().all(|extent| *extent == 1).then(|| Self { dimensions: kept.into(), ..self.clone() })
     }
 
+    /// Whether the file tells the extents: a `.tns` file has entries alone.
+    pub fn tells_extents(&self) -> bool {
+        !matches!(self.entries, Kind::Text(_)) || self.header().is_some()
+    }
+
+    /// The same file as one of a tensor of these extents, if it does not tell its own, and all entries are within them. None otherwise.
+    pub fn with_extents(&self, extents: &[i64]) -> Option<Self> {
+        let is_within = extents.len() == self.dimensions.len()
+            && extents.iter().zip(&*self.dimensions).all(|(extent, least)| extent >= least);
+        (!self.tells_extents() && is_within).then(|| Self { dimensions: extents.into(), ..self.clone() })
+    }
+
     /// The type of the elements; none of text, whose numbers may be read as any.
     pub fn number(&self) -> Option<NumberType> {
         match &self.entries {

@@ -3,11 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What the names of files beside one begin and end with.
-pub fn around(path: &Path) -> (String, &'static str) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    (format!(".{name}."), ".part")
-}
+use crate::output::around;
 
 /// What is beside a file and was left there, or is being written, in the order of names.
 fn beside(path: &Path) -> Vec<PathBuf> {

@@ -5,8 +5,10 @@ mod array;
 mod by_tasks;
 mod contents;
 mod early;
+mod kind;
 pub(super) mod left;
 mod sparse;
+mod spooled;
 mod tcs;
 
 use std::fs::File;
@@ -22,27 +24,30 @@ use maniple_tensor::with_element;
 pub use self::array::{Array, Stored, no_imaginary_parts};
 pub use self::by_tasks::FileByTasks;
 pub use self::contents::Contents;
-pub use self::sparse::{SparseFile, processors};
+use self::kind::{Kind, OF_NAMES};
+pub use self::sparse::{SparseFile, of_order, processors};
+use self::spooled::Spooled;
 pub use self::tcs::{described, format_of};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::options::place;
+use crate::output;
 
 /// A file whose name says what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorFile {
     path: PathBuf,
-    form: Form,
+    /// What is in it; none if its first bytes say it: of a pipe, whose name tells nothing.
+    kind: Option<Kind>,
+    /// Where its bytes are, if they came through a pipe.
+    spooled: Option<Spooled>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Numpy,
-    MatrixMarket,
-    /// Those of sparse tensors alone, which [`SparseFile`] reads.
-    Sparse,
-    /// That which its first byte says: of a pipe, whose name tells nothing.
-    ByContent,
+impl From<SparseFile> for TensorFile {
+    fn from(file: SparseFile) -> Self {
+        let (path, kind, spooled) = file.into_parts();
+        Self { path, kind: Some(kind), spooled }
+    }
 }
 
 impl TensorFile {
@@ -52,13 +57,47 @@ impl TensorFile {
         &self.path
     }
 
+    /// The same file as one of a sparse tensor.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is a pipe that was not read.
+    pub fn sparse(&self) -> Result<SparseFile> {
+        match self.kind {
+            Some(kind) => Ok(SparseFile::of_kind(&self.path, kind, self.spooled.clone())),
+            None => {
+                let reason = "expected a plain file, found a pipe or device: write it to a file first".to_owned();
+                Err(InputError::Unsuitable { name: self.path.display().to_string(), reason }.into())
+            }
+        }
+    }
+
+    /// The same file, whose bytes are in a temporary file if it is a pipe or device: it can then be read more than once. On several nodes, which would each have a part, it is not read.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it can't be read.
+    pub fn spooled(self) -> Result<Self> {
+        if !output::is_pipe(&self.path) || self.spooled.is_some() || place().nodes > 1 {
+            return Ok(self);
+        }
+        let unreadable = |source| InputError::Unreadable { file: self.path.clone(), source };
+        let (spooled, start) = Spooled::of(&self.path).map_err(unreadable)?;
+        let kind = self.kind.unwrap_or_else(|| Kind::of_content(&start));
+        Ok(Self { kind: Some(kind), spooled: Some(spooled), ..self })
+    }
+
+    /// Whether it is a `.tcs` file.
+    #[must_use]
+    pub fn has_levels(&self) -> bool {
+        self.kind == Some(Kind::Levels)
+    }
+
     /// Reads the tensor that a statement calls `name`.
     ///
     /// # Errors
     /// [`Error::Input`] if the file can't be read, or what is in it is no tensor of one of the six element types.
     pub fn read(&self, tensor: &str) -> Result<Array> {
         let unreadable = |source| InputError::Unreadable { file: self.path.clone(), source };
-        let file = File::open(&self.path).map_err(unreadable)?;
+        let file = File::open(self.spooled.as_ref().map_or(&*self.path, Spooled::path)).map_err(unreadable)?;
         let data = file.metadata().map_err(unreadable)?;
         if data.is_dir() {
             return Err(unreadable(io::ErrorKind::IsADirectory.into()).into());
@@ -70,14 +109,15 @@ impl TensorFile {
             )));
         }
         let mut file = BufReader::new(file);
-        let is_numpy = match self.form {
-            Form::Numpy => true,
-            Form::MatrixMarket => false,
-            Form::Sparse => {
-                let reason = format!("the tensor is sparse: say how to store it, such as --format {tensor}=csf:3");
+        let is_numpy = match self.kind {
+            Some(Kind::Numpy) => true,
+            Some(Kind::MatrixMarket) => false,
+            Some(Kind::Coordinates | Kind::Archive | Kind::Levels) => {
+                self.sparse()?.check_named(tensor)?;
+                let reason = "the tensor is stored in levels: it is for statements on sparse tensors".to_owned();
                 return Err(InputError::Unsuitable { name: self.path.display().to_string(), reason }.into());
             }
-            Form::ByContent => file.fill_buf().map_err(unreadable)?.first() == npy::MAGIC.first(),
+            None => file.fill_buf().map_err(unreadable)?.first() == npy::MAGIC.first(),
         };
         let array = match is_numpy {
             // The length of a pipe is known at its end.
@@ -92,18 +132,18 @@ impl TensorFile {
     /// # Errors
     /// [`Error::Input`] if the file can't be read, or what is in it is no tensor.
     pub fn by_tasks(&self) -> Result<Option<EntryFile>> {
-        let is_dense = match self.form {
-            Form::Numpy => true,
-            Form::MatrixMarket => File::open(&self.path)
+        let is_dense = match self.kind {
+            Some(Kind::Numpy) => true,
+            Some(Kind::MatrixMarket) => File::open(&self.path)
                 .ok()
                 .and_then(|file| Reader::new(BufReader::new(file)).ok())
                 .is_some_and(|reader| reader.header().layout == Layout::Array),
-            Form::Sparse | Form::ByContent => false,
+            _ => false,
         };
         if !is_dense || !std::fs::metadata(&self.path).is_ok_and(|data| data.is_file()) {
             return Ok(None);
         }
-        SparseFile::of(&self.path)?.entries()
+        self.sparse()?.entries()
     }
 
     /// A file that is read. Of a pipe or device, such as `/dev/stdin` or what a shell makes of `<(...)`, the content says what it is.
@@ -113,16 +153,14 @@ impl TensorFile {
     pub fn input(text: &str) -> Result<Self, String> {
         text.parse().or_else(|error| {
             let path = PathBuf::from(text);
-            let is_special = path.starts_with("/dev")
-                || std::fs::metadata(&path).is_ok_and(|data| !data.is_file() && !data.is_dir());
-            if is_special { Ok(Self { path, form: Form::ByContent }) } else { Err(error) }
+            if output::is_special(&path) { Ok(Self { path, kind: None, spooled: None }) } else { Err(error) }
         })
     }
 
     /// Whether it is a `.npy` file.
     #[must_use]
     pub fn is_numpy(&self) -> bool {
-        self.form == Form::Numpy
+        self.kind == Some(Kind::Numpy)
     }
 
     /// Whether a tensor of so many dimensions can be written here.
@@ -130,13 +168,13 @@ impl TensorFile {
     /// # Errors
     /// [`Error::Usage`] if not.
     pub fn takes(&self, order: usize) -> Result<()> {
-        if self.form == Form::MatrixMarket && order > 2 {
+        if self.kind == Some(Kind::MatrixMarket) && order > 2 {
             return Err(Error::Usage(format!(
                 "{}: Matrix Market files hold matrices; write a tensor of {order} dimensions to a .npy file",
                 self.path.display()
             )));
         }
-        if self.form == Form::Sparse {
+        if !matches!(self.kind, Some(Kind::MatrixMarket | Kind::Numpy)) {
             return Err(Error::Usage(format!(
                 "{}: dense tensors are written to .npy and .mtx files",
                 self.path.display()
@@ -145,21 +183,19 @@ impl TensorFile {
         Ok(())
     }
 
-    /// Writes a tensor.
+    /// Writes a tensor, whole or not at all: to a file beside this one, which then takes its place.
     ///
     /// # Errors
     /// [`Error::Write`].
     pub fn write(&self, array: &Array) -> Result<()> {
-        let write = || {
-            let mut file = BufWriter::new(File::create(&self.path)?);
-            match self.form {
-                Form::Numpy => write_npy(array, &mut file)?,
-                // What is written has a name that tells.
-                Form::MatrixMarket | Form::Sparse | Form::ByContent => write_market(array, &mut file)?,
+        output::write(&self.path, |file| {
+            let mut file = BufWriter::new(file);
+            match self.is_numpy() {
+                true => write_npy(array, &mut file)?,
+                false => write_market(array, &mut file)?,
             }
             file.flush()
-        };
-        write().map_err(|source| Error::write(&self.path, source))
+        })
     }
 }
 
@@ -167,17 +203,8 @@ impl FromStr for TensorFile {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let path = PathBuf::from(text);
-        let form = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("npy") => Form::Numpy,
-            Some("mtx") => Form::MatrixMarket,
-            Some("tns" | "tcs" | "npz") => Form::Sparse,
-            _ => {
-                let known = ".npy (NumPy), .mtx (Matrix Market), .tns (FROSTT), .tcs (levels) or .npz (SciPy)";
-                return Err(format!("the name must end with {known}"));
-            }
-        };
-        Ok(Self { path, form })
+        let (kind, path) = Kind::said(text);
+        Ok(Self { path: path.to_owned(), kind: Some(kind.ok_or(OF_NAMES)?), spooled: None })
     }
 }
 

@@ -21,47 +21,32 @@ use maniple_tensor::with_element;
 use super::archive::{archive, scalar};
 use super::contents::Contents;
 use super::early::Early;
-use super::left;
+use super::kind::{Kind, OF_NAMES};
+use super::spooled::Spooled;
 use super::tcs::{self, Written};
 use super::{Stored, TensorFile};
 use crate::error::{Error, Result};
 use crate::input::InputError;
+use crate::output::{self, Way};
 
 /// A file whose name says how a sparse tensor is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparseFile {
     path: PathBuf,
-    form: Form,
+    kind: Kind,
+    /// Where its bytes are, if they came through a pipe.
+    spooled: Option<Spooled>,
     /// The bytes of positions and coordinates in a `.tcs` file.
     width: Width,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    MatrixMarket,
-    Coordinates,
-    Levels,
-    Archive,
-    Numpy,
 }
 
 impl std::str::FromStr for SparseFile {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let path = PathBuf::from(text);
-        let form = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("mtx") => Form::MatrixMarket,
-            Some("tns") => Form::Coordinates,
-            Some("tcs") => Form::Levels,
-            Some("npz") => Form::Archive,
-            Some("npy") => Form::Numpy,
-            _ => {
-                let known = ".mtx (Matrix Market), .tns (FROSTT), .tcs (levels), .npz (SciPy) or .npy (NumPy)";
-                return Err(format!("the name must end with {known}"));
-            }
-        };
-        Ok(Self { path, form, width: Width::Eight })
+        let (kind, path) = Kind::said(text);
+        let kind = kind.ok_or(OF_NAMES)?;
+        Ok(Self { path: path.to_owned(), kind, spooled: None, width: Width::Eight })
     }
 }
 
@@ -96,10 +81,35 @@ impl SparseFile {
         text.parse().map_err(|error| Error::Usage(format!("{text}: {error}")))
     }
 
-    /// The file.
+    /// The file at a path that is read: of a pipe, the content says what it is, and all of it is read.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if nothing does, [`Error::Input`] if the pipe can't be read.
+    pub fn of_input(path: &Path) -> Result<Self> {
+        let text = path.display().to_string();
+        let file = TensorFile::input(&text).map_err(|error| Error::Usage(format!("{text}: {error}")))?;
+        file.spooled()?.sparse()
+    }
+
+    /// A file of a kind, whose bytes came through a pipe if they are spooled.
+    pub(super) fn of_kind(path: &Path, kind: Kind, spooled: Option<Spooled>) -> Self {
+        Self { path: path.to_owned(), kind, spooled, width: Width::Eight }
+    }
+
+    /// The path, what is in the file, and where its bytes are.
+    pub(super) fn into_parts(self) -> (PathBuf, Kind, Option<Spooled>) {
+        (self.path, self.kind, self.spooled)
+    }
+
+    /// The file, as it is called.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where its bytes are.
+    fn place(&self) -> &Path {
+        self.spooled.as_ref().map_or(&*self.path, Spooled::path)
     }
 
     /// The same file, with positions and coordinates of so many bytes when it is written.
@@ -107,8 +117,8 @@ impl SparseFile {
     /// # Errors
     /// [`Error::Usage`] unless it is a `.tcs` file.
     pub fn with_width(self, width: Width) -> Result<Self> {
-        match self.form {
-            Form::Levels => Ok(Self { width, ..self }),
+        match self.kind {
+            Kind::Levels => Ok(Self { width, ..self }),
             _ => Err(Error::Usage(format!("--width is for .tcs files, and {} is none", self.path.display()))),
         }
     }
@@ -118,25 +128,77 @@ impl SparseFile {
     /// # Errors
     /// [`Error::Input`] if it has the entries of a sparse tensor.
     pub fn check_named(&self, name: &str) -> Result<()> {
-        let format = match self.form {
-            Form::Levels | Form::Numpy => return Ok(()),
-            Form::MatrixMarket => {
+        let refused = |format: &str| -> Result<()> {
+            let quoted = if format.contains('{') { "'" } else { "" };
+            let option = format!("--format {quoted}{name}={format}{quoted}");
+            let reason = format!("the tensor is sparse: say how to store it, such as {option}");
+            Err(InputError::Unsuitable { name: self.path.display().to_string(), reason }.into())
+        };
+        let format = match self.kind {
+            Kind::Levels | Kind::Numpy => return Ok(()),
+            Kind::MatrixMarket => {
                 let reader = Reader::new(BufReader::new(self.open()?));
                 match reader.map_err(|error| InputError::read(&self.path, error))?.header().layout {
                     Layout::Array => return Ok(()),
                     Layout::Coordinate => "csr",
                 }
             }
-            Form::Coordinates | Form::Archive => self.open().map(|_| "csf:3")?,
+            Kind::Coordinates | Kind::Archive => match self.order()? {
+                Some(1) => "{C}",
+                Some(2) => "csr",
+                Some(order) => return refused(&format!("csf:{order}")),
+                None => "coo",
+            },
         };
-        let reason = format!("the tensor is sparse: say how to store it, such as --format {name}={format}");
-        Err(InputError::Unsuitable { name: self.path.display().to_string(), reason }.into())
+        refused(format)
+    }
+
+    /// The number of dimensions; none of a file without entries that tells nothing of them.
+    fn order(&self) -> Result<Option<usize>> {
+        let read = |error| Error::from(InputError::read(&self.path, error));
+        let order = match self.kind {
+            Kind::MatrixMarket => 2,
+            Kind::Coordinates if self.is_without_entries()? => return Ok(None),
+            Kind::Coordinates => tns::Reader::<_, f64>::new(BufReader::new(self.open()?)).map_err(read)?.order(),
+            Kind::Levels => Header::read(&self.open()?).map_err(read)?.levels.len(),
+            Kind::Archive => self.archived(BufReader::new(self.open()?))?.shape().len(),
+            Kind::Numpy => npy::Header::read(&mut BufReader::new(self.open()?)).map_err(read)?.shape.len(),
+        };
+        Ok(Some(order))
+    }
+
+    /// Whether it tells the extents of its tensor: not if it has entries alone.
+    #[must_use]
+    pub fn tells_extents(&self) -> bool {
+        self.kind != Kind::Coordinates
+    }
+
+    /// Whether it is a `.tns` file without entries, which tells nothing of its tensor.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
+    pub fn is_without_entries(&self) -> Result<bool> {
+        match self.kind {
+            Kind::Coordinates => {
+                let found = tns::has_entries(BufReader::new(self.open()?));
+                found.map(|found| !found).map_err(|error| InputError::read(&self.path, error).into())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Refuses a file that can't be written.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn check_writable(&self) -> Result<()> {
+        output::check(&self.path, Way::Beside)
     }
 
     /// Whether it is text, whose numbers may be read as any that hold them.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        matches!(self.form, Form::MatrixMarket | Form::Coordinates)
+        matches!(self.kind, Kind::MatrixMarket | Kind::Coordinates)
     }
 
     /// Whether elements of a type are [read](Self::read) without others between: of text, those that the text has.
@@ -144,13 +206,13 @@ impl SparseFile {
     /// # Errors
     /// [`Error::Input`].
     pub fn is_kept_by(&self, element: ElementType) -> Result<bool> {
-        let field = match self.form {
-            Form::Coordinates => Field::Real,
-            Form::MatrixMarket => {
+        let field = match self.kind {
+            Kind::Coordinates => Field::Real,
+            Kind::MatrixMarket => {
                 let reader = Reader::new(BufReader::new(self.open()?));
                 reader.map_err(|error| InputError::read(&self.path, error))?.header().field
             }
-            Form::Levels | Form::Archive | Form::Numpy => return Ok(self.element()? == element),
+            Kind::Levels | Kind::Archive | Kind::Numpy => return Ok(self.element()? == element),
         };
         Ok(with_element!(element, T => field.is_kept_by(<T as Number>::TYPE)))
     }
@@ -158,23 +220,23 @@ impl SparseFile {
     /// As which kind of text tasks write tensors to it, if it is text.
     #[must_use]
     pub fn text(&self) -> Option<TextForm> {
-        match self.form {
-            Form::MatrixMarket => Some(TextForm::MatrixMarket),
-            Form::Coordinates => Some(TextForm::Coordinates),
-            Form::Levels | Form::Archive | Form::Numpy => None,
+        match self.kind {
+            Kind::MatrixMarket => Some(TextForm::MatrixMarket),
+            Kind::Coordinates => Some(TextForm::Coordinates),
+            Kind::Levels | Kind::Archive | Kind::Numpy => None,
         }
     }
 
     /// Whether it is a `.npy` file.
     #[must_use]
     pub fn is_numpy(&self) -> bool {
-        self.form == Form::Numpy
+        self.kind == Kind::Numpy
     }
 
     /// Whether it is a `.tcs` file.
     #[must_use]
     pub fn has_levels(&self) -> bool {
-        self.form == Form::Levels
+        self.kind == Kind::Levels
     }
 
     /// The header of a `.tcs` file; none of others.
@@ -182,8 +244,8 @@ impl SparseFile {
     /// # Errors
     /// [`Error::Input`].
     pub fn header(&self) -> Result<Option<Header>> {
-        match self.form {
-            Form::Levels => {
+        match self.kind {
+            Kind::Levels => {
                 Header::read(&self.open()?).map(Some).map_err(|error| InputError::read(&self.path, error).into())
             }
             _ => Ok(None),
@@ -195,7 +257,7 @@ impl SparseFile {
     /// # Errors
     /// [`Error::Input`].
     pub fn levels(&self) -> Result<Option<TcsFile>> {
-        if self.form != Form::Levels {
+        if self.kind != Kind::Levels {
             return Ok(None);
         }
         let file = TcsFile::of(&self.path.display().to_string(), self.open()?);
@@ -208,12 +270,14 @@ impl SparseFile {
     /// # Errors
     /// [`Error::Input`].
     pub fn entries(&self) -> Result<Option<EntryFile>> {
-        let opened = match self.form {
-            Form::MatrixMarket => self.open().map(|_| EntryFile::matrix_market(&self.path, &processors()).map(Some))?,
-            Form::Coordinates => self.open().map(|_| EntryFile::tns(&self.path, &processors()).map(Some))?,
-            Form::Archive => self.open().map(|_| EntryFile::npz(&self.path))?,
-            Form::Numpy => self.open().map(|_| EntryFile::npy(&self.path).map(Some))?,
-            Form::Levels => return Ok(None),
+        let opened = match self.kind {
+            Kind::MatrixMarket => {
+                self.open().map(|_| EntryFile::matrix_market(self.place(), &processors()).map(Some))?
+            }
+            Kind::Coordinates => self.open().map(|_| EntryFile::tns(self.place(), &processors()).map(Some))?,
+            Kind::Archive => self.open().map(|_| EntryFile::npz(self.place()))?,
+            Kind::Numpy => self.open().map(|_| EntryFile::npy(self.place()).map(Some))?,
+            Kind::Levels => return Ok(None),
         };
         opened.map_err(|error| InputError::read(&self.path, error).into())
     }
@@ -224,21 +288,28 @@ impl SparseFile {
         self.has_levels().then_some(self.width)
     }
 
-    /// Writes the entries of a text file as a `.tcs` file in a format, or the usual one if none is given, in little memory; none if the files are not of these kinds. Unsorted text is sorted if that is asked for.
+    /// Writes the entries of a text file as a `.tcs` file in a format, or the usual one if none is given, with these extents if some are given, in little memory; none if the files are not of these kinds. Unsorted text is sorted if that is asked for.
     ///
     /// # Errors
     /// [`Error::Input`], [`Error::Usage`], [`Error::Write`].
-    pub fn convert_text(&self, to: &Self, format: Option<&Format>, sorts: bool) -> Result<Option<(Format, Written)>> {
-        if to.form != Form::Levels || !matches!(self.form, Form::MatrixMarket | Form::Coordinates) {
+    pub fn convert_text(
+        &self,
+        to: &Self,
+        (format, extents): (Option<&Format>, Option<&[u64]>),
+        sorts: bool,
+    ) -> Result<Option<(Format, Written)>> {
+        if to.kind != Kind::Levels || !matches!(self.kind, Kind::MatrixMarket | Kind::Coordinates) {
             return Ok(None);
         }
         drop(self.open()?);
-        let text = tcs::Text { path: &self.path, is_matrix: self.form == Form::MatrixMarket };
+        let text =
+            tcs::Text { path: self.place(), name: &self.path, is_matrix: self.kind == Kind::MatrixMarket, extents };
         let order = text.order().map_err(|error| Error::from(InputError::read(&self.path, error)))?;
         let format = to.checked_format(&self.path, order, format)?;
         let Some(levels) = tcs::levels(&format) else { return Ok(None) };
         let element = self.element()?;
-        let scratch = sorts.then(|| to.folder());
+        let folder = output::folder(&to.path);
+        let scratch = sorts.then_some(&*folder);
         let mut error = None;
         let written = to.replace(|file| {
             let written = match element {
@@ -265,9 +336,10 @@ impl SparseFile {
         let usage = |text: String| Err(Error::Usage(text));
         match format {
             Some(format) if format.rank() != order => usage(format!(
-                "--format {format} is for {} dimensions, and {} has {order}",
+                "--format {format} is for {} dimensions, and {} has {order}{}",
                 format.rank(),
-                from.display()
+                from.display(),
+                of_order(format, order)
             )),
             Some(format) if self.has_levels() && tcs::levels(format).is_none() => usage(format!(
                 "--format {format}: .tcs files have dense and compressed levels alone, each of a dimension; take csr, dcsr or csf:{order}"
@@ -276,31 +348,16 @@ impl SparseFile {
             None if self.has_levels() && order > 0 => {
                 tcs::usual(order).map_err(|error| Error::Usage(error.to_string()))
             }
-            None if order == 2 && self.form == Form::Archive => {
+            None if order == 2 && self.kind == Kind::Archive => {
                 "csr".parse().map_err(|error| Error::Usage(format!("{error}")))
             }
             None => Ok(Format::coordinates(order)),
         }
     }
 
-    fn folder(&self) -> &Path {
-        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-    }
-
     /// Writes a file beside this one, which then takes its place; if that fails, all stays as it was.
     fn replace<R>(&self, write: impl FnOnce(&mut File) -> io::Result<R>) -> Result<R> {
-        let write = || {
-            let (prefix, suffix) = left::around(&self.path);
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(&prefix).suffix(suffix);
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let mut file = builder.tempfile_in(self.folder())?;
-            let written = write(file.as_file_mut())?;
-            file.persist(&self.path).map_err(|error| error.error)?;
-            Ok(written)
-        };
-        write().map_err(|source| Error::write(&self.path, source))
+        output::write(&self.path, write)
     }
 
     fn unreadable(&self, source: io::Error) -> Error {
@@ -309,9 +366,9 @@ impl SparseFile {
 
     /// Opens the file, if it is one: a pipe cannot be read twice.
     fn open(&self) -> Result<File> {
-        let data = fs::metadata(&self.path).map_err(|error| self.unreadable(error))?;
+        let data = fs::metadata(self.place()).map_err(|error| self.unreadable(error))?;
         match data.is_file() {
-            true => File::open(&self.path).map_err(|error| self.unreadable(error)),
+            true => File::open(self.place()).map_err(|error| self.unreadable(error)),
             false if data.is_dir() => Err(self.unreadable(io::ErrorKind::IsADirectory.into())),
             false => {
                 let reason = "expected a plain file, found a pipe or device: write it to a file first".to_owned();
@@ -327,12 +384,12 @@ impl SparseFile {
     pub fn element(&self) -> Result<ElementType> {
         let read = |error| Error::from(InputError::read(&self.path, error));
         let source = BufReader::new(self.open()?);
-        let number = match self.form {
-            Form::Coordinates => NumberType::F64,
-            Form::MatrixMarket => Reader::new(source).map_err(read)?.header().field.number(),
-            Form::Levels => Header::read(source.get_ref()).map_err(read)?.number,
-            Form::Archive => Archive::new(source).and_then(|mut archive| Sparse::number(&mut archive)).map_err(read)?,
-            Form::Numpy => npy::Header::read(&mut { source }).map_err(read)?.number,
+        let number = match self.kind {
+            Kind::Coordinates => NumberType::F64,
+            Kind::MatrixMarket => Reader::new(source).map_err(read)?.header().field.number(),
+            Kind::Levels => Header::read(source.get_ref()).map_err(read)?.number,
+            Kind::Archive => Archive::new(source).and_then(|mut archive| Sparse::number(&mut archive)).map_err(read)?,
+            Kind::Numpy => npy::Header::read(&mut { source }).map_err(read)?.number,
         };
         Ok(element_of(number))
     }
@@ -356,24 +413,24 @@ impl SparseFile {
             let (name, reason) = (self.path.display().to_string(), "its elements are complex, and must be real here");
             Error::from(InputError::Unsuitable { name, reason: reason.to_owned() })
         };
-        let (dimensions, entries) = match self.form {
-            Form::MatrixMarket => {
-                let text = fs::read(&self.path).map_err(|error| self.unreadable(error))?;
+        let (dimensions, entries) = match self.kind {
+            Kind::MatrixMarket => {
+                let text = fs::read(self.place()).map_err(|error| self.unreadable(error))?;
                 let (header, entries) = matrix_market::read_entries::<T>(&text, &processors()).map_err(read)?;
                 (extents(&[header.rows, header.columns]), entries)
             }
-            Form::Coordinates => {
-                let text = fs::read(&self.path).map_err(|error| self.unreadable(error))?;
+            Kind::Coordinates => {
+                let text = fs::read(self.place()).map_err(|error| self.unreadable(error))?;
                 let (shape, entries) = tns::read_entries::<T>(&text, 1, None, &processors()).map_err(read)?;
                 (extents(&shape), entries)
             }
-            Form::Levels => {
+            Kind::Levels => {
                 if is_complex(Header::read(&source).map_err(read)?.number) {
                     return Err(complex());
                 }
                 return tcs::read_as(&source, self.element()?).map_err(read);
             }
-            Form::Archive => {
+            Kind::Archive => {
                 let sparse = self.archived(BufReader::new(source))?;
                 if sparse.values().number().is_some_and(is_complex) {
                     return Err(complex());
@@ -387,8 +444,8 @@ impl SparseFile {
                 let fill = of(scalar(sparse.fill(), 0));
                 return Ok(Contents { dimensions: extents(sparse.shape()), fill, entries });
             }
-            Form::Numpy => {
-                let array = TensorFile::input(&self.path.display().to_string()).map_err(Error::Usage)?.read("NAME")?;
+            Kind::Numpy => {
+                let array = TensorFile::from(self.clone()).read("NAME")?;
                 if matches!(array.element(), ElementType::C32 | ElementType::C64) && is_complex(NumberType::C64) {
                     return Err(complex());
                 }
@@ -418,7 +475,7 @@ impl SparseFile {
     /// # Errors
     /// [`Error::Input`].
     pub fn stored<T: Stored>(&self) -> Result<Option<SparseTensor<T>>> {
-        if self.form != Form::Levels {
+        if self.kind != Kind::Levels {
             return Ok(None);
         }
         let found = tcs::whole(&self.open()?).map_err(|error| Error::from(InputError::read(&self.path, error)))?;
@@ -436,13 +493,13 @@ impl SparseFile {
     /// [`Error::Write`]; [`Error::Usage`] if files of this kind hold no such tensors.
     pub fn write<T: Stored>(&self, tensor: &SparseTensor<T>) -> Result<()> {
         let order = tensor.dimensions().len();
-        let (fits, holds, others) = match self.form {
-            Form::MatrixMarket => (order <= 2, "at most 2", ".tns or .npz"),
-            Form::Coordinates => (order > 0, "some", ".npz"),
-            Form::Levels => {
+        let (fits, holds, others) = match self.kind {
+            Kind::MatrixMarket => (order <= 2, "at most 2", ".tns or .npz"),
+            Kind::Coordinates => (order > 0, "some", ".npz"),
+            Kind::Levels => {
                 ((1..=MOST_LEVELS).contains(&order), "1 to 8", if order == 0 { ".npz" } else { ".tns or .npz" })
             }
-            Form::Archive | Form::Numpy => (true, "any", ""),
+            Kind::Archive | Kind::Numpy => (true, "any", ""),
         };
         if !fits {
             let file = self.path.display();
@@ -450,7 +507,7 @@ impl SparseFile {
                 "{file}: such files hold tensors of {holds} dimensions, and the tensor has {order}; take {others}"
             )));
         }
-        if self.form != Form::Archive && self.form != Form::Numpy && tensor.fill() != zero() {
+        if self.kind != Kind::Archive && self.kind != Kind::Numpy && tensor.fill() != zero() {
             let file = self.path.display();
             return Err(Error::Usage(format!(
                 "{file}: what is not stored is zero in such files, and {:?} in the tensor; take .npz or .npy",
@@ -466,14 +523,14 @@ impl SparseFile {
 
     fn write_into<T: Stored>(&self, tensor: &SparseTensor<T>, into: &mut (impl Write + Seek + Send)) -> io::Result<()> {
         let shape: Vec<u64> = tensor.dimensions().iter().map(|&extent| extent as u64).collect();
-        match self.form {
-            Form::Levels => tcs::stored(tensor).map_err(io::Error::other)?.write(self.width, into),
-            Form::Archive => archive(tensor, shape).and_then(|sparse| sparse.write(into, Compression::None)),
-            Form::Numpy => {
+        match self.kind {
+            Kind::Levels => tcs::stored(tensor).map_err(io::Error::other)?.write(self.width, into),
+            Kind::Archive => archive(tensor, shape).and_then(|sparse| sparse.write(into, Compression::None)),
+            Kind::Numpy => {
                 let dense = tensor.convert(&Format::dense(shape.len())).map_err(io::Error::other)?;
                 npy::write_array(into, &shape, dense.values())
             }
-            Form::MatrixMarket | Form::Coordinates => {
+            Kind::MatrixMarket | Kind::Coordinates => {
                 let sorted = match tensor.format().is_in_order() {
                     true => Cow::Borrowed(tensor),
                     false => Cow::Owned(tensor.convert(&Format::coordinates(shape.len())).map_err(io::Error::other)?),
@@ -494,7 +551,7 @@ impl SparseFile {
         let part = |number: usize| number * PART..total.min((number + 1) * PART);
         let parts = total.div_ceil(PART);
         let mut columns = shape.len();
-        if self.form == Form::MatrixMarket {
+        if self.kind == Kind::MatrixMarket {
             let extent = |mode: usize| shape.get(mode).copied().unwrap_or(1);
             let count = AtomicUsize::new(0);
             threads.run(parts, &|number| _ = count.fetch_add(tensor.count_within(part(number)), Ordering::Relaxed));
@@ -509,6 +566,15 @@ impl SparseFile {
                 lines.add(&at, value);
             });
         })
+    }
+}
+
+/// What to say after a format that is for another number of dimensions than a tensor has.
+pub fn of_order(format: &Format, order: usize) -> String {
+    match () {
+        () if order > 0 && *format == Format::coordinates(format.rank()) => format!(": take coo:{order}"),
+        () if order > 2 && !format.is_dense() => format!(": take csf:{order} or coo:{order}"),
+        () => String::new(),
     }
 }
 

@@ -163,10 +163,14 @@ pub fn stored<T: Stored>(tensor: &SparseTensor<T>) -> Result<Tensor<T>, StorageE
 
 /// A text file that becomes a `.tcs` file.
 pub struct Text<'a> {
-    /// The file.
+    /// Where the file is.
     pub path: &'a Path,
+    /// What messages call it.
+    pub name: &'a Path,
     /// Whether it is a Matrix Market file; otherwise a `.tns` file.
     pub is_matrix: bool,
+    /// The extents, where the file does not tell them, and they are not those of the smallest tensor that has all entries.
+    pub extents: Option<&'a [u64]>,
 }
 
 /// What is written of a text file.
@@ -210,8 +214,9 @@ impl Text<'_> {
             let plan = Plan { kinds, order, extents, width, duplicates: Duplicates::Add(sum::<T>) };
             converted(&plan, || Ok(Matrix::new(Reader::new(self.open()?)?)), scratch, into)
         } else {
+            let given = |extents: &[u64]| extents.iter().map(|&extent| Extent::Given(0..extent)).collect();
             let plan = Plan {
-                extents: vec![Extent::FromZero; kinds.len()],
+                extents: self.extents.map_or_else(|| vec![Extent::FromZero; kinds.len()], given),
                 kinds,
                 order,
                 width,
@@ -223,9 +228,9 @@ impl Text<'_> {
 
     /// What went wrong, for the user.
     pub fn error(&self, error: ConvertError, to: &Path) -> Error {
-        let line = |line, reason| InputError::Line { file: self.path.to_owned(), line, reason }.into();
+        let line = |line, reason| InputError::Line { file: self.name.to_owned(), line, reason }.into();
         match error {
-            ConvertError::Read(error) => InputError::read(self.path, error).into(),
+            ConvertError::Read(error) => InputError::read(self.name, error).into(),
             ConvertError::Entry { line: number, problem: EntryProblem::Unsorted { found, order, .. } }
                 if self.is_half() =>
             {
@@ -244,7 +249,7 @@ impl Text<'_> {
             }
             ConvertError::Entry { line: number, problem } => line(number, problem.to_string()),
             ConvertError::Write(source) => Error::write(to, source),
-            other => InputError::Unsuitable { name: self.path.display().to_string(), reason: other.to_string() }.into(),
+            other => InputError::Unsuitable { name: self.name.display().to_string(), reason: other.to_string() }.into(),
         }
     }
 }

@@ -35,6 +35,7 @@ use super::slowest;
 use super::values::Values;
 use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::place;
+use crate::output::is_special;
 use crate::progress::Progress;
 use crate::report::counted;
 
@@ -85,7 +86,8 @@ impl<T: Element> Around<'_, T> {
 
     /// The file that tasks write a result to, and how.
     fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, WrittenAs)> {
-        let (_, file) = self.outputs.iter().find(|(own, _)| own == result.name())?;
+        // Pipes and devices are written by one node.
+        let (_, file) = self.outputs.iter().find(|(own, file)| own == result.name() && !is_special(file.path()))?;
         let by_nodes = place().nodes > 1 && !self.needs_all;
         if file.is_numpy() && by_nodes && is_stored_as_npy(result.format()) {
             return Some((file, WrittenAs::Elements));
