@@ -158,6 +158,25 @@ pub enum Scalar {
     C64(Complex<f64>),
 }
 
+impl fmt::Display for Scalar {
+    /// The number, without its type.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(formatter),
+            Self::U8(value) => value.fmt(formatter),
+            Self::I8(value) => value.fmt(formatter),
+            Self::I16(value) => value.fmt(formatter),
+            Self::U32(value) => value.fmt(formatter),
+            Self::I32(value) => value.fmt(formatter),
+            Self::I64(value) => value.fmt(formatter),
+            Self::F32(value) => value.fmt(formatter),
+            Self::F64(value) => value.fmt(formatter),
+            Self::C32(value) => value.fmt(formatter),
+            Self::C64(value) => value.fmt(formatter),
+        }
+    }
+}
+
 impl Scalar {
     /// The type of this element.
     pub fn element_type(self) -> ElementType {

@@ -56,6 +56,7 @@ impl Statement {
             result: left.tensor.clone(),
             operands,
             accumulate: assignment.accumulates(),
+            divisors: assignment.checked_divisors(),
         }
     }
 }

@@ -9,7 +9,8 @@ use super::node::Node;
 use super::statement::Statement;
 use crate::element::Scalar;
 use crate::notation::{
-    Access, DenseArray, DivisionByZero, EvaluateError, IndexVariable, Values, evaluate_expression, reduce,
+    Access, DenseArray, DivisionByZero, EvaluateError, Expression, IndexVariable, Values, evaluate_expression,
+    is_among, reduce,
 };
 
 /// The result of `statement` on `operands`, by name. If the statement accumulates, or reads its result, the result's old elements
@@ -111,5 +112,9 @@ impl Values for Machine<'_> {
 
     fn set_index(&mut self, variable: &IndexVariable, value: i64) {
         self.loops.insert(variable.clone(), value);
+    }
+
+    fn is_checked(&self, divisor: &Expression) -> bool {
+        is_among(divisor, &self.statement.divisors)
     }
 }

@@ -21,6 +21,8 @@ pub struct Statement {
     pub(crate) result: TensorVariable,
     pub(crate) operands: Vec<TensorVariable>,
     pub(crate) accumulate: bool,
+    /// The dense operands by whose elements zeros are divided, which [are checked before](crate::notation::Assignment::checked_divisors): the quotients are zero.
+    pub(crate) divisors: Vec<TensorVariable>,
 }
 
 impl Statement {

@@ -17,7 +17,8 @@ use maniple::{
     TaskLauncher,
 };
 
-use super::computation::Preparation;
+use super::computation::{Preparation, find};
+use super::divisors::checking;
 use super::error::DistributedError;
 use super::fetch::Fetching;
 use super::leaf::{Kernel, MadeViews, run_leaf};
@@ -62,6 +63,11 @@ async fn run(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor], forgets: bool)
     let name = || result.name().to_owned();
     if plan.leaf().output != Output::Entries {
         return Err(DistributedError::InPlace { tensor: name() });
+    }
+    for divisor in &plan.statement.divisors {
+        if let Some((domain, launcher)) = checking(cx, find(tensors, divisor)?)? {
+            cx.index_launch(domain, launcher.typed::<()>()).await?;
+        }
     }
     let (graph, preparation) = Preparation::new(cx, std::slice::from_ref(plan), tensors).await?;
     let Some(launching) = assembling(&graph.operations) else {

@@ -10,6 +10,7 @@ use maniple::task::TaskDefinition;
 use maniple::{Context, FieldMask, LogicalPartition, LogicalRegion, TaskLauncher};
 
 use super::cuts::Cuts;
+use super::divisors::checking;
 use super::error::DistributedError;
 use super::fetch::{Fetching, Given, below, partition};
 use super::launched::Launched;
@@ -218,6 +219,12 @@ impl Preparation<'_> {
                 });
             }
             Operation::Launch(launching) => {
+                if launching.runs_leaf && !self.launches.contains_key(&launching.number) {
+                    for divisor in &launching.plan.statement.divisors {
+                        let checks = checking(self.cx, find(&self.tensors.iter().collect::<Vec<_>>(), divisor)?)?;
+                        self.operations.extend(checks.map(|(domain, launcher)| Prepared::Launch(domain, launcher, 0)));
+                    }
+                }
                 let launcher = self.launcher(launching, step)?;
                 let domain = AnyRect::from(Rect::<1>::from(0..launching.order.points()));
                 let passes = self.launches[&launching.number].fetches.iter().map(Fetching::passes);
@@ -357,7 +364,7 @@ pub async fn compute(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Res
     Computation::new(cx, plan, tensors).await?.launch(cx)
 }
 
-fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Tensor, DistributedError> {
+pub(super) fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Tensor, DistributedError> {
     let is_named = |tensor: &&&Tensor| tensor.variable().name() == variable.name();
     // There may be one for each format in which plans use it.
     let alike = |tensor: &&&Tensor| is_named(tensor) && tensor.variable().format() == variable.format();

@@ -21,6 +21,7 @@ mod blocks;
 mod computation;
 mod convert;
 mod cuts;
+mod divisors;
 mod elements;
 mod entries;
 mod entry_file;

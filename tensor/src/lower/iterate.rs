@@ -39,6 +39,13 @@ pub(super) struct Driven<'a> {
     high: Expression,
 }
 
+impl Driven<'_> {
+    /// How many values the variable has.
+    pub fn high(&self) -> Expression {
+        self.high.clone()
+    }
+}
+
 /// An access that is merged with others.
 pub(super) struct Merged {
     pub visit: usize,
@@ -263,7 +270,7 @@ impl<'a> Lowering<'a> {
             return Some(met);
         }
         Some(match support.holds(&[]) {
-            true => self.everywhere(&driven, &iterated),
+            true => self.at_once(&driven, &iterated).unwrap_or_else(|| self.everywhere(&driven, &iterated)),
             false if iterated.len() > 1 && (self.is_large() || iterated.len() > MOST_MERGED) => {
                 self.united(&driven, &iterated, &support)
             }
@@ -413,8 +420,11 @@ impl<'a> Lowering<'a> {
         for merged in &merging {
             let here = self.names.index("here");
             inside.push(Step::bind(&here, merged.coordinate.value().equal(at.value()).select(1, 0)));
-            self.places[merged.visit] =
-                maybe(self.below_position(merged.visit, merged.level, merged.cursor.value()), &here);
+            let below = self.below_position(merged.visit, merged.level, merged.cursor.value());
+            self.places[merged.visit] = match is_needed(support, iterated, merged.visit) {
+                true => below,
+                false => maybe(below, &here),
+            };
             is_here.insert(merged.visit, here);
         }
         let condition = support.condition(&|visit| match is_here.get(&visit) {
@@ -459,8 +469,13 @@ impl<'a> Lowering<'a> {
             };
             // Loaded in any case, so that there is nothing to branch for.
             steps.push(Step::bind(&element, stored));
-            let element = here.value().equal(1).select(element.value(), fill);
-            self.places[*visit] = Place::Element(element, Box::new(below.if_stored(&here)));
+            self.places[*visit] = match is_needed(support, point, *visit) {
+                true => Place::Element(element.value(), Box::new(below)),
+                false => {
+                    let element = here.value().equal(1).select(element.value(), fill);
+                    Place::Element(element, Box::new(below.if_stored(&here)))
+                }
+            };
             is_here.insert(*visit, here);
         }
         let value = without_base(at.value(), &driven.base);
@@ -555,6 +570,12 @@ impl<'a> Lowering<'a> {
         }
         Merged { visit, level, cursor, end, coordinate }
     }
+}
+
+/// Whether something is done only where this access, among others, has an element.
+fn is_needed(support: &Support, iterated: &[usize], visit: usize) -> bool {
+    let others: Vec<usize> = iterated.iter().copied().filter(|&other| other != visit).collect();
+    !support.holds(&others)
 }
 
 fn with_base(value: Expression, base: &Option<Expression>) -> Expression {

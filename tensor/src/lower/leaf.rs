@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::concrete::{Execution, Loop, Node, Positions, Statement, Unit};
-use crate::element::ElementType;
+use crate::element::{ElementType, Scalar as Constant};
 use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, Parameter, Reduction};
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
 use super::sizes::Sizes;
 use super::storage::{Place, Scalar, Storage, Visit};
+use super::support::backgrounds;
 
 /// The kernel of the whole statement: distributed loops run one after the other, and the result is initialised.
 pub fn whole(statement: &Statement) -> Kernel {
@@ -118,6 +119,8 @@ pub(super) struct Lowering<'a> {
     pub follows: bool,
     /// How many loops are around the place where each workspace is made.
     made_inside: BTreeMap<String, usize>,
+    /// What workspaces have where no operand in levels has an entry.
+    pub backgrounds: BTreeMap<String, Constant>,
 }
 
 impl<'a> Lowering<'a> {
@@ -156,6 +159,7 @@ impl<'a> Lowering<'a> {
             borders: Vec::new(),
             follows: false,
             made_inside: BTreeMap::new(),
+            backgrounds: backgrounds(statement),
         };
         lowering.visit_all(&|tensor| statement.body.workspaces().contains(&tensor));
         lowering
@@ -254,6 +258,9 @@ impl<'a> Lowering<'a> {
         if self.is_unset && self.changes_result(body) && self.all_positions().into_iter().any(goes_through) {
             // Elements whose coordinates are not stored get no value here.
             self.needs_initial = true;
+        }
+        if let Some(at_once) = self.flattened(outer, body).or_else(|| self.once(outer, body)) {
+            return at_once;
         }
         if let Some(over_positions) = self.over_positions(outer, body) {
             return over_positions;
@@ -478,6 +485,11 @@ impl<'a> Lowering<'a> {
             }
             _ => self.store(target, self.indices(target), value, operator),
         }
+    }
+
+    /// Combines a value with an element whose coordinates are known.
+    pub(super) fn combine(&mut self, target: &Access, value: Expression, operator: Reduction) -> Step {
+        self.store(target, self.indices(target), value, Some(operator))
     }
 
     fn store(

@@ -37,6 +37,7 @@
 //! | `storage` | where elements are, and how far into its levels each access has come |
 //! | `support` | of which accesses an element has to be stored for an iteration to have an effect |
 //! | `iterate` | loops over what is stored, which merge |
+//! | `elsewhere` | reductions of which all values are alike where nothing is stored |
 //! | `bits` | loops over what bitmaps have |
 //! | `locate` | what is found where its coordinates are known |
 //! | `meet` | other ways of merging than step by step, where all of several accesses have to have an element |
@@ -52,6 +53,7 @@ mod append;
 mod balance;
 mod beside;
 mod bits;
+mod elsewhere;
 mod gathered;
 mod iterate;
 mod jam;
@@ -68,6 +70,7 @@ mod support;
 mod unset;
 mod values;
 
+pub use elsewhere::is_alike_elsewhere;
 pub use gathered::{Gathered, LevelOf, gathered};
 pub use leaf::{leaf, leaf_of_any_size, whole};
 pub use meet::lattice_points;

@@ -70,7 +70,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// The positions of a level that are below those from `first` to before `end` of the level above; the root is the only position above the outermost.
-    fn below(&self, visit: usize, level: usize, (first, end): (Expression, Expression)) -> (Expression, Expression) {
+    pub(super) fn below(
+        &self,
+        visit: usize,
+        level: usize,
+        (first, end): (Expression, Expression),
+    ) -> (Expression, Expression) {
         match self.level(visit, level) {
             StoredLevel::Dense(extent, _) => (first * extent.value(), end * extent.value()),
             StoredLevel::Compressed { pos, .. } => (pos.load([first]).cast(I64), pos.load([end]).cast(I64)),

@@ -1,16 +1,19 @@
 //! Of which accesses an element has to be stored for iterations to have an effect.
 //!
-//! By the algebra of operators, not their names: a product is zero where either factor is, a sum only where both are; the sum of a length and infinity is infinite. An iteration that combines
-//! the identity of the operator into an element, or assigns what the element has at first, has no effect.
+//! By the algebra of operators, not their names: a product is zero where either factor has [no entry](crate::notation::Presence), a sum only where both are zero; the sum of a length and infinity is infinite.
+//! A quotient is what it is of fill values: zero divided by zero is not zero. An iteration that combines the identity of the operator into an element, or assigns what the element has at first, has no effect.
 
 use std::collections::BTreeMap;
 
 use super::leaf::Lowering;
 use super::storage::{Place, Storage};
-use crate::concrete::Node;
+use crate::concrete::{Node, Statement};
 use crate::element::Scalar;
 use crate::loops::{BinaryOperator, Expression as Condition, Reduction};
-use crate::notation::{Access, Expression, Literal, Test, binary, call, cast, element_of, is_zero, negate};
+use crate::notation::{
+    Access, Backgrounds, Expression, Literal, Presence, Term, Test, annihilator, element_of, has_entries, is_among,
+    is_fill as is_same, is_inexact, is_padded, is_zero, negate,
+};
 
 /// A condition on which accesses have an element stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +32,47 @@ pub(super) enum Support {
 #[derive(Default)]
 pub(super) struct Given<'a> {
     pub iterated: &'a [usize],
+    /// Whether it is looked at the elements of workspaces, which are numbered after all accesses.
+    pub looks_at_workspaces: bool,
     workspaces: BTreeMap<String, (Scalar, Support)>,
 }
 
 impl<'a> Given<'a> {
     pub fn iterated(iterated: &'a [usize]) -> Self {
-        Self { iterated, workspaces: BTreeMap::new() }
+        Self { iterated, ..Self::default() }
     }
+}
+
+/// What workspaces have where no operand in levels has an entry, as far as that is known.
+pub(super) fn backgrounds(statement: &Statement) -> BTreeMap<String, Scalar> {
+    fn collect(node: &Node, statement: &Statement, found: &mut BTreeMap<String, Scalar>) {
+        match node {
+            Node::Forall(_, body) => collect(body, statement, found),
+            Node::Assign { .. } => {}
+            Node::Where { workspace, consumer, producer } => {
+                collect(producer, statement, found);
+                let sites = producer.sites();
+                if let Some(site) = sites.iter().find(|site| site.target.tensor == *workspace) {
+                    let element = |access: &Access| match found.get(access.tensor.name()) {
+                        Some(value) => Some(Term::absent(*value)),
+                        None => has_entries(&access.tensor).then(|| Term::absent(access.tensor.fill())),
+                    };
+                    let is_checked = |divisor: &Expression| is_among(divisor, &statement.divisors);
+                    let of = Backgrounds { element: &element, is_checked: &is_checked }.of(site.value);
+                    let of = of.filter(|term| term.presence == Presence::Absent).map(|term| term.value);
+                    let identity = |operator: Reduction| operator.identity(workspace.element());
+                    let value = of.filter(|of| site.operator.is_none_or(|operator| identity(operator) == Some(*of)));
+                    if let Some(value) = value {
+                        found.insert(workspace.name().to_owned(), value);
+                    }
+                }
+                collect(consumer, statement, found);
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    collect(&statement.body, statement, &mut found);
+    found
 }
 
 impl Lowering<'_> {
@@ -100,40 +137,117 @@ impl Lowering<'_> {
                 visit.map_or(Support::Always, stored)
             }
             Expression::Access(access) => match self.visit(access) {
-                Some(visit) if access.tensor.fill() == value && !is_made(given, access) => stored(visit),
+                Some(visit) if is_same(access.tensor.fill(), value) && !is_made(given, access) => stored(visit),
                 _ => match given.workspaces.get(access.tensor.name()) {
-                    Some((unchanged, support)) if *unchanged == value => support.clone(),
+                    Some((unchanged, support)) if is_same(*unchanged, value) => support.clone(),
+                    None if given.looks_at_workspaces
+                        && self.background(access).is_some_and(|of| is_same(of, value)) =>
+                    {
+                        Support::Stored(self.number(access))
+                    }
                     _ => Support::Always,
                 },
             },
             Expression::Negate(operand) => self.support(operand, negate(value), given),
             Expression::Binary(operator, left, right) => {
-                let properties = operator.properties();
-                let annihilator = properties.annihilator.and_then(|special| special.of(value.element_type()));
-                if annihilator == Some(value) || *operator == BinaryOperator::Add && is_infinite(value) {
-                    return Support::all(vec![self.support(left, value, given), self.support(right, value, given)]);
-                }
-                match is_at_zero {
-                    true => Support::by_zeros(properties.zeros, &[at_zero(left), at_zero(right)]),
-                    false => self.by_defaults(expression, value, given),
+                match self.by_annihilation(*operator, [left, right], value, given) {
+                    Some(support) => support,
+                    None if is_at_zero && annihilator(*operator, value).is_none() => {
+                        match Support::by_zeros(operator.properties().zeros, &[at_zero(left), at_zero(right)]) {
+                            Support::Always => self.by_defaults(expression, value, given),
+                            support => support,
+                        }
+                    }
+                    None => self.by_defaults(expression, value, given),
                 }
             }
             Expression::Select(operands, _) => {
                 let [condition, then, otherwise] = &**operands;
+                if let Expression::Literal(Literal::Typed(number), _) = condition {
+                    return self.support(if is_zero(*number) { otherwise } else { then }, value, given);
+                }
                 let chosen = Support::all(vec![at_zero(condition), self.support(then, value, given)]);
                 let by_choice = Support::any(vec![chosen, self.support(otherwise, value, given)]);
                 Support::all(vec![by_choice, self.by_defaults(expression, value, given)])
             }
-            Expression::Call(function, arguments, _) if is_at_zero && !function.properties().zeros.is_empty() => {
-                Support::by_zeros(function.properties().zeros, &arguments.iter().map(at_zero).collect::<Vec<_>>())
+            Expression::Call(function, arguments, _) => {
+                if let (Some(operator), [left, right]) = (function.operator(), &arguments[..])
+                    && let Some(support) = self.by_annihilation(operator, [left, right], value, given)
+                {
+                    return support;
+                }
+                let annihilates = function.operator().is_some_and(|operator| annihilator(operator, value).is_some());
+                let zeros = if is_at_zero && !annihilates { function.properties().zeros } else { &[] };
+                match Support::by_zeros(zeros, &arguments.iter().map(at_zero).collect::<Vec<_>>()) {
+                    Support::Always => self.by_defaults(expression, value, given),
+                    support => support,
+                }
             }
             _ => self.by_defaults(expression, value, given),
         }
     }
 
+    /// The support of an operation of which either operand makes `value`: where both have entries. What is made of numbers and of dense operands does not annihilate infinities and NaNs.
+    fn by_annihilation(
+        &self,
+        operator: BinaryOperator,
+        operands: [&Expression; 2],
+        value: Scalar,
+        given: &Given<'_>,
+    ) -> Option<Support> {
+        let of = |operand: &Expression| match !is_inexact(value.element_type()) || self.has_entries(operand) {
+            true => self.support(operand, value, given),
+            false => Support::Always,
+        };
+        if operator.divides() {
+            let is_checked = is_zero(value) && is_among(operands[1], &self.statement.divisors);
+            return is_checked.then(|| of(operands[0])).filter(|support| *support != Support::Always);
+        }
+        annihilator(operator, value)?;
+        if operator == BinaryOperator::Add {
+            // Infinities of both signs have no sum.
+            let is_opposite = |operand: &Expression| {
+                let of = self.default_everywhere(operand);
+                of.is_some_and(|of| annihilator(operator, of).is_some() && !is_same(of, value))
+            };
+            if operands.into_iter().any(is_opposite) {
+                return None;
+            }
+        }
+        Some(Support::all(operands.map(of).to_vec())).filter(|support| *support != Support::Always)
+    }
+
+    /// Whether operands of an expression are in levels, or workspaces that are made of such.
+    fn has_entries(&self, expression: &Expression) -> bool {
+        let mut accesses = expression.accesses().into_iter();
+        accesses.any(|access| self.visit(access).is_some() || self.background(access).is_some())
+    }
+
+    /// What a workspace has where no operand in levels has an entry.
+    pub(super) fn background(&self, access: &Access) -> Option<Scalar> {
+        self.backgrounds.get(access.tensor.name()).copied()
+    }
+
+    /// What an expression is where no operand in levels has an entry at all.
+    fn default_everywhere(&self, expression: &Expression) -> Option<Scalar> {
+        let element = |access: &Access| match self.background(access) {
+            Some(value) => Some(Term::absent(value)),
+            None => has_entries(&access.tensor).then(|| Term::absent(access.tensor.fill())),
+        };
+        let is_checked = |divisor: &Expression| is_among(divisor, &self.statement.divisors);
+        let of = Backgrounds { element: &element, is_checked: &is_checked }.of(expression);
+        of.filter(|term| term.presence == Presence::Absent).map(|term| term.value)
+    }
+
+    /// The number of a workspace.
+    fn number(&self, access: &Access) -> usize {
+        let place = self.backgrounds.keys().position(|name| name == access.tensor.name());
+        self.visits.len() + place.unwrap_or(0)
+    }
+
     /// The support of an expression that has `value` if all of its operands are what they are where nothing is stored.
     fn by_defaults(&self, expression: &Expression, value: Scalar, given: &Given<'_>) -> Support {
-        if self.default(expression, given) != Some(value) {
+        if !self.default(expression, given).is_some_and(|default| is_same(default, value)) {
             return Support::Always;
         }
         let of = |operand: &Expression| match self.default(operand, given) {
@@ -145,36 +259,91 @@ impl Lowering<'_> {
 
     /// What an expression is where nothing is stored; none if that is not known.
     fn default(&self, expression: &Expression, given: &Given<'_>) -> Option<Scalar> {
-        let of = |operand: &Expression| self.default(operand, given);
-        match expression {
-            Expression::Literal(Literal::Typed(scalar), _) => Some(*scalar),
-            Expression::Literal(Literal::Integer(value), _) => Some(Scalar::I64(*value)),
-            Expression::Literal(Literal::Real(value), _) => Some(Scalar::F64(*value)),
-            Expression::Test(test, access) => match self.visit(access) {
-                Some(visit) if given.iterated.contains(&visit) || self.places[visit] == Place::Absent => {
-                    Some(Scalar::I64(i64::from(*test == Test::IsFill)))
+        self.term(expression, given).map(|term| term.value)
+    }
+
+    /// The same, and what it is made of.
+    pub(super) fn term(&self, expression: &Expression, given: &Given<'_>) -> Option<Term> {
+        let element = |access: &Access| match (given.workspaces.get(access.tensor.name()), self.visit(access)) {
+            (Some((unchanged, _)), _) => Some(Term::absent(*unchanged)),
+            (None, Some(visit)) if given.iterated.contains(&visit) || self.places[visit] == Place::Absent => {
+                Some(Term::absent(access.tensor.fill()))
+            }
+            (None, None) if given.looks_at_workspaces => self.background(access).map(Term::absent),
+            _ => None,
+        };
+        let is_checked = |divisor: &Expression| is_among(divisor, &self.statement.divisors);
+        Backgrounds { element: &element, is_checked: &is_checked }.of(expression)
+    }
+
+    /// Where an operation is other than what one of its operands makes of the other, and that: a condition that is found out while a kernel runs, if there is one. Elsewhere it is known whether operands have
+    /// entries, or it does not matter, as integers are annihilated anyway.
+    pub(super) fn left_out(
+        &self,
+        operator: BinaryOperator,
+        left: &Expression,
+        right: &Expression,
+    ) -> Option<(Condition, Scalar)> {
+        let element = element_of(left);
+        let accesses = [left.accesses(), right.accesses()].concat();
+        let mut uncertain = Vec::new();
+        for visit in accesses.iter().filter_map(|access| self.visit(access)) {
+            if !uncertain.contains(&visit) && self.entry(visit).is_some() {
+                uncertain.push(visit);
+            }
+        }
+        let has_workspace =
+            || accesses.iter().any(|access| self.visit(access).is_none() && self.background(access).is_some());
+        if !is_inexact(element) || uncertain.is_empty() && !has_workspace() {
+            return None;
+        }
+        let given = Given { iterated: &uncertain, looks_at_workspaces: true, ..Given::default() };
+        let of_operands = [left, right].map(|operand| self.default_everywhere(operand));
+        let of_type = operator.properties().annihilator.and_then(|own| own.of(element));
+        let mut values =
+            of_operands.into_iter().flatten().filter_map(|value| annihilator(operator, value)).chain(of_type);
+        values.find_map(|value| {
+            let support = self.by_annihilation(operator, [left, right], value, &given)?;
+            let condition = support.condition(&|number| match self.visits.get(number) {
+                Some(_) => self.entry(number).unwrap_or(Condition::Bool(true)),
+                None => {
+                    let workspace = accesses.iter().find(|access| {
+                        self.visit(access).is_none()
+                            && self.background(access).is_some()
+                            && self.number(access) == number
+                    });
+                    let workspace = workspace.expect("only workspaces are numbered so");
+                    let value = self.background(workspace).expect("it is known of those that are numbered");
+                    self.value(&Expression::Access((*workspace).clone())).not_equal(value)
                 }
+            })?;
+            Some((condition, value))
+        })
+    }
+
+    /// Whether an access has an entry here, if that is found out while a kernel runs.
+    fn entry(&self, visit: usize) -> Option<Condition> {
+        let tensor = &self.visits[visit].access.tensor;
+        let element = |position: &Condition| {
+            self.storage.get(tensor.name()).map(|_| self.stored(visit).element(position.clone()))
+        };
+        let counts_by_value = is_padded(tensor) || self.background(&self.visits[visit].access).is_some();
+        let differs = |element: Condition| element.not_equal(tensor.fill());
+        match &self.places[visit] {
+            Place::Absent => None,
+            Place::Level(_, position) => counts_by_value.then(|| element(position)).flatten().map(differs),
+            Place::Maybe(_, position, is_stored) => {
+                let is_stored = is_stored.value().equal(1);
+                Some(match counts_by_value.then(|| element(position)).flatten() {
+                    Some(element) => differs(is_stored.select(element, tensor.fill())),
+                    None => is_stored,
+                })
+            }
+            Place::Element(element, place) => match &**place {
+                _ if counts_by_value => Some(differs(element.clone())),
+                Place::Maybe(.., is_stored) => Some(is_stored.value().equal(1)),
                 _ => None,
             },
-            Expression::Access(access) => match (given.workspaces.get(access.tensor.name()), self.visit(access)) {
-                (Some((unchanged, _)), _) => Some(*unchanged),
-                (None, Some(visit)) if given.iterated.contains(&visit) || self.places[visit] == Place::Absent => {
-                    Some(access.tensor.fill())
-                }
-                _ => None,
-            },
-            Expression::Negate(operand) => of(operand).map(negate),
-            Expression::Cast(element, operand, _) => of(operand).map(|operand| cast(operand, *element)),
-            Expression::Binary(operator, left, right) => binary(*operator, of(left)?, of(right)?).ok(),
-            Expression::Call(function, arguments, _) => {
-                let arguments = arguments.iter().map(of).collect::<Option<Vec<_>>>()?;
-                call(*function, &arguments).ok()
-            }
-            Expression::Select(operands, _) => {
-                let [condition, then, otherwise] = &**operands;
-                of(if is_zero(of(condition)?) { otherwise } else { then })
-            }
-            Expression::Index(_) | Expression::Reduce(..) => None,
         }
     }
 }
@@ -184,9 +353,16 @@ fn is_made(given: &Given<'_>, access: &Access) -> bool {
     given.workspaces.contains_key(access.tensor.name())
 }
 
-fn is_infinite(value: Scalar) -> bool {
-    matches!(value, Scalar::F32(value) if value.is_infinite())
-        || matches!(value, Scalar::F64(value) if value.is_infinite())
+/// Leaves one of each.
+fn unique(parts: &mut Vec<Support>) {
+    let mut number = 0;
+    while number < parts.len() {
+        if parts[..number].contains(&parts[number]) {
+            parts.remove(number);
+        } else {
+            number += 1;
+        }
+    }
 }
 
 impl Support {
@@ -201,6 +377,7 @@ impl Support {
 
     fn all(mut parts: Vec<Self>) -> Self {
         parts.retain(|part| *part != Self::Always);
+        unique(&mut parts);
         match parts.len() {
             _ if parts.contains(&Self::Never) => Self::Never,
             0 => Self::Always,
@@ -211,6 +388,7 @@ impl Support {
 
     fn any(mut parts: Vec<Self>) -> Self {
         parts.retain(|part| *part != Self::Never);
+        unique(&mut parts);
         match parts.len() {
             _ if parts.contains(&Self::Always) => Self::Always,
             0 => Self::Never,

@@ -5,7 +5,7 @@ use super::storage::{Place, Scalar as OneElement, Storage};
 use super::support::{Given, Support};
 use crate::element::Scalar;
 use crate::loops::{Expression, Reduction};
-use crate::notation::{self, Access, IndexVariable, Literal, Test, element_of};
+use crate::notation::{self, Access, IndexVariable, Literal, Presence, Term, Test, element_of};
 
 impl Lowering<'_> {
     /// The value of an index variable.
@@ -21,11 +21,16 @@ impl Lowering<'_> {
     /// The value of `expression`.
     pub fn value(&self, expression: &notation::Expression) -> Expression {
         use notation::Expression as From;
-        if !self.visits.is_empty()
-            && let Some(zero) = Reduction::Sum.identity(element_of(expression))
-            && self.support(expression, zero, &Given::default()) == Support::Never
-        {
-            return Expression::Constant(zero);
+        if !self.visits.is_empty() {
+            let given = Given::default();
+            if let Some(Term { value, presence: Presence::Absent }) = self.term(expression, &given) {
+                return Expression::Constant(value);
+            }
+            if let Some(zero) = Reduction::Sum.identity(element_of(expression))
+                && self.support(expression, zero, &given) == Support::Never
+            {
+                return Expression::Constant(zero);
+            }
         }
         match expression {
             From::Literal(Literal::Typed(scalar), _) => Expression::Constant(*scalar),
@@ -66,7 +71,13 @@ impl Lowering<'_> {
                 let number = |number: i64| Expression::index(number).cast(element_of(left));
                 self.condition(expression).select(number(1), number(0))
             }
-            From::Binary(operator, left, right) => self.value(left).binary(*operator, self.value(right)),
+            From::Binary(operator, left, right) => {
+                let value = self.value(left).binary(*operator, self.value(right));
+                match self.left_out(*operator, left, right) {
+                    Some((condition, otherwise)) => condition.select(value, otherwise),
+                    None => value,
+                }
+            }
             From::Select(operands, _) => {
                 let [condition, then, otherwise] = &**operands;
                 match self.condition(condition) {
@@ -77,7 +88,14 @@ impl Lowering<'_> {
             }
             From::Cast(element, operand, _) => self.value(operand).cast(*element),
             From::Call(function, arguments, _) => {
-                Expression::call(*function, arguments.iter().map(|argument| self.value(argument)))
+                let value = Expression::call(*function, arguments.iter().map(|argument| self.value(argument)));
+                match (function.operator(), &arguments[..]) {
+                    (Some(operator), [left, right]) => match self.left_out(operator, left, right) {
+                        Some((condition, otherwise)) => condition.select(value, otherwise),
+                        None => value,
+                    },
+                    _ => value,
+                }
             }
             // Concretising leaves none; without loops of its own it has the value of its operand.
             From::Reduce(_, _, operand) => self.value(operand),

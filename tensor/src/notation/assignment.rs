@@ -6,6 +6,7 @@ use super::check;
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Access, Expression};
 use super::masks;
+use super::presence;
 use super::sums;
 use super::types;
 use super::variable::{IndexVariable, TensorVariable};
@@ -118,6 +119,16 @@ impl Assignment {
     /// The type of the result's elements.
     pub fn element(&self) -> ElementType {
         self.left.tensor.element()
+    }
+
+    /// The dense operands that are checked before loops run: by their elements something is divided that is zero where no operand in levels has an entry, as in `y(i) = A(i,j) / x(j)`, and loops go through what
+    /// is stored, as zero divided by them is zero. An element that is zero or NaN is refused. Where all elements of a dense result are computed one by one, nothing is checked.
+    pub fn checked_divisors(&self) -> Vec<TensorVariable> {
+        let is_stored = presence::has_entries(&self.left.tensor);
+        let is_wanted = |variables: &[IndexVariable]| {
+            is_stored || variables.iter().any(|variable| !self.left.variables.contains(variable.base()))
+        };
+        presence::divisors(&self.right, &self.left.tensor, &is_wanted)
     }
 
     /// All tensors: the result, then operands in order of appearance, each once.

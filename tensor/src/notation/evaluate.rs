@@ -6,7 +6,8 @@ use super::arithmetic::{self, DivisionByZero, Value};
 use super::array::DenseArray;
 use super::assignment::Assignment;
 use super::expression::{Access, Expression, Literal, Test};
-use super::variable::IndexVariable;
+use super::presence::{self, Term, TermResult};
+use super::variable::{IndexVariable, TensorVariable};
 use crate::element::{ElementType, Scalar};
 
 /// An assignment could not be evaluated.
@@ -46,6 +47,8 @@ pub(crate) trait Values {
     fn extent(&self, variable: &IndexVariable) -> i64;
     /// Gives an index variable a value.
     fn set_index(&mut self, variable: &IndexVariable, value: i64);
+    /// Whether a divisor is checked before anything is computed.
+    fn is_checked(&self, divisor: &Expression) -> bool;
 }
 
 /// The result of `assignment` on `operands`, by name. With `+=` the result's old elements are among them.
@@ -73,18 +76,21 @@ pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, DenseArray>
             });
         }
     }
-    let mut point = Point { assignment, operands, values: BTreeMap::new() };
+    let divisors = assignment.checked_divisors();
+    let mut point = Point { assignment, operands, divisors: &divisors, values: BTreeMap::new() };
     let mut failure = None;
     let result = DenseArray::from_fn(assignment.element(), left.tensor.dimensions(), |coordinates| {
         for (variable, &value) in left.variables.iter().zip(coordinates) {
             point.set_index(variable, value);
         }
         let old = operands.get(left.tensor.name()).and_then(|array| array.get(coordinates));
+        let old = old.map(|old| Term::element(&left.tensor, old, !arithmetic::is_fill(old, left.tensor.fill())));
         let value =
-            evaluate_expression(assignment.right(), &mut point).map(|value| match (old, assignment.accumulation()) {
-                (Some(old), Some(operator)) => arithmetic::reduce(operator, old, value),
-                _ => value,
+            evaluate_term(assignment.right(), &mut point).and_then(|new| match (old, assignment.accumulation()) {
+                (Some(old), Some(operator)) => old.combined(operator, new),
+                _ => Ok(new),
             });
+        let value = value.map(|term| term.value);
         value.unwrap_or_else(|error| {
             failure = Some(error);
             assignment_zero(assignment)
@@ -100,6 +106,7 @@ fn assignment_zero(assignment: &Assignment) -> Scalar {
 struct Point<'a> {
     assignment: &'a Assignment,
     operands: &'a BTreeMap<String, DenseArray>,
+    divisors: &'a [TensorVariable],
     values: BTreeMap<IndexVariable, i64>,
 }
 
@@ -121,39 +128,55 @@ impl Values for Point<'_> {
     fn set_index(&mut self, variable: &IndexVariable, value: i64) {
         self.values.insert(variable.clone(), value);
     }
+
+    fn is_checked(&self, divisor: &Expression) -> bool {
+        presence::is_among(divisor, self.divisors)
+    }
 }
 
 /// The value of a checked expression.
 pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Values) -> Value {
+    evaluate_term(expression, values).map(|term| term.value)
+}
+
+/// The value of a checked expression, and what it was made of. An array that has all elements has entries for those that are not fill values.
+fn evaluate_term(expression: &Expression, values: &mut dyn Values) -> TermResult {
+    let is_entry = |access: &Access, value| !arithmetic::is_fill(value, access.tensor.fill());
     Ok(match expression {
-        Expression::Literal(Literal::Typed(scalar), _) => *scalar,
-        Expression::Literal(Literal::Integer(value), _) => Scalar::I64(*value),
-        Expression::Literal(Literal::Real(value), _) => Scalar::F64(*value),
-        Expression::Index(variable) => Scalar::I64(values.index(variable)),
-        Expression::Access(access) => values.load(access),
-        Expression::Test(test, access) => Scalar::I64(i64::from(match test {
-            // An array that has all elements stores those that are not fill values.
-            Test::Stored => !arithmetic::is_fill(values.load(access), access.tensor.fill()),
-            Test::IsFill => arithmetic::is_fill(values.load(access), access.tensor.fill()),
-        })),
-        Expression::Negate(operand) => arithmetic::negate(evaluate_expression(operand, values)?),
-        Expression::Binary(operator, left, right) => {
-            let left = evaluate_expression(left, values)?;
-            arithmetic::binary(*operator, left, evaluate_expression(right, values)?)?
+        Expression::Literal(Literal::Typed(scalar), _) => Term::number(*scalar),
+        Expression::Literal(Literal::Integer(value), _) => Term::number(Scalar::I64(*value)),
+        Expression::Literal(Literal::Real(value), _) => Term::number(Scalar::F64(*value)),
+        Expression::Index(variable) => Term::present(Scalar::I64(values.index(variable))),
+        Expression::Access(access) => {
+            let value = values.load(access);
+            Term::element(&access.tensor, value, is_entry(access, value))
         }
-        Expression::Call(intrinsic, arguments, _) => {
-            let arguments: Vec<Scalar> =
-                arguments.iter().map(|argument| evaluate_expression(argument, values)).collect::<Result<_, _>>()?;
-            arithmetic::call(*intrinsic, &arguments)?
+        Expression::Test(test, access) => {
+            let value = values.load(access);
+            let is_entry = is_entry(access, value);
+            let truth = Scalar::I64(i64::from(is_entry == (*test == Test::Stored)));
+            Term { value: truth, ..Term::element(&access.tensor, value, is_entry) }
+        }
+        Expression::Negate(operand) => evaluate_term(operand, values)?.map(arithmetic::negate),
+        Expression::Binary(operator, left, right) => {
+            let (one, other) = (evaluate_term(left, values)?, evaluate_term(right, values)?);
+            Term::binary(*operator, one, other, operator.divides() && values.is_checked(right))?
+        }
+        Expression::Call(function, arguments, _) => {
+            let terms: Vec<Term> =
+                arguments.iter().map(|argument| evaluate_term(argument, values)).collect::<Result<_, _>>()?;
+            let is_checked = arguments.last().is_some_and(|last| values.is_checked(last));
+            Term::call(*function, &terms, is_checked)?
         }
         Expression::Select(operands, _) => {
             let [condition, then, otherwise] = &**operands;
-            let condition = evaluate_expression(condition, values)?;
+            let condition = evaluate_term(condition, values)?;
             // Both are evaluated: a division by zero in either is one.
-            let (then, otherwise) = (evaluate_expression(then, values)?, evaluate_expression(otherwise, values)?);
-            if arithmetic::is_zero(condition) { otherwise } else { then }
+            Term::select(condition, evaluate_term(then, values)?, evaluate_term(otherwise, values)?)
         }
-        Expression::Cast(element, operand, _) => arithmetic::cast(evaluate_expression(operand, values)?, *element),
+        Expression::Cast(element, operand, _) => {
+            evaluate_term(operand, values)?.map(|value| arithmetic::cast(value, *element))
+        }
         Expression::Reduce(reduction, variable, operand) => {
             let identity = reduction.identity(element_of(operand));
             let mut total = identity.filter(|_| reduction.starts_with_identity());
@@ -165,10 +188,12 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
                     Some(total) => arithmetic::reduce(*reduction, total, next),
                 });
             }
-            match total {
+            let value = match total {
                 Some(total) => total,
                 None => identity.expect("reductions of a checked expression are defined"),
-            }
+            };
+            let background = presence::background(operand, &|divisor| values.is_checked(divisor));
+            Term::reduced(value, *reduction, background)
         }
     })
 }

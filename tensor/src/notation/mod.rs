@@ -27,6 +27,7 @@
 //! | `expression` | expressions and accesses; `operators` writes them in Rust, `print` as text |
 //! | `assignment` | a checked assignment; `check` has the rules, `types` those of element types, `sums` makes sums explicit, `masks` says where values are computed |
 //! | `lexer`, `parser` | text; `made` gives tensors extents that a text makes by the way |
+//! | `presence` | which operands have an entry, and what products leave out |
 //! | `arithmetic`, `array`, `evaluate` | what an assignment means: every kernel must equal it |
 
 mod arithmetic;
@@ -41,6 +42,7 @@ mod made;
 mod masks;
 mod operators;
 mod parser;
+mod presence;
 mod print;
 mod sums;
 mod types;
@@ -56,7 +58,12 @@ pub use expression::{Access, Expression, Literal, Test};
 pub use maniple_kernel::arithmetic::CustomError;
 pub use maniple_kernel::operators::{BinaryOperator, Custom, Formula, Intrinsic, Reduction, Special};
 pub use parser::{parse, parse_all, parse_all_with_extents, parse_expression, parse_with_extents, sketch_all};
+pub use presence::{
+    Backgrounds, DivisorError, Presence, Term, TermResult, annihilator, background, has_entries, is_inexact, is_padded,
+    keeps_all,
+};
 pub use variable::{IndexVariable, Place, Span, TensorVariable, Window};
 
+pub(crate) use presence::{is_among, is_divisor};
 pub(crate) use types::typed;
 pub(crate) use variable::is_name;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::map::{Points, volume};
-use crate::element::{ElementType, Scalar};
+use crate::element::ElementType;
 use crate::identical::identical;
-use crate::notation::{IndexVariable, Reduction, Value, reduce};
+use crate::notation::{IndexVariable, Reduction, Term, TermResult, Value, reduce};
 
 /// The most points at which a function is evaluated.
 pub(super) const MOST: u64 = 10_000_000;
@@ -19,11 +19,18 @@ pub(super) struct Large;
 pub(super) struct Function {
     pub(super) variables: Vec<IndexVariable>,
     pub(super) extents: Vec<i64>,
-    pub(super) background: Value,
-    pub(super) points: BTreeMap<Vec<i64>, Value>,
+    pub(super) background: TermResult,
+    pub(super) points: BTreeMap<Vec<i64>, TermResult>,
 }
 
-fn is_same(one: Value, other: Value) -> bool {
+fn is_same(one: TermResult, other: TermResult) -> bool {
+    match (one, other) {
+        (Ok(one), Ok(other)) => one.presence == other.presence && identical(one.value, other.value),
+        (one, other) => one.is_err() && other.is_err(),
+    }
+}
+
+fn is_same_value(one: Value, other: Value) -> bool {
     match (one, other) {
         (Ok(one), Ok(other)) => identical(one, other),
         (one, other) => one.is_err() && other.is_err(),
@@ -32,12 +39,12 @@ fn is_same(one: Value, other: Value) -> bool {
 
 impl Function {
     /// A function without variables.
-    pub(super) fn constant(value: Value) -> Self {
+    pub(super) fn constant(value: TermResult) -> Self {
         Self { variables: Vec::new(), extents: Vec::new(), background: value, points: BTreeMap::new() }
     }
 
     /// The function with each value changed.
-    pub(super) fn map(mut self, change: impl Fn(Scalar) -> Value) -> Self {
+    pub(super) fn map(mut self, change: impl Fn(Term) -> TermResult) -> Self {
         self.background = self.background.and_then(&change);
         self.points.values_mut().for_each(|value| *value = value.and_then(&change));
         self
@@ -49,8 +56,8 @@ impl Function {
     }
 
     /// `combine(self, other)` at every point. Only points where a value differs from that of both backgrounds are visited.
-    pub(super) fn join(&self, other: &Self, combine: impl Fn(Scalar, Scalar) -> Value) -> Result<Self, Large> {
-        let combine = |one: Value, other: Value| combine(one?, other?);
+    pub(super) fn join(&self, other: &Self, combine: impl Fn(Term, Term) -> TermResult) -> Result<Self, Large> {
+        let combine = |one: TermResult, other: TermResult| combine(one?, other?);
         let background = combine(self.background, other.background);
         let own: Vec<usize> = places(&other.variables, |variable| !self.variables.contains(variable));
         let shared: Vec<usize> = places(&other.variables, |variable| self.variables.contains(variable));
@@ -64,14 +71,15 @@ impl Function {
         };
         // Where in this function's points the shared variables are, and the other function's points by their values.
         let in_self: Vec<usize> = shared.iter().filter_map(|&place| self.place(&other.variables[place])).collect();
-        let mut by_shared: BTreeMap<Vec<i64>, Vec<(Vec<i64>, Value)>> = BTreeMap::new();
+        let mut by_shared: BTreeMap<Vec<i64>, Vec<(Vec<i64>, TermResult)>> = BTreeMap::new();
         for (point, &value) in &other.points {
             by_shared.entry(pick(point, &shared)).or_default().push((pick(point, &own), value));
         }
+        let (is_partial, is_other_partial) = (self.has_background(), other.has_background());
         let mut rest = MOST;
         for (point, &value) in &self.points {
             let alone = combine(value, other.background);
-            if !is_same(alone, background) {
+            if is_other_partial && !is_same(alone, background) {
                 rest = rest.checked_sub(Self::few(&own_extents)?).ok_or(Large)?;
                 for more in Points::of(&own_extents) {
                     joined.points.insert([point.as_slice(), &more].concat(), alone);
@@ -85,7 +93,7 @@ impl Function {
         // What the other function has where this one has its background.
         let missing: Vec<usize> = places(&self.variables, |variable| !other.variables.contains(variable));
         let missing_extents: Vec<i64> = missing.iter().map(|&place| self.extents[place]).collect();
-        for (point, &value) in &other.points {
+        for (point, &value) in other.points.iter().filter(|_| is_partial) {
             let alone = combine(self.background, value);
             if is_same(alone, background) {
                 continue;
@@ -103,41 +111,45 @@ impl Function {
         Ok(joined)
     }
 
-    /// All values over `variable`, which are of type `element`, combined.
+    /// All values over `variable`, which are of type `element`, combined. They are `of_none` where no operand in levels has an entry, if that is known.
     pub(super) fn reduce(
         &self,
         reduction: Reduction,
         variable: &IndexVariable,
         extent: i64,
-        element: ElementType,
+        (element, of_none): (ElementType, Option<Term>),
     ) -> Result<Self, Large> {
+        let made = |value: Value| value.map(|value| Term::reduced(value, reduction, of_none));
+        let own = |term: TermResult| term.map(|term| term.value);
+        let default = own(self.background);
         let Some(place) = self.place(variable) else {
             // Combined with itself.
-            let again = |value: Value| repeated(reduction, None, value, extent, element);
+            let again = |term: TermResult| Ok(made(repeated(reduction, None, own(term), extent, element)?));
             let background = again(self.background)?;
-            let points = self.points.iter().map(|(point, &value)| Ok((point.clone(), again(value)?)));
+            let points = self.points.iter().map(|(point, &term)| Ok((point.clone(), again(term)?)));
             return Ok(Self { background, points: points.collect::<Result<_, Large>>()?, ..self.clone() });
         };
         let mut rows: BTreeMap<Vec<i64>, Vec<(i64, Value)>> = BTreeMap::new();
-        for (point, &value) in &self.points {
+        for (point, &term) in &self.points {
             let mut row = point.clone();
             let at = row.remove(place);
-            rows.entry(row).or_default().push((at, value));
+            rows.entry(row).or_default().push((at, own(term)));
         }
         let mut reduced = Self { background: self.background, points: BTreeMap::new(), ..self.clone() };
         reduced.variables.remove(place);
         reduced.extents.remove(place);
-        reduced.background = repeated(reduction, None, self.background, extent, element)?;
+        let background = repeated(reduction, None, default, extent, element)?;
+        reduced.background = made(background);
         for (row, values) in rows {
             // In ascending order, with the background between.
             let (mut total, mut next) = (None, 0);
             for (at, value) in values {
-                total = between(reduction, total, self.background, at - next, element)?;
+                total = between(reduction, total, default, at - next, element)?;
                 total = Some(combined(reduction, total, value, element));
                 next = at + 1;
             }
-            total = between(reduction, total, self.background, extent - next, element)?;
-            reduced.points.insert(row, total.unwrap_or(reduced.background));
+            total = between(reduction, total, default, extent - next, element)?;
+            reduced.points.insert(row, made(total.unwrap_or(background)));
         }
         Ok(reduced)
     }
@@ -201,7 +213,7 @@ fn repeated(
     let mut total = combined(reduction, total, value, element);
     for step in 1..count {
         let next = combined(reduction, Some(total), value, element);
-        if is_same(next, total) {
+        if is_same_value(next, total) {
             break;
         }
         if step as u64 > MOST {

@@ -1,7 +1,7 @@
 //! What assignments of sparse tensors mean: the oracle of all kernels.
 //!
 //! Tensors are [maps](SparseMap) from coordinates to elements, with a fill value for all other coordinates. An element of the result is what [`notation::evaluate`](crate::notation::evaluate)
-//! gives for it, if each coordinate that is not in a map has the fill value. Formats, schedules and the algebra of operators play no part: whether a coordinate that no operand has must be
+//! gives for it, if each coordinate that is not in a map has the fill value; products [leave out](crate::notation::Presence) what is not in a map. Formats, schedules and the algebra of operators play no part: whether a coordinate that no operand has must be
 //! visited follows from the values alone. Each part of an expression is a function of index variables that has one value at all but some points; extents may be as large as they like.
 //!
 //! | in reading order | |
@@ -21,8 +21,8 @@ pub use map::SparseMap;
 use crate::element::{ElementType, Scalar};
 use crate::loops::Reduction;
 use crate::notation::{
-    Access, Assignment, BinaryOperator, Expression, IndexVariable, Literal, Test, binary, call, cast, is_fill, is_zero,
-    negate, reduce,
+    Access, Assignment, Expression, IndexVariable, Literal, Presence, TensorVariable, Term, Test, background, cast,
+    is_among, is_fill, is_zero, keeps_all, negate,
 };
 use function::{Function, MOST};
 
@@ -33,20 +33,22 @@ use function::{Function, MOST};
 /// [`OracleError`] if operands are missing or do not fit, an integer is divided by zero, or there are more than ten million points to visit.
 pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, SparseMap>) -> Result<SparseMap, OracleError> {
     let left = assignment.left();
-    let evaluation = Evaluation { extents: assignment.extents(), operands };
+    let divisors = assignment.checked_divisors();
+    let evaluation = Evaluation { extents: assignment.extents(), operands, divisors: &divisors };
     let mut right = evaluation.function(assignment.right())?;
     if assignment.accumulates() {
         let old = evaluation.access(left)?;
         let operator = assignment.accumulation().unwrap_or(Reduction::Sum);
-        let add = |old, value| Ok(reduce(operator, old, value));
+        let add = |old: Term, new: Term| old.combined(operator, new);
         right = old.join(&right, add).map_err(|_| large(assignment.right()))?;
     }
     let right = right.over(&left.variables, left.tensor.dimensions()).map_err(|_| large(assignment.right()))?;
     // Any value, if there is no point that has it.
-    let fill = if right.has_background() { right.background? } else { right.background.unwrap_or(Scalar::I64(0)) };
-    let mut result = SparseMap::new(left.tensor.dimensions(), cast(fill, assignment.element()));
-    for (point, value) in right.points {
-        result.set(&point, value?);
+    let any = Term::number(Scalar::I64(0));
+    let fill = if right.has_background() { right.background? } else { right.background.unwrap_or(any) };
+    let mut result = SparseMap::new(left.tensor.dimensions(), cast(fill.value, assignment.element()));
+    for (point, term) in right.points {
+        result.set(&point, term?.value);
     }
     Ok(result)
 }
@@ -82,6 +84,7 @@ fn element(expression: &Expression) -> ElementType {
 struct Evaluation<'a> {
     extents: &'a BTreeMap<IndexVariable, i64>,
     operands: &'a BTreeMap<String, SparseMap>,
+    divisors: &'a [TensorVariable],
 }
 
 impl Evaluation<'_> {
@@ -89,66 +92,88 @@ impl Evaluation<'_> {
     fn function(&self, expression: &Expression) -> Result<Function, OracleError> {
         let large = |_| large(expression);
         Ok(match expression {
-            Expression::Literal(literal, _) => Function::constant(Ok(match *literal {
+            Expression::Literal(literal, _) => Function::constant(Ok(Term::number(match *literal {
                 Literal::Typed(scalar) => scalar,
                 Literal::Integer(value) => Scalar::I64(value),
                 Literal::Real(value) => Scalar::F64(value),
-            })),
+            }))),
             Expression::Index(variable) => {
                 let extent = self.extents[variable];
                 if extent as u64 > MOST {
                     return Err(large(function::Large));
                 }
+                let at = |value| Ok(Term::present(Scalar::I64(value)));
                 Function {
                     variables: vec![variable.clone()],
                     extents: vec![extent],
-                    points: (0..extent).map(|value| (vec![value], Ok(Scalar::I64(value)))).collect(),
-                    ..Function::constant(Ok(Scalar::I64(0)))
+                    points: (0..extent).map(|value| (vec![value], at(value))).collect(),
+                    ..Function::constant(at(0))
                 }
             }
             Expression::Access(access) => self.access(access)?,
             Expression::Test(Test::IsFill, access) => {
-                let truth = |value| Ok(Scalar::I64(is_fill(value, access.tensor.fill()).into()));
-                self.access(access)?.map(truth)
+                let truth = |value| Scalar::I64(is_fill(value, access.tensor.fill()).into());
+                self.access(access)?.map(|term| Ok(term.map(truth)))
             }
             Expression::Test(Test::Stored, access) => {
-                let mut function = self.access(access)?.map(|_| Ok(Scalar::I64(1)));
-                function.background = Ok(Scalar::I64(0));
+                let is_entry = |value| !(keeps_all(&access.tensor) && is_fill(value, access.tensor.fill()));
+                let truth = |value| Scalar::I64(is_entry(value).into());
+                let mut function = self.access(access)?.map(|term| Ok(term.map(truth)));
+                function.background = function.background.map(|term| term.map(|_| Scalar::I64(0)));
                 function
             }
-            Expression::Negate(operand) => self.function(operand)?.map(|value| Ok(negate(value))),
-            Expression::Cast(element, operand, _) => self.function(operand)?.map(|value| Ok(cast(value, *element))),
+            Expression::Negate(operand) => self.function(operand)?.map(|term| Ok(term.map(negate))),
+            Expression::Cast(element, operand, _) => {
+                self.function(operand)?.map(|term| Ok(term.map(|value| cast(value, *element))))
+            }
             Expression::Binary(operator, left, right) => {
+                let is_checked = operator.divides() && is_among(right, self.divisors);
                 let (left, right) = (self.function(left)?, self.function(right)?);
-                left.join(&right, |left, right| binary(*operator, left, right)).map_err(large)?
+                left.join(&right, |left, right| Term::binary(*operator, left, right, is_checked)).map_err(large)?
             }
             Expression::Select(operands, _) => {
                 let [condition, then, otherwise] = &**operands;
                 let condition = self.function(condition)?;
-                let zero = cast(Scalar::I32(0), element(expression));
-                let chosen = |of: &Expression, when: bool| {
-                    let choose = |condition, value| Ok(if is_zero(condition) == when { zero } else { value });
-                    condition.join(&self.function(of)?, choose).map_err(large)
+                let (then, otherwise) = (self.function(then)?, self.function(otherwise)?);
+                // Of each of the two, what is not chosen is as good as a number that the other one has.
+                let unchosen = Term::number(cast(Scalar::I32(0), element(expression)));
+                let chosen = |of: &Function, when: bool| {
+                    let choose = |condition: Term, value: Term| {
+                        let presence = value.presence.max(condition.presence);
+                        Ok(if is_zero(condition.value) == when { unchosen } else { Term { presence, ..value } })
+                    };
+                    condition.join(of, choose).map_err(large)
                 };
-                // One of the two is zero everywhere.
-                let (then, otherwise) = (chosen(then, true)?, chosen(otherwise, false)?);
-                then.join(&otherwise, |then, otherwise| binary(BinaryOperator::Add, then, otherwise)).map_err(large)?
+                let either = |then: Term, otherwise: Term| Ok(Term::select(Term::present(then.value), then, otherwise));
+                let either = then.join(&otherwise, either).map_err(large)?;
+                let (then, otherwise) = (chosen(&then, true)?, chosen(&otherwise, false)?);
+                // At a point one of them is the number.
+                let both = |then: Term, otherwise: Term| Ok(if then == unchosen { otherwise } else { then });
+                let chosen = then.join(&otherwise, both).map_err(large)?;
+                let known = |chosen: Term, either: Term| match either.presence {
+                    Presence::Present => Ok(chosen),
+                    presence => Ok(Term { presence, ..chosen }),
+                };
+                chosen.join(&either, known).map_err(large)?
             }
-            Expression::Call(intrinsic, arguments, _) => {
+            Expression::Call(function, arguments, _) => {
+                let is_checked = arguments.last().is_some_and(|last| is_among(last, self.divisors));
                 let arguments: Vec<_> =
                     arguments.iter().map(|argument| self.function(argument)).collect::<Result<_, _>>()?;
+                let call = |arguments: &[Term]| Term::call(*function, arguments, is_checked);
                 match <[Function; 1]>::try_from(arguments) {
-                    Ok([argument]) => argument.map(|value| call(*intrinsic, &[value])),
+                    Ok([argument]) => argument.map(|term| call(&[term])),
                     // Functions have one argument or two.
-                    Err(arguments) => arguments[0]
-                        .join(&arguments[1], |left, right| call(*intrinsic, &[left, right]))
-                        .map_err(large)?,
+                    Err(arguments) => {
+                        arguments[0].join(&arguments[1], |left, right| call(&[left, right])).map_err(large)?
+                    }
                 }
             }
             Expression::Reduce(reduction, variable, operand) => {
-                let operand_type = element(operand);
+                let of_none = background(operand, &|divisor| is_among(divisor, self.divisors));
                 let function = self.function(operand)?;
-                function.reduce(*reduction, variable, self.extents[variable], operand_type).map_err(large)?
+                let of = (element(operand), of_none);
+                function.reduce(*reduction, variable, self.extents[variable], of).map_err(large)?
             }
         })
     }
@@ -166,7 +191,8 @@ impl Evaluation<'_> {
             });
         }
         // A variable that is there several times chooses the entries that have one coordinate in all its dimensions.
-        let mut function = Function::constant(Ok(map.fill()));
+        let term = |value, is_stored| Ok(Term::element(tensor, value, is_stored));
+        let mut function = Function::constant(term(map.fill(), false));
         for variable in access.variables.iter().map(IndexVariable::base) {
             if !function.variables.contains(variable) {
                 function.variables.push(variable.clone());
@@ -183,7 +209,7 @@ impl Evaluation<'_> {
             let value_of =
                 |variable: &IndexVariable| values.iter().find(|(own, _)| *own == variable).map(|(_, value)| *value);
             if values.iter().all(|(variable, value)| value_of(variable) == Some(*value)) {
-                function.points.insert(function.variables.iter().filter_map(value_of).collect(), Ok(value));
+                function.points.insert(function.variables.iter().filter_map(value_of).collect(), term(value, true));
             }
         }
         Ok(function)

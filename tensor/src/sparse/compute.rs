@@ -15,7 +15,7 @@ use crate::format::{Format, Level};
 use crate::kernel::{Kernels, Scoped, Team};
 use crate::loops::Reduction;
 use crate::lower::{Appending, Output, adds_up, stored};
-use crate::notation::{Assignment, Expression, IndexVariable, TensorVariable};
+use crate::notation::{Assignment, DivisorError, Expression, IndexVariable, TensorVariable, is_divisor, is_fill};
 use crate::schedule::{Command, Schedule, ScheduleError, has_positions};
 use crate::storage::SparseTensor;
 
@@ -377,10 +377,13 @@ impl<'a> Computation<'a> {
                 let (expected, found) = (tensor.dimensions().to_vec(), found.dimensions().to_vec());
                 return Err(SparseError::Extents { tensor: name(), expected, found });
             }
-            if found.fill().to_scalar() != tensor.fill() {
+            if !is_fill(found.fill().to_scalar(), tensor.fill()) {
                 let (expected, found) = (tensor.fill(), found.fill().to_scalar());
                 return Err(SparseError::OtherFill { tensor: name(), expected, found });
             }
+        }
+        for divisor in &self.loops.statement.divisors {
+            check_divisor(divisor.name(), given(operands, divisor.name())?)?;
         }
         let mut data = BTreeMap::new();
         for tensor in self.loops.statement.operands() {
@@ -403,6 +406,18 @@ impl<'a> Computation<'a> {
             false => Cow::Owned(found.convert(stored.format())?),
         })
     }
+}
+
+/// Checks that zero divided by any element of a tensor is zero.
+fn check_divisor<T: Element>(name: &str, tensor: &SparseTensor<T>) -> Result<(), SparseError> {
+    let Some(place) = tensor.values().iter().position(|element| !is_divisor(*element)) else { return Ok(()) };
+    let element = tensor.values()[place].to_scalar();
+    let (mut coordinates, mut rest) = (vec![0; tensor.dimensions().len()], place as i64);
+    for &mode in tensor.format().order().iter().rev() {
+        let extent = tensor.dimensions()[mode].max(1);
+        (coordinates[mode], rest) = (rest % extent, rest / extent);
+    }
+    Err(DivisorError { tensor: name.to_owned(), coordinates, element }.into())
 }
 
 /// An accumulation into a tensor that is not dense, as the assignment of what the old element and the new value are together; unless `is_kept` says of the operator, and of whether elements are

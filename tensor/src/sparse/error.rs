@@ -3,7 +3,7 @@
 use crate::element::{ElementType, Scalar};
 use crate::format::Format;
 use crate::kernel::{KernelError, ViewError};
-use crate::notation::NotationError;
+use crate::notation::{DivisorError, NotationError};
 use crate::schedule::ScheduleError;
 use crate::storage::StorageError;
 
@@ -26,7 +26,7 @@ pub enum SparseError {
     #[error(transparent)]
     Notation(#[from] NotationError),
     /// A tensor whose elements that are not stored have another value than the assignment says.
-    #[error("{tensor} has fill value {expected:?} in the assignment, and {found:?} as it is given")]
+    #[error("{tensor} has fill value {expected} in the assignment, and {found} as it is given")]
     OtherFill {
         /// The tensor.
         tensor: String,
@@ -59,6 +59,9 @@ pub enum SparseError {
         /// Those of what is given.
         found: Vec<i64>,
     },
+    /// Something is divided by an element that does not give zero for zero.
+    #[error(transparent)]
+    Divisor(#[from] DivisorError),
     /// A tensor for the result that is stored in another way.
     #[error("{tensor} is stored as {expected} in the assignment, and what is given for it as {found}")]
     OtherFormat {

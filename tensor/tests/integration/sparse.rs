@@ -1,6 +1,7 @@
 //! Kernels for sparse tensors, against the evaluation of all elements.
 
 mod masks;
+mod meaning;
 mod rows;
 
 use std::collections::BTreeMap;

@@ -66,7 +66,7 @@ const BOTH: &[&[usize]] = &[&[0, 1]];
 const EITHER: &[&[usize]] = &[&[0], &[1]];
 
 /// These are written as operators and as functions.
-const REMAINDER: Properties = row("%", "remainder", 2, Ordered).zeros(ARGUMENT);
+const REMAINDER: Properties = row("%", "remainder", 2, Ordered);
 const MINIMUM: Properties =
     row("min", "min", 2, Ordered).commutative().associative().identity(Greatest).annihilator(Least).zeros(BOTH);
 const MAXIMUM: Properties =
@@ -91,14 +91,14 @@ table! {
         Subtract = row("-", "subtract", 2, Numbers).identity(Zero).zeros(BOTH);
         /// `a * b`.
         Multiply = row("*", "multiply", 2, Numbers).commutative().associative().identity(One).annihilator(Zero).zeros(EITHER);
-        /// `a / b`; of integers, rounded towards zero. Of complex numbers, in a way in which nothing overflows before the quotient does.
-        Divide = row("/", "divide", 2, Numbers).identity(One).zeros(ARGUMENT);
+        /// `a / b`; of integers, rounded towards zero. Zero divided by zero has no value, so a quotient need not be zero where `a` is. Of complex numbers, in a way in which nothing overflows before the quotient does.
+        Divide = row("/", "divide", 2, Numbers).identity(One);
         /// `a - b * (a / b)` with the quotient rounded towards zero; of reals or integers.
         Remainder = REMAINDER;
         /// The quotient of integers rounded down.
-        FloorDivide = row("floor_divide", "floor_divide", 2, Integers).identity(One).zeros(ARGUMENT);
+        FloorDivide = row("floor_divide", "floor_divide", 2, Integers).identity(One);
         /// `a - b * floor(a / b)` of integers: between 0 and `b` (`b` excluded).
-        FloorRemainder = row("floor_remainder", "floor_remainder", 2, Integers).zeros(ARGUMENT);
+        FloorRemainder = row("floor_remainder", "floor_remainder", 2, Integers);
         /// The bit of `a` with the number `b`, of those of its type: 1 if it is set, else 0.
         Bit = row("bit", "bit", 2, Integers).zeros(ARGUMENT);
         /// The number of the first bit of `a` that is set, from number `b` on; if there is none, how many bits the type has.
@@ -167,7 +167,7 @@ table! {
         Log10 = function("log10", Reals);
         /// The first argument to the power of the second.
         Pow = row("pow", "pow", 2, Fractions);
-        /// The remainder of a division that rounds towards zero: [`BinaryOperator::Remainder`].
+        /// The remainder of a division that rounds towards zero, with the sign of the first argument: [`BinaryOperator::Remainder`].
         Mod = Properties { name: "mod", ..REMAINDER };
         /// The lesser: [`BinaryOperator::Minimum`].
         Min = MINIMUM;

@@ -61,14 +61,12 @@ fn results_are_zero_where_the_table_says() {
         for a in numbers(element) {
             for set in row.zeros {
                 let operand = |position| if set.contains(&position) { zero } else { a };
-                // A quotient of zeros has no value.
-                let Some(found) = apply(operand(0), operand(1)).filter(|_| !operator.divides() || a != zero) else {
-                    continue;
-                };
+                let Some(found) = apply(operand(0), operand(1)) else { continue };
                 assert!(is_zero(&found, element), "{operator} of {:?}, {:?}", operand(0), operand(1));
             }
         }
-        if row.zeros.is_empty() {
+        // Of zeros, quotients have no value.
+        if row.zeros.is_empty() && !operator.divides() {
             assert!(apply(zero, zero).is_some_and(|found| !is_zero(&found, element)), "{operator}");
         }
     });

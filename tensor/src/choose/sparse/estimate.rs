@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::operand::Operand;
 use crate::concrete::{Execution, Loop, Merge, Node, Positions, Relation, Statement, Unit};
 use crate::format::Level;
-use crate::lower::{Appending, lattice_points};
+use crate::lower::{Appending, is_alike_elsewhere, lattice_points};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
 /// A step of a loop over a dense level.
@@ -462,8 +462,11 @@ impl<'a> Walk<'a> {
             self.steps += times * extent;
             return extent;
         }
-        let points = lattice_points(statement, variable, body);
+        let mut points = lattice_points(statement, variable, body);
         let total: f64 = merged.iter().sum();
+        if points.is_empty() && merged.len() == 1 && is_alike_elsewhere(statement, variable, body) {
+            points.push(Vec::new());
+        }
         let (iterations, steps, cost) = match &points[..] {
             [] => (extent, extent, MERGED),
             [point] if point.len() > 1 || merged.len() > 1 => {

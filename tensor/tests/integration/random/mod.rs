@@ -28,17 +28,23 @@ impl Problem {
 
     /// One of integers, with a user's reductions too.
     pub fn with_own_reductions(random: &mut Rng) -> Self {
-        Self::made(ElementType::I64, true, random)
+        Self::made(ElementType::I64, (true, false), random)
+    }
+
+    /// One that has all operators and functions, and operands that are used several times: results of floats may be rounded, infinite or no numbers.
+    pub fn with_all_operators(element: ElementType, random: &mut Rng) -> Self {
+        Self::made(element, (false, true), random)
     }
 
     /// One whose elements are whole numbers, and whose results are exact in any order: what is divided is divided by powers of two, unless integers are.
     pub fn of(element: ElementType, random: &mut Rng) -> Self {
-        Self::made(element, false, random)
+        Self::made(element, (false, false), random)
     }
 
-    fn made(element: ElementType, own_reductions: bool, random: &mut Rng) -> Self {
+    fn made(element: ElementType, (own_reductions, all_operators): (bool, bool), random: &mut Rng) -> Self {
         loop {
-            let mut maker = Maker { random, element, own_reductions, extents: Vec::new(), made: Vec::new() };
+            let (extents, accesses, made) = (Vec::new(), Vec::new(), Vec::new());
+            let mut maker = Maker { random, element, own_reductions, all_operators, extents, accesses, made };
             for name in ["i", "j", "k", "l"] {
                 let extent = if maker.random.u8(..) < 8 { 0 } else { maker.random.i64(1..8) };
                 maker.extents.push((IndexVariable::new(name), extent));
@@ -118,7 +124,10 @@ struct Maker<'a> {
     random: &'a mut Rng,
     element: ElementType,
     own_reductions: bool,
+    all_operators: bool,
     extents: Vec<(IndexVariable, i64)>,
+    /// The accesses so far.
+    accesses: Vec<Access>,
     /// The operands so far.
     made: Vec<TensorVariable>,
 }
@@ -190,8 +199,44 @@ impl Maker<'_> {
         vec![TensorVariable::new("M", self.element, dimensions).at(variables)]
     }
 
+    /// An element that was used before, or another one of the same tensor.
+    fn once_more(&mut self) -> Option<Access> {
+        let mut access = self.accesses.get(self.random.usize(..self.accesses.len().max(1)))?.clone();
+        if let ([one, other], true) = (&mut access.variables[..], self.random.bool())
+            && access.tensor.dimensions()[0] == access.tensor.dimensions()[1]
+        {
+            std::mem::swap(one, other);
+        }
+        Some(access)
+    }
+
+    /// A quotient, a remainder, a power, or a function of one operand.
+    fn operation(&mut self, depth: usize) -> Expression {
+        use Intrinsic::{Cos, Exp, Floor, Mod, Pow, Sin, Sqrt, Square, Tanh};
+        let operand = |maker: &mut Self| maker.expression(depth - 1);
+        if self.random.bool() {
+            // Often an element, by which the loops could go.
+            let (left, right) = (operand(self), if self.random.bool() { self.expression(0) } else { operand(self) });
+            return Expression::Binary(BinaryOperator::Divide, Box::new(left), Box::new(right));
+        }
+        let functions = [Mod, Pow, Cos, Exp, Floor, Sin, Sqrt, Square, Tanh];
+        let mut functions = std::iter::repeat_with(|| functions[self.random.usize(..functions.len())]);
+        let function = functions.find(|function| function.is_defined_for(self.element)).unwrap();
+        let arguments: Vec<_> = (0..function.arity()).map(|_| operand(self)).collect();
+        Expression::call(function, arguments)
+    }
+
     fn expression(&mut self, depth: usize) -> Expression {
         let operand = |maker: &mut Self| Box::new(maker.expression(depth - 1));
+        if self.all_operators && depth > 0 && self.random.u8(..4) == 0 {
+            return self.operation(depth);
+        }
+        if self.all_operators
+            && self.random.u8(..8) == 0
+            && let Some(access) = self.once_more()
+        {
+            return access.into();
+        }
         match if depth == 0 { 0 } else { self.random.u8(..12) } {
             0..=2 => match self.random.u8(..10) {
                 0 => self.random.i64(-5..6).into(),
@@ -202,6 +247,7 @@ impl Maker<'_> {
                     let again = if self.random.u8(..6) == 0 { self.again() } else { None };
                     let name = format!("T{}", self.made.len() + 1);
                     let access = again.unwrap_or_else(|| self.operand(&name, order, distinct));
+                    self.accesses.push(access.clone());
                     match self.random.u8(..12) {
                         0 => Expression::Test(Test::Stored, access),
                         1 => Expression::Test(Test::IsFill, access),

@@ -1,0 +1,71 @@
+//! Divisors that are checked each time before something is computed.
+
+use std::sync::Arc;
+
+use maniple::space::{AnyPoint, AnyRect, AnySpace, Point, Rect};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
+use maniple::{
+    Context, Error, FieldId, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher,
+};
+
+use super::error::DistributedError;
+use super::rows::blocks_for;
+use super::tensor::Tensor;
+use crate::element::{Element, Scalar};
+use crate::notation::{DivisorError, is_divisor};
+use crate::with_element;
+
+/// The launch of tasks that look at all elements of a dense tensor, and fail if zero divided by one of them is not zero. None if there are no elements.
+pub(super) fn checking(cx: &Context, tensor: &Tensor) -> Result<Option<(AnyRect, TaskLauncher)>, DistributedError> {
+    let variable = tensor.variable();
+    let bytes = variable.dimensions().iter().product::<i64>().max(0) as usize * variable.element().size();
+    let slabs = tensor.slabs(blocks_for(cx, bytes));
+    let pieces: Vec<AnySpace> =
+        slabs.iter().map(|slab| tensor.rect(slab).map(AnySpace::from)).collect::<Result<_, _>>()?;
+    if pieces.is_empty() {
+        return Ok(None);
+    }
+    let (name, field, modes) = (variable.name().to_owned(), tensor.field(), tensor.modes().clone());
+    let element = variable.element();
+    let task = TaskDefinition::new("check divisors").leaf(TaskOptions::default(), move |call| {
+        let wrong = with_element!(element, T => of_any_order::<T>(call, field)?);
+        match wrong {
+            None => Ok(Value::new(())),
+            Some((at, element)) => {
+                let coordinates = modes.coordinates(&at).as_slice().to_vec();
+                Err(Error::from_task(DivisorError { tensor: name.clone(), coordinates, element }))
+            }
+        }
+    });
+    let partitioning = cx.index_partition(tensor.region().space(), pieces.len(), &pieces)?;
+    let partition = tensor.region().partition(&partitioning).map_err(Error::from)?;
+    let own = Projection::Color(Arc::new(|point: AnyPoint| Point([point[0]]).into()));
+    let target = Target::Partition(partition, own);
+    let requirement = Requirement::new(target, FieldMask::of(field), Privilege::Read);
+    let domain = AnyRect::from(Rect::<1>::from(0..pieces.len() as i64));
+    Ok(Some((domain, TaskLauncher::new(&Arc::new(task)).requirement(requirement))))
+}
+
+/// The place of the first element that is no divisor, and the element.
+type Wrong = Option<(Vec<i64>, Scalar)>;
+
+fn of_any_order<T: Element + FieldValue>(call: &LeafCall<'_>, field: FieldId) -> maniple::Result<Wrong> {
+    fn first<T: Element + FieldValue, const D: usize>(call: &LeafCall<'_>, field: FieldId) -> maniple::Result<Wrong> {
+        let elements = call.read::<T, D>(0, field)?;
+        for rows in elements.space().rows() {
+            let row = elements.span(rows);
+            if let Some(place) = row.iter().position(|element| !is_divisor(*element)) {
+                let mut at = rows.lo.0.to_vec();
+                at[D - 1] += place as i64;
+                return Ok(Some((at, row[place].to_scalar())));
+            }
+        }
+        Ok(None)
+    }
+    match call.region(0)?.space().space().dim() {
+        1 => first::<T, 1>(call, field),
+        2 => first::<T, 2>(call, field),
+        3 => first::<T, 3>(call, field),
+        _ => first::<T, 4>(call, field),
+    }
+}
