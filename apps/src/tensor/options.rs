@@ -366,6 +366,11 @@ fn chunk(text: &str) -> Result<i64, String> {
     at_most(LONGEST, text).map(|number| number as i64)
 }
 
+/// The first that is there already.
+fn twice<'a>(names: &[&'a str]) -> Option<&'a str> {
+    names.iter().enumerate().find(|(number, name)| names[..*number].contains(name)).map(|(_, name)| *name)
+}
+
 impl Options {
     /// Refuses, before anything is read, what makes no sense together, and files that can't be written.
     ///
@@ -379,6 +384,25 @@ impl Options {
             return Err(Error::Usage(format!(
                 "{option} is about what is computed, and with --explain nothing is: leave one of the two out"
             )));
+        }
+        let types: Vec<&str> =
+            self.element.iter().map(|(name, _)| name.as_deref().unwrap_or("the type of all")).collect();
+        let made: Vec<&str> = self.generate.iter().map(|(name, _)| name.as_str()).collect();
+        let mut read = self.input.iter().map(|(name, _)| name.as_str());
+        let placed: Vec<&str> = self.place.iter().map(|(name, _)| name.as_str()).collect();
+        if let Some(name) = twice(&types) {
+            return Err(Error::Usage(format!("--type says twice what {name} is")));
+        }
+        if let Some(name) = twice(&made) {
+            return Err(Error::Usage(format!("--generate says twice what {name} is")));
+        }
+        if let Some(name) = read.find(|name| made.contains(name)) {
+            return Err(Error::Usage(format!(
+                "--input and --generate both say what {name} is: leave one of the two out"
+            )));
+        }
+        if let Some(name) = twice(&placed) {
+            return Err(Error::Usage(format!("--place says twice where {name} lies")));
         }
         // Node 0 writes, or makes the file that all write.
         for (_, file) in self.output.iter().filter(|_| place().rank.0 == 0) {

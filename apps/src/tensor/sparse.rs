@@ -170,6 +170,9 @@ fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> 
         return Err(Error::Usage(format!("{problem}: leave one of the two out")));
     }
     let inputs: Vec<String> = program.inputs().iter().map(|tensor| tensor.name().to_owned()).collect();
+    if let Some((name, _)) = options.generate.iter().find(|(name, _)| !inputs.contains(name)) {
+        return Err(Error::Usage(format!("--generate {name}: the tensors that are given are {}", inputs.join(", "))));
+    }
     for (number, (name, _)) in options.place.iter().enumerate() {
         if !inputs.contains(name) {
             return Err(Error::Usage(format!("--place {name}: the tensors that are given are {}", inputs.join(", "))));

@@ -151,6 +151,17 @@ fn options_that_would_not_be_obeyed_are_refused() {
         assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {error}");
         assert!(error.starts_with(&format!("error: {told}")), "{arguments:?}: {error}");
     }
+    for (options, told) in [
+        (["--type", "A=f32,A=f64"], "--type says twice what A is"),
+        (["--generate", "A=band:2"], "--generate says twice what A is"),
+        (["--generate", "B=band:2"], "--generate B: the tensors that are given are A, x"),
+        (["--input", "A=A.mtx"], "--input and --generate both say what A is"),
+    ] {
+        let arguments = [&sparse[..], &options].concat();
+        let (code, out, error) = run(&arguments);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {error}");
+        assert!(error.starts_with(&format!("error: {told}")), "{arguments:?}: {error}");
+    }
     // Where there are tasks, it is obeyed.
     let (code, out, error) = run(&[&sparse[..], &["--grid", "2", "--check"]].concat());
     assert!(code == Some(0) && error.starts_with("check: "), "{out}{error}");
