@@ -236,7 +236,7 @@ impl Context {
         (give, from_file): (Give, Option<FromFile>),
     ) -> Result<Attached<M>> {
         let state = &self.state;
-        let with = match (Replica::of(state), &load) {
+        let with = match (Replica::of(state), &from_file) {
             // SAFETY: promised by the caller; nothing uses the memory yet.
             (Some(_), None) => unsafe { values.compared(&memory) },
             _ => None,
