@@ -21,9 +21,11 @@ use super::{DETACH, values_of};
 use crate::context::{Context, ContextState};
 use crate::core::FileClaim;
 use crate::error::{Error, FileError, Result};
+use crate::future::Future;
 use crate::instances::instance::Backing;
 use crate::regions::Region;
 use crate::replication::Replica;
+use crate::results::{Origin, Results, Sources, one_point};
 use crate::value::Value;
 
 /// A file that is attached to the values of a field of a region: see [`Context::attach_file`].
@@ -160,7 +162,12 @@ impl Context {
         let (detached, operation) = self.detach_after(attached, &[state.before_writing(&at)])?;
         let detached = match Replica::of(state) {
             None => detached,
-            Some(replica) => detached.of_all(|own| replica.spread(DETACH, own)),
+            Some(replica) => {
+                // It is told by its end alone, as several nodes may have failed.
+                let (realm, end) = (state.core.realm(), detached.event());
+                let own = Results::new(realm, Origin::BuiltIn(DETACH), one_point(), end, Sources::new());
+                detached.of_all(replica.spread(DETACH, &Future::new(own, 0)))
+            }
         };
         state.note_writing(&at, detached.event(), operation.as_ref());
         drop(claim);

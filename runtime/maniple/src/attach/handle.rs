@@ -137,9 +137,8 @@ impl<M: Send + 'static> Detached<M> {
     }
 
     /// The same, which is there when it is on all nodes, or has failed on one: this tells all of them.
-    pub(super) fn of_all(self, spread: impl FnOnce(&Future<()>) -> Future<()>) -> Self {
-        let own = self.future.map(|_| ());
-        Self { of_all: Some(spread(&own)), ..self }
+    pub(super) fn of_all(self, all: Future<()>) -> Self {
+        Self { of_all: Some(all), ..self }
     }
 
     /// Triggers when the memory is there, poisoned if its values could not be computed.

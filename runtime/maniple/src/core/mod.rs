@@ -370,6 +370,9 @@ impl RuntimeCore {
             told.get_or_init(|| chance);
             realm.trigger(again);
         }));
+        // A worker that sleeps already sees that something waits when it wakes.
+        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
+        self.realm().spawn(spawn, || ());
         (again.event(), hope)
     }
 
