@@ -107,7 +107,7 @@ impl Context {
         let pieces = unsafe { self.attach_each(partition, (field, ty), store, make) };
         if let Some(loading) = shared {
             // A node without pieces, or one that refuses them, tells the others.
-            let opened = at.place().map(drop);
+            let opened = at.found_out();
             loading.end.end_part(pieces.as_ref().map_or_else(|error| Err(error.clone()), |_| opened));
         }
         Ok(AttachedFilePieces { pieces: pieces?, at, claim })
@@ -137,6 +137,8 @@ impl Context {
             }
         }
         let detached = self.detach_each_after(pieces, &[before])?.await.map(drop);
+        // A node without pieces of its own writes none after that.
+        let _ = realm.event_future(before).await;
         self.agree(detached.and_then(|()| at.place().map(drop)), &at).await?;
         match at.access() {
             Access::Create => self.agree(at.place().and_then(Place::finish), &at).await,

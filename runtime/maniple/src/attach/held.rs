@@ -61,6 +61,14 @@ impl HeldFile {
         place.as_ref().map_err(Error::clone)
     }
 
+    /// What is wrong with the file, as far as it was opened.
+    pub(super) fn found_out(&self) -> Result<()> {
+        if let Some(refused) = self.refused.get() {
+            return Err(refused.clone());
+        }
+        self.place.get().map_or(Ok(()), |place| place.as_ref().map(drop).map_err(Error::clone))
+    }
+
     fn values(&self) -> Values<'_> {
         Values { region: &self.region, field: self.field, ty: self.ty }
     }

@@ -323,7 +323,10 @@ fn simulate(seed: u64, nodes: usize, disk: Option<(usize, Disk)>) -> bool {
     let well = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     assert!(well == 0 || well == nodes, "seed {seed}, {nodes} nodes, {disk:?}, {steps:?}: {outcomes:?}");
     if well == 0 {
-        assert!(disk.is_some_and(|(_, disk)| disk.sound_uses.or(disk.room).is_some()), "seed {seed}, {steps:?}: {outcomes:?}");
+        assert!(
+            disk.is_some_and(|(_, disk)| disk.sound_uses.or(disk.room).is_some()),
+            "seed {seed}, {steps:?}: {outcomes:?}"
+        );
         return false;
     }
     outcomes.iter().for_each(|seen| {
