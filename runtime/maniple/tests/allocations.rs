@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use maniple::prelude::*;
-use maniple::{Error, FieldType};
+use maniple::{Error, FieldType, LocalField};
 
 struct Counting;
 
@@ -308,6 +308,64 @@ enum Leaves {
     Freed,
     /// Futures that nobody waited for, or not to the end.
     Futures,
+    /// Scratch regions, of the same rows in each round or of others, and partitions of them.
+    Scratch,
+    ScratchOfOtherRows,
+    /// Regions of other rows in each round, which it has destroyed.
+    DestroyedOfOtherRows,
+    /// Local fields, of the same name in each round or of others.
+    LocalFields,
+    LocalFieldsOfOtherNames,
+    /// Partitions of one region, which it has destroyed or whose handles it has dropped, and what was made of them.
+    DestroyedPartitions,
+    Partitions,
+    /// Results of index launches, functions of these, and what they come to together.
+    Maps,
+    /// Traces of the same name in each round, with other launches.
+    Traces,
+    /// Memory that it has attached and detached.
+    Attached,
+    /// Rows that tasks have returned.
+    Outputs,
+    /// Data that it has looked at by itself.
+    Mappings,
+    /// Fences.
+    Fences,
+}
+
+/// All of them.
+const ALL: [Leaves; 21] = [
+    Leaves::Regions,
+    Leaves::RegionsOfFailed,
+    Leaves::RegionsOfFailedBelow,
+    Leaves::RegionsOfPanicked,
+    Leaves::Handles,
+    Leaves::Destroyed,
+    Leaves::Freed,
+    Leaves::Futures,
+    Leaves::Scratch,
+    Leaves::ScratchOfOtherRows,
+    Leaves::DestroyedOfOtherRows,
+    Leaves::LocalFields,
+    Leaves::LocalFieldsOfOtherNames,
+    Leaves::DestroyedPartitions,
+    Leaves::Partitions,
+    Leaves::Maps,
+    Leaves::Traces,
+    Leaves::Attached,
+    Leaves::Outputs,
+    Leaves::Mappings,
+    Leaves::Fences,
+];
+
+#[task(leaf)]
+fn find(#[point] point: Point<1>) -> Output<Cell> {
+    (0..=point[0]).map(|row| Cell { value: row as f64, sum: 0.0 }).collect()
+}
+
+#[task(leaf)]
+fn rows_of(#[reads(value)] cells: Piece<Cell>) -> f64 {
+    cells.points().count() as f64
 }
 
 #[task]
@@ -326,7 +384,7 @@ async fn destroy(cx: &Context, number: usize) -> Result<()> {
     cx.destroy_field_space(&fields)
 }
 
-async fn round(cx: &Context, leaves: Leaves, number: usize) -> Result<()> {
+async fn round(cx: &Context, cells: &Region<Cell>, leaves: Leaves, number: usize) -> Result<()> {
     let fails = |outcome: Result<()>| match outcome {
         Ok(()) => Err(Error::application("it was to fail")),
         Err(_) => Ok(()),
@@ -363,6 +421,71 @@ async fn round(cx: &Context, leaves: Leaves, number: usize) -> Result<()> {
             .await;
             Ok(())
         }
+        Leaves::Scratch | Leaves::ScratchOfOtherRows => {
+            let rows = if let Leaves::Scratch = leaves { 10 } else { 10 + number * 7 % 1_000 };
+            let scratch = cx.scratch::<Cell>(rows)?;
+            let pieces = scratch.partition(2).equal()?;
+            cx.index_launch(2, gather(&pieces, &pieces));
+            Ok(())
+        }
+        Leaves::DestroyedOfOtherRows => {
+            let cells = cx.region::<Cell>(10 + number * 7 % 1_000)?;
+            cx.launch(set(&cells, number as f64));
+            cx.destroy_region(&cells)
+        }
+        Leaves::LocalFields | Leaves::LocalFieldsOfOtherNames => {
+            let number = if let Leaves::LocalFields = leaves { 0 } else { number };
+            let field: LocalField<Cell, f64> = cx.local_field(cells, &format!("{number:06}"))?;
+            cx.fill(cells, *field, 1.0)?;
+            cx.copy((cells, *field), (cells, Cell::value));
+            Ok(())
+        }
+        Leaves::DestroyedPartitions | Leaves::Partitions => {
+            let pieces = cells.partition(2 + number % 5).equal()?;
+            let others = cells.partition(2).equal()?;
+            let both = pieces.intersection_with_all(&others)?;
+            cx.index_launch(pieces.colors(), gather(&pieces, &pieces));
+            cx.index_launch(both.colors(), rows_of(&both));
+            cx.launch(rows_of(&others.piece(0)?));
+            if let Leaves::DestroyedPartitions = leaves {
+                cx.destroy_partition(&both)?;
+                cx.destroy_partition(&pieces)?;
+                cx.destroy_partition(&others)?;
+            }
+            Ok(())
+        }
+        Leaves::Maps => {
+            let pieces = cells.partition(2).equal()?;
+            let counts = cx.index_launch(2, rows_of(&pieces));
+            drop((counts.get(1)?.map(|count| count + 1.0), counts.fold(0.0, |all, one| all + one)));
+            counts.reduce(Sum).await.map(drop)
+        }
+        Leaves::Traces => cx.trace("round", |cx| {
+            for _ in 0..=number % 3 {
+                cx.launch(set(cells, number as f64));
+            }
+            Ok(())
+        }),
+        Leaves::Attached => {
+            let cells = cx.region::<Cell>(10)?;
+            let attached = cx.attach_vec(&cells, Cell::value, vec![1.0; 10])?;
+            cx.launch(set(&cells, number as f64));
+            cx.detach(attached)?.await.map(drop)
+        }
+        Leaves::Outputs => {
+            let (rows, _) = cx.collect(cx.index_launch(2, find())).await?;
+            cx.launch(rows_of(&rows)).await.map(drop)
+        }
+        Leaves::Mappings => {
+            cx.map_write(cells, Cell::value).await?[0] = number as f64;
+            cx.map_read(cells, Cell::value).await.map(drop)
+        }
+        Leaves::Fences => {
+            drop((cx.mapping_fence(), cx.time()));
+            cx.launch(set(cells, number as f64));
+            drop((cx.time(), cx.mapping_fence()));
+            Ok(())
+        }
     }
 }
 
@@ -388,11 +511,11 @@ fn comes_back(leaves: Leaves) -> (bool, [i64; 2]) {
     // What the most operations in flight ever needed stays: so there are few at any time.
     let runtime = Runtime::builder().workers(2).window(16).build().unwrap();
     let held = runtime.run(async |cx: &Context| {
-        let fields = cx.field_space(1);
+        let (fields, cells) = (cx.field_space(1), cx.region::<Cell>(16)?);
         // The least of the stretch before, and of this one so far; and what the next one is compared with.
         let (mut least, mut next) = ([i64::MAX; 2], i64::MAX);
         for number in 0..80_000 {
-            round(cx, leaves, number).await?;
+            round(cx, &cells, leaves, number).await?;
             if let Leaves::Freed = leaves {
                 let field = fields.allocate("field", FieldType::of::<f64>())?;
                 cx.launch(scratch(number, false));
@@ -426,16 +549,7 @@ fn comes_back(leaves: Leaves) -> (bool, [i64; 2]) {
 #[test]
 fn what_tasks_leave_behind_takes_no_memory_in_the_end() {
     let _alone = alone();
-    for leaves in [
-        Leaves::Regions,
-        Leaves::RegionsOfFailed,
-        Leaves::RegionsOfFailedBelow,
-        Leaves::RegionsOfPanicked,
-        Leaves::Handles,
-        Leaves::Destroyed,
-        Leaves::Freed,
-        Leaves::Futures,
-    ] {
+    for leaves in ALL {
         let (comes_back, [first, last]) = comes_back(leaves);
         assert!(
             comes_back,
