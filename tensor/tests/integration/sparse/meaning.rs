@@ -49,6 +49,8 @@ fn a_map(array: &DenseArray, tensor: &TensorVariable, stores_fill: bool, random:
             drawn if drawn < zeros || is_dense && drawn >= keep => tensor.fill(),
             _ => array.get(at).unwrap(),
         };
+        // Signs of zeros are not told apart, but by conversions.
+        let value = if is_fill(value, tensor.fill()) { tensor.fill() } else { value };
         let is_kept = stores_fill || !is_fill(value, tensor.fill());
         if is_dense || is_kept && random.u8(..10) < keep {
             map.set(at, value);
