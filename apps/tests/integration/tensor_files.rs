@@ -204,9 +204,9 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
         ": its header has 20086 bytes, and such headers have at most 10000",
     );
     refused(
-        "halves.npy",
-        numpy("<f2", false, "(1, 1)", &[0; 2]),
-        ": its elements are '<f2'; they must be bool, integers of 8, 16, 32 or 64 bits, float32, float64, complex64 or complex128: convert it with NumPy's astype",
+        "long.npy",
+        numpy("<f16", false, "(1, 1)", &[0; 16]),
+        ": its elements are '<f16'; they must be bool, integers of 8, 16, 32 or 64 bits, float16, float32, float64, complex64 or complex128: convert it with NumPy's astype",
     );
     refused("line.npy", numpy("<f8", false, "(2,)", &[0; 16]), ": expected a tensor of 2 dimensions, found 2");
     refused(
