@@ -35,7 +35,7 @@ macro_rules! sweep {
 /// any more, the launcher was killed: then this removes the job's directory, if it is given one, and kills what is left wherever it is. It has made that directory itself, and said so: the launcher may be killed at
 /// any time.
 const GUARD: &str = concat!(
-    "trap '' HUP INT TERM QUIT USR1 USR2 TSTP; ",
+    "trap '' HUP INT TERM QUIT USR1 USR2 TSTP PIPE; ",
     sweep!(),
     "rank=$1; shift; if [ $# != 0 ]; then if mkdir -m 700 -- \"$1\"; then echo made; else set --; fi; fi; exec >/dev/null; \
     IFS= read -r secret; while IFS= read -r signal; do kill -s \"$signal\" 0; done; \

@@ -381,7 +381,8 @@ impl Job<'_> {
             (Some(signal), _) => format!("was ended by {}", signal_name(signal).unwrap_or("a signal")),
             (None, code) => format!("failed with exit code {}", code.unwrap_or(1)),
         };
-        let others = match self.running {
+        // Those that were not started yet are not started any more.
+        let others = match self.places.len() + self.running - self.started {
             0 => String::new(),
             1 => "; ending the other node".to_owned(),
             running => format!("; ending the other {running} nodes"),

@@ -16,7 +16,7 @@ use crate::error::{Error, Failure};
 use crate::evidence::{Describe, Evidence, difference};
 use crate::job::Job;
 use crate::log::{Digested, Log, take};
-use crate::names::{COMPARISON, CollectiveName, EVIDENCE, Rank};
+use crate::names::{COMPARISON, CollectiveName, END, EVIDENCE, Rank};
 use crate::running::Program;
 use crate::standstill::Standstill;
 use crate::wire::{decode, encode};
@@ -109,7 +109,7 @@ impl<O: Describe> DeterminismCheck<O> {
     pub fn end(&self, job: &Job, failure: Option<Failure>) -> Option<Failure> {
         job.end_program(failure.clone());
         let digest = self.finish(job, failure.clone());
-        let name = CollectiveName { operation: job.begin_operation("end"), part: 0 };
+        let name = CollectiveName { operation: job.begin_operation("end"), part: END };
         let (ended, outcome) = (job.realm().user_event(), Arc::new(Mutex::new(None)));
         let (result, waiting, again) = (Arc::clone(&outcome), job.realm().clone(), job.clone());
         let program = self.program;

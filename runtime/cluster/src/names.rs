@@ -65,6 +65,9 @@ pub(crate) const COMPARISON: u32 = u32::MAX;
 /// The part in which nodes that differ show what they have done.
 pub(crate) const EVIDENCE: u32 = COMPARISON - 1;
 
+/// The part of the end of a program. Nodes that differ may have come to it with the number at which others exchange something else.
+pub(crate) const END: u32 = EVIDENCE - 1;
+
 /// What an operation of the program is called, for messages to people.
 #[derive(Clone)]
 pub enum OperationName {

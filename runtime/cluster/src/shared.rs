@@ -18,7 +18,7 @@ use crate::layer::Layer;
 use crate::leaving::{Leave, Leaves};
 use crate::matching::Matching;
 use crate::message::{Kind, Outgoing, Urgency};
-use crate::names::{COMPARISON, CollectiveName, ParcelName, Rank};
+use crate::names::{COMPARISON, CollectiveName, END, ParcelName, Rank};
 use crate::outbox::Outbox;
 use crate::profile::MessageProfile;
 use crate::running::Running;
@@ -171,7 +171,7 @@ impl Shared {
     pub(crate) fn take_contribution(&self, incoming: &mut Incoming<'_>) -> Option<()> {
         let name: CollectiveName = decode(incoming.header())?;
         let (from, payload) = (from(incoming), self.take_payload(incoming));
-        if name.part == 0 {
+        if matches!(name.part, 0 | END) {
             self.last.hear(from, name.operation);
         }
         let step = self.collectives.receive(name, from, payload)?;
