@@ -6,7 +6,7 @@ use maniple_tensor::distributed::{TcsFile, element_that_is, is_packed_by_tasks};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Level;
 use maniple_tensor::generate::Generator;
-use maniple_tensor::notation::{TensorVariable, cast};
+use maniple_tensor::notation::{TensorVariable, cast, is_fill, is_zero};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 use maniple_tensor::with_element;
 
@@ -31,7 +31,8 @@ pub(super) enum Given<T> {
 pub(super) enum Read<T> {
     /// A tensor as the file stores it.
     Stored(SparseTensor<T>),
-    Entries(EntryList<T>),
+    /// Entries, and what all other elements are.
+    Entries(EntryList<T>, T),
 }
 
 impl<T: Copy> Given<T> {
@@ -60,7 +61,7 @@ impl<T: Copy> Given<T> {
     /// Makes a file without entries, which tells nothing of dimensions, that of a tensor of so many. Whether it is one.
     pub(super) fn take_empty(&mut self, order: usize) -> bool {
         match self {
-            Self::Listed(Read::Entries(entries)) if entries.is_empty() => *entries = EntryList::new(order),
+            Self::Listed(Read::Entries(entries, _)) if entries.is_empty() => *entries = EntryList::new(order),
             _ => return false,
         }
         true
@@ -76,10 +77,22 @@ impl<T: Copy> Given<T> {
     }
 }
 
+impl<T: Element> Given<T> {
+    /// What elements are that a file does not store; nothing if that is zero, which files mostly do not say.
+    pub(super) fn fill(&self) -> Option<Scalar> {
+        let fill = match self {
+            Self::All(Read::Entries(_, fill)) | Self::Listed(Read::Entries(_, fill)) => fill.to_scalar(),
+            Self::All(Read::Stored(stored)) | Self::Listed(Read::Stored(stored)) => stored.fill().to_scalar(),
+            Self::ByTasks(..) => return None,
+        };
+        (!is_zero(fill)).then_some(fill)
+    }
+}
+
 impl<T: Copy> Read<T> {
     /// Leaves out coordinates after the first ones, where entries have more.
     fn take_order(&mut self, order: usize) {
-        let Self::Entries(entries) = self else { return };
+        let Self::Entries(entries, _) = self else { return };
         let (mut coordinates, values) = std::mem::replace(entries, EntryList::new(order)).into_parts();
         coordinates.truncate(order);
         *entries = EntryList::of(coordinates, values);
@@ -89,7 +102,7 @@ impl<T: Copy> Read<T> {
 /// Reads the entries of the file of an operand, and the extents; of a file that tasks can read, the extents alone.
 pub(super) fn read_as<T: Stored>(name: &str, file: SparseFile) -> Result<(Vec<i64>, Given<T>)> {
     if file.is_without_entries()? {
-        return Ok((Vec::new(), Given::Listed(Read::Entries(EntryList::new(0)))));
+        return Ok((Vec::new(), Given::Listed(Read::Entries(EntryList::new(0), zero()))));
     }
     let is_real = |element: ElementType| <T as Element>::TYPE.is_complex() || !element.is_complex();
     match file.levels()? {
@@ -121,8 +134,7 @@ fn read_all<T: Stored>(name: &str, file: &SparseFile) -> Result<(Vec<i64>, Read<
             return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
         }
         let Contents { dimensions, fill, entries } = file.read::<T>()?;
-        check_fill(file.path(), fill != zero(), &format!("{fill:?}"))?;
-        return Ok((dimensions, Read::Entries(entries)));
+        return Ok((dimensions, Read::Entries(entries, fill)));
     }
     let (own, wanted) = (file.element()?, <T as Element>::TYPE);
     if own.is_complex() && !wanted.is_complex() {
@@ -131,38 +143,30 @@ fn read_all<T: Stored>(name: &str, file: &SparseFile) -> Result<(Vec<i64>, Read<
     }
     with_element!(own, S => {
         let Contents { dimensions, fill, entries } = file.read::<S>()?;
-        check_fill(file.path(), fill != zero::<S>(), &format!("{fill:?}"))?;
-        Ok((dimensions, Read::Entries(converted(name, entries)?)))
+        Ok((dimensions, converted(name, (entries, fill))?))
     })
 }
 
-/// Entries as elements of another type.
-fn converted<S: Stored, T: Stored>(name: &str, entries: EntryList<S>) -> Result<EntryList<T>> {
+/// Entries as elements of another type, and what all other elements are.
+fn converted<S: Stored, T: Stored>(name: &str, (entries, fill): (EntryList<S>, S)) -> Result<Read<T>> {
     let (coordinates, values) = entries.into_parts();
     let element = |value: S| {
         element_that_is::<T>(value.to_scalar()).ok_or_else(|| {
-            let problem = format!("{name} has the element {value:?}, which is no {}", <T as Element>::TYPE);
+            let problem = format!("{name} has the element {}, which is no {}", value.to_scalar(), <T as Element>::TYPE);
             Error::Usage(format!("{problem}: leave --type out, or take another one"))
         })
     };
     let values = values.into_iter().map(element).collect::<Result<_>>()?;
-    Ok(EntryList::of(coordinates, values))
+    Ok(Read::Entries(EntryList::of(coordinates, values), element(fill)?))
 }
 
-fn check_fill(path: &Path, is_other: bool, fill: &str) -> Result<()> {
-    match is_other {
-        false => Ok(()),
-        true => {
-            let reason = format!("what is not stored is {fill}, and must be 0 in a statement");
-            Err(InputError::Unsuitable { name: path.display().to_string(), reason }.into())
-        }
-    }
-}
-
-/// Reads the entries of a file, and the extents.
+/// Reads the entries of a file whose other elements are zero, and the extents.
 pub(crate) fn read(file: &SparseFile) -> Result<(Vec<i64>, EntryList<f64>)> {
     let Contents { dimensions, fill, entries } = file.read::<f64>()?;
-    check_fill(file.path(), fill != 0.0, &fill.to_string())?;
+    if fill != 0.0 {
+        let reason = format!("what is not stored is {fill}, and must be 0 here");
+        return Err(InputError::Unsuitable { name: file.path().display().to_string(), reason }.into());
+    }
     Ok((dimensions, entries))
 }
 
@@ -185,11 +189,12 @@ pub(super) fn operand<T: Stored>(
         None => None,
     };
     let entries = match given {
-        Some(Read::Stored(stored)) if stored.format() == format => return Ok(stored),
+        Some(Read::Stored(stored)) if is_filled(&stored, tensor) && stored.format() == format => return Ok(stored),
+        Some(Read::Stored(stored)) if !is_filled(&stored, tensor) => stored.entries(),
         Some(Read::Stored(stored)) => {
             return stored.convert(format).map_err(|error| Error::Usage(format!("{tensor}: {error}")));
         }
-        Some(Read::Entries(entries)) => entries,
+        Some(Read::Entries(entries, _)) => entries,
         None if is_dense && !is_generated => {
             let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
             if count.is_none_or(|count| count > MOST_ELEMENTS) {
@@ -231,8 +236,14 @@ pub(super) fn operand<T: Stored>(
             kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
         }
     };
-    let packed = pack(format, dimensions, zero(), entries, Duplicates::Sum);
+    let fill = T::from_scalar(tensor.fill()).unwrap_or_else(zero);
+    let packed = pack(format, dimensions, fill, entries, Duplicates::Sum);
     Ok(packed.map_err(|error| Error::Usage(format!("{tensor}: {error}")))?.tensor)
+}
+
+/// Whether what a tensor does not store is what the statement says.
+fn is_filled<T: Element>(stored: &SparseTensor<T>, tensor: &TensorVariable) -> bool {
+    is_fill(stored.fill().to_scalar(), tensor.fill())
 }
 
 /// What makes a sparse tensor of which no file has the entries, and from which seed.

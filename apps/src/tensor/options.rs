@@ -201,6 +201,10 @@ pub struct Options {
     #[arg(short, long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 
+    /// What elements of a sparse tensor are that are not stored, such as `A=inf` or `E=1`; once for each tensor [default: what its file says; else 0]
+    #[arg(long, value_name = "NAME=NUMBER", value_parser = fill)]
+    pub fill: Vec<(String, f64)>,
+
     /// Write a result to a file, .npy or .mtx, sparse ones also .tns, .npz or .tcs, or to a pipe, as in mtx:/dev/stdout; the last one unless another is named; once for each result
     #[arg(short, long, value_name = "[NAME=]FILE", value_parser = output_file)]
     pub output: Vec<(Option<String>, TensorFile)>,
@@ -331,6 +335,12 @@ fn format(text: &str) -> Result<(String, Format), String> {
         named(text).ok_or_else(|| "it must be NAME=FORMAT or NAME:LETTERS, such as B={D,D}(1,0) or B:ds".to_owned())?;
     let format = letters(format).unwrap_or_else(|| format.parse().map_err(|error: ParseError| error.to_string()));
     Ok((name.to_owned(), format?))
+}
+
+fn fill(text: &str) -> Result<(String, f64), String> {
+    let (name, number) = named(text).ok_or_else(|| "it must be NAME=NUMBER, such as A=inf".to_owned())?;
+    let number = number.parse().map_err(|_| format!("'{number}' is no number, as 1, -0.5, inf and nan are"))?;
+    Ok((name.to_owned(), number))
 }
 
 /// A name, and what follows it after an equals sign or a colon.

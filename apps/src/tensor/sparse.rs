@@ -9,7 +9,7 @@ use maniple_tensor::distributed::is_made_by_tasks;
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Kernels, Scoped};
-use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable};
+use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable, cast, is_fill, is_zero};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
 use maniple_tensor::sparse::Computation;
@@ -88,6 +88,7 @@ pub fn is_asked_for(options: &Options) -> bool {
         file.has_levels() || options.format.iter().any(|(other, _)| other == name) && is_listed(name, file)
     };
     !options.generate.is_empty()
+        || !options.fill.is_empty()
         || options.format.iter().any(|(_, format)| is_sparse(format))
         || options.input.iter().any(is_sparse_file)
 }
@@ -211,6 +212,13 @@ fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> 
             nodes => format!("this job has {nodes} nodes, and one alone would compute"),
         };
         return Err(Error::Usage(format!("{problem}: {advice}")));
+    }
+    let is_filled = |tensor: &&TensorVariable| !is_zero(tensor.fill());
+    if let (Some(_), Some(tensor)) = (&tasks, program.tensors().iter().find(is_filled)) {
+        return Err(Error::Usage(format!(
+            "{tensor} is filled with {}, and tasks compute with tensors filled with 0: leave out --grid and --schedule 'distribute', or run it on one node",
+            tensor.fill()
+        )));
     }
     let needs_all = options.verify || options.draw.is_some();
     let (mut tensors, mut files, mut made) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -407,7 +415,7 @@ fn refuse_others(options: &Options) -> Result<()> {
 }
 
 /// The program, with the extents and formats of its tensors.
-fn declared<T: Copy>(
+fn declared<T: Element>(
     options: &Options,
     element: ElementType,
     text: &str,
@@ -491,7 +499,39 @@ fn declared<T: Copy>(
         }
         *tensor = tensor.stored(format.clone());
     }
+    for tensor in &mut tensors {
+        let of_file = given.get(tensor.name()).and_then(|(_, given)| given.fill());
+        if let Some(fill) = fill(options, tensor, of_file)? {
+            *tensor = tensor.filled(fill);
+        }
+    }
+    if let Some((name, _)) = options.fill.iter().find(|(name, _)| tensors.iter().all(|tensor| tensor.name() != name)) {
+        return Err(Error::Usage(format!("--fill {name}: the statement has no tensor of this name")));
+    }
     Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// What elements of a tensor are that are not stored, as --fill or its file says.
+fn fill(options: &Options, tensor: &TensorVariable, of_file: Option<Scalar>) -> Result<Option<Scalar>> {
+    let element = tensor.element();
+    let mut said = options.fill.iter().filter(|(name, _)| name == tensor.name()).map(|(_, number)| *number);
+    let Some(number) = said.next() else { return Ok(of_file.map(|fill| cast(fill, element))) };
+    let wrong = |problem: String| Err(Error::Usage(format!("--fill {tensor}={number}: {problem}")));
+    if said.next().is_some() {
+        return wrong(format!("--fill says twice what {tensor} is filled with"));
+    }
+    let fill = cast(Scalar::F64(number), element);
+    let is_exact = !element.is_integer() || cast(fill, ElementType::F64) == Scalar::F64(number);
+    if !is_exact {
+        return wrong(format!("elements are of type {element}, which has no such number"));
+    }
+    if let Some(other) = of_file.map(|of_file| cast(of_file, element)).filter(|of_file| !is_fill(*of_file, fill)) {
+        return wrong(format!("by --input, what is not stored is {other}"));
+    }
+    if tensor.format().is_dense() && tensor.format().is_plain() && !is_zero(fill) {
+        return wrong("it is dense, and stores all elements; say another --format".to_owned());
+    }
+    Ok(Some(fill))
 }
 
 /// How far a sum of many products may be from another order of summing it, in units of its size.
@@ -522,10 +562,8 @@ fn verified<T: Element>(
         };
         count += found.values().len();
         if let Some(at) = expected.difference(&SparseMap::of_tensor(found), is_equal) {
-            let (expected, found) = (expected.get(&at), found.get(&at));
-            return Err(Error::Verification(format!(
-                "{result}{at:?} is {found:?}, and by the definition {expected:?}"
-            )));
+            let (expected, found) = (expected.get(&at), found.get(&at).to_scalar());
+            return Err(Error::Verification(format!("{result}{at:?} is {found}, and by the definition {expected}")));
         }
     }
     Ok((count, started.elapsed()))

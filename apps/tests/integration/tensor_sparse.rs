@@ -76,6 +76,57 @@ fn sparse_matrices_and_tensors_come_from_files_and_go_to_files() {
 }
 
 #[test]
+fn what_operations_mean_is_verified_in_all_formats() {
+    let a = write("means-a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 2 2\n2 1 4\n2 2 nan\n");
+    let b = write("means-b.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n2 2 2\n");
+    let inputs = [format!("A={a}"), format!("B={b}")];
+    for format in ["csr", "csc", "coo", "bitmap", "ell", "dia", "hash", "{D,L}", "bcsr:2x2", "{C,D}"] {
+        let formats = [format!("A={format}"), format!("B={format}")];
+        let options = ["--input", &inputs[0], "--input", &inputs[1], "--format", &formats[0], "--format", &formats[1]];
+        for statement in [
+            "C(i,j) = A(i,j) / B(i,j)",
+            "y(i) = A(i,j) / B(i,j)",
+            "C(i,j) = mod(A(i,j), B(i,j))",
+            "C(i,j) = A(i,k) * B(k,j)",
+            "C(i,j) = B(i,k) * A(k,j)",
+        ] {
+            verifies(statement, &options);
+        }
+    }
+    let options = ["--input", &inputs[0], "--format", "A=csr", "--input", &inputs[1], "--format", "B=rows", "--format", "C=csr"];
+    let (code, _, error) = run("C(i,j) = A(i,j) / B(i,j)", &options);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("B[0, 0] is 0, and zero divided by that is not zero"), "{error}");
+}
+
+#[test]
+fn fill_values_are_said_on_the_command_line_and_by_files() {
+    let roads = write("fill-in.mtx", "%%MatrixMarket matrix coordinate real general\n9 9 3\n1 2 2\n2 1 4\n9 2 1\n");
+    let roads = ["--input", &format!("A={roads}"), "--format", "A=csr"];
+    verifies("d(j) = reduce(min, i, A(i,j) + e(i))", &[&roads[..], &["--fill", "A=inf"]].concat());
+    let report = verifies(
+        "E(i,j) = A(i,j) + 1",
+        &[&roads[..], &["--format", "E=csr", "--fill", "E=1", "--output", "fill-out.npz"]].concat(),
+    );
+    assert!(report.contains("E as {D,C}(0,1) with 3 elements"), "{report}");
+    let again = ["--input", "E=fill-out.npz", "--format", "E=csr", "--format", "B=csr", "--fill", "B=2"];
+    let report = verifies("B(i,j) = E(i,j) * 2", &again);
+    assert!(report.contains("B as {D,C}(0,1) with 3 elements"), "{report}");
+    let report = verifies("B(i,j) = A(i,j) / A(i,j)", &[&roads[..], &["--format", "B=csr", "--fill", "B=nan"]].concat());
+    assert!(report.contains("B as {D,C}(0,1) with 3 elements"), "{report}");
+    for (options, message) in [
+        (&["--fill", "Z=1"][..], "--fill Z: the statement has no tensor of this name"),
+        (&["--fill", "A=x"], "'x' is no number"),
+        (&["--fill", "A=1", "--fill", "A=1"], "says twice"),
+        (&["--fill", "y=1"], "it is dense"),
+        (&["--fill", "A=1", "--grid", "2"], "tasks compute with tensors filled with 0"),
+    ] {
+        let (code, _, error) = run("y(i) = A(i,j) * x(j)", &[&roads[..], options].concat());
+        assert!(code == Some(2) && error.contains(message), "{error}");
+    }
+}
+
+#[test]
 fn what_sparse_tensors_cannot_do_yet_is_refused_with_what_helps() {
     let spmv = "y(i) = A(i,j) * x(j)";
     let refused = |options: &[&str]| {

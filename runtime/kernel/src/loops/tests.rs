@@ -217,8 +217,8 @@ fn text_has_the_parentheses_that_it_needs_and_no_more() {
 
 #[test]
 fn bodies_are_repeated_as_often_as_their_code_stays_small() {
-    let (i, j, to) = (Variable::index("i"), Variable::index("j"), vector("to", Access::Write));
-    let store = || Statement::store(&to, [i.value()], Expression::from(1.0));
+    let (i, j, to) = (Variable::index("i"), Variable::index("j"), vector("to", Access::Update));
+    let store = || Statement::store(&to, [i.value()], Expression::Constant(Scalar::F64(1.0)));
     assert_eq!(Statement::copies(4, &store()), 4);
     assert_eq!(Statement::copies(0, &store()), 1);
     let once = Statement::copies(u32::MAX, &store());
