@@ -142,7 +142,12 @@ fn what_cannot_be_converted_leaves_everything_as_it_was() {
     }
     let order = "out.mtx: such files hold tensors of at most 2 dimensions, and the tensor has 3; take .tns or .npz";
     refused(&folder, "convert t.tns out.mtx", 2, order);
-    refused(&folder, "convert t.tns a.npz --format csr", 2, "--format {D,C}(0,1) is for 2 dimensions, and t.tns has 3: take csf:3 or coo:3");
+    refused(
+        &folder,
+        "convert t.tns a.npz --format csr",
+        2,
+        "--format {D,C}(0,1) is for 2 dimensions, and t.tns has 3: take csf:3 or coo:3",
+    );
     refused(&folder, "info none.mtx", 1, "none.mtx: cannot be read: No such file or directory (os error 2)");
     refused(&folder, "info folder.mtx", 1, "folder.mtx: cannot be read: is a directory");
     let (code, _, error) = run(&folder, "convert t.tns missing/a.tns");

@@ -117,7 +117,11 @@ fn mistakes_in_schedules_are_told_with_line_and_column() {
         &["--schedule", "1: unroll(i, x)"],
         "--schedule: line 1, column 14: expected a number, found `x`",
     );
-    refuses(statement, &["--schedule", "2: unroll(i, 2)"], "--schedule 2: the program has 1 statement, numbered from 1");
+    refuses(
+        statement,
+        &["--schedule", "2: unroll(i, 2)"],
+        "--schedule 2: the program has 1 statement, numbered from 1",
+    );
     refuses(
         statement,
         &["--schedule", "unroll(k, 2)"],

@@ -256,7 +256,12 @@ fn what_cannot_be_converted_says_why_and_leaves_nothing() {
         1,
         "t.tns:3: entry (1, 1, 2) comes after (1, 2, 1), and lines must be sorted by coordinate 0, then coordinate 1, then coordinate 2: sort them first, or say --sort",
     );
-    refused(&folder, "convert t.tns t.tcs --format csr", 2, "--format {D,C}(0,1) is for 2 dimensions, and t.tns has 3: take csf:3 or coo:3");
+    refused(
+        &folder,
+        "convert t.tns t.tcs --format csr",
+        2,
+        "--format {D,C}(0,1) is for 2 dimensions, and t.tns has 3: take csf:3 or coo:3",
+    );
     refused(
         &folder,
         "convert t.tns t.tcs --format coo:3",
