@@ -86,10 +86,7 @@ fn malformed_and_truncated_files_are_refused_with_name_line_and_reason() {
             "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 one 1\n2 2 4\n",
             ":4: the column 'one' is not",
         ),
-        (
-            "%%MatrixMarket matrix coordinate real symmetric\n0 0 0\n",
-            ":2: the matrix has no rows\n",
-        ),
+        ("%%MatrixMarket matrix coordinate real symmetric\n0 0 0\n", ":2: the matrix has no rows\n"),
         ("%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 1 0\n", ":1: the entries are complex"),
         ("%%MatrixMarket matrix coordinate real skew-symmetric\n1 1 0\n", ":1: the matrix is skew-symmetric"),
     ];
