@@ -211,12 +211,6 @@ fn told(error: clap::Error) -> clap::Error {
     }
 }
 
-/// The command line, with all subcommands and options.
-#[must_use]
-pub fn command() -> clap::Command {
-    CommandLine::command()
-}
-
 /// Runs the program that the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {

@@ -1,7 +1,5 @@
 //! The operands of statements on sparse tensors: from files, from generators, or random ones.
 
-use std::path::Path;
-
 use maniple_tensor::distributed::{TcsFile, element_that_is, is_packed_by_tasks};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Level;

@@ -27,8 +27,14 @@ const PART: u64 = 10;
 /// If that fails.
 pub fn convert(stage: &Stage) -> Result<Vec<Row>> {
     let (from, to) = (text(stage, "tns")?, stage.folder.join("converted.tcs"));
-    let options =
-        Options { from: SparseFile::of(&from)?, to: SparseFile::of(&to)?, format: None, width: None, sort: false };
+    let options = Options {
+        from: SparseFile::of(&from)?.into(),
+        to: SparseFile::of(&to)?,
+        extents: Vec::new(),
+        format: None,
+        width: None,
+        sort: false,
+    };
     let mut times = Vec::new();
     for round in 0..=stage.rounds {
         let started = Instant::now();

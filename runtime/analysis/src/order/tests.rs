@@ -13,7 +13,7 @@ use maniple_region::{
 use maniple_space::{AnyRect, AnySpace, IndexSpace, Rect};
 use proptest::prelude::*;
 
-use super::{InOrderQueue, Operation, ProgramOrder};
+use super::{Contributions, InOrderQueue, Operation, ProgramOrder};
 
 /// An operation that remembers what it depends on.
 #[derive(Clone)]
@@ -284,11 +284,8 @@ fn an_operation_never_depends_on_itself() {
     let op = Op::new(0);
     let field = FieldMask::of(FieldId(0));
     for target in [2, 3, 5, 1] {
-        register(
-            &mut order,
-            &op,
-            &Requirement::new(world.targets[target].clone(), field.clone(), Privilege::ReadWrite),
-        );
+        let requirement = Requirement::new(world.targets[target].clone(), field.clone(), Privilege::ReadWrite);
+        register(&mut order, &op, &requirement, Contributions::Commute);
     }
     assert!(op.0.borrow().after.is_empty());
     assert_eq!(world.region.fields().fields().len(), 3);

@@ -4,7 +4,6 @@
 //! tasks may change these, so what the memory holds meanwhile is unspecified. A detachment brings the current values to it, if they are elsewhere, and gives it
 //! back; the values leave the region with it, which is zero there from then on, as when it was made.
 
-mod agreed;
 mod array;
 mod attached_file;
 mod claims;

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use maniple_cluster::{Wait, ready};
 use maniple_realm::Event;
 use maniple_region::{
     Field, FieldId, FieldMask, FieldType, FieldValue, LogicalPartition, LogicalRegion, Privilege, Shape,
@@ -172,7 +173,7 @@ impl Context {
         };
         // Memory that does not suit is known to one node alone.
         let made = make_all();
-        self.all_or_none_now(ATTACH, made)?;
+        ready(self.all_or_none((ATTACH, Wait::Blocking), made))?;
         let areas = state.areas(&parent, parts.pieces(), &owners);
         self.attach_and_load((partition, &FieldMask::of(field)), &areas, &mine, loads)?;
         let (partition, marker) = (partition.clone(), PhantomData);

@@ -7,6 +7,7 @@ mod rows;
 
 use std::sync::Arc;
 
+use maniple_cluster::Wait;
 use maniple_region::FieldType;
 use maniple_space::Rect;
 
@@ -89,7 +90,7 @@ impl Context {
         let mine: u64 = counts.iter().filter(|(node, _)| *node == rank as u64).map(|(_, rows)| rows).sum();
         let row: u64 = F::descriptors().iter().map(|field| field.ty.size as u64).sum();
         let room = self.state.room_for(row.saturating_mul(mine), (results.name(), fields_of::<F>(), "its rows")).await;
-        self.all_or_none(COLLECT, room).await?;
+        self.all_or_none((COLLECT, Wait::Async), room).await?;
         self.adopt(&outputs, &counts)
     }
 

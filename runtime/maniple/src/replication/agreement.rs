@@ -104,12 +104,19 @@ impl Context {
     /// # Errors
     /// What it is given, or [`Error::OnNode`](crate::Error::OnNode) for the failure of another node; or why the job is over.
     pub async fn share_outcome<T>(&self, own: Result<T>) -> Result<T> {
-        let Some(replica) = Replica::of(&self.state) else { return own };
         let (value, own) = match own {
             Ok(value) => (Some(value), Ok(())),
             Err(error) => (None, Err(error)),
         };
-        replica.share_outcome((SHARES, Wait::Async), own).await?;
+        self.all_or_none((SHARES, Wait::Async), own).await?;
         value.ok_or_else(|| Error::launch(SHARES, "it has failed here, and nodes have agreed that it has not"))
+    }
+
+    /// Fails on all nodes of a replicated program if it does on one, with what that has failed with. Waits for all.
+    pub(crate) async fn all_or_none(&self, how: (&'static str, Wait), own: Result<()>) -> Result<()> {
+        match Replica::of(&self.state) {
+            None => own,
+            Some(replica) => replica.share_outcome(how, own).await,
+        }
     }
 }
