@@ -93,7 +93,8 @@ fn what_operations_mean_is_verified_in_all_formats() {
             verifies(statement, &options);
         }
     }
-    let options = ["--input", &inputs[0], "--format", "A=csr", "--input", &inputs[1], "--format", "B=rows", "--format", "C=csr"];
+    let options =
+        ["--input", &inputs[0], "--format", "A=csr", "--input", &inputs[1], "--format", "B=rows", "--format", "C=csr"];
     let (code, _, error) = run("C(i,j) = A(i,j) / B(i,j)", &options);
     assert_eq!(code, Some(2), "{error}");
     assert!(error.contains("B[0, 0] is 0, and zero divided by that is not zero"), "{error}");
@@ -112,7 +113,8 @@ fn fill_values_are_said_on_the_command_line_and_by_files() {
     let again = ["--input", "E=fill-out.npz", "--format", "E=csr", "--format", "B=csr", "--fill", "B=2"];
     let report = verifies("B(i,j) = E(i,j) * 2", &again);
     assert!(report.contains("B as {D,C}(0,1) with 3 elements"), "{report}");
-    let report = verifies("B(i,j) = A(i,j) / A(i,j)", &[&roads[..], &["--format", "B=csr", "--fill", "B=nan"]].concat());
+    let report =
+        verifies("B(i,j) = A(i,j) / A(i,j)", &[&roads[..], &["--format", "B=csr", "--fill", "B=nan"]].concat());
     assert!(report.contains("B as {D,C}(0,1) with 3 elements"), "{report}");
     for (options, message) in [
         (&["--fill", "Z=1"][..], "--fill Z: the statement has no tensor of this name"),

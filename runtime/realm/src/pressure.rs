@@ -84,8 +84,8 @@ struct Reserve {
     resident: u64,
 }
 
-/// Memory without a file of so many bytes was taken in advance.
-const IN_ADVANCE: u64 = 32 << 20;
+/// Memory without a file of so many bytes was taken in advance: the allocator's arenas are larger, what it takes where there is no room for one is smaller.
+const IN_ADVANCE: u64 = 512 << 20;
 
 impl Reserve {
     /// What is reserved and not used, by what `/proc/self/smaps` says.
