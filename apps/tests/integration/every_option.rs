@@ -20,7 +20,7 @@ const LINES: &[Line] = &[
     Line { path: "run stencil", needs: &["--size", "20", "--steps", "2"] },
     Line { path: "run recursion", needs: &["fibonacci"] },
     Line { path: "run cp", needs: &["--size", "4,4,4"] },
-    Line { path: "run tucker", needs: &["--size", "4,4,4"] },
+    Line { path: "run tucker", needs: &["--size", "4,4,4", "--ranks", "2,2,2"] },
     Line { path: "run pagerank", needs: &["--generate", "band:3"] },
     Line { path: "run bfs", needs: &["--generate", "band:3"] },
     Line { path: "run triangles", needs: &["--generate", "band:3"] },
