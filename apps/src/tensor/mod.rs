@@ -106,8 +106,10 @@ impl fmt::Display for Answer {
 pub fn answer(line: &CommandLine) -> AppResult<Answer> {
     match line {
         CommandLine::Statement(options) => run(options),
-        CommandLine::File(Subcommand::Info(options)) => info::run(options).map(Answer::Explanation),
-        CommandLine::File(Subcommand::Convert(options)) => convert::run(options).map(Answer::Explanation),
+        CommandLine::File(file) => match &**file {
+            Subcommand::Info(options) => info::run(options).map(Answer::Explanation),
+            Subcommand::Convert(options) => convert::run(options).map(Answer::Explanation),
+        },
     }
 }
 

@@ -61,7 +61,7 @@ pub enum CommandLine {
     /// A statement.
     Statement(Box<Options>),
     /// Something to do with files.
-    File(Subcommand),
+    File(Box<Subcommand>),
 }
 
 impl CommandLine {
@@ -73,8 +73,10 @@ impl CommandLine {
                 let mut outputs = options.output.iter().map(|(_, file)| file.path());
                 outputs.any(output::is_standard) || options.draw.as_ref().is_some_and(SvgFile::is_standard)
             }
-            Self::File(Subcommand::Convert(options)) => output::is_standard(options.to.path()),
-            Self::File(Subcommand::Info(options)) => options.draw.as_ref().is_some_and(SvgFile::is_standard),
+            Self::File(file) => match &**file {
+                Subcommand::Convert(options) => output::is_standard(options.to.path()),
+                Subcommand::Info(options) => options.draw.as_ref().is_some_and(SvgFile::is_standard),
+            },
         }
     }
 }
@@ -93,7 +95,7 @@ impl Args for CommandLine {
 impl FromArgMatches for CommandLine {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         match matches.subcommand_name() {
-            Some(_) => Subcommand::from_arg_matches(matches).map(Self::File),
+            Some(_) => Subcommand::from_arg_matches(matches).map(|file| Self::File(Box::new(file))),
             None => Options::from_arg_matches(matches).map(|options| Self::Statement(Box::new(options))),
         }
     }

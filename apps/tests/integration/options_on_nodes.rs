@@ -37,7 +37,8 @@ fn usual(program: &str) -> Given {
     match program {
         "circuit" => &[("pieces", "2"), ("nodes-per-piece", "5"), ("wires-per-piece", "5"), ("steps", "2")],
         "cg" => &[("poisson", "8")],
-        "stencil" => &[("size", "20"), ("steps", "2")],
+        // Of so many tiles nodes get others if they are dealt in another way.
+        "stencil" => &[("size", "20"), ("steps", "2"), ("tiles", "6x1")],
         "recursion" => &[("", "fibonacci"), ("size", "5")],
         "cp" => &[("size", "6,6,6"), ("rank", "2"), ("iterations", "2")],
         "tucker" => &[("size", "6,6,6"), ("ranks", "2,2,2"), ("iterations", "2")],
@@ -69,6 +70,7 @@ fn wrong(program: &str, option: &str) -> (Wrong, &'static [&'static str]) {
         ("tensor", "output") => Made("y.npy"),
         ("tensor", "rates") => Input("rates.toml"),
         ("tensor", "draw") => Made("drawn.svg"),
+        ("tensor", "fill") => Other("A=1"),
         ("tensor", "generate") => Other("A=uniform:0.5"),
         (_, "generate") => Other("poisson:5"),
         (_, "mapping") => Input("mapping.toml"),

@@ -153,7 +153,10 @@ fn what_cannot_be_converted_leaves_everything_as_it_was() {
     let (code, _, error) = run(&folder, "convert t.tns missing/a.tns");
     assert!(code == Some(1) && error.starts_with("error: cannot write `missing/a.tns`"), "{error}");
     let (code, _, error) = run(&folder, "info a.txt");
-    assert!(code == Some(2) && error.contains("must end with .mtx (Matrix Market), .tns (FROSTT)"), "{error}");
+    assert!(
+        code == Some(2) && error.contains("must end with .npy (NumPy), .mtx (Matrix Market), .tns (FROSTT)"),
+        "{error}"
+    );
     // A failure in the middle of a write leaves no file either.
     std::fs::write(
         folder.join("large.mtx"),

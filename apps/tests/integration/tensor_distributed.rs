@@ -107,12 +107,12 @@ fn statements_of_files_with_entries_say_how_these_are_stored() {
     let all = write("d.mtx", "%%MatrixMarket matrix array real general\n3 4\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n");
     let entries = write("b.tns", "1 1 2.5\n3 4 -1\n");
     let product = "a(i) = B(i,j) * c(j)";
-    for (file, format) in [(&market, "csr"), (&entries, "csf:3")] {
+    for file in [&market, &entries] {
         let given = format!("B:{file}");
         // With no format at all, and with one for another tensor, by name or by letters.
         for formats in [&[][..], &["-f", "c:s"], &["--format", "c={C}"], &["-f", "c:s", "--split", "i=2"]] {
             let (code, out, error) = run(1, &[&[product, "-i", &given][..], formats].concat());
-            let is_told = error.contains(&format!("such as --format B={format}"));
+            let is_told = error.contains("such as --format B=csr");
             assert!(code == Some(1) && out.is_empty() && is_told, "{formats:?}: {code:?} {error}");
         }
         let (code, out, error) = run(1, &[product, "-i", &given, "-f", "B:ds", "--verify"]);
