@@ -121,7 +121,7 @@ pub fn run(options: &Options) -> Result<Answer> {
     refuse_others(options)?;
     let options = &with_formats_of_files(options)?;
     let text = &*said(&options.statement)?;
-    let of_file = |(name, file): &'_ (String, TensorFile)| Ok((name.clone(), SparseFile::of(file.path())?.element()?));
+    let of_file = |(name, file): &'_ (String, TensorFile)| Ok((name.clone(), file.sparse()?.element()?));
     let files: Vec<(String, ElementType)> = options.input.iter().map(of_file).collect::<Result<_>>()?;
     let element =
         types::of_program(options, (text, &index_variables(text)?), files.iter().map(|(name, own)| (&**name, *own)));

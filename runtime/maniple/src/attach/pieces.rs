@@ -112,7 +112,7 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// As [`attach_vec`](Self::attach_vec) for the pieces; and [`Error::Attachment`] if some have points in common.
+    /// As [`attach_vec`](Self::attach_vec) for the pieces; and [`Error::Attachment`](crate::Error::Attachment) if some have points in common.
     pub fn attach_pieces<F, T: FieldValue, const D: usize>(
         &self,
         partition: &Partition<F, D>,
