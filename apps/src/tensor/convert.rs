@@ -6,8 +6,7 @@ use maniple_tensor::format::Format;
 use maniple_tensor::storage::{Duplicates, EntryList, pack};
 use maniple_tensor::with_element;
 
-use super::files::{Contents, SparseFile, Stored, TensorFile, format_of};
-use super::operands::zero;
+use super::files::{Contents, SparseFile, Stored, TensorFile, format_of, zero};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::options::whole;

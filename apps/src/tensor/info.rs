@@ -7,7 +7,7 @@ use maniple_tensor::storage::{Duplicates, ModeStatistics, SparseTensor, Statisti
 use maniple_tensor::with_element;
 
 use super::files::{Contents, TensorFile, described};
-use super::picture::SvgFile;
+use super::svg_file::SvgFile;
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::report::Table;

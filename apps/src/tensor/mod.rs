@@ -20,6 +20,7 @@ pub mod report;
 pub(crate) mod source;
 pub mod sparse;
 pub mod split;
+mod svg_file;
 mod tasks;
 mod types;
 pub mod values;

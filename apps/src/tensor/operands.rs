@@ -8,7 +8,7 @@ use maniple_tensor::notation::{TensorVariable, cast, is_fill, is_zero};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 use maniple_tensor::with_element;
 
-use super::files::{Contents, FileByTasks, SparseFile, Stored, no_imaginary_parts};
+use super::files::{Contents, FileByTasks, SparseFile, Stored, no_imaginary_parts, zero};
 use super::options::Options;
 use super::values::{self, Values};
 use crate::error::{Error, Result};
@@ -255,10 +255,6 @@ pub(super) fn generator(options: &Options, tensor: &TensorVariable) -> Result<(G
 
 /// More elements of a dense tensor than this are not made on one node.
 pub(crate) const MOST_ELEMENTS: i64 = 1 << 28;
-
-pub(super) fn zero<T: Element>() -> T {
-    of_number(0.0).expect("all types have a zero")
-}
 
 /// A number in a type; integers are rounded towards zero.
 pub(super) fn of_number<T: Element>(number: f64) -> Option<T> {

@@ -11,8 +11,8 @@ use maniple_tensor::machine::Grid;
 use maniple_tensor::placement::Placement;
 
 use super::files::TensorFile;
-use super::picture::SvgFile;
 use super::split::Split;
+use super::svg_file::SvgFile;
 use super::{convert, info};
 use crate::error::Error;
 use crate::options::{RuntimeOptions, at_most, place, positive, whole};

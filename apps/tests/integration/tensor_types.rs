@@ -99,8 +99,8 @@ fn text_keeps_all_digits() {
     let folder = folder("text");
     for (field, lines) in [
         ("integer", "1 1 9223372036854775807\n1 2 -9223372036854775808\n2 1 9007199254740993\n"),
-        ("real", "1 1 1.7976931348623157e308\n1 2 5e-324\n2 1 -0.1\n"),
-        ("complex", "1 1 1.7976931348623157e308 -0.1\n1 2 5e-324 inf\n2 1 -0.1 1.0\n"),
+        ("real", "1 1 1.7976931348623157e+308\n1 2 5e-324\n2 1 -0.1\n"),
+        ("complex", "1 1 1.7976931348623157e+308 -0.1\n1 2 5e-324 inf\n2 1 -0.1 1.0\n"),
     ] {
         let text = format!("%%MatrixMarket matrix coordinate {field} general\n2 2 3\n{lines}");
         fs::write(folder.join("b.mtx"), &text).unwrap();
@@ -144,7 +144,7 @@ fn tensors_without_a_type_are_read_to_the_last_digit_of_the_one_that_is_asked_fo
         told(nodes, &folder, &[&copy[..], &ONCE].concat());
         let written = String::from_utf8(read(&folder, "a.tns")).unwrap();
         assert_eq!(written, text.replace("4.0", "4"), "{nodes} nodes");
-        let (code, _, error) = run(nodes, &folder, &[&copy[..9], &["i32"]].concat());
+        let (code, _, error) = run(nodes, &folder, &[&copy[..10], &["i32"]].concat());
         assert!(code == Some(1) && error.contains("b.tns:1: the value '9007199254740993' is too large"), "{error}");
     }
 }

@@ -6,6 +6,7 @@ use maniple_files::Number;
 use maniple_files::npz::Values;
 use maniple_tensor::distributed::element_that_is;
 use maniple_tensor::element::{Complex, Element, ElementType, Scalar};
+use maniple_tensor::notation::cast;
 use maniple_tensor::with_element;
 
 use crate::tensor::random::Random;
@@ -216,4 +217,10 @@ fn shown(value: Scalar) -> String {
         Scalar::C32(value) => format!("{value:e}"),
         Scalar::C64(value) => format!("{value:e}"),
     }
+}
+
+/// The zero of a type.
+#[must_use]
+pub fn zero<T: Element>() -> T {
+    T::from_scalar(cast(Scalar::F64(0.0), T::TYPE)).expect("all types have a zero")
 }

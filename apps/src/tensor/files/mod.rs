@@ -21,7 +21,7 @@ use maniple_files::{Complex, Dense, NumberType, Problem, ReadError, npy};
 use maniple_tensor::distributed::EntryFile;
 use maniple_tensor::with_element;
 
-pub use self::array::{Array, Stored, no_imaginary_parts};
+pub use self::array::{Array, Stored, no_imaginary_parts, zero};
 pub use self::by_tasks::FileByTasks;
 pub use self::contents::Contents;
 use self::kind::{Kind, OF_NAMES};

@@ -1,5 +1,6 @@
 //! Physical instances: memory that holds a region's data.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -17,8 +18,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::recordings::Recordings;
-use super::spares::{Spare, Spares, Why};
-use super::state::RegionState;
+use super::spares::{Listed, Spare, Spares, Why};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
 use crate::recorder::Recorder;
@@ -86,6 +86,12 @@ struct Leftovers {
     events: Vec<Event>,
     /// Ended uses are dropped when the list is this long.
     sweep_at: usize,
+}
+
+impl Listed for PhysicalInstance {
+    fn rank(&self) -> i64 {
+        Self::rank(self)
+    }
 }
 
 impl PhysicalInstance {
@@ -285,11 +291,6 @@ impl PhysicalInstance {
         }
     }
 
-    /// How long copies in it are kept: see [`USED_ONCE`].
-    pub(crate) fn rank(&self) -> i64 {
-        self.rank.load(Ordering::Relaxed)
-    }
-
     /// A mapper says how long copies in it are kept. Whether that is not what all others say.
     pub(crate) fn keep(&self, keep: Keep) -> bool {
         let rank = match keep {
@@ -302,10 +303,15 @@ impl PhysicalInstance {
         rank != 0
     }
 
+    /// How long copies in it are kept: see [`USED_ONCE`].
+    pub(crate) fn rank(&self) -> i64 {
+        self.rank.load(Ordering::Relaxed)
+    }
+
     /// A state has it now, which holds nothing in it yet.
-    pub(crate) fn belongs_to(self: &Arc<Self>, state: &Weak<RegionState>) {
-        let spare = Spare { instance: Arc::downgrade(self), state: Weak::clone(state) };
-        let _ = self.spare.set(spare);
+    pub(crate) fn belongs_to(self: &Arc<Self>, state: Weak<dyn Any + Send + Sync>) {
+        let instance: Weak<Self> = Arc::downgrade(self);
+        let _ = self.spare.set(Spare { instance, state });
         self.list(Why::Empty);
     }
 

@@ -1,6 +1,6 @@
 //! Turning a mapper's choices into instances: those that exist, else new ones.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use maniple_analysis::validity::{Instance as _, Mode, Order};
 use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace, Reuse};
@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::instance::PhysicalInstance;
 use super::issuing::Issuing;
-use super::state::RegionData;
+use super::state::{RegionData, RegionState};
 use super::store::Store;
 use super::validity::{Access, Instances, Preconditions, Preparation};
 use crate::error::Error;
@@ -404,7 +404,7 @@ impl RegionData {
         let storage = result.map_err(CreateError::Machine)?;
         let instance = store.new_instance(storage, region.original(), fields.clone(), operator);
         self.table.insert(&instance, fields);
-        instance.belongs_to(self.state());
+        instance.belongs_to(Weak::<RegionState>::clone(self.state()));
         Ok(instance)
     }
 }

@@ -4,6 +4,7 @@
 //! to it that may make it so: a set drops its view of it, or values are copied from it or to it. Whoever looks for room looks at these alone. What is found to be needed goes off the list,
 //! until something happens to it again; what is only in use stays. So a memory full of values that are needed is not searched over and over.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Weak};
@@ -11,9 +12,6 @@ use std::sync::{Arc, Weak};
 use maniple_mapper::InstanceId;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
-
-use super::instance::PhysicalInstance;
-use super::state::RegionState;
 
 /// The lists of all memories.
 pub(crate) struct Spares(Box<[Mutex<Lists>]>);
@@ -33,11 +31,17 @@ pub(crate) enum Why {
     Copies,
 }
 
-/// An instance that may be given up, with the state whose it is.
+/// An instance, as the lists know it.
+pub(crate) trait Listed: Any + Send + Sync {
+    /// How long its copies are kept: those of lower ranks go first.
+    fn rank(&self) -> i64;
+}
+
+/// An instance that may be given up, with the state whose it is. Whoever takes it off a list knows both by their types.
 #[derive(Clone)]
 pub(crate) struct Spare {
-    pub(crate) instance: Weak<PhysicalInstance>,
-    pub(crate) state: Weak<RegionState>,
+    pub(crate) instance: Weak<dyn Listed>,
+    pub(crate) state: Weak<dyn Any + Send + Sync>,
 }
 
 impl Why {

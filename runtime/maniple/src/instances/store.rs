@@ -1,5 +1,6 @@
 //! What all region states of a runtime share.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -183,7 +184,9 @@ impl Store {
             let mut last = None;
             while let Some((id, spare)) = self.spares.take_after((memory, why), last) {
                 last = Some(id);
-                let Some(instance) = spare.instance.upgrade() else { continue };
+                let Some(listed) = spare.instance.upgrade() else { continue };
+                let listed: Arc<dyn Any + Send + Sync> = listed;
+                let Ok(instance) = listed.downcast::<PhysicalInstance>() else { continue };
                 instance.is_listed_no_more(why);
                 self.counters.room_visits.add(1);
                 if why == Why::Empty && instance.holders() > 0 {
@@ -209,7 +212,7 @@ impl Store {
     fn give_up(
         &self,
         instance: &Arc<PhysicalInstance>,
-        state: &Weak<RegionState>,
+        state: &Weak<dyn Any + Send + Sync>,
         own: Option<&mut RegionData>,
     ) -> Forgotten {
         let one = |data: &mut RegionData| {
@@ -218,11 +221,14 @@ impl Store {
             forgotten
         };
         match own {
-            Some(own) if own.state().ptr_eq(state) => one(own),
+            Some(own) if std::ptr::addr_eq(own.state().as_ptr(), state.as_ptr()) => one(own),
             // Without its state it goes when those who use it have ended.
-            _ => state.upgrade().map_or(Forgotten::Needed, |state| {
-                state.try_lock().map_or(Forgotten::InUse, |mut data| one(&mut data))
-            }),
+            _ => state
+                .upgrade()
+                .and_then(|state| state.downcast::<RegionState>().ok())
+                .map_or(Forgotten::Needed, |state| {
+                    state.try_lock().map_or(Forgotten::InUse, |mut data| one(&mut data))
+                }),
         }
     }
 
