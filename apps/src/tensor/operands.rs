@@ -256,11 +256,6 @@ pub(super) fn generator(options: &Options, tensor: &TensorVariable) -> Result<(G
 /// More elements of a dense tensor than this are not made on one node.
 pub(crate) const MOST_ELEMENTS: i64 = 1 << 28;
 
-/// A number in a type; integers are rounded towards zero.
-pub(super) fn of_number<T: Element>(number: f64) -> Option<T> {
-    T::from_scalar(cast(Scalar::F64(number), T::TYPE))
-}
-
 /// The real part of an element.
 pub(super) fn number(scalar: Scalar) -> f64 {
     match cast(scalar, ElementType::C64) {
