@@ -114,8 +114,6 @@ struct Scope {
     own_fields: Vec<FieldsName>,
     /// Launches of tasks that launch.
     nested: Vec<FutureName>,
-    /// Results that tasks may still wait for.
-    keep: Vec<FutureName>,
     /// Data is mapped inline: no fences, which would wait for its release.
     holding: bool,
     /// The task promised not to look at its data.

@@ -382,8 +382,7 @@ impl Generator {
     fn forget(&mut self, scope: &mut Scope, block: &mut Block, superseded: &mut Vec<FutureName>) {
         for name in std::mem::take(superseded) {
             // Results of tasks that launch tell of regions that those have made.
-            let is_kept = scope.nested.contains(&name) || scope.keep.contains(&name);
-            if scope.futures.contains(&name) && !is_kept && !self.once_in(4) {
+            if scope.futures.contains(&name) && !scope.nested.contains(&name) && !self.once_in(4) {
                 self.attempt(scope, block, Action::Forget(name));
             }
         }
