@@ -9,9 +9,9 @@ use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, P
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
+use super::background::backgrounds;
 use super::sizes::Sizes;
 use super::storage::{Place, Scalar, Storage, Visit};
-use super::support::backgrounds;
 
 /// The kernel of the whole statement: distributed loops run one after the other, and the result is initialised.
 pub fn whole(statement: &Statement) -> Kernel {

@@ -50,6 +50,7 @@
 //! | `gathered` | which tensors a kernel reads at coordinates that are stored alone |
 
 mod append;
+mod background;
 mod balance;
 mod beside;
 mod bits;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::arithmetic::{self, DivisionByZero, Value};
 use super::array::DenseArray;
 use super::assignment::Assignment;
-use super::expression::{Access, Expression, Literal, Test};
+use super::expression::{Access, Expression, Literal, Test, element_of};
 use super::presence::{self, Term, TermResult};
 use super::variable::{IndexVariable, TensorVariable};
 use crate::element::{ElementType, Scalar};
@@ -196,21 +196,4 @@ fn evaluate_term(expression: &Expression, values: &mut dyn Values) -> TermResult
             Term::reduced(value, *reduction, background)
         }
     })
-}
-
-/// The type of a checked expression.
-pub(crate) fn element_of(expression: &Expression) -> ElementType {
-    match expression {
-        Expression::Literal(Literal::Typed(scalar), _) => scalar.element_type(),
-        Expression::Literal(Literal::Integer(_), _) | Expression::Index(_) | Expression::Test(..) => ElementType::I64,
-        Expression::Literal(Literal::Real(_), _) => ElementType::F64,
-        Expression::Access(access) => access.tensor.element(),
-        Expression::Cast(element, ..) => *element,
-        Expression::Select(operands, _) => element_of(&operands[1]),
-        Expression::Negate(operand) | Expression::Binary(_, operand, _) | Expression::Reduce(_, _, operand) => {
-            element_of(operand)
-        }
-        // Checked calls have arguments.
-        Expression::Call(_, arguments, _) => arguments.first().map_or(ElementType::F64, element_of),
-    }
 }

@@ -206,3 +206,20 @@ impl Access {
         Self { variables: self.variables.iter().map(|variable| variable.rename(rename)).collect(), ..self.clone() }
     }
 }
+
+/// The type of a checked expression.
+pub(crate) fn element_of(expression: &Expression) -> ElementType {
+    match expression {
+        Expression::Literal(Literal::Typed(scalar), _) => scalar.element_type(),
+        Expression::Literal(Literal::Integer(_), _) | Expression::Index(_) | Expression::Test(..) => ElementType::I64,
+        Expression::Literal(Literal::Real(_), _) => ElementType::F64,
+        Expression::Access(access) => access.tensor.element(),
+        Expression::Cast(element, ..) => *element,
+        Expression::Select(operands, _) => element_of(&operands[1]),
+        Expression::Negate(operand) | Expression::Binary(_, operand, _) | Expression::Reduce(_, _, operand) => {
+            element_of(operand)
+        }
+        // Checked calls have arguments.
+        Expression::Call(_, arguments, _) => arguments.first().map_or(ElementType::F64, element_of),
+    }
+}

@@ -5,8 +5,7 @@
 //! visit what is not stored. Everything else is computed with what tensors are filled with.
 
 use super::arithmetic::{self, DivisionByZero, call, cast, is_fill, is_zero, negate, reduce};
-use super::evaluate::element_of;
-use super::expression::{Access, Expression, Literal, Test};
+use super::expression::{Access, Expression, Literal, Test, element_of};
 use super::variable::{IndexVariable, TensorVariable};
 use crate::element::{Element, ElementType, Scalar};
 use crate::loops::{BinaryOperator, Intrinsic, Reduction};
