@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::threads::{Thread, simulated};
+use crate::threads::{Home, Thread, simulated};
 
 /// So many files are read or written at a time.
 const MOST_THREADS: usize = 4;
@@ -16,8 +16,22 @@ const STACK: usize = 256 << 10;
 type Work = Box<dyn FnOnce() + Send>;
 
 /// Threads that wait for files. They are started when there is work, and end when there is none.
-#[derive(Clone, Default)]
-pub struct IoThreads(Arc<(Mutex<Queue>, Condvar)>);
+#[derive(Clone)]
+pub struct IoThreads(Arc<Threads>);
+
+struct Threads {
+    queue: Mutex<Queue>,
+    /// No thread is there any more.
+    idle: Condvar,
+    /// Work may come with a message, which no thread of a simulation receives.
+    home: Option<Home>,
+}
+
+impl Default for IoThreads {
+    fn default() -> Self {
+        Self(Arc::new(Threads { queue: Mutex::default(), idle: Condvar::new(), home: simulated::home() }))
+    }
+}
 
 #[derive(Default)]
 struct Queue {
@@ -30,15 +44,15 @@ impl IoThreads {
     ///
     /// It must not panic: nothing would hear of that.
     pub fn run(&self, work: impl FnOnce() + Send + 'static) {
-        let mut queue = self.0.0.lock();
+        let mut queue = self.0.queue.lock();
         queue.waiting.push_back(Box::new(work));
         if queue.threads == MOST_THREADS {
             return;
         }
         queue.threads += 1;
         drop(queue);
-        let (own, number) = (self.clone(), "maniple-io".to_owned());
-        if Thread::start(number, STACK, move || own.work()).is_err() {
+        let (own, name) = (self.clone(), "maniple-io".to_owned());
+        if Thread::start_at(self.0.home, (name, STACK), move || own.work()).is_err() {
             self.work();
         }
     }
@@ -46,12 +60,12 @@ impl IoThreads {
     /// Waits until all work is done, and what it held has been dropped. Not for work itself, which would wait for its own end.
     pub fn wait_until_idle(&self) {
         if simulated::is_inside() {
-            simulated::wait_until("files to be read and written", &|| self.0.0.lock().threads == 0);
+            simulated::wait_until("files to be read and written", &|| self.0.queue.lock().threads == 0);
             return;
         }
-        let mut queue = self.0.0.lock();
+        let mut queue = self.0.queue.lock();
         while queue.threads > 0 {
-            self.0.1.wait(&mut queue);
+            self.0.idle.wait(&mut queue);
         }
     }
 
@@ -59,11 +73,11 @@ impl IoThreads {
     fn work(&self) {
         loop {
             let next = {
-                let mut queue = self.0.0.lock();
+                let mut queue = self.0.queue.lock();
                 let next = queue.waiting.pop_front();
                 queue.threads -= usize::from(next.is_none());
                 if queue.threads == 0 {
-                    self.0.1.notify_all();
+                    self.0.idle.notify_all();
                 }
                 next
             };
@@ -90,7 +104,7 @@ mod tests {
         for number in 0..100 {
             let (sender, own) = (sender.clone(), threads.clone());
             threads.run(move || {
-                let working = own.0.0.lock().threads;
+                let working = own.0.queue.lock().threads;
                 sender.send((number, working)).unwrap();
             });
         }

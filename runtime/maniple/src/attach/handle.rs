@@ -59,8 +59,9 @@ impl<O> Kept<O> {
         Self { owner: Some(owner), range, charge }
     }
 
+    /// The owner, which may let others have its addresses from then on.
     pub(super) fn take(&mut self) -> Option<O> {
-        drop(self.charge.take());
+        drop((self.range.take(), self.charge.take()));
         self.owner.take()
     }
 }

@@ -7,8 +7,7 @@ use std::hash::Hasher;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -19,7 +18,7 @@ use super::{Disk, Hang, Report};
 use crate::fault;
 use crate::net::loopback::Network;
 use crate::operation::task;
-use crate::threads::simulated::{self, DiskUse, Pause};
+use crate::threads::simulated::{self, DiskUse, Home, NewThread, Pause};
 use crate::worker::{self, Local};
 
 type Body = Coroutine<(), Pause, ()>;
@@ -108,6 +107,10 @@ impl simulated::Scheduler for Scheduler {
         self.turns.get()
     }
 
+    fn running(&self) -> Option<Home> {
+        self.running.get().map(|process| Home(process.0))
+    }
+
     fn pause(&self, pause: Pause) {
         if self.captures && matches!(pause, Pause::Until(..)) {
             self.captured.set(Some(Backtrace::force_capture()));
@@ -125,13 +128,13 @@ impl simulated::Scheduler for Scheduler {
         disk.map_or((1, Ok(())), |disk| (self.random.borrow_mut().u32(1..=disk.of.turns.max(1)), disk.ask(what)))
     }
 
-    fn start(&self, name: String, stack: usize, has_ended: Arc<AtomicBool>, body: Box<dyn FnOnce()>) -> io::Result<()> {
+    fn start(&self, home: Home, thread: NewThread) -> io::Result<()> {
+        let NewThread { name, stack, has_ended, body } = thread;
         let body = move || {
             body();
             has_ended.store(true, Ordering::Relaxed);
         };
-        let process = self.running.get().expect("a thread is running: this one");
-        self.add_to((process, false), name, stack, body)
+        self.add_to((Process(home.0), false), name, stack, body)
     }
 }
 
@@ -230,7 +233,7 @@ impl Scheduler {
         let (mut last, mut naps, mut digest) = (None, 0, FxHasher::default());
         while self.threads.borrow().iter().any(Option::is_some) {
             while let Some(due) = happenings.first_entry().filter(|entry| *entry.key() <= self.turns.get()) {
-                due.remove().into_iter().for_each(|what| self.befall(what));
+                simulated::run_inside(&self, || due.remove().into_iter().for_each(|what| self.befall(what)));
             }
             let choice = self.choose(last).filter(|_| naps <= MOST_NAPS);
             let Some((choice, is_nap)) = choice else {
@@ -245,7 +248,9 @@ impl Scheduler {
             digest.write_usize(if let Choice::Thread(thread) = choice { thread } else { usize::MAX });
             last = Some(choice);
             match choice {
-                Choice::Network => _ = self.network.as_ref().is_some_and(Network::step),
+                Choice::Network => {
+                    simulated::run_inside(&self, || self.network.as_ref().is_some_and(Network::step));
+                }
                 Choice::Thread(thread) => self.resume(thread),
             }
         }
@@ -307,6 +312,7 @@ impl Scheduler {
         let outside = state.exchange();
         let result = catch_unwind(AssertUnwindSafe(|| simulated::run_inside(self, || body.resume(()))));
         let state = outside.exchange();
+        self.running.set(None);
         match result {
             Ok(CoroutineResult::Yield(pause)) => {
                 let place = self.captured.take();

@@ -13,6 +13,8 @@ pub(crate) mod simulated;
 mod ticker;
 
 pub use parker::Parker;
+pub(crate) use simulated::Home;
+use simulated::NewThread;
 pub use ticker::Ticker;
 
 /// A thread of the realm's own: the system's, or one of the simulation in which it was started.
@@ -24,9 +26,19 @@ pub(crate) enum Thread {
 impl Thread {
     /// Starts a thread with a stack of so many bytes.
     pub(crate) fn start(name: String, stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<Self> {
-        if simulated::is_inside() {
+        Self::start_at(simulated::home(), (name, stack), body)
+    }
+
+    /// The same, of a process of a simulation, which may be called where no thread of that runs.
+    pub(crate) fn start_at(
+        home: Option<Home>,
+        (name, stack): (String, usize),
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
+        if let Some(home) = home {
             let has_ended = Arc::new(AtomicBool::new(false));
-            simulated::start(name, stack, Arc::clone(&has_ended), body)?;
+            let (told, body) = (Arc::clone(&has_ended), Box::new(body));
+            simulated::start(home, NewThread { name, stack, has_ended: told, body })?;
             return Ok(Self::Simulated(has_ended));
         }
         thread::Builder::new().name(name).stack_size(stack).spawn(body).map(Self::System)

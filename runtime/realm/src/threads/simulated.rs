@@ -29,8 +29,15 @@ pub enum DiskUse {
     Finish,
 }
 
+/// The process of a simulation that something belongs to: what it starts is that process's, whoever calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Home(pub(crate) usize);
+
 /// Decides which thread of a simulation runs.
 pub(crate) trait Scheduler {
+    /// The process whose thread runs. None while a message arrives, or something else happens that no thread does.
+    fn running(&self) -> Option<Home>;
+
     /// The simulation's time: turns that have been taken.
     fn turns(&self) -> u64;
 
@@ -40,16 +47,25 @@ pub(crate) trait Scheduler {
     /// How many turns of others the disk of the running thread's process takes for something, and what it says.
     fn ask_disk(&self, what: DiskUse) -> (u32, io::Result<()>);
 
-    /// Adds a thread; sets `has_ended` when it has.
-    fn start(&self, name: String, stack: usize, has_ended: Arc<AtomicBool>, body: Box<dyn FnOnce()>) -> io::Result<()>;
+    /// Adds a thread of a process; sets `has_ended` when it has.
+    fn start(&self, home: Home, thread: NewThread) -> io::Result<()>;
+}
+
+/// A thread about to be started.
+pub(crate) struct NewThread {
+    pub(crate) name: String,
+    /// In bytes.
+    pub(crate) stack: usize,
+    pub(crate) has_ended: Arc<AtomicBool>,
+    pub(crate) body: Box<dyn FnOnce()>,
 }
 
 thread_local! {
-    /// The scheduler whose thread is running on this system thread.
+    /// The scheduler that runs on this system thread.
     static CURRENT: Cell<Option<NonNull<dyn Scheduler>>> = const { Cell::new(None) };
 }
 
-/// Calls `body`, in which this system thread is one of the simulation's.
+/// Calls `body`, in which this system thread is the simulation's.
 pub(crate) fn run_inside<R>(scheduler: &(impl Scheduler + 'static), body: impl FnOnce() -> R) -> R {
     /// However the body ends.
     struct Reset;
@@ -73,10 +89,15 @@ fn current() -> Option<&'static dyn Scheduler> {
 /// Whether this is a thread of a simulation.
 #[inline]
 pub(crate) fn is_inside() -> bool {
-    CURRENT.get().is_some()
+    CURRENT.get().is_some() && home().is_some()
 }
 
-/// The simulation's time, on one of its threads: turns that have been taken.
+/// The process of the simulation whose thread this is, if it is one.
+pub(crate) fn home() -> Option<Home> {
+    current().and_then(Scheduler::running)
+}
+
+/// The simulation's time: turns that have been taken.
 #[inline]
 pub(crate) fn time() -> Option<u64> {
     current().map(Scheduler::turns)
@@ -115,12 +136,7 @@ fn pause(pause: Pause) {
     current().expect("only threads of a simulation pause in it").pause(pause);
 }
 
-/// Adds a thread to the simulation that this thread is in; `has_ended` tells when it has.
-pub(super) fn start(
-    name: String,
-    stack: usize,
-    has_ended: Arc<AtomicBool>,
-    body: impl FnOnce() + 'static,
-) -> io::Result<()> {
-    current().expect("only threads of a simulation start others in it").start(name, stack, has_ended, Box::new(body))
+/// Adds a thread to the simulation that runs here.
+pub(super) fn start(home: Home, thread: NewThread) -> io::Result<()> {
+    current().expect("what belongs to a simulation is used while it runs").start(home, thread)
 }
