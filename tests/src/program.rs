@@ -165,6 +165,32 @@ impl Statement {
         }
     }
 
+    /// Visits the results of launches that it uses, and those that the blocks inside it use.
+    pub(crate) fn visit_used(&self, visit: &mut impl FnMut(FutureName)) {
+        match &self.action {
+            Action::Wait(name) => visit(*name),
+            Action::Derive(_, derived) => match *derived {
+                Derived::Map(name)
+                | Derived::Reduce(name, _)
+                | Derived::Fold(name)
+                | Derived::Point(name, _)
+                | Derived::Scan(name, ..) => visit(name),
+                Derived::Zip(one, two) => [one, two].into_iter().for_each(&mut *visit),
+            },
+            Action::Launch(launch) => {
+                for passed in &launch.arguments {
+                    if let Passed::Future(name) | Passed::PerPoint(name) = passed {
+                        visit(*name);
+                    }
+                }
+            }
+            _ => {}
+        }
+        for block in self.nested() {
+            block.0.iter().for_each(|statement| statement.visit_used(visit));
+        }
+    }
+
     fn nested_mut(&mut self) -> &mut [Block] {
         match &mut self.action {
             Action::Launch(launch) if matches!(launch.body, Body::Blocks { .. }) => {

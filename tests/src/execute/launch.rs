@@ -53,6 +53,7 @@ impl Run {
         launch: &Arc<Launch>,
         site: Site,
     ) -> Result<Handle, Stop> {
+        self.hand_results(launch);
         let task = self.typed_launch(launch, site)?;
         let handle = match launch.domain {
             None => Handle::One(context.launch(task)),
@@ -61,6 +62,18 @@ impl Run {
         };
         self.names.futures.insert(launch.name, handle.clone());
         Ok(handle)
+    }
+
+    /// What the blocks of a launch use of earlier launches stays for them.
+    fn hand_results(&self, launch: &Launch) {
+        let Body::Blocks { blocks, .. } = &launch.body else { return };
+        for statement in blocks.iter().flat_map(|block| &block.0) {
+            statement.visit_used(&mut |name| {
+                if self.names.futures.get(name).is_ok() {
+                    self.names.handed.insert(name, ());
+                }
+            });
+        }
     }
 
     /// Whether all launches over points are launches over sets of points, which are those of the domain.

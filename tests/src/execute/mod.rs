@@ -87,6 +87,8 @@ struct Names {
     regions: Table<RegionName, LogicalRegion>,
     scratch: Table<RegionName, Arc<dyn Any + Send + Sync>>,
     futures: Table<FutureName, Handle>,
+    /// Results that tasks may use which are not given them as arguments: they are not forgotten.
+    handed: Table<FutureName, ()>,
     /// Tasks and projections: the same in all turns of a loop, as they are in a program that names functions.
     tasks: Table<Site, Arc<TaskDefinition>>,
     projections: Table<(Site, usize), (Use, Projection)>,

@@ -163,7 +163,9 @@ impl Frame<'_> {
                 Ok(())
             }
             Action::Forget(name) => {
-                names.futures.remove(*name);
+                if names.handed.get(*name).is_err() {
+                    names.futures.remove(*name);
+                }
                 Ok(())
             }
             Action::Repeat(turns) => {

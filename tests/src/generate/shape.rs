@@ -137,10 +137,14 @@ impl Generator {
     }
 
     pub(super) fn change_fields(&mut self, scope: &Scope) -> Option<Action> {
-        let fields = self.one_of(&scope.own_fields)?;
-        if self.random.bool() {
+        let own = if scope.own_fields.is_empty() && self.once_in(4) { &scope.fields } else { &scope.own_fields };
+        let fields = self.one_of(own)?;
+        if self.random.bool() && !scope.own_fields.is_empty() {
             return Some(Action::AllocateField(fields, self.kind(scope)));
         }
+        // Now and then of one that another task has made, which must be refused.
+        let any = if self.once_in(4) { self.one_of(&scope.fields) } else { None };
+        let fields = any.unwrap_or(fields);
         let count = self.world.fields[&fields].len();
         Some(Action::FreeField(fields, self.random.usize(..count)))
     }

@@ -37,6 +37,7 @@ impl Generator {
     fn nest(&mut self, scope: &mut Scope, block: &mut Block, mut launch: Launch) -> Result<(), Trouble> {
         let targets = self.world.check_launch(&scope.context, &launch)?;
         let inner = self.once_in(3);
+        let earlier = self.shared_futures(scope);
         let (mut blocks, mut values, mut created) = (Vec::new(), Vec::new(), std::collections::BTreeSet::new());
         for (number, point) in points_of(&launch).into_iter().enumerate() {
             let context = self.world.enter(scope.context.start, &launch, (number, point), &targets)?;
@@ -47,6 +48,7 @@ impl Generator {
                 spaces: scope.spaces.clone(),
                 fields: scope.fields.clone(),
                 partitions: scope.partitions.clone(),
+                futures: earlier.clone(),
                 ..Scope::default()
             };
             let mut statements = Block::default();
@@ -70,6 +72,14 @@ impl Generator {
         self.world.verdicts.insert(statement.id, Verdict::Done);
         block.0.push(statement);
         Ok(())
+    }
+
+    /// Results of earlier launches that a task comes to know without being given them as arguments, and may wait for: not those that fail, nor on several nodes.
+    fn shared_futures(&mut self, scope: &Scope) -> Vec<FutureName> {
+        if self.profile.faults || !self.profile.hand_up || !self.once_in(2) {
+            return Vec::new();
+        }
+        scope.futures.iter().copied().filter(|name| !scope.copies.contains(name)).collect()
     }
 
     /// Mostly writes what the task promised to write.

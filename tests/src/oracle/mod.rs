@@ -164,6 +164,8 @@ pub struct Context {
     pub held: Vec<Held>,
     /// Regions that it made, or that tasks made that it has waited for.
     pub created: BTreeSet<RegionName>,
+    /// Field spaces that it made: only it may free fields of them.
+    pub made_fields: BTreeSet<FieldsName>,
     /// Scratch regions that it made and has not dropped.
     pub scratch: BTreeSet<RegionName>,
     /// Regions made by tasks that it has not waited for.
@@ -224,6 +226,7 @@ impl World {
                 }
             }
             Action::CreateFields(name, kinds, limit) => {
+                context.made_fields.insert(*name);
                 self.limits.insert(*name, *limit);
                 self.fields.insert(*name, kinds.iter().copied().map(Some).collect());
                 self.all_fields.insert(*name, kinds.clone());
@@ -231,6 +234,9 @@ impl World {
             Action::AllocateField(fields, kind) => self.allocate_field(*fields, *kind)?,
             Action::FreeField(fields, field) => {
                 self.check_not_taken(*fields, *field)?;
+                if !context.made_fields.contains(fields) {
+                    return Err(Trouble::Refused("the field space is not the task's own".into()));
+                }
                 self.check_field_unattached(context, (*fields, *field))?;
                 self.free_field(*fields, *field)?;
             }
