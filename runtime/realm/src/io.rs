@@ -7,8 +7,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::threads::{Home, Thread, simulated};
 
-/// So many files are read or written at a time.
-const MOST_THREADS: usize = 4;
+/// So many files are read or written at a time. A disk is busy with a few, but some may be on a network's disk that does not answer, and others must not wait for those.
+const MOST_THREADS: usize = 32;
 
 /// The stack of a thread, in bytes: enough to move bytes between a file and memory.
 const STACK: usize = 256 << 10;
@@ -52,7 +52,7 @@ impl IoThreads {
         queue.threads += 1;
         drop(queue);
         let (own, name) = (self.clone(), "maniple-io".to_owned());
-        if Thread::start_at(self.0.home, (name, STACK), move || own.work()).is_err() {
+        if Thread::start_at(self.0.home, name, STACK, move || own.work()).is_err() {
             self.work();
         }
     }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::element::{Element, ElementType, Scalar};
-use crate::identical::identical;
-use crate::notation::DenseArray;
+use crate::notation::{DenseArray, is_fill};
 use crate::storage::SparseTensor;
 
 /// A tensor as a map: each coordinate that is not in it has the fill value.
@@ -26,7 +25,7 @@ impl SparseMap {
         let mut map = Self::new(array.dimensions(), fill);
         DenseArray::from_fn(array.element(), array.dimensions(), |coordinates| {
             let value = array.get(coordinates).unwrap_or(fill);
-            if !identical(value, fill) {
+            if !is_fill(value, fill) {
                 map.entries.insert(coordinates.to_vec(), value);
             }
             value

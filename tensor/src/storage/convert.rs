@@ -8,7 +8,7 @@ use super::rows::Rows;
 use super::sort::Duplicates;
 use super::tensor::SparseTensor;
 use super::transpose::transposed;
-use super::value::{distance, is_same};
+use super::value::{distance, is_fill};
 use crate::element::Element;
 use crate::format::Format;
 use crate::kernel::Team;
@@ -52,7 +52,7 @@ impl<T: Element> SparseTensor<T> {
         let mut entries = EntryList::new(self.dimensions().len());
         self.for_each(|coordinates, value| {
             // A NaN is not close to anything.
-            if !(is_same(value, self.fill()) || distance(value, self.fill()) <= tolerance) {
+            if !(is_fill(value, self.fill()) || distance(value, self.fill()) <= tolerance) {
                 entries.push(coordinates, value);
             }
         });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::entries::EntryList;
 use super::error::StorageError;
 use super::statistics::Known;
-use super::value::is_same;
+use super::value::is_fill;
 use crate::element::{Element, ElementType};
 use crate::format::{Format, FormatError, Level, LevelExpression, Recovery};
 use crate::kernel::Team;
@@ -202,7 +202,7 @@ impl<T: Element> SparseTensor<T> {
         } else if self.keeps_fill() {
             positions.len()
         } else {
-            self.values[positions].iter().filter(|value| !is_same(**value, self.fill)).count()
+            self.values[positions].iter().filter(|value| !is_fill(**value, self.fill)).count()
         }
     }
 
@@ -213,7 +213,7 @@ impl<T: Element> SparseTensor<T> {
         let (skips_fill, is_plain) = (!self.keeps_fill(), self.format.is_plain());
         move |at, position| {
             let value = self.values[position];
-            if skips_fill && is_same(value, self.fill) {
+            if skips_fill && is_fill(value, self.fill) {
                 return;
             }
             recovery.iter().for_each(|step: &Recovery| step.apply(at, &mut coordinates));
@@ -319,7 +319,7 @@ impl<T: Element> SparseTensor<T> {
         let mut found = None;
         // Where a full level ends, a position with the fill value is no entry: there may be one below another count, or another of several equal coordinates.
         let skips_fill = !self.keeps_fill();
-        let is_entry = |position: &usize| !(skips_fill && is_same(self.values[*position], self.fill));
+        let is_entry = |position: &usize| !(skips_fill && is_fill(self.values[*position], self.fill));
         let mut below = |position: usize| found = found.or_else(|| self.find(level + 1, position, at).filter(is_entry));
         match self.format.expressions()[level] {
             // Which count an entry has depends on others.

@@ -2,11 +2,16 @@
 
 use crate::element::{Element, Scalar};
 use crate::identical::identical;
-use crate::notation::{BinaryOperator, binary};
+use crate::notation::{self, BinaryOperator, binary};
 
 /// Whether both have the same bits.
 pub(super) fn is_same<T: Element>(one: T, other: T) -> bool {
     identical(one.to_scalar(), other.to_scalar())
+}
+
+/// Whether an element is what its tensor is filled with: zeros of both signs are one, and so are all NaNs.
+pub(super) fn is_fill<T: Element>(element: T, fill: T) -> bool {
+    notation::is_fill(element.to_scalar(), fill.to_scalar())
 }
 
 /// The sum; integers wrap.

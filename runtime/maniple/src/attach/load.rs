@@ -14,8 +14,8 @@ use maniple_space::AnyRect;
 use super::array::{Array, Run};
 use crate::error::{Error, FileError, Result};
 
-/// Bytes that are read or written at once.
-const CHUNK: usize = 8 << 20;
+/// Bytes that are read or written at once, by each of the threads.
+const CHUNK: usize = 2 << 20;
 
 /// Runs of bytes that are no further apart than this are read together.
 const GAP: u64 = 32 << 10;

@@ -89,6 +89,7 @@ fn advance(
         return Poll::Ready(result);
     }
     progress.phase = Phase::Draining(context.close(result.map_err(|error| *error)).map_err(Box::new));
+    context.give_up_if_mapped();
     drain(progress, waker)
 }
 

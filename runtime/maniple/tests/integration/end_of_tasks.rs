@@ -196,6 +196,19 @@ async fn keep_mapping(
     Ok(())
 }
 
+#[task]
+async fn forget_own_mapping(cx: &Context) -> Result<()> {
+    std::mem::forget(cx.map_read(&cx.region::<Cell>(8)?, Cell::value).await?);
+    Ok(())
+}
+
+#[test]
+fn a_task_without_data_that_keeps_its_own_mapped_gives_up_the_run() {
+    let outcome = runtime().run(async |cx| cx.launch(forget_own_mapping()).await);
+    let message = outcome.unwrap_err().to_string();
+    assert!(message.contains("kept data mapped"), "{message}");
+}
+
 #[test]
 fn a_task_that_ends_but_keeps_data_mapped_gives_up_the_run() {
     let kept = Arc::default();

@@ -181,6 +181,44 @@ fn copies_of_lower_rank_go_first_when_a_memory_is_full() {
     assert_eq!(copies(|_| Keep::Rank(i32::MIN)), all_alike);
 }
 
+/// Where there are very many copies of the same values, those that no task uses go, but for those that are to be kept longer.
+#[test]
+fn copies_of_a_higher_rank_stay_however_many_there_are() {
+    #[derive(Clone)]
+    struct Anew(Keep);
+    impl Mapper for Anew {
+        fn map_requirement(
+            &mut self,
+            task: &TaskInfo<'_>,
+            _: usize,
+            _: (ProcessorId, usize),
+            _: &dyn MappingContext,
+        ) -> RequirementMapping {
+            match task.name {
+                "sum" => InstanceChoice { keep: self.0, reuse: Reuse::Never, ..InstanceChoice::in_memory(SMALL) },
+                _ => InstanceChoice::in_memory(LARGE),
+            }
+            .into()
+        }
+    }
+    let peak = |keep| {
+        let runtime =
+            Runtime::builder().machine(machine(1 << 23)).workers(1).tracing(false).mapper(Anew(keep)).build().unwrap();
+        let sums = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(ROWS as usize)?;
+            cx.launch(number(&cells));
+            for _ in 0..300 {
+                assert_eq!(cx.launch(sum(&cells)).await?, ROWS * (ROWS - 1) / 2);
+            }
+            Ok(())
+        });
+        sums.unwrap();
+        memory(&runtime, SMALL).peak
+    };
+    assert_eq!(peak(Keep::Rank(i32::MAX)), 300 * BYTES);
+    assert!(peak(Keep::default()) < 300 * BYTES);
+}
+
 /// Two regions: what is kept less long goes first, whichever it is of.
 #[test]
 fn ranks_hold_across_regions() {

@@ -26,13 +26,14 @@ pub(crate) enum Thread {
 impl Thread {
     /// Starts a thread with a stack of so many bytes.
     pub(crate) fn start(name: String, stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<Self> {
-        Self::start_at(simulated::home(), (name, stack), body)
+        Self::start_at(simulated::home(), name, stack, body)
     }
 
     /// The same, of a process of a simulation, which may be called where no thread of that runs.
     pub(crate) fn start_at(
         home: Option<Home>,
-        (name, stack): (String, usize),
+        name: String,
+        stack: usize,
         body: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         if let Some(home) = home {

@@ -10,6 +10,7 @@ mod event_rules;
 mod graph_rules;
 mod guest_rules;
 mod idle_rules;
+mod io_rules;
 mod job_rules;
 mod operation_rules;
 mod profile_rules;
