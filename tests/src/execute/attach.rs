@@ -19,7 +19,11 @@ pub(super) type Attached = Box<dyn FnOnce(&Context, bool) -> Result<Memory> + Se
 
 /// Memory that comes back, to be looked at any number of times.
 #[derive(Clone)]
-pub(super) struct Memory(Arc<Mutex<Coming>>);
+pub(super) struct Memory {
+    coming: Arc<Mutex<Coming>>,
+    /// It is written, which may be after all others have forgotten it.
+    pub(super) file: Option<Arc<NamedTempFile>>,
+}
 
 enum Coming {
     /// What is awaited for it.
@@ -34,7 +38,7 @@ impl Memory {
         detached: maniple::Detached<M>,
         (flush, points): (bool, usize),
     ) -> Self {
-        Self::pending(async move {
+        Self::pending(None, async move {
             let memory = detached.await?;
             let values = &memory.as_ref()[..points];
             Ok(match flush {
@@ -44,19 +48,19 @@ impl Memory {
         })
     }
 
-    fn pending(digest: impl Future<Output = Result<Word>> + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Coming::Pending(Box::pin(digest)))))
+    fn pending(file: Option<Arc<NamedTempFile>>, digest: impl Future<Output = Result<Word>> + Send + 'static) -> Self {
+        Self { coming: Arc::new(Mutex::new(Coming::Pending(Box::pin(digest)))), file }
     }
 
     /// The digest of what it holds.
     pub(super) async fn digest(&self) -> Result<Word> {
-        let coming = std::mem::replace(&mut *locked(&self.0), Coming::Awaited);
+        let coming = std::mem::replace(&mut *locked(&self.coming), Coming::Awaited);
         let digest = match coming {
             Coming::Pending(pending) => pending.await,
             Coming::Here(digest) => *digest,
             Coming::Awaited => Err(Error::application("two wait for memory")),
         };
-        *locked(&self.0) = Coming::Here(Box::new(digest.clone()));
+        *locked(&self.coming) = Coming::Here(Box::new(digest.clone()));
         digest
     }
 }
@@ -127,7 +131,7 @@ fn attach_numbers<T: Stored + Pod, const D: usize>(
         file.write_all(bytemuck::cast_slice(&values))?;
         Ok(file)
     };
-    let file = write().map_err(Error::application)?;
+    let file = Arc::new(write().map_err(Error::application)?);
     let attach = |file: File| context.attach_file(region, Field::<Cells, T>::new(field), file.read_write());
     let attached = match attach(File::npy(file.path())) {
         // What reads headers refuses to work on the stack of a simulated thread.
@@ -140,7 +144,7 @@ fn attach_numbers<T: Stored + Pod, const D: usize>(
     let points = words.len();
     Ok(Box::new(move |context, flush| {
         let detached = context.detach_file(if flush { attached } else { attached.discard() })?;
-        Ok(Memory::pending(async move {
+        Ok(Memory::pending(Some(Arc::clone(&file)), async move {
             detached.await?;
             let bytes = std::fs::read(file.path()).map_err(Error::application)?;
             let found = bytes[header.len()..]

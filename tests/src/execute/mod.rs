@@ -26,6 +26,8 @@ use maniple::{
     Error, FieldId, FieldSpace, Future, FutureMap, IndexSpaceNode, LogicalRegion, Partitioning, Projection, Region,
 };
 
+use tempfile::NamedTempFile;
+
 use crate::oracle::{Context as Fate, World};
 use crate::program::{
     FieldNumber, FieldsName, FutureName, Node, PartitionName, Place, Program, RegionName, Site, SpaceName, Use,
@@ -89,6 +91,8 @@ struct Names {
     futures: Table<FutureName, Handle>,
     /// Results that tasks may use which are not given them as arguments: they are not forgotten.
     handed: Table<FutureName, ()>,
+    /// Files that nothing waits for: they are there until they are written.
+    files: Mutex<Vec<Arc<NamedTempFile>>>,
     /// Tasks and projections: the same in all turns of a loop, as they are in a program that names functions.
     tasks: Table<Site, Arc<TaskDefinition>>,
     projections: Table<(Site, usize), (Use, Projection)>,

@@ -163,6 +163,9 @@ impl Frame<'_> {
                 Ok(())
             }
             Action::Forget(name) => {
+                if let Ok(Handle::Memory(memory)) = names.futures.get(*name) {
+                    locked(&names.files).extend(memory.file);
+                }
                 if names.handed.get(*name).is_err() {
                     names.futures.remove(*name);
                 }

@@ -319,12 +319,12 @@ fn pieces_may_come_to_be_known_while_they_are_used() {
 }
 
 #[test]
-fn there_may_be_no_colors_no_points_and_fewer_points_than_nodes() {
+fn there_may_be_empty_pieces_no_points_and_fewer_points_than_nodes() {
     the_same(async |cx, _| {
         let cells = cx.region::<Cell>(3)?;
         cx.launch(make(&cells));
-        let none = cells.partition_into(cx.colors(0), vec![])?;
         let own = cx.partition_by_field(&cells, Cell::color, cx.colors(COLORS as usize)).await?;
+        let none = own.difference_from_all(&own)?;
         let nothing = cx.region::<Cell>(0)?;
         let all = [
             cx.image(&cells, &own, Cell::next).await?,

@@ -230,7 +230,7 @@ const EVERYTHING: &[(&str, u64)] = &[
     ("split Difference with several pieces that are not empty", 5),
     ("split ByField with several pieces that are not empty", 100),
     ("split Image with several pieces that are not empty", 10),
-    ("split Preimage with several pieces that are not empty", 20),
+    ("split Preimage with several pieces that are not empty", 10),
     ("split ByRanges with several pieces that are not empty", 20),
     ("split Named by Rows with several pieces that are not empty", 5),
     ("split Named by Ranges with several pieces that are not empty", 1),

@@ -118,7 +118,7 @@ fn agree(nodes: usize, cases: &[Case]) {
 fn random_schedules_on_one_node() {
     let cases: Vec<Case> = (0..200).map(Case::scheduled).collect();
     let distributed = cases.iter().filter(|case| !case.plan.launches().is_empty()).count();
-    assert!(distributed > 90, "{distributed}");
+    assert!(distributed > 75, "{distributed}");
     agree(1, &cases);
 }
 
