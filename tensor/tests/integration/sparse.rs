@@ -241,7 +241,7 @@ fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
     let (times, seed) = times();
     let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(8 + seed));
     let mut applied = BTreeMap::<String, usize>::new();
-    for _ in 0..400 * times {
+    for _ in 0..1000 * times {
         let problem = Problem::with_own_reductions(&mut random);
         for command in try_formats(&problem, 12, &kernels, &mut random).unwrap_or_default() {
             let command = command.to_string();
