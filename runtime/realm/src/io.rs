@@ -7,7 +7,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::threads::{Home, Thread, simulated};
 
-/// So many files are read or written at a time. A disk is busy with a few, but some may be on a network's disk that does not answer, and others must not wait for those.
+/// So many files are read or written at a time. A disk is busy with a few, but some may be on a network's disk that does
+/// not answer, and others must not wait for those.
 const MOST_THREADS: usize = 32;
 
 /// The stack of a thread, in bytes: enough to move bytes between a file and memory.

@@ -64,7 +64,7 @@ impl Run {
         Ok(handle)
     }
 
-    /// What the blocks of a launch use of earlier launches stays for them.
+    /// Keeps the results of earlier launches that the blocks of a launch use.
     fn hand_results(&self, launch: &Launch) {
         let Body::Blocks { blocks, .. } = &launch.body else { return };
         for statement in blocks.iter().flat_map(|block| &block.0) {

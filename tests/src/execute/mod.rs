@@ -25,7 +25,6 @@ use maniple::task::TaskDefinition;
 use maniple::{
     Error, FieldId, FieldSpace, Future, FutureMap, IndexSpaceNode, LogicalRegion, Partitioning, Projection, Region,
 };
-
 use tempfile::NamedTempFile;
 
 use crate::oracle::{Context as Fate, World};

@@ -181,7 +181,7 @@ fn copies_of_lower_rank_go_first_when_a_memory_is_full() {
     assert_eq!(copies(|_| Keep::Rank(i32::MIN)), all_alike);
 }
 
-/// Where there are very many copies of the same values, those that no task uses go, but for those that are to be kept longer.
+/// Of very many copies of the same values those go that no task uses, but for those that are to be kept longer.
 #[test]
 fn copies_of_a_higher_rank_stay_however_many_there_are() {
     #[derive(Clone)]

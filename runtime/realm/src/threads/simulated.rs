@@ -89,7 +89,7 @@ fn current() -> Option<&'static dyn Scheduler> {
 /// Whether this is a thread of a simulation.
 #[inline]
 pub(crate) fn is_inside() -> bool {
-    CURRENT.get().is_some() && home().is_some()
+    home().is_some()
 }
 
 /// The process of the simulation whose thread this is, if it is one.
