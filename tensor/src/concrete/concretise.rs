@@ -42,7 +42,7 @@ impl Statement {
         let operator = assignment.accumulation();
         let body = concretiser.assign(left.clone(), operator, assignment.right().clone());
         let mut extents = concretiser.extents;
-        let relations = windows(&body, &mut extents);
+        let (body, relations) = windows(body, &mut extents);
         let mut operands = Vec::new();
         for access in assignment.right().accesses() {
             if !operands.contains(&access.tensor) {
@@ -61,23 +61,49 @@ impl Statement {
     }
 }
 
-/// How the coordinates of parts of dimensions, and of shifts, follow from variables.
-fn windows(body: &Node, extents: &mut BTreeMap<IndexVariable, i64>) -> Vec<Relation> {
-    let mut relations: Vec<Relation> = Vec::new();
+/// How the coordinates of parts of dimensions, and of shifts, follow from variables. Shifts that are taken of dimensions of several lengths become several.
+fn windows(body: Node, extents: &mut BTreeMap<IndexVariable, i64>) -> (Node, Vec<Relation>) {
     for access in body.sites().iter().flat_map(|site| site.value.accesses()) {
         for (variable, &extent) in access.variables.iter().zip(access.tensor.dimensions()) {
-            let Some(Window { of, start, step, end }) = variable.window() else { continue };
-            // A part is one of each dimension that it is taken of.
-            let shortest = extents.entry(variable.clone()).or_insert(extent);
-            *shortest = extent.min(*shortest);
-            let (window, of, inside) = (variable.clone(), of.clone(), end.is_some());
-            let relation = Relation::Window { window, of, start: *start, step: *step, inside };
-            if !relations.contains(&relation) {
-                relations.push(relation);
+            match variable.window() {
+                // A part is one of each dimension that it is taken of.
+                Some(Window { end: Some(_), .. }) => {
+                    let shortest = extents.entry(variable.clone()).or_insert(extent);
+                    *shortest = extent.min(*shortest);
+                }
+                Some(_) => _ = extents.entry(of_length(variable, extent, extents)).or_insert(extent),
+                None => {}
             }
         }
     }
-    relations
+    let body = body.with_accesses(&|access| Some(with_lengths(access, extents)));
+    let mut relations: Vec<Relation> = Vec::new();
+    for variable in body.sites().iter().flat_map(|site| site.value.accesses()).flat_map(|access| &access.variables) {
+        let Some(Window { of, start, step, end, .. }) = variable.window() else { continue };
+        let (window, of, inside) = (variable.clone(), of.clone(), end.is_some());
+        let relation = Relation::Window { window, of, start: *start, step: *step, inside };
+        if !relations.contains(&relation) {
+            relations.push(relation);
+        }
+    }
+    (body, relations)
+}
+
+/// The variable that a shift of a dimension of length `extent` is, the first that has no other extent.
+fn of_length(shift: &IndexVariable, extent: i64, extents: &BTreeMap<IndexVariable, i64>) -> IndexVariable {
+    let mut variables = (0..).map(|length| shift.of_length(length));
+    let is_it = |variable: &IndexVariable| extents.get(variable).is_none_or(|own| *own == extent);
+    variables.find(is_it).unwrap_or_else(|| shift.clone())
+}
+
+/// An access with those variables that its shifts are, of dimensions as long as the tensor's.
+pub(crate) fn with_lengths(access: &Access, extents: &BTreeMap<IndexVariable, i64>) -> Access {
+    let variables = access.variables.iter().zip(access.tensor.dimensions());
+    let variables = variables.map(|(variable, &extent)| match variable.window() {
+        Some(Window { end: None, .. }) => of_length(variable, extent, extents),
+        _ => variable.clone(),
+    });
+    Access { variables: variables.collect(), ..access.clone() }
 }
 
 struct Concretiser<'a> {

@@ -44,6 +44,7 @@ mod print;
 mod relation;
 mod statement;
 
+pub(crate) use concretise::with_lengths;
 pub use evaluate::evaluate;
 pub(crate) use node::Site;
 pub use node::{Execution, Loop, Merge, Node, Substitution, Unit};

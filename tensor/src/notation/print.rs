@@ -7,6 +7,7 @@ use num_complex::Complex;
 use super::assignment::Assignment;
 use super::error::cast_name;
 use super::expression::{Access, Expression, Literal};
+use super::variable::IndexVariable;
 use crate::element::Scalar;
 use crate::loops::BinaryOperator;
 
@@ -24,7 +25,8 @@ impl Display for Access {
             return Ok(());
         }
         formatter.write_str("(")?;
-        list(formatter, &self.variables, ",")?;
+        let variables: Vec<String> = self.variables.iter().map(IndexVariable::written).collect();
+        list(formatter, &variables, ",")?;
         formatter.write_str(")")
     }
 }

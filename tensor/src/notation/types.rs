@@ -1,5 +1,6 @@
 //! Element types: all operands of an expression have the type of the result, unless they are cast.
 
+use super::arithmetic::negate;
 use super::cast;
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Expression, Literal};
@@ -59,9 +60,14 @@ pub(crate) fn typed(expression: &Expression, expected: ElementType) -> Result<Ex
             let literal = expression.to_string();
             Err(Kind::NotRepresentable { literal, element: expected }.at(expression.place()))
         }
-        Expression::Negate(_) | Expression::Binary(..) | Expression::Select(..) => {
-            expression.try_map(&mut |operand| typed(operand, expected))
-        }
+        // A negated number is a number, as it is where it is read again.
+        Expression::Negate(operand) => Ok(match typed(operand, expected)? {
+            Expression::Literal(Literal::Typed(scalar), place) => {
+                Expression::Literal(Literal::Typed(negate(scalar)), place)
+            }
+            operand => Expression::Negate(Box::new(operand)),
+        }),
+        Expression::Binary(..) | Expression::Select(..) => expression.try_map(&mut |operand| typed(operand, expected)),
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Window {
     pub step: i64,
     /// Where a part of the dimension ends; none for a shift, which goes beyond the dimension at one end. There, elements are what the tensor is filled with.
     pub end: Option<i64>,
+    /// Of shifts that are written alike, but taken of dimensions of several lengths: which of these lengths, counted from 0.
+    pub length: usize,
 }
 
 impl Window {
@@ -88,9 +90,14 @@ impl Window {
             .filter(|value| *value >= 0 && self.extent().is_none_or(|extent| *value < extent))
     }
 
-    /// As it is written: `i(2,8)`, `i+1`.
-    pub(super) fn name(&self) -> String {
-        let Self { of, start, step, end } = self;
+    /// As it is written, `i(2,8)`, `i+1`, and a prime for each other length: `i+1'`.
+    fn name(&self) -> String {
+        self.written() + &"'".repeat(self.length)
+    }
+
+    /// As it is written.
+    fn written(&self) -> String {
+        let Self { of, start, step, end, .. } = self;
         match end {
             None => format!("{of}{start:+}"),
             Some(end) if *step == 1 => format!("{of}({start},{end})"),
@@ -118,13 +125,28 @@ impl IndexVariable {
     pub fn shifted(&self, by: i64) -> Self {
         match by {
             0 => self.clone(),
-            _ => Self::of_window(Window { of: self.clone(), start: by, step: 1, end: None }),
+            _ => Self::of_window(Window { of: self.clone(), start: by, step: 1, end: None, length: 0 }),
         }
     }
 
     /// The coordinates from `low` to before `high`, each `step` after the one before, which the variable counts from 0: `i(low,high,step)`.
     pub fn within(&self, low: i64, high: i64, step: i64) -> Self {
-        Self::of_window(Window { of: self.clone(), start: low, step, end: Some(high) })
+        Self::of_window(Window { of: self.clone(), start: low, step, end: Some(high), length: 0 })
+    }
+
+    /// The same shift of a dimension of another length.
+    pub(crate) fn of_length(&self, length: usize) -> Self {
+        match self.window() {
+            Some(window) if window.length != length => {
+                Self { place: self.place, ..Self::of_window(Window { length, ..window.clone() }) }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// As it is written in a statement.
+    pub(super) fn written(&self) -> String {
+        self.window().map_or_else(|| self.name.to_string(), Window::written)
     }
 
     fn of_window(window: Window) -> Self {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::error::Reason;
 use super::select;
-use crate::concrete::{Loop, Node, Relation, Statement};
+use crate::concrete::{Loop, Node, Relation, Statement, with_lengths};
 use crate::loops::{Names, Reduction};
-use crate::notation::{BinaryOperator, Expression, IndexVariable, TensorVariable, element_of, typed};
+use crate::notation::{Access, BinaryOperator, Expression, IndexVariable, TensorVariable, element_of, typed};
 
 pub(super) fn apply(
     statement: &Statement,
@@ -27,9 +27,10 @@ pub(super) fn apply(
     }
     select::check_new(statement, inside.iter().map(IndexVariable::name).chain([workspace]))?;
     // Tensors in the expression are stored as they are in the statement, and numbers get the type that they have there.
-    let expression = &expression.with_tensors(&|access| {
+    let expression = &expression.with_accesses(&|access| {
         let mut known = statement.tensors().into_iter().chain(statement.body.workspaces());
-        known.find(|tensor| tensor.name() == access.tensor.name()).cloned()
+        let tensor = known.find(|tensor| tensor.name() == access.tensor.name())?.clone();
+        Some(with_lengths(&Access { tensor, ..access.clone() }, &statement.extents))
     });
     let is_it = |other: &Expression| {
         other == expression || typed(expression, element_of(other)).is_ok_and(|typed| *other == typed)

@@ -327,19 +327,24 @@ fn statements_that_are_hard_for_others_are_right_in_all_formats() {
         "e(i) -= A(i,j) * d(j)",
         "E(i,j) = A(i+1,j) - A(i,j-1)",
         "e(i) = A(i,i+1) * d(i-1) + d(i+2)",
+        "e(i) = A(i+1,i) * g(i+1)",
+        "e(i) = d(i+1) + g(i+1) - g(i-1) * d(i-1)",
         "E(i,j) = isfill(A(i,j)) * B(i,j) + stored(C(j,i)) * 3",
     ];
     for statement in statements {
         for _ in 0..20 {
             let mut tensor = |name: &str, order: usize| {
                 let format = if order == 2 { formats[random.usize(..8)].clone() } else { a_format(order, &mut random) };
-                TensorVariable::new(name, ElementType::I64, vec![5; order]).stored(format)
+                // One is longer: its shifts are not those of the others.
+                let extent = if name == "g" { 7 } else { 5 };
+                TensorVariable::new(name, ElementType::I64, vec![extent; order]).stored(format)
             };
             let tensors = [
                 tensor("A", 2),
                 tensor("B", 2),
                 tensor("C", 2),
                 tensor("E", 2),
+                tensor("g", 1),
                 tensor("d", 1),
                 tensor("e", 1),
                 tensor("s", 0),
