@@ -501,20 +501,24 @@ fn destroy_own(cx: &Context) -> Result<()> {
 /// So much more than before is nothing that each of at least 7,000 rounds has left behind: of 16 bytes each it would be nearly twice as much.
 const SLACK: i64 = 64_000;
 
-/// So many rounds are a stretch.
-const STRETCH: usize = 12_000;
+/// So many rounds are a stretch; for a longer run, `MANIPLE_ROUNDS` says how many.
+fn stretch() -> usize {
+    let said = std::env::var("MANIPLE_ROUNDS").ok();
+    said.map_or(12_000, |rounds| rounds.parse().expect("MANIPLE_ROUNDS is a number"))
+}
 
-/// Whether a loop comes back to the memory that it held before: in some stretch to the least that it held in the rounds from 1,000 to 5,000 of the one before; and the last two that were
+/// Whether a loop comes back to the memory that it held before: in some stretch to the least that it held early in the one before; and the last two that were
 /// compared. Tables that are looked through whenever they have doubled are smallest just then, which may be thousands of rounds later. And a thread that the system keeps waiting may have a
 /// table double that stays so: that happens in one stretch, where what is left behind does in all.
 fn comes_back(leaves: Leaves) -> (bool, [i64; 2]) {
     // What the most operations in flight ever needed stays: so there are few at any time.
     let runtime = Runtime::builder().workers(2).window(16).build().unwrap();
+    let stretch = stretch();
     let held = runtime.run(async |cx: &Context| {
         let (fields, cells) = (cx.field_space(1), cx.region::<Cell>(16)?);
         // The least of the stretch before, and of this one so far; and what the next one is compared with.
         let (mut least, mut next) = ([i64::MAX; 2], i64::MAX);
-        for number in 0..80_000 {
+        for number in 0..7 * stretch {
             round(cx, &cells, leaves, number).await?;
             if let Leaves::Freed = leaves {
                 let field = fields.allocate("field", FieldType::of::<f64>())?;
@@ -529,15 +533,15 @@ fn comes_back(leaves: Leaves) -> (bool, [i64; 2]) {
                 cx.execution_fence().await?;
             }
             let live = LIVE.load(Ordering::Relaxed);
-            if number.is_multiple_of(STRETCH) {
+            if number.is_multiple_of(stretch) {
                 least = [next, i64::MAX];
                 next = i64::MAX;
             }
-            if let 1_000..5_000 = number % STRETCH {
+            if (stretch / 12..stretch * 5 / 12).contains(&(number % stretch)) {
                 next = next.min(live);
             }
             least[1] = least[1].min(live);
-            if number >= STRETCH && least[1] < least[0] + SLACK {
+            if number >= stretch && least[1] < least[0] + SLACK {
                 return Ok((true, least));
             }
         }

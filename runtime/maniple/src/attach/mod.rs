@@ -195,7 +195,7 @@ impl Context {
             }
             state.interrupt("a detachment");
         }
-        let zeroed = vec![bound.clone()];
+        let zeroed = bound.clone();
         let results = state.submit_detachments(vec![(bound, instance)], zeroed, (give, written_after))?.remove(0);
         let operation = Results::producers(&[Input::all(Arc::clone(&results))]).here.pop();
         Ok((Detached::new(results), operation))

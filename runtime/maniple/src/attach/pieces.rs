@@ -11,7 +11,7 @@ use maniple_realm::Event;
 use maniple_region::{
     Field, FieldId, FieldMask, FieldType, FieldValue, LogicalPartition, LogicalRegion, Privilege, Shape,
 };
-use maniple_space::{AnyPoint, AnySpace};
+use maniple_space::{AnyPoint, AnySpace, Point};
 
 use super::handle::{Detached, Give, give};
 use super::operation::FromFile;
@@ -21,7 +21,7 @@ use crate::context::{Context, ContextState};
 use crate::core::Claim;
 use crate::error::{AttachmentError, Result};
 use crate::instances::instance::PhysicalInstance;
-use crate::regions::Partition;
+use crate::regions::{Domain, Partition, partition_erased};
 use crate::replication::Replica;
 
 /// Memory of type `M` for each piece of a partition: see [`Context::attach_pieces`].
@@ -208,8 +208,13 @@ impl Context {
         let (colors, detached): (Vec<usize>, Vec<_>) = mine.into_iter().unzip();
         let bounds = colors.iter().map(|&number| bound_to(number)).collect::<Result<Vec<_>>>()?;
         let zeroed = match parts.is_complete() {
-            true => vec![bound],
-            false => (0..parts.len()).map(bound_to).collect::<Result<_>>()?,
+            true => bound,
+            // All pieces at once, also those of other nodes.
+            false => {
+                let all =
+                    partition_erased(&parent, Domain::from(1_usize), std::slice::from_ref(parts.union().space()))?;
+                state.begin(DETACH, &all.piece(Point([0]).into())?, &fields, privilege)?
+            }
         };
         let detached = bounds.into_iter().zip(detached).collect();
         let results = state.submit_detachments(detached, zeroed, (give, written_after))?;
@@ -261,10 +266,9 @@ impl ContextState {
     /// What each node has of pieces that are dealt so.
     pub(crate) fn areas(&self, parent: &LogicalRegion, pieces: &[Shape], owners: &[usize]) -> Vec<Shape> {
         let (dim, shapes) = (parent.space().space().dim(), parent.space().forest().shapes());
-        let of_node = |node: usize| {
-            let own = pieces.iter().zip(owners).filter(|(_, owner)| **owner == node).map(|(piece, _)| piece.space());
-            shapes.intern(&AnySpace::union_all(dim, own).expect("pieces have their parent's dimension"))
-        };
-        (0..Replica::of(self).map_or(1, Replica::nodes)).map(of_node).collect()
+        let mut dealt = vec![Vec::new(); Replica::of(self).map_or(1, Replica::nodes)];
+        pieces.iter().zip(owners).for_each(|(piece, owner)| dealt[*owner].push(piece.space()));
+        let area = |own| shapes.intern(&AnySpace::union_all(dim, own).expect("pieces have their parent's dimension"));
+        dealt.into_iter().map(area).collect()
     }
 }

@@ -92,18 +92,18 @@ impl ContextState {
         })
     }
 
-    /// Detachments, and directly behind them fills with zero. Files are written after these events. The results of the detachments.
+    /// Detachments, and directly behind them a fill of all that is detached with zero. Files are written after these events. The results of the detachments.
     pub(super) fn submit_detachments(
         self: &Arc<Self>,
         detached: Vec<(Bound, Arc<PhysicalInstance>)>,
-        zeroed: Vec<Bound>,
+        zeroed: Bound,
         (give, written_after): (Give, &[Event]),
     ) -> Result<Vec<Arc<Results>>> {
         let realm = self.core.realm();
         let mut all_results = Vec::with_capacity(detached.len());
         let mut stream = self.enter()?;
         // One operation is counted.
-        let count = detached.len() + zeroed.iter().map(|bound| bound.parts.len()).sum::<usize>();
+        let count = detached.len() + zeroed.parts.len();
         self.operations_begin(count);
         let mut operations = Vec::with_capacity(count);
         for (bound, instance) in detached {
@@ -122,11 +122,10 @@ impl ContextState {
             all_results.push(results);
         }
         // Nothing may come between that looks at the values.
-        for Bound { requirement, parts } in zeroed {
-            for (fields, state) in parts {
-                let zero = self.zeroing(Renewed { region: requirement.target.bound(), fields, state });
-                operations.push(self.zero_in(&mut stream, zero));
-            }
+        let Bound { requirement, parts } = zeroed;
+        for (fields, state) in parts {
+            let zero = self.zeroing(Renewed { region: requirement.target.bound(), fields, state });
+            operations.push(self.zero_in(&mut stream, zero));
         }
         drop(stream);
         operations.iter().for_each(|operation| operation.release());
