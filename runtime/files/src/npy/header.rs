@@ -2,8 +2,7 @@
 
 use std::io::{self, Read};
 
-use py_literal::Value;
-
+use super::literal::{Literal, Value};
 use crate::dense::Order;
 use crate::error::{Problem, ReadError};
 use crate::number::{Number, NumberType};
@@ -251,9 +250,8 @@ impl Description {
             return Err(Problem::Unsupported(reason));
         }
         without_long_suffixes(text);
-        // What the parser says would be its grammar.
-        let parsed = std::str::from_utf8(text).ok().and_then(|text| text.trim_end().parse().ok());
-        let Some(Value::Dict(entries)) = parsed else {
+        let parsed = std::str::from_utf8(text).ok().and_then(Literal::parse);
+        let Some(Literal { value: Value::Dictionary(entries), .. }) = parsed else {
             return Err(Problem::Malformed(format!(
                 "its header must be a dictionary such as {{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3)}}, and is '{}'",
                 shown(text)
@@ -261,13 +259,13 @@ impl Description {
         };
         let get = |key: &str| {
             // As in Python, the last of several counts.
-            let found = entries.iter().rev().find(|(found, _)| found.as_string().is_some_and(|found| found == key));
+            let found = entries.iter().rev().find(|(found, _)| found.as_text() == Some(key));
             found.map(|(_, value)| value).ok_or_else(|| Problem::Malformed(format!("its header has no '{key}'")))
         };
         let (descr, fortran_order, shape) = (get("descr")?, get("fortran_order")?, get("shape")?);
-        let order = match fortran_order {
-            Value::Boolean(true) => Order::Columns,
-            Value::Boolean(false) => Order::Rows,
+        let order = match fortran_order.value {
+            Value::Truth(true) => Order::Columns,
+            Value::Truth(false) => Order::Rows,
             _ => {
                 return Err(Problem::Malformed(
                     "the 'fortran_order' in its header is neither True nor False".to_owned(),
@@ -277,12 +275,12 @@ impl Description {
         let shape = extents(shape).ok_or_else(|| {
             Problem::Malformed("the 'shape' in its header is no tuple of whole numbers from 0 on".to_owned())
         })?;
-        let name = descr.as_string().cloned().unwrap_or_default();
+        let name = descr.as_text().unwrap_or_default();
         let mut letters = name.chars();
         let byte_order = letters.next().filter(|order| "<>=|".contains(*order));
         let type_name = byte_order.map(|_| letters.as_str().to_owned()).unwrap_or_default();
         Ok(Self {
-            descr: descr.to_string(),
+            descr: descr.text.to_owned(),
             byte_order: byte_order.unwrap_or('|'),
             type_name,
             order,
@@ -328,9 +326,13 @@ pub(crate) fn name(number: NumberType) -> &'static str {
 }
 
 /// The extents, if they are numbers.
-fn extents(shape: &Value) -> Option<Vec<u64>> {
-    let (Value::Tuple(extents) | Value::List(extents)) = shape else { return None };
-    extents.iter().map(|extent| u64::try_from(extent.as_integer()?).ok()).collect()
+fn extents(shape: &Literal<'_>) -> Option<Vec<u64>> {
+    let Value::Sequence(extents) = &shape.value else { return None };
+    let count = |extent: &Literal<'_>| match extent.value {
+        Value::Count(count) => Some(count),
+        _ => None,
+    };
+    extents.iter().map(count).collect()
 }
 
 /// The header of an array by rows in this machine's order of bytes.

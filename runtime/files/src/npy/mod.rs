@@ -3,6 +3,7 @@
 //! A [`Header`] says what follows it and where, so that a caller may read all elements by [`read_elements`], or any range of bytes on its own. [`write_array`] writes an array by rows. A [`Description`] is a header of any type of elements, and [`header_of`] makes one.
 
 mod header;
+mod literal;
 
 use std::io::{self, Read, Write};
 
