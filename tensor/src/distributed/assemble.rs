@@ -25,6 +25,7 @@ use super::leaf::{Kernel, MadeViews, run_leaf};
 use super::levels::{Component, Index, Levels, components};
 use super::mapper::passing;
 use super::packing::{Blocks, only, task};
+use super::pending::Pending;
 use super::tensor::Tensor;
 use crate::element::{Element, ElementType};
 use crate::format::Level;
@@ -40,8 +41,8 @@ use crate::with_element;
 /// # Errors
 ///
 /// As of [`Computation::new`](super::Computation::new); [`DistributedError::InPlace`] if the plan's result is there before, [`DistributedError::Rows`].
-pub async fn assemble(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Tensor, DistributedError> {
-    run(cx, plan, tensors, false).await
+pub fn assemble<'a>(cx: &'a Context, plan: &'a Arc<Plan>, tensors: &'a [&'a Tensor]) -> Pending<'a, Tensor> {
+    Box::pin(async move { run(cx, plan, tensors, false).await })
 }
 
 /// The same in little memory: after each step of a loop that fetches something, nodes [forget](Context::forget_copies) what they got from others for this step alone, and a step begins when the one
@@ -50,12 +51,8 @@ pub async fn assemble(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Re
 /// # Errors
 ///
 /// As of [`assemble`].
-pub async fn assemble_in_steps(
-    cx: &Context,
-    plan: &Arc<Plan>,
-    tensors: &[&Tensor],
-) -> Result<Tensor, DistributedError> {
-    run(cx, plan, tensors, true).await
+pub fn assemble_in_steps<'a>(cx: &'a Context, plan: &'a Arc<Plan>, tensors: &'a [&'a Tensor]) -> Pending<'a, Tensor> {
+    Box::pin(async move { run(cx, plan, tensors, true).await })
 }
 
 async fn run(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor], forgets: bool) -> Result<Tensor, DistributedError> {

@@ -3,6 +3,7 @@
 use maniple::Context;
 
 use super::error::DistributedError;
+use super::pending::Pending;
 use super::shares::{Ends, is_in_order};
 use super::tensor::Tensor;
 
@@ -45,20 +46,22 @@ impl Tensor {
     /// # Errors
     ///
     /// [`DistributedError::Dense`] if it is not in levels; [`DistributedError::Unfit`] if its outermost level does not store coordinates in order; [`DistributedError::Runtime`].
-    pub async fn balanced(&self, cx: &Context, parts: usize) -> Result<Vec<i64>, DistributedError> {
-        let (tensor, format) = (self.variable().name().to_owned(), self.variable().format());
-        if !self.is_in_levels() {
-            return Err(DistributedError::Dense { tensor });
-        }
-        if !is_in_order(format) {
-            let reason = format!("its outermost level does not store coordinates in order, as {format}");
-            return Err(DistributedError::Unfit { tensor, reason });
-        }
-        let last = format.levels().len() - 1;
-        let ends = Ends::new(cx, self, (last, parts.max(1) as i64)).await?;
-        let begins = ends.rows().iter().filter(|(first, end)| first < end).map(|(first, _)| *first);
-        let mut cuts: Vec<i64> = begins.skip(1).filter(|first| *first > 0).collect();
-        cuts.dedup();
-        Ok(cuts)
+    pub fn balanced<'a>(&'a self, cx: &'a Context, parts: usize) -> Pending<'a, Vec<i64>> {
+        Box::pin(async move {
+            let (tensor, format) = (self.variable().name().to_owned(), self.variable().format());
+            if !self.is_in_levels() {
+                return Err(DistributedError::Dense { tensor });
+            }
+            if !is_in_order(format) {
+                let reason = format!("its outermost level does not store coordinates in order, as {format}");
+                return Err(DistributedError::Unfit { tensor, reason });
+            }
+            let last = format.levels().len() - 1;
+            let ends = Ends::new(cx, self, (last, parts.max(1) as i64)).await?;
+            let begins = ends.rows().iter().filter(|(first, end)| first < end).map(|(first, _)| *first);
+            let mut cuts: Vec<i64> = begins.skip(1).filter(|first| *first > 0).collect();
+            cuts.dedup();
+            Ok(cuts)
+        })
     }
 }

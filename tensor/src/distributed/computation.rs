@@ -18,6 +18,7 @@ use super::leaf::{Kernel, Made, Parameter, Viewed, definition};
 use super::levels::Component;
 use super::mapper::passing;
 use super::named::Named;
+use super::pending::Pending;
 use super::place::PLACE;
 use super::shares::{Ends, below_each};
 use super::tensor::Tensor;
@@ -55,8 +56,8 @@ impl Computation {
     ///
     /// [`DistributedError::Missing`] if a tensor of the plan is not among `tensors`, [`DistributedError::Shape`] if it has other extents, and what keeps the kernel from being
     /// made.
-    pub async fn new(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Self, DistributedError> {
-        Self::in_order(cx, std::slice::from_ref(plan), tensors).await
+    pub fn new<'a>(cx: &'a Context, plan: &'a Arc<Plan>, tensors: &'a [&'a Tensor]) -> Pending<'a, Self> {
+        Box::pin(async move { Self::in_order(cx, std::slice::from_ref(plan), tensors).await })
     }
 
     /// Prepares to run the plans of a program, one after the other. Where they use different tensors they run at the same time.
@@ -64,13 +65,15 @@ impl Computation {
     /// # Errors
     ///
     /// As of [`new`](Self::new).
-    pub async fn in_order(cx: &Context, plans: &[Arc<Plan>], tensors: &[&Tensor]) -> Result<Self, DistributedError> {
-        if let Some(plan) = plans.iter().find(|plan| plan.leaf().output == Output::Entries) {
-            return Err(DistributedError::Unassembled { tensor: plan.statement.result().name().to_owned() });
-        }
-        let (graph, mut preparation) = Preparation::new(cx, plans, tensors).await?;
-        graph.run(&mut |operation, step| preparation.add(operation, step))?;
-        Ok(Self { operations: preparation.operations })
+    pub fn in_order<'a>(cx: &'a Context, plans: &'a [Arc<Plan>], tensors: &'a [&'a Tensor]) -> Pending<'a, Self> {
+        Box::pin(async move {
+            if let Some(plan) = plans.iter().find(|plan| plan.leaf().output == Output::Entries) {
+                return Err(DistributedError::Unassembled { tensor: plan.statement.result().name().to_owned() });
+            }
+            let (graph, mut preparation) = Preparation::new(cx, plans, tensors).await?;
+            graph.run(&mut |operation, step| preparation.add(operation, step))?;
+            Ok(Self { operations: preparation.operations })
+        })
     }
 
     /// Launches all that the plans say, and waits for nothing.
@@ -97,22 +100,24 @@ impl Computation {
     /// # Errors
     ///
     /// [`DistributedError::Runtime`].
-    pub async fn run_in_steps(&self, cx: &Context) -> Result<(), DistributedError> {
-        let (mut before, mut now) = (Launched::default(), Launched::default());
-        for operation in &self.operations {
-            match operation {
-                Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
-                Prepared::Launch(domain, launcher, tag) => {
-                    now.steps.push(cx.index_launch(*domain, launcher.clone().tag(*tag).typed()));
-                }
-                Prepared::Passed(passed) => {
-                    passed.iter().try_for_each(|(region, fields)| cx.forget_copies(region, fields))?;
-                    std::mem::replace(&mut before, std::mem::take(&mut now)).await?;
+    pub fn run_in_steps<'a>(&'a self, cx: &'a Context) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let (mut before, mut now) = (Launched::default(), Launched::default());
+            for operation in &self.operations {
+                match operation {
+                    Prepared::Fill(tensor, value) => tensor.fill(cx, *value)?,
+                    Prepared::Launch(domain, launcher, tag) => {
+                        now.steps.push(cx.index_launch(*domain, launcher.clone().tag(*tag).typed()));
+                    }
+                    Prepared::Passed(passed) => {
+                        passed.iter().try_for_each(|(region, fields)| cx.forget_copies(region, fields))?;
+                        std::mem::replace(&mut before, std::mem::take(&mut now)).await?;
+                    }
                 }
             }
-        }
-        before.await?;
-        now.await
+            before.await?;
+            now.await
+        })
     }
 }
 
@@ -360,8 +365,8 @@ impl fmt::Debug for Computation {
 /// # Errors
 ///
 /// As of [`Computation::new`].
-pub async fn compute(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Launched, DistributedError> {
-    Computation::new(cx, plan, tensors).await?.launch(cx)
+pub fn compute<'a>(cx: &'a Context, plan: &'a Arc<Plan>, tensors: &'a [&'a Tensor]) -> Pending<'a, Launched> {
+    Box::pin(async move { Computation::new(cx, plan, tensors).await?.launch(cx) })
 }
 
 pub(super) fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Tensor, DistributedError> {

@@ -11,6 +11,7 @@ use super::levels::{Index, words};
 use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::packing::only;
+use super::pending::Pending;
 use super::placed_levels::cut_levels;
 use super::shares::{Ends, Interval};
 use super::tensor::Tensor;
@@ -29,23 +30,25 @@ impl Tensor {
     ///
     /// [`DistributedError::Shape`] if the variable has other extents, elements or fill values; [`DistributedError::Dense`] if this one is dense and `variable` is in levels, or has other elements
     /// than zeros that are not stored and `variable` is dense; [`DistributedError::Stored`] if `variable` has levels that regions have not, or that count; [`DistributedError::Runtime`].
-    pub async fn converted(&self, cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
-        let own = self.variable();
-        check_alike(own, variable)?;
-        if own.format() == variable.format() {
-            return Ok(self.called(variable));
-        }
-        if is_in_region(variable.format()) && is_zero(own.fill()) {
-            return self.made_dense(cx, variable).await;
-        }
-        if own.format().is_dense() {
-            return Err(DistributedError::Dense { tensor: own.name().to_owned() });
-        }
-        check_packed(variable)?;
-        let is_narrow = own.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
-        with_element!(own.element(), T => match is_narrow {
-            true => self.convert::<i32, T>(cx, variable).await,
-            false => self.convert::<i64, T>(cx, variable).await,
+    pub fn converted<'a>(&'a self, cx: &'a Context, variable: &'a TensorVariable) -> Pending<'a, Self> {
+        Box::pin(async move {
+            let own = self.variable();
+            check_alike(own, variable)?;
+            if own.format() == variable.format() {
+                return Ok(self.called(variable));
+            }
+            if is_in_region(variable.format()) && is_zero(own.fill()) {
+                return self.made_dense(cx, variable).await;
+            }
+            if own.format().is_dense() {
+                return Err(DistributedError::Dense { tensor: own.name().to_owned() });
+            }
+            check_packed(variable)?;
+            let is_narrow = own.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
+            with_element!(own.element(), T => match is_narrow {
+                true => self.convert::<i32, T>(cx, variable).await,
+                false => self.convert::<i64, T>(cx, variable).await,
+            })
         })
     }
 

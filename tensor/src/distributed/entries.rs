@@ -12,6 +12,7 @@ use super::levels::Index;
 use super::lists::{Lists, Wrong, check_packed, packed};
 use super::numbers::{element_that_is, no_element};
 use super::packing::task;
+use super::pending::Pending;
 use super::tensor::Tensor;
 use crate::element::{Element, Scalar};
 use crate::notation::TensorVariable;
@@ -78,12 +79,14 @@ impl Tensor {
     /// # Errors
     ///
     /// [`DistributedError::Unfit`] if an element is none of the other type, as no complex number is of one that is not; as of [`mapped`](Self::mapped).
-    pub async fn cast(&self, cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
-        check_packed(variable)?;
-        let (cast, tasks) = with_element!(self.variable().element(), T => Cast::of::<T>(cx, self, variable).await)?;
-        with_element!(variable.element(), T => match variable.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok()) {
-            true => packed::<i32, T, _>(cx, variable, (cast, tasks)).await,
-            false => packed::<i64, T, _>(cx, variable, (cast, tasks)).await,
+    pub fn cast<'a>(&'a self, cx: &'a Context, variable: &'a TensorVariable) -> Pending<'a, Self> {
+        Box::pin(async move {
+            check_packed(variable)?;
+            let (cast, tasks) = with_element!(self.variable().element(), T => Cast::of::<T>(cx, self, variable).await)?;
+            with_element!(variable.element(), T => match variable.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok()) {
+                true => packed::<i32, T, _>(cx, variable, (cast, tasks)).await,
+                false => packed::<i64, T, _>(cx, variable, (cast, tasks)).await,
+            })
         })
     }
 

@@ -7,6 +7,7 @@ use super::error::DistributedError;
 use super::levels::Index;
 use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
+use super::pending::Pending;
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::format::Format;
@@ -22,25 +23,27 @@ impl Tensor {
     ///
     /// [`DistributedError::Generate`] if the generator makes no tensors of these extents; [`DistributedError::Dense`] and [`DistributedError::Stored`] if [tasks make no tensor](super::is_made_by_tasks) of
     /// its format; [`DistributedError::Runtime`].
-    pub async fn generated(
-        cx: &Context,
-        variable: &TensorVariable,
-        generator: &Generator,
+    pub fn generated<'a>(
+        cx: &'a Context,
+        variable: &'a TensorVariable,
+        generator: &'a Generator,
         seed: u64,
-    ) -> Result<Self, DistributedError> {
-        if is_in_region(variable.format()) {
-            let listed = variable.stored(Format::coordinates(variable.order()));
-            let listed = Box::pin(Self::generated(cx, &listed, generator, seed)).await?;
-            let dense = listed.converted(cx, variable).await?;
-            listed.destroy(cx)?;
-            return Ok(dense);
-        }
-        check_packed(variable)?;
-        generator.check(variable.dimensions()).map_err(|error| no_such(variable, error))?;
-        let is_narrow = variable.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
-        with_element!(variable.element(), T => match is_narrow {
-            true => generate::<i32, T>(cx, variable, (generator, seed)).await,
-            false => generate::<i64, T>(cx, variable, (generator, seed)).await,
+    ) -> Pending<'a, Self> {
+        Box::pin(async move {
+            if is_in_region(variable.format()) {
+                let listed = variable.stored(Format::coordinates(variable.order()));
+                let listed = Box::pin(Self::generated(cx, &listed, generator, seed)).await?;
+                let dense = listed.converted(cx, variable).await?;
+                listed.destroy(cx)?;
+                return Ok(dense);
+            }
+            check_packed(variable)?;
+            generator.check(variable.dimensions()).map_err(|error| no_such(variable, error))?;
+            let is_narrow = variable.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
+            with_element!(variable.element(), T => match is_narrow {
+                true => generate::<i32, T>(cx, variable, (generator, seed)).await,
+                false => generate::<i64, T>(cx, variable, (generator, seed)).await,
+            })
         })
     }
 }

@@ -14,6 +14,7 @@ use super::fetch::by_color;
 use super::launched::Launched;
 use super::level_pieces::{LevelPieces, StoredPieces};
 use super::levels::{Component, Levels, words};
+use super::pending::Pending;
 use super::place::PLACE;
 use super::scattered::{self, Dealt, Shift};
 use super::shares::{Ends, Interval, is_in_order};
@@ -51,40 +52,42 @@ impl Tensor {
     ///
     /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine; [`DistributedError::Pieces`] if it cuts a tensor in levels in another way;
     /// [`DistributedError::Scattered`] if pieces lie apart in too many places; [`DistributedError::Dense`] if the tensor is dense; [`DistributedError::Runtime`].
-    pub async fn partition_levels(
-        &self,
-        cx: &Context,
-        placement: &Placement,
-        machine: &Machine,
-    ) -> Result<LevelPieces, DistributedError> {
-        let (name, rank) = (self.variable().name(), self.variable().format().levels().len());
-        let Some(levels) = self.levels() else {
-            return Err(DistributedError::Dense { tensor: name.to_owned() });
-        };
-        let placed = placed(self.variable(), placement, machine)?;
-        if let Some(known) = self.cuts().find_placed(&placed) {
-            return Ok(known);
-        }
-        warn_of_blocks(self.variable(), placement);
-        let mut cuts = Vec::new();
-        for parts in parts(self.variable(), &placed)? {
-            cuts.push((parts.level(), self.cut_by(cx, levels, parts).await?));
-        }
-        let positions = match cuts.pop() {
-            None => (0..rank).map(|level| vec![vec![(0, self.positions(level))]]).collect(),
-            Some((_, only)) if cuts.is_empty() => only,
-            Some(last) => {
-                cuts.push(last);
-                // All cuts are known at the innermost level that one of them cuts.
-                let level = cuts.iter().map(|(level, _)| *level).max().unwrap_or(0);
-                let runs: Vec<&Vec<Vec<Interval>>> = cuts.iter().map(|(_, positions)| &positions[level]).collect();
-                scattered::around(cx, (self, level), scattered::met(&runs)).await?
+    pub fn partition_levels<'a>(
+        &'a self,
+        cx: &'a Context,
+        placement: &'a Placement,
+        machine: &'a Machine,
+    ) -> Pending<'a, LevelPieces> {
+        Box::pin(async move {
+            let (name, rank) = (self.variable().name(), self.variable().format().levels().len());
+            let Some(levels) = self.levels() else {
+                return Err(DistributedError::Dense { tensor: name.to_owned() });
+            };
+            let placed = placed(self.variable(), placement, machine)?;
+            if let Some(known) = self.cuts().find_placed(&placed) {
+                return Ok(known);
             }
-        };
-        let (levels, values) = cut_levels(cx, self, &positions)?;
-        let pieces = LevelPieces { placed: Arc::new(placed), levels, values };
-        self.cuts().remember_placed(&pieces.placed, &pieces);
-        Ok(pieces)
+            warn_of_blocks(self.variable(), placement);
+            let mut cuts = Vec::new();
+            for parts in parts(self.variable(), &placed)? {
+                cuts.push((parts.level(), self.cut_by(cx, levels, parts).await?));
+            }
+            let positions = match cuts.pop() {
+                None => (0..rank).map(|level| vec![vec![(0, self.positions(level))]]).collect(),
+                Some((_, only)) if cuts.is_empty() => only,
+                Some(last) => {
+                    cuts.push(last);
+                    // All cuts are known at the innermost level that one of them cuts.
+                    let level = cuts.iter().map(|(level, _)| *level).max().unwrap_or(0);
+                    let runs: Vec<&Vec<Vec<Interval>>> = cuts.iter().map(|(_, positions)| &positions[level]).collect();
+                    scattered::around(cx, (self, level), scattered::met(&runs)).await?
+                }
+            };
+            let (levels, values) = cut_levels(cx, self, &positions)?;
+            let pieces = LevelPieces { placed: Arc::new(placed), levels, values };
+            self.cuts().remember_placed(&pieces.placed, &pieces);
+            Ok(pieces)
+        })
     }
 
     /// For each level, the positions of each part of one cut.
@@ -114,32 +117,36 @@ impl Tensor {
     /// # Errors
     ///
     /// As of [`partition_levels`](Self::partition_levels).
-    pub async fn place_levels(
-        &self,
-        cx: &Context,
-        placement: &Placement,
-        machine: &Machine,
-    ) -> Result<Launched, DistributedError> {
-        let pieces = self.partition_levels(cx, placement, machine).await?;
-        let processors = machine.size() as i64;
-        let mut launcher = TaskLauncher::new(&PLACE);
-        let mut bring = |component: Component, partition: &LogicalPartition| {
-            let placed = Arc::clone(&pieces.placed);
-            let color = move |processor: i64| {
-                placed.number(&placed.machine().point(processor as usize)).map_or(0, |piece| piece as i64 + 1)
+    pub fn place_levels<'a>(
+        &'a self,
+        cx: &'a Context,
+        placement: &'a Placement,
+        machine: &'a Machine,
+    ) -> Pending<'a, Launched> {
+        Box::pin(async move {
+            let pieces = self.partition_levels(cx, placement, machine).await?;
+            let processors = machine.size() as i64;
+            let mut launcher = TaskLauncher::new(&PLACE);
+            let mut bring = |component: Component, partition: &LogicalPartition| {
+                let placed = Arc::clone(&pieces.placed);
+                let color = move |processor: i64| {
+                    placed.number(&placed.machine().point(processor as usize)).map_or(0, |piece| piece as i64 + 1)
+                };
+                let target = Target::Partition(partition.clone(), by_color(processors, color));
+                let requirement = Requirement::new(target, FieldMask::of(component.field), Privilege::Read);
+                launcher = std::mem::replace(&mut launcher, TaskLauncher::new(&PLACE)).requirement(requirement);
             };
-            let target = Target::Partition(partition.clone(), by_color(processors, color));
-            let requirement = Requirement::new(target, FieldMask::of(component.field), Privilege::Read);
-            launcher = std::mem::replace(&mut launcher, TaskLauncher::new(&PLACE)).requirement(requirement);
-        };
-        for (level, stored) in pieces.levels.iter().enumerate() {
-            for ((_, component), (_, partition)) in self.levels().iter().flat_map(|all| all.stored(level)).zip(stored) {
-                bring(component.clone(), partition);
+            for (level, stored) in pieces.levels.iter().enumerate() {
+                for ((_, component), (_, partition)) in
+                    self.levels().iter().flat_map(|all| all.stored(level)).zip(stored)
+                {
+                    bring(component.clone(), partition);
+                }
             }
-        }
-        bring(self.component(&Slot::Values(String::new())), pieces.values());
-        let domain = AnyRect::from(Rect::<1>::from(0..processors));
-        Ok(Launched { steps: vec![cx.index_launch(domain, launcher.typed())] })
+            bring(self.component(&Slot::Values(String::new())), pieces.values());
+            let domain = AnyRect::from(Rect::<1>::from(0..processors));
+            Ok(Launched { steps: vec![cx.index_launch(domain, launcher.typed())] })
+        })
     }
 }
 

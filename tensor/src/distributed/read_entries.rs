@@ -14,6 +14,7 @@ use super::levels::Index;
 use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::numbers::{element_that_is, no_element};
+use super::pending::Pending;
 use super::rows::blocks_for;
 use super::tensor::Tensor;
 use crate::element::{Element, Scalar};
@@ -34,49 +35,52 @@ impl Tensor {
     ///
     /// [`DistributedError::Shape`] if the file has other extents; [`DistributedError::Dense`] and [`DistributedError::Stored`] if the tensor is stored as [tasks make no tensor](super::is_made_by_tasks);
     /// [`DistributedError::File`] if the file can't be read, is wrong, has numbers that are no elements of the tensor's type, or is another one on another node; [`DistributedError::Runtime`].
-    pub async fn read_entries(
-        cx: &Context,
-        variable: &TensorVariable,
-        file: &EntryFile,
-    ) -> Result<(Self, Vec<u64>), DistributedError> {
-        if *variable.dimensions() != *file.dimensions() {
-            let describe = |dimensions: &[i64]| format!("extents {dimensions:?}");
-            let (expected, found) = (describe(variable.dimensions()), describe(file.dimensions()));
-            return Err(DistributedError::Shape { tensor: variable.name().to_owned(), expected, found });
-        }
-        let is_dense = is_in_region(variable.format());
-        if !is_dense {
-            check_packed(variable)?;
-        }
-        if file.element().is_complex() && !variable.element().is_complex() {
-            return Err(file.wrong((None, "its elements are complex, and must be real here".to_owned())));
-        }
-        // What one node can't read, all must know of.
-        let digests = cx.per_node(file.digest().map_err(|error| told(&error))).all().await?;
-        let digests: Vec<u64> =
-            digests.into_iter().collect::<Result<_, _>>().map_err(|wrong: Wrong| file.wrong(wrong))?;
-        if let Some(node) = digests.iter().position(|digest| *digest != digests[0]) {
-            let reason = format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
-            return Err(file.wrong((None, reason)));
-        }
-        let before = file.bytes_read();
-        let is_narrow = file.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
-        let listed = match is_dense {
-            true => variable.stored(Format::coordinates(variable.order())),
-            false => variable.clone(),
-        };
-        let mut tensor = with_element!(variable.element(), T => match (file.order().filter(|_| is_dense), is_narrow) {
-            (Some(order), _) => read_dense::<T>(cx, variable, file, order).await,
-            (None, true) => read::<i32, T>(cx, &listed, file).await,
-            (None, false) => read::<i64, T>(cx, &listed, file).await,
-        })?;
-        if *tensor.variable() != *variable {
-            let dense = tensor.converted(cx, variable).await?;
-            tensor.destroy(cx)?;
-            tensor = dense;
-        }
-        let bytes = cx.per_node(file.bytes_read() - before).all().await?;
-        Ok((tensor, bytes))
+    pub fn read_entries<'a>(
+        cx: &'a Context,
+        variable: &'a TensorVariable,
+        file: &'a EntryFile,
+    ) -> Pending<'a, (Self, Vec<u64>)> {
+        Box::pin(async move {
+            if *variable.dimensions() != *file.dimensions() {
+                let describe = |dimensions: &[i64]| format!("extents {dimensions:?}");
+                let (expected, found) = (describe(variable.dimensions()), describe(file.dimensions()));
+                return Err(DistributedError::Shape { tensor: variable.name().to_owned(), expected, found });
+            }
+            let is_dense = is_in_region(variable.format());
+            if !is_dense {
+                check_packed(variable)?;
+            }
+            if file.element().is_complex() && !variable.element().is_complex() {
+                return Err(file.wrong((None, "its elements are complex, and must be real here".to_owned())));
+            }
+            // What one node can't read, all must know of.
+            let digests = cx.per_node(file.digest().map_err(|error| told(&error))).all().await?;
+            let digests: Vec<u64> =
+                digests.into_iter().collect::<Result<_, _>>().map_err(|wrong: Wrong| file.wrong(wrong))?;
+            if let Some(node) = digests.iter().position(|digest| *digest != digests[0]) {
+                let reason =
+                    format!("it is not the same on node {node} as on node 0: all nodes must have the same file");
+                return Err(file.wrong((None, reason)));
+            }
+            let before = file.bytes_read();
+            let is_narrow = file.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
+            let listed = match is_dense {
+                true => variable.stored(Format::coordinates(variable.order())),
+                false => variable.clone(),
+            };
+            let mut tensor = with_element!(variable.element(), T => match (file.order().filter(|_| is_dense), is_narrow) {
+                (Some(order), _) => read_dense::<T>(cx, variable, file, order).await,
+                (None, true) => read::<i32, T>(cx, &listed, file).await,
+                (None, false) => read::<i64, T>(cx, &listed, file).await,
+            })?;
+            if *tensor.variable() != *variable {
+                let dense = tensor.converted(cx, variable).await?;
+                tensor.destroy(cx)?;
+                tensor = dense;
+            }
+            let bytes = cx.per_node(file.bytes_read() - before).all().await?;
+            Ok((tensor, bytes))
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use maniple::{Context, FieldMask, LogicalRegion, TaskLauncher};
 use super::computation::Preparation;
 use super::error::DistributedError;
 use super::fetch::Fetching;
+use super::pending::Pending;
 use super::place::PLACE;
 use super::tensor::Tensor;
 use crate::element::Scalar;
@@ -43,50 +44,53 @@ impl Rehearsal {
     /// # Errors
     ///
     /// As of [`Computation::new`](super::Computation::new).
-    pub async fn new(cx: &Context, plans: &[Arc<Plan>], tensors: &[&Tensor]) -> Result<Self, DistributedError> {
-        let (graph, preparation) = Preparation::new(cx, plans, tensors).await?;
-        let mut known: BTreeMap<usize, Vec<OfTensor>> = BTreeMap::new();
-        let mut operations = Vec::new();
-        graph.run(&mut |operation, step| -> Result<(), DistributedError> {
-            match operation {
-                Operation::Loop { .. } | Operation::Partition(_) => {}
-                Operation::Fill { tensor, value } => {
-                    operations.push(Rehearsed::Fill(preparation.tensor(*tensor).clone(), *value));
+    pub fn new<'a>(cx: &'a Context, plans: &'a [Arc<Plan>], tensors: &'a [&'a Tensor]) -> Pending<'a, Self> {
+        Box::pin(async move {
+            let (graph, preparation) = Preparation::new(cx, plans, tensors).await?;
+            let mut known: BTreeMap<usize, Vec<OfTensor>> = BTreeMap::new();
+            let mut operations = Vec::new();
+            graph.run(&mut |operation, step| -> Result<(), DistributedError> {
+                match operation {
+                    Operation::Loop { .. } | Operation::Partition(_) => {}
+                    Operation::Fill { tensor, value } => {
+                        operations.push(Rehearsed::Fill(preparation.tensor(*tensor).clone(), *value));
+                    }
+                    Operation::Launch(launching) => {
+                        let fetches = known
+                            .entry(launching.number)
+                            .or_insert_with(|| by_tensors(launching, preparation.fetches(launching), &preparation));
+                        let passed: Vec<_> =
+                            fetches.iter().flat_map(|(_, all)| all).filter_map(Fetching::passes).collect();
+                        let launcher = |(name, all): &mut OfTensor| {
+                            let requirements = all.iter_mut().map(|fetch| Ok(fetch.requirement(step)?.1));
+                            let launcher = requirements.collect::<Result<Vec<_>, DistributedError>>()?.into_iter();
+                            let launcher = launcher.fold(TaskLauncher::new(&PLACE), TaskLauncher::requirement);
+                            Ok((Arc::clone(name), launcher))
+                        };
+                        let launchers = fetches.iter_mut().map(launcher).collect::<Result<_, DistributedError>>()?;
+                        let domain = AnyRect::from(Rect::<1>::from(0..launching.order.points()));
+                        operations.push(Rehearsed::Launch(domain, launchers));
+                        if !passed.is_empty() {
+                            operations.push(Rehearsed::Passed(passed));
+                        }
+                    }
                 }
-                Operation::Launch(launching) => {
-                    let fetches = known
-                        .entry(launching.number)
-                        .or_insert_with(|| by_tensors(launching, preparation.fetches(launching), &preparation));
-                    let passed: Vec<_> = fetches.iter().flat_map(|(_, all)| all).filter_map(Fetching::passes).collect();
-                    let launcher = |(name, all): &mut OfTensor| {
-                        let requirements = all.iter_mut().map(|fetch| Ok(fetch.requirement(step)?.1));
-                        let launcher = requirements.collect::<Result<Vec<_>, DistributedError>>()?.into_iter();
-                        let launcher = launcher.fold(TaskLauncher::new(&PLACE), TaskLauncher::requirement);
-                        Ok((Arc::clone(name), launcher))
-                    };
-                    let launchers = fetches.iter_mut().map(launcher).collect::<Result<_, DistributedError>>()?;
-                    let domain = AnyRect::from(Rect::<1>::from(0..launching.order.points()));
-                    operations.push(Rehearsed::Launch(domain, launchers));
-                    if !passed.is_empty() {
-                        operations.push(Rehearsed::Passed(passed));
+                Ok(())
+            })?;
+            let mut passing: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+            for of_launch in known.values() {
+                for (name, all) in of_launch {
+                    let most: u64 = all.iter().map(|fetch| fetch.most_at_two_steps(cx.nodes())).sum();
+                    let most = 3 * most;
+                    if most > 0 {
+                        let known = passing.entry(Arc::clone(name)).or_default();
+                        *known = most.max(*known);
                     }
                 }
             }
-            Ok(())
-        })?;
-        let mut passing: BTreeMap<Arc<str>, u64> = BTreeMap::new();
-        for of_launch in known.values() {
-            for (name, all) in of_launch {
-                let most: u64 = all.iter().map(|fetch| fetch.most_at_two_steps(cx.nodes())).sum();
-                let most = 3 * most;
-                if most > 0 {
-                    let known = passing.entry(Arc::clone(name)).or_default();
-                    *known = most.max(*known);
-                }
-            }
-        }
-        let assembles = plans.iter().any(|plan| plan.leaf().output == Output::Entries);
-        Ok(Self { operations, assembles, passing })
+            let assembles = plans.iter().any(|plan| plan.leaf().output == Output::Entries);
+            Ok(Self { operations, assembles, passing })
+        })
     }
 
     /// What is read of each tensor in one part after the other: the most bytes of it that a node ever has beside what it had before, if plans [run in steps](super::Computation::run_in_steps), or

@@ -19,6 +19,7 @@ use super::convert::Source;
 use super::error::DistributedError;
 use super::lists::Lists;
 use super::packing::task;
+use super::pending::Pending;
 use super::tcs::{Writers, Written};
 use super::tensor::Tensor;
 use crate::element::{Element, Scalar};
@@ -47,31 +48,36 @@ impl Tensor {
     /// # Errors
     ///
     /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor; [`DistributedError::Dense`] if it is not in levels; [`DistributedError::Runtime`].
-    pub async fn store_text(
-        &self,
-        cx: &Context,
-        (path, form): (&Path, TextForm),
+    pub fn store_text<'a>(
+        &'a self,
+        cx: &'a Context,
+        (path, form): (&'a Path, TextForm),
         writers: Writers,
-    ) -> Result<Written, DistributedError> {
-        let (variable, name) = (self.variable(), || self.variable().name().to_owned());
-        if !self.is_in_levels() {
-            return Err(DistributedError::Dense { tensor: name() });
-        }
-        let (order, most) = (variable.order(), if form == TextForm::MatrixMarket { 2 } else { usize::MAX });
-        if order == 0 || order > most {
-            return Err(wrong(path, format!("such files have no tensors of {order} dimensions")));
-        }
-        if variable.fill() != cast(Scalar::I32(0), variable.element()) {
-            let fill = variable.fill();
-            return Err(wrong(path, format!("what is not stored is zero in such files, and {fill:?} in {}", name())));
-        }
-        if !variable.format().is_in_order() {
-            let sorted = self.converted(cx, &variable.stored(Format::coordinates(order))).await?;
-            let written = sorted.lines(cx, (path, form), writers).await;
-            sorted.destroy(cx)?;
-            return written;
-        }
-        self.lines(cx, (path, form), writers).await
+    ) -> Pending<'a, Written> {
+        Box::pin(async move {
+            let (variable, name) = (self.variable(), || self.variable().name().to_owned());
+            if !self.is_in_levels() {
+                return Err(DistributedError::Dense { tensor: name() });
+            }
+            let (order, most) = (variable.order(), if form == TextForm::MatrixMarket { 2 } else { usize::MAX });
+            if order == 0 || order > most {
+                return Err(wrong(path, format!("such files have no tensors of {order} dimensions")));
+            }
+            if variable.fill() != cast(Scalar::I32(0), variable.element()) {
+                let fill = variable.fill();
+                return Err(wrong(
+                    path,
+                    format!("what is not stored is zero in such files, and {fill:?} in {}", name()),
+                ));
+            }
+            if !variable.format().is_in_order() {
+                let sorted = self.converted(cx, &variable.stored(Format::coordinates(order))).await?;
+                let written = sorted.lines(cx, (path, form), writers).await;
+                sorted.destroy(cx)?;
+                return written;
+            }
+            self.lines(cx, (path, form), writers).await
+        })
     }
 
     async fn lines(

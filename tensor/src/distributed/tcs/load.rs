@@ -14,6 +14,7 @@ use super::arrays::{Array, Arrays, Outcome, Writers};
 use super::file::TcsFile;
 use crate::distributed::error::DistributedError;
 use crate::distributed::levels::{Levels, Narrowed};
+use crate::distributed::pending::Pending;
 use crate::distributed::rows::blocks_for;
 use crate::distributed::tensor::Tensor;
 use crate::element::{Element, ElementType};
@@ -42,41 +43,39 @@ impl Tensor {
     ///
     /// [`DistributedError::Shape`] if the file has other extents, elements or levels; [`DistributedError::File`] if it can't be read, is damaged, or is another one on another node;
     /// [`DistributedError::Runtime`].
-    pub async fn load(
-        cx: &Context,
-        variable: &TensorVariable,
-        file: &TcsFile,
-    ) -> Result<(Self, Loaded), DistributedError> {
-        check_fits(variable, file)?;
-        let before = file.bytes_read();
-        let headers = cx.per_node(file.header().to_bytes()).all().await?;
-        if let Some(node) = headers.iter().position(|header| *header != headers[0]) {
-            return Err(wrong(
-                file,
-                format!("it is not the same on node {node} as on node 0: all nodes must have the same file"),
-            ));
-        }
-        let tensor = made(cx, variable, file)?;
-        let count = blocks_for(cx, file.bytes() as usize).next_multiple_of(cx.nodes());
-        let is_dense = tensor.levels().is_none();
-        let (pieces, probes) = match is_dense {
-            true => (Pieces::equal(file.header(), count), 0),
-            false => find_pieces(cx, file, count).await?,
-        };
-        let arrays = Arrays::new(cx, &tensor, (file.header(), pieces))?;
-        let (of, all, pieces) = (file.clone(), arrays.all.clone(), Arc::clone(&arrays.pieces));
-        let read = move |call: &LeafCall<'_>, piece: usize| {
-            let sums = read_piece(call, &of, (&all, &pieces, piece))?;
-            Ok(sums
-                .map(|sums| sums.iter().map(|sum| (sum.checksum, sum.bytes)).collect())
-                .map_err(|error| text(&error))) as maniple::Result<Outcome>
-        };
-        let sums = arrays.run(cx, ("load", file.name()), (Privilege::Discard, Writers::Together), read).await?;
-        for (array, sums) in arrays.all.iter().zip(sums) {
-            Summed::check(file.header(), array.part, sums).map_err(|error| wrong(file, text(&error)))?;
-        }
-        let bytes = cx.per_node(file.bytes_read() - before).all().await?;
-        Ok((tensor, Loaded { pieces: arrays.pieces.count(), probes, bytes }))
+    pub fn load<'a>(cx: &'a Context, variable: &'a TensorVariable, file: &'a TcsFile) -> Pending<'a, (Self, Loaded)> {
+        Box::pin(async move {
+            check_fits(variable, file)?;
+            let before = file.bytes_read();
+            let headers = cx.per_node(file.header().to_bytes()).all().await?;
+            if let Some(node) = headers.iter().position(|header| *header != headers[0]) {
+                return Err(wrong(
+                    file,
+                    format!("it is not the same on node {node} as on node 0: all nodes must have the same file"),
+                ));
+            }
+            let tensor = made(cx, variable, file)?;
+            let count = blocks_for(cx, file.bytes() as usize).next_multiple_of(cx.nodes());
+            let is_dense = tensor.levels().is_none();
+            let (pieces, probes) = match is_dense {
+                true => (Pieces::equal(file.header(), count), 0),
+                false => find_pieces(cx, file, count).await?,
+            };
+            let arrays = Arrays::new(cx, &tensor, (file.header(), pieces))?;
+            let (of, all, pieces) = (file.clone(), arrays.all.clone(), Arc::clone(&arrays.pieces));
+            let read = move |call: &LeafCall<'_>, piece: usize| {
+                let sums = read_piece(call, &of, (&all, &pieces, piece))?;
+                Ok(sums
+                    .map(|sums| sums.iter().map(|sum| (sum.checksum, sum.bytes)).collect())
+                    .map_err(|error| text(&error))) as maniple::Result<Outcome>
+            };
+            let sums = arrays.run(cx, ("load", file.name()), (Privilege::Discard, Writers::Together), read).await?;
+            for (array, sums) in arrays.all.iter().zip(sums) {
+                Summed::check(file.header(), array.part, sums).map_err(|error| wrong(file, text(&error)))?;
+            }
+            let bytes = cx.per_node(file.bytes_read() - before).all().await?;
+            Ok((tensor, Loaded { pieces: arrays.pieces.count(), probes, bytes }))
+        })
     }
 }
 

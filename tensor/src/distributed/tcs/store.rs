@@ -18,6 +18,7 @@ use super::file::number_of;
 use crate::distributed::aside::{Aside, UNSHARED, alone, create, finish, wrong};
 use crate::distributed::error::DistributedError;
 use crate::distributed::modes::is_in_region;
+use crate::distributed::pending::Pending;
 use crate::distributed::rows::blocks_for;
 use crate::distributed::tensor::Tensor;
 use crate::element::{Element, ElementType, Scalar};
@@ -41,8 +42,8 @@ impl Tensor {
     /// # Errors
     ///
     /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor; [`DistributedError::Runtime`].
-    pub async fn store(&self, cx: &Context, path: &Path, width: Width) -> Result<Written, DistributedError> {
-        self.store_by(cx, path, width, Writers::default()).await
+    pub fn store<'a>(&'a self, cx: &'a Context, path: &'a Path, width: Width) -> Pending<'a, Written> {
+        Box::pin(async move { self.store_by(cx, path, width, Writers::default()).await })
     }
 
     /// The same, by all nodes at once or one after the other.
@@ -50,15 +51,17 @@ impl Tensor {
     /// # Errors
     ///
     /// As of [`store`](Self::store).
-    pub async fn store_by(
-        &self,
-        cx: &Context,
-        path: &Path,
+    pub fn store_by<'a>(
+        &'a self,
+        cx: &'a Context,
+        path: &'a Path,
         width: Width,
         writers: Writers,
-    ) -> Result<Written, DistributedError> {
-        let header = self.header(width).map_err(|reason| wrong(path, reason))?;
-        self.store_as(cx, path, (header, None), writers).await
+    ) -> Pending<'a, Written> {
+        Box::pin(async move {
+            let header = self.header(width).map_err(|reason| wrong(path, reason))?;
+            self.store_as(cx, path, (header, None), writers).await
+        })
     }
 
     /// Writes a dense tensor to a `.npy` file, in the same way: all of its elements, in the order in which it stores them, which is that of rows or of columns.
@@ -66,20 +69,22 @@ impl Tensor {
     /// # Errors
     ///
     /// As of [`store`](Self::store).
-    pub async fn store_npy(&self, cx: &Context, path: &Path, writers: Writers) -> Result<Written, DistributedError> {
-        let (format, dimensions) = (self.variable().format(), self.variable().dimensions());
-        let shape: Vec<u64> = dimensions.iter().map(|&extent| extent as u64).collect();
-        let header = self.header(Width::Eight).and_then(|header| match file_order(format) {
-            Some(order) => {
-                let head = npy::little_endian_header(header.number, order, &shape);
-                Ok((header, Some(head.map_err(|error| error.to_string())?)))
-            }
-            None => {
-                let name = self.variable().name();
-                Err(format!("{name} is stored as {format}, and such files have all elements by rows or by columns"))
-            }
-        });
-        self.store_as(cx, path, header.map_err(|reason| wrong(path, reason))?, writers).await
+    pub fn store_npy<'a>(&'a self, cx: &'a Context, path: &'a Path, writers: Writers) -> Pending<'a, Written> {
+        Box::pin(async move {
+            let (format, dimensions) = (self.variable().format(), self.variable().dimensions());
+            let shape: Vec<u64> = dimensions.iter().map(|&extent| extent as u64).collect();
+            let header = self.header(Width::Eight).and_then(|header| match file_order(format) {
+                Some(order) => {
+                    let head = npy::little_endian_header(header.number, order, &shape);
+                    Ok((header, Some(head.map_err(|error| error.to_string())?)))
+                }
+                None => {
+                    let name = self.variable().name();
+                    Err(format!("{name} is stored as {format}, and such files have all elements by rows or by columns"))
+                }
+            });
+            self.store_as(cx, path, header.map_err(|reason| wrong(path, reason))?, writers).await
+        })
     }
 
     /// Writes the arrays of a `.tcs` file, or its values after another head.
