@@ -176,19 +176,31 @@ impl ContextState {
         self: &Arc<Self>,
         stream: &mut Stream,
         requirements: &[Bound],
-        (producers, Promised { completion, recorded }): (&Producers, Promised),
+        (producers, promised): (&Producers, Promised),
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Arc<Operation> {
-        self.core.store.counters.launches.add(1);
-        let submission = Submission { sequence: stream.sequence, barrier: stream.barrier, completion };
+        let (sequence, barrier, completion) = (stream.sequence, stream.barrier, promised.completion);
         stream.sequence += 1;
-        let body = body(stream, &submission);
+        let body = body(stream, &Submission { sequence, barrier, completion });
+        self.order(stream, sequence, requirements, (producers, promised), body)
+    }
+
+    /// Orders an operation, whose place in a stream is given, after what must be mapped before it.
+    fn order(
+        self: &Arc<Self>,
+        stream: &mut Stream,
+        sequence: u64,
+        requirements: &[Bound],
+        (producers, Promised { completion, recorded }): (&Producers, Promised),
+        body: Arc<dyn Mappable>,
+    ) -> Arc<Operation> {
+        self.core.store.counters.launches.add(1);
         if body.may_wait() {
             self.note_waiter();
         }
         let launch = |parent| operation::recorded(parent, &*body, requirements);
         let recorded = recorded.or_else(|| self.core.store.record_launch(self.recorded, completion.event(), launch));
-        let operation = Operation::new(self.scope(), submission.sequence, (completion, recorded), body);
+        let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
         let map_after = |earlier: &Arc<Operation>, because: Because| {
             operation.map_after(earlier);
             self.core.store.record_dependence(recorded, earlier.recorded, because);

@@ -32,14 +32,10 @@ macro_rules! integers {
             None
         }
 
-        /// The ranges of a field of pairs of integers. None if it holds anything else.
-        pub(super) fn pairs<const S: usize, const T: usize>(field: FieldId, ty: FieldType) -> Option<Values<Rect<T>, S>> {
+        /// The values of a field of pairs of integers, and whether they may have wrapped. None if it holds anything else.
+        fn pairs_of_integers<const S: usize>(field: FieldId, ty: FieldType) -> Option<(Values<[i64; 2], S>, bool)> {
             $(if ty == FieldType::of::<[$ty; 2]>() {
-                let pairs = Values::of(field, |pair: [$ty; 2]| pair.map(<$ty>::number));
-                return Some(pairs.map(|pair| {
-                    let [lo, end] = pair.map(|number| wide(number, <$ty>::WRAPS));
-                    range(lo, end)
-                }));
+                return Some((Values::of(field, |pair: [$ty; 2]| pair.map(<$ty>::number)), <$ty>::WRAPS));
             })*
             None
         }
@@ -47,6 +43,15 @@ macro_rules! integers {
 }
 
 integers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
+
+/// The ranges of a field of pairs of integers. None if it holds anything else.
+pub(super) fn pairs<const S: usize, const T: usize>(field: FieldId, ty: FieldType) -> Option<Values<Rect<T>, S>> {
+    let (pairs, wraps) = pairs_of_integers(field, ty)?;
+    Some(pairs.map(move |pair| {
+        let [lo, end] = pair.map(|number| wide(number, wraps));
+        range(lo, end)
+    }))
+}
 
 /// A number that may have wrapped.
 pub(super) fn wide(number: i64, is_unsigned: bool) -> i128 {

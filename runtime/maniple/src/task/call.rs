@@ -130,15 +130,27 @@ impl<'a> LeafCall<'a> {
         requirement: usize,
         field: FieldId,
     ) -> Result<Read<'a, T, D>> {
-        let physical = self.requirement(requirement)?;
-        if physical.privilege != Privilege::Read {
-            return Err(self.denied(
-                requirement,
-                field,
-                format!("its privilege is `{}`, not `reads`", physical.privilege),
-            ));
-        }
+        let physical = self.readable(requirement, field)?;
         Ok(Read::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
+    }
+
+    /// A requirement with the privilege `reads`.
+    fn readable(&self, requirement: usize, field: FieldId) -> Result<&'a PhysicalRegion> {
+        let physical = self.requirement(requirement)?;
+        match physical.privilege {
+            Privilege::Read => Ok(physical),
+            other => Err(self.denied(requirement, field, format!("its privilege is `{other}`, not `reads`"))),
+        }
+    }
+
+    /// A requirement with the privilege `writes` or `discards`.
+    fn writable(&self, requirement: usize, field: FieldId) -> Result<&'a PhysicalRegion> {
+        let physical = self.requirement(requirement)?;
+        if physical.privilege.writes() {
+            return Ok(physical);
+        }
+        let problem = format!("its privilege is `{}`, not `writes` or `discards`", physical.privilege);
+        Err(self.denied(requirement, field, problem))
     }
 
     /// Reads and writes a field of a requirement with the privilege `writes` or `discards`.
@@ -165,11 +177,7 @@ impl<'a> LeafCall<'a> {
         requirement: usize,
         field: FieldId,
     ) -> Result<Write<'a, T, D>> {
-        let physical = self.requirement(requirement)?;
-        if !physical.privilege.writes() {
-            let problem = format!("its privilege is `{}`, not `writes` or `discards`", physical.privilege);
-            return Err(self.denied(requirement, field, problem));
-        }
+        let physical = self.writable(requirement, field)?;
         self.take(requirement, field)?;
         Ok(Write::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
     }
@@ -185,11 +193,8 @@ impl<'a> LeafCall<'a> {
         field: FieldId,
         pad: u32,
     ) -> Result<Write<'a, T, D>> {
-        let physical = self.requirement(requirement)?;
+        let physical = self.writable(requirement, field)?;
         let denied = |problem: String| self.denied(requirement, field, problem);
-        if !physical.privilege.writes() {
-            return Err(denied(format!("its privilege is `{}`, not `writes` or `discards`", physical.privilege)));
-        }
         let has_room = physical.instance(field).is_some_and(|instance| instance.has_room(&physical.region, pad));
         let Some(padded) = physical.padded(pad).filter(|_| has_room) else {
             return Err(denied(format!("there is no room for {pad} points around it; ask for that by the layout")));
@@ -321,15 +326,8 @@ impl<'a> LeafCall<'a> {
         field: FieldId,
     ) -> Result<(&'a PhysicalRegion, &'a Instance, bool)> {
         let physical = self.requirement(requirement)?;
-        let denied = |problem: &str| self.denied(requirement, field, problem.to_owned());
-        if !physical.fields.contains(field) {
-            return Err(denied("the requirement does not have it; declare it"));
-        }
-        if physical.region.fields().type_of(field)? != FieldType::of::<T>() {
-            return Err(denied(&format!("it does not hold {}", std::any::type_name::<T>())));
-        }
-        let instance = physical.instance(field).ok_or_else(|| denied("it is not mapped to memory"))?;
-        Ok((physical, instance.storage(), physical.privilege != Privilege::Read))
+        let instance = self.mapped(physical, requirement, field, FieldType::of::<T>())?;
+        Ok((physical, instance, physical.privilege != Privilege::Read))
     }
 
     /// The fields of a requirement.
@@ -404,22 +402,37 @@ impl<'a> LeafCall<'a> {
         (requirement, field): (usize, FieldId),
         space: &'a IndexSpace<D>,
     ) -> Result<Column<'a, Stored, D>> {
-        if !physical.fields.contains(field) {
-            return Err(self.denied(requirement, field, "the requirement does not have it; declare it".into()));
-        }
-        let declared = physical.region.fields().type_of(field)?;
-        if declared != FieldType::of::<T>() {
-            let problem = format!("it holds {declared:?}, not {}", std::any::type_name::<T>());
-            return Err(self.denied(requirement, field, problem));
-        }
-        let not_mapped = || self.denied(requirement, field, "it is not mapped to memory".into());
-        let instance = physical.instance(field).ok_or_else(not_mapped)?;
+        let instance = self.mapped(physical, requirement, field, FieldType::of::<T>())?;
         // SAFETY: the field's declared type was checked above, buffers hold the operator's contributions by construction, and all instances
         // are filled or written before they are valid; selection gave an instance that covers the region. The task's preconditions came
         // before this call and its event comes after, so the physical analysis keeps away whoever interferes; within the task,
         // requirements that interfere were refused at the launch and a field is taken for writing once a call. The instance outlives
         // the call, which owns it.
-        unsafe { Column::new(instance.storage(), field, space) }.ok_or_else(not_mapped)
+        unsafe { Column::new(instance, field, space) }.ok_or_else(|| self.not_mapped(requirement, field))
+    }
+
+    /// The instance of a field that holds values of a type.
+    fn mapped(
+        &self,
+        physical: &'a PhysicalRegion,
+        requirement: usize,
+        field: FieldId,
+        ty: FieldType,
+    ) -> Result<&'a Instance> {
+        if !physical.fields.contains(field) {
+            return Err(self.denied(requirement, field, "the requirement does not have it; declare it".into()));
+        }
+        let declared = physical.region.fields().type_of(field)?;
+        if declared != ty {
+            return Err(self.denied(requirement, field, format!("it holds {declared:?}, not {ty:?}")));
+        }
+        let instance = physical.instance(field).ok_or_else(|| self.not_mapped(requirement, field))?;
+        Ok(instance.storage())
+    }
+
+    #[cold]
+    fn not_mapped(&self, requirement: usize, field: FieldId) -> Error {
+        self.denied(requirement, field, "it is not mapped to memory".into())
     }
 
     #[cold]
