@@ -95,7 +95,7 @@ impl Lowering<'_> {
             |operand: &Expression| zero(operand).map_or(Support::Always, |zero| self.support(operand, zero, given));
         let stored = |visit: usize| match &self.places[visit] {
             Place::Absent => Support::Never,
-            Place::Level(..) | Place::Maybe(..) if given.iterated.contains(&visit) => Support::Stored(visit),
+            _ if given.iterated.contains(&visit) => Support::Stored(visit),
             Place::Level(..) | Place::Maybe(..) | Place::Element(..) => Support::Always,
         };
         match expression {

@@ -299,6 +299,8 @@ fn products_leave_out_what_has_no_entry_in_all_formats() {
             ("C(i,j) = B(i,j) * x(j)", [0.0, infinity, 0.0, 0.0]),
             ("C(i,j) = A(i,j) + B(i,j) * x(i)", [nan, nan, 0.0, infinity]),
             ("C(i,j) = (A(i,j) + B(i,j)) * x(i)", [nan, nan, 0.0, infinity]),
+            ("C(i,j) = max(B(i,j), A(i,j) * x(j))", [nan, 2.0, 0.0, infinity]),
+            ("C(i,j) = x(i) / x(i) * B(i,j) + A(i,j)", [nan, nan, 0.0, infinity]),
         ] {
             let found = computed(text, (format, "rows"), (&a, &b), [nan, infinity]).unwrap();
             assert_same(&found, &expected, &format!("{text} of {format}"));
