@@ -163,3 +163,39 @@ fn memory_that_is_refused_on_one_node_fails_on_all() {
         assert!(message.contains("which has 4 points: there are 3 values"), "{message}");
     }
 }
+
+#[test]
+fn a_node_detaches_what_is_its_own_however_many_pieces_there_are_elsewhere() {
+    let launches = |nodes: usize, pieces: i64| {
+        let counted = on_nodes(Nodes::new(nodes), async |cx, runtime| {
+            let cells = cx.region::<Cell>(2 * pieces as usize + 1)?;
+            let every_other: Vec<(usize, Rect<1>)> =
+                (0..pieces).map(|piece| (piece as usize, Rect::from(2 * piece..2 * piece + 1))).collect();
+            let some = cells.partition(pieces as usize).by_coloring(&every_other)?;
+            cx.fill(&cells, Cell::value, 3)?;
+            let attached = cx.attach_pieces(&some, Cell::value, |_| vec![5])?;
+            cx.index_launch(pieces as usize, add(&some, 1));
+            cx.execution_fence().await?;
+            let before = runtime.statistics().launches;
+            let mine = cx.detach_pieces(attached)?.await?.len() as u64;
+            let launches = runtime.statistics().launches - before;
+            // What is detached reads as zero, on each node, and what was not attached as before.
+            let values = cx.map_read(&cells, Cell::value).await?.to_vec();
+            assert!(
+                values
+                    .iter()
+                    .enumerate()
+                    .all(|(at, value)| *value == if at % 2 == 0 && at as i64 != 2 * pieces { 0 } else { 3 })
+            );
+            Ok((mine, launches))
+        });
+        counted.into_iter().map(Result::unwrap).collect::<Vec<_>>()
+    };
+    for (mine, launches) in launches(1, 40) {
+        assert_eq!((mine, launches), (40, 41));
+    }
+    for (mine, launches) in launches(4, 160) {
+        assert_eq!(mine, 40);
+        assert!(launches <= 44, "{launches} for {mine} pieces");
+    }
+}
