@@ -61,7 +61,8 @@ impl Statement {
     }
 }
 
-/// How the coordinates of parts of dimensions, and of shifts, follow from variables. Shifts that are taken of dimensions of several lengths become several.
+/// Relations by which the coordinates of parts of dimensions, and of shifts, follow from variables. Shifts that are taken
+/// of dimensions of several lengths become several.
 fn windows(body: Node, extents: &mut BTreeMap<IndexVariable, i64>) -> (Node, Vec<Relation>) {
     for access in body.sites().iter().flat_map(|site| site.value.accesses()) {
         for (variable, &extent) in access.variables.iter().zip(access.tensor.dimensions()) {
@@ -89,7 +90,7 @@ fn windows(body: Node, extents: &mut BTreeMap<IndexVariable, i64>) -> (Node, Vec
     (body, relations)
 }
 
-/// The variable that a shift of a dimension of length `extent` is, the first that has no other extent.
+/// The variable of a shift that is taken of a dimension of length `extent`: the first that has no other extent.
 fn of_length(shift: &IndexVariable, extent: i64, extents: &BTreeMap<IndexVariable, i64>) -> IndexVariable {
     let mut variables = (0..).map(|length| shift.of_length(length));
     let is_it = |variable: &IndexVariable| extents.get(variable).is_none_or(|own| *own == extent);

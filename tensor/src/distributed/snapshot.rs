@@ -20,7 +20,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`](super::DistributedError::Shape) if the variable has other extents, elements or fill values; as of [`converted`](Self::converted) and [`compute`].
+    /// [`Shape`](super::DistributedError::Shape) if the variable has other extents, elements or fill values; as of [`converted`](Self::converted) and [`compute`].
     pub fn snapshot<'a>(&'a self, cx: &'a Context, variable: &'a TensorVariable) -> Pending<'a, Self> {
         Box::pin(async move {
             let own = self.variable();
@@ -38,7 +38,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`](super::DistributedError::Shape) if the other one has other extents, elements or fill values; [`DistributedError::Dense`](super::DistributedError::Dense) if this one is not dense; as of [`compute`].
+    /// [`Shape`](super::DistributedError::Shape) if the other one has other extents, elements or fill values;
+    /// [`Dense`](super::DistributedError::Dense) if this one is not dense; as of [`compute`].
     pub fn copy_from<'a>(&'a self, cx: &'a Context, other: &'a Self) -> Pending<'a, ()> {
         Box::pin(async move {
             self.check_dense()?;

@@ -66,7 +66,8 @@ pub struct Window {
     pub step: i64,
     /// Where a part of the dimension ends; none for a shift, which goes beyond the dimension at one end. There, elements are what the tensor is filled with.
     pub end: Option<i64>,
-    /// Of shifts that are written alike, but taken of dimensions of several lengths: which of these lengths, counted from 0.
+    /// Of shifts that are written alike, but taken of dimensions of several lengths: which of these lengths, counted
+    /// from 0.
     pub length: usize,
 }
 

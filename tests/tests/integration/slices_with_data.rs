@@ -105,7 +105,8 @@ fn the_data_of_a_slice_of_leaf_tasks_goes_with_it_in_a_few_messages() {
     println!("{kept} frames if all stays, {sliced} if three of four slices go, in {slices} messages");
     assert_eq!(none, [0; 3]);
     assert_eq!((sent, received), (750, 750));
-    // Three, unless a node has nothing better to do before the last task of a slice is ready, as on a machine with other work; far fewer than tasks.
+    // Three, unless a node has nothing better to do before the last task of a slice is ready, as on a machine with other
+    // work; far fewer than tasks.
     assert!(
         (3..250).contains(&slices) && sliced < kept + 300,
         "{slices} slices, {sliced} frames, and {kept} if all stays"

@@ -22,7 +22,8 @@ pub(super) enum Value<'a> {
 }
 
 impl<'a> Literal<'a> {
-    /// The literal that a text is, with blanks around it. None if it is no literal, or one of a kind that headers do not have.
+    /// The literal that a text is, with blanks around it. None if it is no literal, or one of a kind that headers do not
+    /// have.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut rest = Rest(text);
         let literal = rest.literal()?;
@@ -39,7 +40,7 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// What is still to be read.
+/// The text that is still to be read.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {

@@ -92,7 +92,8 @@ impl ContextState {
         })
     }
 
-    /// Detachments, and directly behind them a fill of all that is detached with zero. Files are written after these events. The results of the detachments.
+    /// Detachments, and directly behind them a fill of all that is detached with zero. Files are written after these
+    /// events. The results of the detachments.
     pub(super) fn submit_detachments(
         self: &Arc<Self>,
         detached: Vec<(Bound, Arc<PhysicalInstance>)>,

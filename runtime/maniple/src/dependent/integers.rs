@@ -32,7 +32,8 @@ macro_rules! integers {
             None
         }
 
-        /// The values of a field of pairs of integers, and whether they may have wrapped. None if it holds anything else.
+        /// The values of a field of pairs of integers, and whether they may have wrapped. None if it holds anything
+        /// else.
         fn pairs_of_integers<const S: usize>(field: FieldId, ty: FieldType) -> Option<(Values<[i64; 2], S>, bool)> {
             $(if ty == FieldType::of::<[$ty; 2]>() {
                 return Some((Values::of(field, |pair: [$ty; 2]| pair.map(<$ty>::number)), <$ty>::WRAPS));
