@@ -32,8 +32,17 @@ use crate::task::taken::Taken;
 
 /// Whoever launches runs, as the replay knows it.
 pub(super) trait Wake: Send + Sync {
-    /// There may be a slot for a run, or all runs have ended.
-    fn wake(&self);
+    /// Something has happened.
+    fn wake(&self, what: Happened);
+}
+
+/// What whoever launches runs is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Happened {
+    /// What he waits for: of a replay, all runs have ended. It is told once for each wait.
+    End,
+    /// There may be a slot for a run. He may hear of it when he waits for something else already.
+    Slot,
 }
 
 /// The runs of one template, one after the other.
@@ -89,14 +98,15 @@ struct Launched {
 unsafe impl Sync for LaunchSlot {}
 
 impl Replay {
-    /// Starts the graph. So many runs may be under way at a time.
+    /// Starts the graph of a template that was [taken up](Template::take_up).
     pub(super) fn start(
         context: &Arc<ContextState>,
         template: &Arc<Template>,
         (fence, wake): (Option<LaunchNumber>, Box<dyn Wake>),
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
-        let depth = (LAUNCHES_AHEAD / stages.max(1)).max(4).next_power_of_two();
+        let ahead = LAUNCHES_AHEAD.min(context.window);
+        let depth = (ahead / stages.max(1)).max(4).next_power_of_two();
         let points =
             template.stages.iter().scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.site.tasks())));
         let all = template.stages.iter().map(|stage| stage.site.tasks()).sum();
@@ -119,7 +129,6 @@ impl Replay {
             next_to_retire: AtomicU64::new(0),
             wake,
         });
-        template.guard(true);
         let realm = context.core.realm();
         let runs = realm.start_graph(&template.graph, Arc::clone(&replay) as Arc<dyn GraphWork>, depth);
         (replay, Arc::new(runs))
@@ -414,7 +423,7 @@ impl Replay {
 
     fn run_is_over(&self) {
         if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.wake.wake();
+            self.wake.wake(Happened::End);
         }
     }
 
@@ -590,7 +599,7 @@ impl GraphWork for Replay {
         }
         fence(Ordering::SeqCst);
         if self.is_full.load(Ordering::Relaxed) && self.is_full.swap(false, Ordering::Relaxed) {
-            self.wake.wake();
+            self.wake.wake(Happened::Slot);
         }
         self.run_is_over();
     }
@@ -603,6 +612,7 @@ fn takes_per_point(sources: &[Input]) -> bool {
 
 const IN_PLACE: &str = "a stage is opened after its launch was put in place";
 
-/// How many launches are in flight at a time, unless four runs have more: enough for workers that find something to do while the launching task is held up, and
-/// few enough that what a launch leaves for the workers is still in a core's second cache when its slot comes round again.
+/// How many launches are in flight at a time, unless four runs have more or the task may have fewer: enough for workers
+/// that find something to do while the launching task is held up, and few enough that what a launch leaves for the
+/// workers is still in a core's second cache when its slot comes round again.
 const LAUNCHES_AHEAD: usize = 256;

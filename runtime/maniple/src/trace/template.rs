@@ -125,14 +125,19 @@ impl Template {
         Ok(Self { steps, fills, stages, nodes, graph, changers, on_record, before, states, attached, is_idempotent })
     }
 
-    /// Whether everything is as the recorded launches found it.
-    pub(super) fn fits(&self, realm: &Realm) -> Fit {
+    /// Whether everything is as the recorded launches found it. If so it stays like that until the template is [let go](Self::let_go), which a replay does:
+    /// others give up no copy that the template counts on, from the moment at which it was seen to be there.
+    pub(super) fn take_up(&self, realm: &Realm) -> Fit {
         if self.attached.iter().any(|instance| instance.is_detached()) {
             return Fit::No;
         }
-        let locked: Vec<_> = self.states.iter().map(|state| state.lock()).collect();
+        let mut locked: Vec<_> = self.states.iter().map(|state| state.lock()).collect();
         let fits = self.before.iter().map(|entry| entry.fits(&locked[entry.state], realm));
-        fits.fold(Fit::Yes, |all, one| if all == Fit::No || one == Fit::Yes { all } else { one })
+        let fit = fits.fold(Fit::Yes, |all, one| if all == Fit::No || one == Fit::Yes { all } else { one });
+        if fit == Fit::Yes {
+            locked.iter_mut().for_each(|data| data.in_replay = true);
+        }
+        fit
     }
 
     /// The data that the recorded launches would not find as it was.
@@ -151,7 +156,7 @@ impl Template {
         told.join(", ")
     }
 
-    /// Whoever made the values that the recorded launches find, or contributed to them: where the template [fits](Self::fits), all have ended.
+    /// Whoever made the values that the recorded launches find, or contributed to them: where the template [is taken up](Self::take_up), all have ended.
     pub(super) fn makers(&self) -> Vec<Event> {
         let mut makers = Vec::new();
         for entry in &self.before {
@@ -184,9 +189,9 @@ impl Template {
         self.stages.iter().any(|stage| stage.site.uses(tree)) || self.fills.iter().any(|fill| fill.site.uses(tree))
     }
 
-    /// Says whether replays count on what is known of the data.
-    pub(super) fn guard(&self, in_replay: bool) {
-        self.states.iter().for_each(|state| state.lock().in_replay = in_replay);
+    /// No replay counts on what is known of the data any more.
+    pub(super) fn let_go(&self) {
+        self.states.iter().for_each(|state| state.lock().in_replay = false);
     }
 }
 

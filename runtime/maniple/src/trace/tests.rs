@@ -1,4 +1,5 @@
-//! Whether a record of replays says anything about the graph that runs: of a graph that lacks an edge, the checker must find that.
+//! Whether a record of replays says anything about the graph that runs: of a graph that lacks an edge, the checker must find that. And what a template
+//! counts on is there from the moment at which it was seen to be there.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use maniple_space::{AnySpace, IndexSpace, Rect};
 
 use super::template::Template;
 use super::trace::TraceId;
+use crate::recording::content::Fit;
 use crate::task::{TaskDefinition, TaskOptions, Value};
 use crate::{Context, IntoTarget, Partition, Region, Result, Runtime, TaskLauncher};
 
@@ -40,12 +42,17 @@ impl Steps {
     }
 
     fn step(&self, cx: &Context) {
+        self.launch(cx, 2);
+    }
+
+    /// The first of the two, or both.
+    fn launch(&self, cx: &Context, tasks: usize) {
         let tiles = || (&self.tiles).into_target();
         let launches = [
             (&self.look, [(self.seen.clone(), OLD, Privilege::Read), (tiles(), NEW, Privilege::Discard)]),
             (&self.keep, [(tiles(), NEW, Privilege::Read), (tiles(), OLD, Privilege::Discard)]),
         ];
-        for (task, uses) in launches {
+        for (task, uses) in launches.into_iter().take(tasks) {
             let requirements = uses.map(|(of, field, how)| Requirement::new(of, FieldMask::of(field), how));
             let launcher = requirements.into_iter().fold(TaskLauncher::new(task), TaskLauncher::requirement);
             cx.index_launch(self.tiles.colors(), launcher.typed::<()>());
@@ -130,4 +137,38 @@ fn a_graph_that_lacks_an_edge_to_a_copy_is_found_out() {
 #[test]
 fn a_graph_that_lacks_an_edge_at_a_junction_is_found_out() {
     check_edges(DefaultMapper::new(), true);
+}
+
+#[test]
+fn nothing_that_a_template_counts_on_is_given_up_from_the_moment_at_which_it_was_seen_to_be_there() {
+    let runtime = Runtime::builder().workers(1).mapper(DefaultMapper::piecewise()).build().expect("there is a thread");
+    let run = runtime.run(async |cx| {
+        let steps = Steps::new(cx, true)?;
+        // All tasks look at one copy of what is in pieces.
+        steps.step(cx);
+        (0..2).for_each(|_| cx.trace("step", |cx| steps.launch(cx, 1)));
+        cx.execution_fence().await?;
+        let (trace, _) = cx.state.tracing().book.get(TraceId::Named("step"));
+        let template = trace.lock().templates.pop().expect("a step was recorded");
+        let store = &cx.state.core.store;
+        // As whoever looks for room does.
+        let give_up = || {
+            for stage in &template.stages {
+                for (bound, region) in
+                    stage.points.iter().flat_map(|at| stage.site.bounds.iter().zip(&at.mapped.physical))
+                {
+                    let mut data = bound.parts[0].1.lock();
+                    region.instances().for_each(|instance| _ = data.give_up(instance, store));
+                }
+            }
+        };
+        assert_eq!(template.take_up(&store.realm), Fit::Yes);
+        give_up();
+        assert_eq!(template.take_up(&store.realm), Fit::Yes);
+        template.let_go();
+        give_up();
+        assert_eq!(template.take_up(&store.realm), Fit::No);
+        Ok(())
+    });
+    run.expect("nothing fails");
 }

@@ -73,17 +73,17 @@ impl Trace {
         Self { id, templates: Vec::new(), failures: 0, rest: 0 }
     }
 
-    /// The template that begins with a launch or fill and whose launches would find everything as it is, if there is one.
+    /// Takes up the template that begins with a launch or fill and whose launches would find everything as it is, if there is one.
     ///
     /// # Errors
     /// An event after which that is known.
-    pub(super) fn find(&mut self, first: First<'_>, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
+    pub(super) fn take_up(&mut self, first: First<'_>, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
         for place in (0..self.templates.len()).rev() {
             let template = &self.templates[place];
             if !first.begins(template) {
                 continue;
             }
-            match template.fits(realm) {
+            match template.take_up(realm) {
                 Fit::No => {
                     if tracing::enabled!(tracing::Level::DEBUG) {
                         let unlike = template.misfits(realm);

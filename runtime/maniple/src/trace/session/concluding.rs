@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::super::catch_up::first_run;
-use super::super::replay::Wake as _;
+use super::super::replay::{Happened, Wake as _};
 use super::super::replaying::Replaying;
 use super::super::strict::{Described, differences};
 use super::super::template::Template;
@@ -75,7 +75,7 @@ impl Session {
                 let inner = std::mem::take(&mut self.inner);
                 let ends: SmallVec<[_; 8]> = inner.unended().map(|operation| operation.completion.event()).collect();
                 self.phase = Phase::Waiting(Some(Ended::Analysed(ends.clone(), recording)));
-                realm.when(After::follows(&ends), move |_| wake.wake());
+                realm.when(After::follows(&ends), move |_| wake.wake(Happened::End));
             }
         }
     }
@@ -94,11 +94,14 @@ impl Session {
         }
     }
 
-    /// What was replayed becomes known of the data.
+    /// What was replayed becomes known of the data, of which others may give something up from then on.
     pub(super) fn conclude_replay(&mut self, replaying: &Replaying) {
-        let Replaying { replay, runs, run, at, .. } = replaying;
+        self.catch_up(replaying);
+        replaying.replay.template.let_go();
+    }
+
+    fn catch_up(&mut self, Replaying { replay, runs, run, at, .. }: &Replaying) {
         let template = &replay.template;
-        template.guard(false);
         let numbers = replay.record_end().map(|(launched, numbers)| {
             self.record.iter_mut().for_each(|record| record.replay_ended(launched.clone()));
             numbers

@@ -19,7 +19,7 @@ use maniple_record::LaunchNumber;
 use maniple_region::TreeId;
 use smallvec::SmallVec;
 
-use super::replay::{Replay, Wake};
+use super::replay::{Happened, Replay, Wake};
 use super::replaying::Replaying;
 use super::session_record::SessionRecord;
 use super::staged::{Staged, StagedFill};
@@ -101,12 +101,12 @@ pub(crate) enum Check {
 struct SessionWaker(Weak<Mutex<Session>>, Arc<ContextState>);
 
 impl Wake for SessionWaker {
-    fn wake(&self) {
+    fn wake(&self, what: Happened) {
         let session = self.0.clone();
         let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
         self.1.core.spawn_own("the session of a trace", spawn, move || {
             if let Some(session) = session.upgrade() {
-                session.lock().wake();
+                session.lock().wake(what);
             }
         });
     }
@@ -148,7 +148,7 @@ impl Session {
         self.context.core.register_session(self.this.clone());
         self.record = SessionRecord::begin(&self.context, operation, earlier);
         let wake = self.waker();
-        self.context.core.realm().when(After::follows(earlier), move |_| wake.wake());
+        self.context.core.realm().when(After::follows(earlier), move |_| wake.wake(Happened::End));
     }
 
     /// Takes in the launch that comes next in program order, if it is the one to come next.
@@ -301,9 +301,13 @@ impl Session {
         }
     }
 
-    /// Something that was waited for has happened.
-    fn wake(&mut self) {
+    /// Something has happened. What launches wait for that stand in line may be over by now: one that came later may have had the slot, and another may have
+    /// ended the replay, whose end is waited for then.
+    fn wake(&mut self, what: Happened) {
         if let Phase::Waiting(ended) = &mut self.phase {
+            if what == Happened::Slot {
+                return;
+            }
             let ended = ended.take();
             self.phase = Phase::Idle;
             match ended {
@@ -403,13 +407,13 @@ impl Session {
     fn decide(&mut self, first: First<'_>) {
         let realm = self.context.core.realm();
         let mut trace = self.trace.lock();
-        let found = match trace.find(first, realm) {
+        let found = match trace.take_up(first, realm) {
             Ok(found) => found,
             Err(event) => {
                 drop(trace);
                 let wake = self.waker();
                 self.phase = Phase::Waiting(None);
-                realm.when(After::follows(&[event]), move |_| wake.wake());
+                realm.when(After::follows(&[event]), move |_| wake.wake(Happened::End));
                 return;
             }
         };
