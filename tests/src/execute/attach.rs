@@ -74,16 +74,29 @@ pub(super) fn attach_values<T: Stored, const D: usize>(
 ) -> Result<Attached> {
     let (points, field) = (values.len(), Field::<Cells, T>::new(field));
     if read_only {
-        let attached = context.attach_read_only(region, field, values)?;
+        let attached = context.attach_read_only(region, field, hardly_aligned(values))?;
         return Ok(Box::new(move |context, _| Ok(Memory::new::<_, T>(context.detach(attached)?, (true, points)))));
     }
     // More than is needed: the rest is left as it is.
     values.extend_from_within(..points.min(1));
-    let attached = context.attach_vec(region, field, values)?;
+    let attached = context.attach_vec(region, field, hardly_aligned(values))?;
     Ok(Box::new(move |context, flush| {
         let attached = if flush { attached } else { attached.discard() };
         Ok(Memory::new::<_, T>(context.detach(attached)?, (flush, points)))
     }))
+}
+
+/// The values at an address that is no multiple of 32. Mappers ask for instances that are aligned: whether memory which is
+/// attached is one of these must follow from the seed, not from where the allocator has room.
+fn hardly_aligned<T: Clone>(values: Vec<T>) -> Vec<T> {
+    const MOST_TRIES: usize = 100;
+    let is_aligned = |values: &Vec<T>| values.as_ptr().addr().is_multiple_of(32);
+    // Those that are given up keep their places until another one is found.
+    let mut tried = vec![values];
+    while size_of::<T>() > 0 && tried.len() < MOST_TRIES && tried.last().is_some_and(is_aligned) {
+        tried.extend(tried.last().cloned());
+    }
+    tried.pop().unwrap_or_default()
 }
 
 /// Attaches a `.npy` file with words, which are in row-major order of the points.
