@@ -439,7 +439,7 @@ struct Starving {
 
 /// How long, in milliseconds, a top-level task that runs is waited for before what needs memory fails: at first, and how often twice as long.
 const FIRST_NAP: u64 = 1;
-const MOST_NAPS: u32 = 6;
+const MOST_NAPS: u32 = 8;
 
 impl Starving {
     /// Whether anything waits. If not, nothing has tried in vain.
