@@ -132,7 +132,10 @@ impl Lowering<'_> {
         let Storage::Levels(Levels { levels, .. }) = self.storage.get(self.visits[visit].access.tensor.name())? else {
             return None;
         };
-        let is_part = levels.iter().any(|level| matches!(level, StoredLevel::Compressed { is_part: true, .. }));
+        // Diagonals are two levels that store dimensions: what is below each position is in no range.
+        let is_in_ranges = levels
+            .iter()
+            .all(|level| matches!(level, StoredLevel::Dense(..) | StoredLevel::Compressed { is_part: false, .. }));
         let format = &self.visits[visit].format;
         let is_plain = format.levels().iter().all(|level| matches!(level, Level::Dense | Level::Compressed))
             && format.properties().iter().all(|level| level.unique && !level.ranges)
@@ -145,7 +148,7 @@ impl Lowering<'_> {
         let all = loops.iter().try_fold(1_i64, |all, own| all.checked_mul(self.statement.extent(own)?));
         let is_one =
             self.with_place(visit, Place::Absent, |lowering| lowering.term(value, &Given::default()).is_some());
-        if !is_alone || is_part || !is_plain || !are_whole || !is_at_root || all.is_none() || !is_one {
+        if !is_alone || !is_in_ranges || !is_plain || !are_whole || !is_at_root || all.is_none() || !is_one {
             return None;
         }
         let rank = loops.len();

@@ -12,7 +12,7 @@ use crate::element::Scalar;
 use crate::loops::{BinaryOperator, Expression as Condition, Reduction};
 use crate::notation::{
     Access, Backgrounds, Expression, Literal, Presence, Term, Test, annihilator, element_of, has_entries, is_among,
-    is_fill as is_same, is_inexact, is_padded, is_zero, negate,
+    is_fill as is_same, is_inexact, is_nan, is_padded, is_zero, negate,
 };
 
 /// A condition on which accesses have an element stored.
@@ -222,7 +222,17 @@ impl Lowering<'_> {
             Some(default) => self.support(operand, default, given),
             None => Support::Always,
         };
-        Support::any(expression.operands().into_iter().map(of).collect())
+        let operands = match expression {
+            Expression::Select(operands, _) => match (&**operands, self.default(&operands[0], given)) {
+                // The other one is not chosen then.
+                ([condition, then, otherwise], Some(number)) => {
+                    vec![condition, if is_zero(number) { otherwise } else { then }]
+                }
+                ([condition, then, otherwise], None) => vec![condition, then, otherwise],
+            },
+            _ => expression.operands(),
+        };
+        Support::any(operands.into_iter().map(of).collect())
     }
 
     /// What an expression is where nothing is stored; none if that is not known.
@@ -268,8 +278,15 @@ impl Lowering<'_> {
         let given = Given { iterated: &uncertain, looks_at_workspaces: true, ..Given::default() };
         let of_operands = [left, right].map(|operand| self.default_everywhere(operand));
         let of_type = operator.properties().annihilator.and_then(|own| own.of(element));
-        let mut values =
-            of_operands.into_iter().flatten().filter_map(|value| annihilator(operator, value)).chain(of_type);
+        // A zero that is divided stays as it is, with its sign.
+        let is_checked = operator.divides() && is_among(right, &self.statement.divisors);
+        let divided = of_operands[0].filter(|value| is_checked && is_zero(*value));
+        let mut values = of_operands
+            .into_iter()
+            .flatten()
+            .filter_map(|value| annihilator(operator, value))
+            .chain(of_type)
+            .chain(divided);
         values.find_map(|value| {
             let support = self.by_annihilation(operator, [left, right], value, &given)?;
             let condition = support.condition(&|number| match self.visits.get(number) {
@@ -282,7 +299,7 @@ impl Lowering<'_> {
                     });
                     let workspace = workspace.expect("only workspaces are numbered so");
                     let value = self.background(workspace).expect("it is known of those that are numbered");
-                    self.value(&Expression::Access((*workspace).clone())).not_equal(value)
+                    differs(self.value(&Expression::Access((*workspace).clone())), value)
                 }
             })?;
             Some((condition, value))
@@ -296,7 +313,7 @@ impl Lowering<'_> {
             self.storage.get(tensor.name()).map(|_| self.stored(visit).element(position.clone()))
         };
         let counts_by_value = is_padded(tensor) || self.background(&self.visits[visit].access).is_some();
-        let differs = |element: Condition| element.not_equal(tensor.fill());
+        let differs = |element: Condition| differs(element, tensor.fill());
         match &self.places[visit] {
             Place::Absent => None,
             Place::Level(_, position) => counts_by_value.then(|| element(position)).flatten().map(differs),
@@ -313,6 +330,14 @@ impl Lowering<'_> {
                 _ => None,
             },
         }
+    }
+}
+
+/// Whether an element is other than what elements are where nothing is stored.
+fn differs(element: Condition, from: Scalar) -> Condition {
+    match is_nan(from) {
+        true => element.clone().equal(element),
+        false => element.not_equal(from),
     }
 }
 

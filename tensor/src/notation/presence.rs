@@ -94,7 +94,8 @@ impl Term {
             presence: left.presence.max(right.presence),
         };
         let is_left_out = is_checked && left.is_absent() && is_zero(left.value) && is_zero(made.value);
-        Ok(if is_left_out { Self { presence: Presence::Absent, ..made } } else { made })
+        // It keeps its sign.
+        Ok(if is_left_out { left } else { made })
     }
 
     /// An old element and a new value, combined by the operator of a reduction.

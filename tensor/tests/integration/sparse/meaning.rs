@@ -138,16 +138,20 @@ fn tried<T: Element>(problem: &Problem, commands: usize, kernels: &Kernels, rand
             applied.push(command);
         }
     }
-    let shown = || {
+    let planned = || {
         let formats = tensors.iter().map(|tensor| {
             format!("{}{:?}: {} filled with {}", tensor.name(), tensor.dimensions(), tensor.format(), tensor.fill())
         });
         let formats = formats.collect::<Vec<_>>().join("; ");
         let schedule = Schedule { commands: applied.clone() };
-        format!("{assignment}\n{formats}\n{schedule}\n{}\n{}\n{maps:?}", computation.statement(), computation.loops())
+        format!("{assignment}\n{formats}\n{schedule}\n{}\n{maps:?}", computation.statement())
     };
+    let shown = || format!("{}\n{}", planned(), computation.loops());
     let team = InTurn(random.usize(1..5));
-    let result = match computation.run_by(&operands, kernels, &team) {
+    let told = OnPanic(&planned);
+    let run = computation.run_by(&operands, kernels, &team);
+    drop(told);
+    let result = match run {
         Ok(result) => result,
         Err(SparseError::Divisor(error)) => {
             let divisors = assignment.checked_divisors();
@@ -173,6 +177,17 @@ fn tried<T: Element>(problem: &Problem, commands: usize, kernels: &Kernels, rand
         found
     });
     Outcome::Right
+}
+
+/// Tells what was run, if that panics.
+struct OnPanic<'a>(&'a dyn Fn() -> String);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("in {}", (self.0)());
+        }
+    }
 }
 
 /// So many failures are told at once.
@@ -248,12 +263,23 @@ fn computed(
     (a, b): (Entries<'_>, Entries<'_>),
     x: [f64; 2],
 ) -> Result<Vec<f64>, SparseError> {
+    computed_of_filled(text, (format, result), (0.0, a, b), x)
+}
+
+/// The same of matrices that are filled with something.
+fn computed_of_filled(
+    text: &str,
+    (format, result): (&str, &str),
+    (fill, a, b): (f64, Entries<'_>, Entries<'_>),
+    x: [f64; 2],
+) -> Result<Vec<f64>, SparseError> {
     let two =
         |name: &str, format: &str| TensorVariable::new(name, ElementType::F64, [2, 2]).stored(format.parse().unwrap());
+    let filled = |name: &str| two(name, format).filled(Scalar::F64(fill));
     let one = |name: &str| TensorVariable::new(name, ElementType::F64, [2]);
-    let tensors = [two("A", format), two("B", format), one("x"), two("C", result), one("c")];
+    let tensors = [filled("A"), two("B", format), one("x"), two("C", result), one("c")];
     let assignment = parse(text, &tensors).unwrap();
-    let (a, b) = (matrix(format, 0.0, a), matrix(format, 0.0, b));
+    let (a, b) = (matrix(format, fill, a), matrix(format, 0.0, b));
     let x = SparseTensor::from_elements(&[2], 0.0, x.to_vec())?;
     let operands = [("A", &a), ("B", &b), ("x", &x)];
     let found = Computation::new(&assignment)?.run_by(&operands, &Kernels::new(None, None), &InTurn(2))?;
@@ -318,6 +344,36 @@ fn products_leave_out_what_has_no_entry_in_all_formats() {
 }
 
 #[test]
+fn products_leave_out_what_has_no_entry_whatever_it_is_filled_with_in_all_formats() {
+    let (nan, infinity) = (f64::NAN, f64::INFINITY);
+    for format in MATRICES {
+        let stored = "c(i) = f64(stored(A(i,j))) * A(i,j)";
+        let found = computed_of_filled(stored, (format, "rows"), (nan, &[(0, 0, 4.0)], &[]), [1.0; 2]);
+        assert_same(&found.unwrap(), &[4.0, 0.0], &format!("{stored} of {format}"));
+        // Of two numbers that are chosen from, the other one does not matter.
+        let chosen = "C(i,j) = select(A(i,j), B(i,j), x(i)) * A(i,j)";
+        let operands = (infinity, &[(0, 0, 0.0)][..], &[(0, 1, 2.0)][..]);
+        let found = computed_of_filled(chosen, (format, "rows"), operands, [3.0; 2]);
+        assert_same(&found.unwrap(), &[0.0, infinity, 0.0, 0.0], &format!("{chosen} of {format}"));
+    }
+}
+
+#[test]
+fn what_is_found_among_all_elements_within_a_loop_is_the_same_in_all_formats() {
+    for format in MATRICES {
+        for (text, expected) in [
+            ("c(i) = x(i) + reduce(max, k, reduce(max, j, A(k,j)))", [5.0, 6.0]),
+            ("c(i) = x(i) + reduce(max, j, reduce(max, k, A(k,j)))", [5.0, 6.0]),
+            ("c(i) = x(i) + reduce(max, j, reduce(max, k, A(k,j) * A(k,j)))", [17.0, 18.0]),
+        ] {
+            let a = [(0, 0, 4.0), (1, 0, -1.0)];
+            let found = computed(text, (format, "rows"), (&a, &a), [1.0, 2.0]).unwrap();
+            assert_same(&found, &expected, &format!("{text} of {format}"));
+        }
+    }
+}
+
+#[test]
 fn a_dense_divisor_is_refused_where_zero_divided_by_it_is_not_zero_and_what_is_stored_alone_is_visited() {
     let a = [(0, 1, 2.0), (1, 0, 4.0)];
     for format in MATRICES {
@@ -334,6 +390,9 @@ fn a_dense_divisor_is_refused_where_zero_divided_by_it_is_not_zero_and_what_is_s
                 assert!(matches!(&error, SparseError::Divisor(error) if error.coordinates == [1]), "{error}");
             }
         }
+        // A zero where nothing is stored keeps its sign, and what is divided by it has that.
+        let found = computed("c(i) = 1 / (A(i,j) / x(j))", (format, "rows"), (&a, &a), [-2.0, 4.0]).unwrap();
+        assert_same(&found, &[f64::INFINITY; 2], format);
         // Elements of a dense result that are quotients are all computed.
         let found = computed("C(i,j) = A(i,j) / x(j)", (format, "rows"), (&a, &a), [2.0, 0.0]).unwrap();
         assert_same(&found, &[0.0, f64::INFINITY, 2.0, f64::NAN], format);
