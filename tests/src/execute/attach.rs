@@ -86,8 +86,8 @@ pub(super) fn attach_values<T: Stored, const D: usize>(
     }))
 }
 
-/// The values at an address that is no multiple of 32. Mappers ask for instances that are aligned: whether memory which is
-/// attached is one of these must follow from the seed, not from where the allocator has room.
+/// The values at an address that is no multiple of 32. Mappers ask for instances that are aligned: whether memory which
+/// is attached is one of these must follow from the seed, not from where the allocator has room.
 fn hardly_aligned<T: Clone>(values: Vec<T>) -> Vec<T> {
     const MOST_TRIES: usize = 100;
     let is_aligned = |values: &Vec<T>| values.as_ptr().addr().is_multiple_of(32);

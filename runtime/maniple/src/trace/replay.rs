@@ -36,12 +36,12 @@ pub(super) trait Wake: Send + Sync {
     fn wake(&self, what: Happened);
 }
 
-/// What whoever launches runs is told.
+/// An event that the session which launches runs is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
-    /// What he waits for: of a replay, all runs have ended. It is told once for each wait.
+    /// The end of what the session waits for: of a replay, all runs have ended. It is told once for each wait.
     End,
-    /// There may be a slot for a run. He may hear of it when he waits for something else already.
+    /// There may be a slot for a run. It may be told when the session waits for something else already.
     Slot,
 }
 

@@ -125,8 +125,9 @@ impl Template {
         Ok(Self { steps, fills, stages, nodes, graph, changers, on_record, before, states, attached, is_idempotent })
     }
 
-    /// Whether everything is as the recorded launches found it. If so it stays like that until the template is [let go](Self::let_go), which a replay does:
-    /// others give up no copy that the template counts on, from the moment at which it was seen to be there.
+    /// Whether everything is as the recorded launches found it. If so, it stays like that until the template is
+    /// [released](Self::release), which the end of its replay does: no copy that the template counts on is given up
+    /// from the moment at which it was seen to be there.
     pub(super) fn take_up(&self, realm: &Realm) -> Fit {
         if self.attached.iter().any(|instance| instance.is_detached()) {
             return Fit::No;
@@ -156,7 +157,8 @@ impl Template {
         told.join(", ")
     }
 
-    /// Whoever made the values that the recorded launches find, or contributed to them: where the template [is taken up](Self::take_up), all have ended.
+    /// The ends of the operations that made the values which the recorded launches find, or contributed to them: once
+    /// the template [is taken up](Self::take_up), all have triggered.
     pub(super) fn makers(&self) -> Vec<Event> {
         let mut makers = Vec::new();
         for entry in &self.before {
@@ -190,7 +192,7 @@ impl Template {
     }
 
     /// No replay counts on what is known of the data any more.
-    pub(super) fn let_go(&self) {
+    pub(super) fn release(&self) {
         self.states.iter().for_each(|state| state.lock().in_replay = false);
     }
 }

@@ -1,5 +1,5 @@
-//! Whether a record of replays says anything about the graph that runs: of a graph that lacks an edge, the checker must find that. And what a template
-//! counts on is there from the moment at which it was seen to be there.
+//! Whether a record of replays says anything about the graph that runs: of a graph that lacks an edge, the checker must
+//! find that. And what a template counts on is there from the moment at which it was seen to be there.
 
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ fn nothing_that_a_template_counts_on_is_given_up_from_the_moment_at_which_it_was
         assert_eq!(template.take_up(&store.realm), Fit::Yes);
         give_up();
         assert_eq!(template.take_up(&store.realm), Fit::Yes);
-        template.let_go();
+        template.release();
         give_up();
         assert_eq!(template.take_up(&store.realm), Fit::No);
         Ok(())

@@ -73,7 +73,8 @@ impl Trace {
         Self { id, templates: Vec::new(), failures: 0, rest: 0 }
     }
 
-    /// Takes up the template that begins with a launch or fill and whose launches would find everything as it is, if there is one.
+    /// Takes up the template that begins with a launch or fill and whose launches would find everything as it is, if
+    /// there is one.
     ///
     /// # Errors
     /// An event after which that is known.

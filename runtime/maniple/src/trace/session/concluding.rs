@@ -94,10 +94,10 @@ impl Session {
         }
     }
 
-    /// What was replayed becomes known of the data, of which others may give something up from then on.
+    /// Brings the data's state up to date with what was replayed, and allows copies to be given up again.
     pub(super) fn conclude_replay(&mut self, replaying: &Replaying) {
         self.catch_up(replaying);
-        replaying.replay.template.let_go();
+        replaying.replay.template.release();
     }
 
     fn catch_up(&mut self, Replaying { replay, runs, run, at, .. }: &Replaying) {

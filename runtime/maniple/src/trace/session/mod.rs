@@ -301,8 +301,8 @@ impl Session {
         }
     }
 
-    /// Something has happened. What launches wait for that stand in line may be over by now: one that came later may have had the slot, and another may have
-    /// ended the replay, whose end is waited for then.
+    /// Goes on after an event. A slot may be told of late: a launch that came later may have taken it, and another may
+    /// have ended the replay, whose end the session waits for then.
     fn wake(&mut self, what: Happened) {
         if let Phase::Waiting(ended) = &mut self.phase {
             if what == Happened::Slot {
