@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maniple_realm::Fault;
-use maniple_realm::net::SendError;
+use maniple_realm::net::{Loss, SendError};
 use serde::{Deserialize, Serialize};
 
 use crate::names::Rank;
@@ -24,10 +24,7 @@ pub enum Error {
         reason: String,
     },
     /// The program, which runs on all nodes, did not do the same on all of them.
-    #[error(
-        "the nodes of the job do not run the same program: {difference}; look for what a node sees differently: random numbers, the time, the \
-         environment, files, the order of hash maps, which of several futures is ready first"
-    )]
+    #[error("{}{difference}{}", DIFFER.0, DIFFER.1)]
     NodesDiffer {
         /// The first difference, and which node has done what.
         difference: String,
@@ -44,6 +41,24 @@ pub enum Error {
     /// The transport refuses a message, though the other node is there.
     #[error("a message cannot be sent: {0}")]
     NotSent(Arc<SendError>),
+}
+
+/// What surrounds the difference in the message of [`Error::NodesDiffer`].
+const DIFFER: (&str, &str) = (
+    "the nodes of the job do not run the same program: ",
+    "; look for what a node sees differently: random numbers, the time, the environment, files, the order of hash maps, which of several \
+     futures is ready first",
+);
+
+impl Error {
+    /// Why the job ends after this node gave up with this message: a difference concerns all nodes, whichever found it.
+    pub(crate) fn of_abort(node: Rank, message: &str) -> Self {
+        let difference = message.strip_prefix(DIFFER.0).and_then(|rest| rest.strip_suffix(DIFFER.1));
+        match difference {
+            Some(difference) => Self::NodesDiffer { difference: difference.to_owned() },
+            None => Self::NodeLost { node, reason: Loss::Aborted(message.to_owned()).to_string() },
+        }
+    }
 }
 
 /// A failure as it is sent to other nodes.

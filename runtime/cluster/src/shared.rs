@@ -143,12 +143,10 @@ impl Shared {
 
     /// A node is lost.
     pub(crate) fn lose(&self, node: Rank, loss: &Loss) {
-        let mut reason = loss.to_string();
-        // A node that gave up has said why.
-        if !matches!(loss, Loss::Aborted(_)) {
-            reason += &self.last.describe(node);
-        }
-        self.give_up(Error::NodeLost { node, reason });
+        self.give_up(match loss {
+            Loss::Aborted(message) => Error::of_abort(node, message),
+            _ => Error::NodeLost { node, reason: loss.to_string() + &self.last.describe(node) },
+        });
     }
 
     /// The payload of a message, with the fragments that came before it.

@@ -13,6 +13,8 @@ use crate::error::Result;
 /// Who waits for what was launched to end.
 #[derive(Default)]
 pub(super) struct Waiter {
+    /// For room for the next launch.
+    room: Option<UserEvent>,
     /// For fewer than so many operations in flight.
     fewer: Option<(usize, UserEvent)>,
     /// For no fork in flight.
@@ -27,7 +29,11 @@ pub(super) struct Waiter {
 
 impl Waiter {
     pub(super) fn is_nobody(&self) -> bool {
-        self.fewer.is_none() && self.no_forks.is_none() && self.drained.is_none() && self.kept.is_none()
+        self.room.is_none()
+            && self.fewer.is_none()
+            && self.no_forks.is_none()
+            && self.drained.is_none()
+            && self.kept.is_none()
     }
 }
 
@@ -48,6 +54,18 @@ impl ContextState {
     /// A replay wants no more operations than this in flight.
     pub(crate) fn set_window(&self, operations: usize) {
         self.replay_window.store(operations, Ordering::Relaxed);
+        // A launching task that has filled the window of an earlier replay may have all that this one needs to go on.
+        self.wake_waiter();
+    }
+
+    /// How many operations may be in flight.
+    fn window(&self) -> usize {
+        self.window.min(self.replay_window.load(Ordering::Relaxed))
+    }
+
+    /// A launching task that has to wait goes on when fewer than this are in flight. The launches of a run that has not come to its end are always fewer.
+    fn few(&self) -> usize {
+        self.window().div_ceil(2)
     }
 
     /// Helps with other work while too many operations are in flight. If this thread has nothing to help with and must not sleep, because
@@ -63,20 +81,30 @@ impl ContextState {
             // Nothing that it could wait for comes here.
             return self.core.check_whole();
         }
-        let window = self.window.min(self.replay_window.load(Ordering::Relaxed));
-        if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
-            let (realm, few) = (self.core.realm(), window - window / 2);
+        if self.in_flight.count() >= self.window() && self.mappings_in_use() == 0 {
+            let realm = self.core.realm();
             match self.depth {
                 0 => self.core.while_top_level_waits(self.is_shared, || {
                     // While workers have nothing to do, it is time for the next launches.
-                    let (is_full, has_room) =
-                        (|| self.in_flight.count() >= few, || self.in_flight.count() < window - window / ROOM);
-                    realm.work_while(is_full, has_room) || realm.wait_if_safe(self.fewer_than(few))
+                    let has_room = || {
+                        let window = self.window();
+                        self.in_flight.count() < window - window / ROOM
+                    };
+                    let is_full = || self.in_flight.count() >= self.few();
+                    realm.work_while(is_full, has_room) || realm.wait_if_safe(self.has_few())
                 }),
-                _ => realm.wait_if_safe(self.fewer_than(few)),
+                _ => realm.wait_if_safe(self.has_few()),
             };
         }
         self.core.check_whole()
+    }
+
+    /// Triggers when few operations are in flight.
+    fn has_few(&self) -> Event {
+        let mut waiter = self.waiter.lock();
+        let event = waiter.room.get_or_insert_with(|| self.core.realm().user_event()).event();
+        self.waits(waiter);
+        event
     }
 
     /// Triggers when everything that was launched has ended.
@@ -87,7 +115,6 @@ impl ContextState {
     /// Triggers when fewer than so many operations are in flight. One caller at a time: the launching task.
     pub(super) fn fewer_than(&self, limit: usize) -> Event {
         let mut waiter = self.waiter.lock();
-        // Several threads launch from one context: all wait for the strictest.
         let (strictest, event) = waiter.fewer.get_or_insert_with(|| (limit, self.core.realm().user_event()));
         *strictest = (*strictest).min(limit);
         let event = event.event();
@@ -169,6 +196,7 @@ impl ContextState {
     pub(super) fn wake_waiter(&self) {
         let mut waiter = self.waiter.lock();
         let (count, forks) = (self.in_flight.count(), self.in_flight.forks());
+        let room = waiter.room.take_if(|_| count < self.few());
         let fewer = waiter.fewer.take_if(|(limit, _)| count < *limit).map(|(_, event)| event);
         let no_forks = waiter.no_forks.take_if(|_| forks == 0);
         let is_over = count == 0 || (forks == 0 && self.has_machine_ended(&waiter));
@@ -180,7 +208,7 @@ impl ContextState {
             self.in_flight.wait_no_more();
         }
         drop(waiter);
-        fewer.into_iter().chain(no_forks).chain(end).for_each(|event| self.core.realm().trigger(event));
+        room.into_iter().chain(fewer).chain(no_forks).chain(end).for_each(|event| self.core.realm().trigger(event));
         if let Some(waker) = drained {
             waker.wake();
         }

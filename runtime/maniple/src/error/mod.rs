@@ -443,10 +443,7 @@ pub enum Error {
         task: String,
     },
     /// The top-level task, which runs on all nodes, did not do the same on all of them.
-    #[error(
-        "the nodes of the job do not run the same program: {difference}; look for what a node sees differently: random numbers, the time, the \
-         environment, files, the order of hash maps, which of several futures is ready first"
-    )]
+    #[error("{}", maniple_cluster::Error::NodesDiffer { difference: difference.clone() })]
     NodesDiffer {
         /// The first difference, and who has done what.
         difference: String,

@@ -105,7 +105,7 @@ impl Replay {
         (fence, wake): (Option<LaunchNumber>, Box<dyn Wake>),
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
-        let depth = (LAUNCHES_AHEAD / stages.max(1)).max(4).next_power_of_two();
+        let depth = (LAUNCHES_AHEAD.min(context.window) / stages.max(1)).max(4).next_power_of_two();
         let points =
             template.stages.iter().scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.site.tasks())));
         let all = template.stages.iter().map(|stage| stage.site.tasks()).sum();
@@ -611,7 +611,7 @@ fn takes_per_point(sources: &[Input]) -> bool {
 
 const IN_PLACE: &str = "a stage is opened after its launch was put in place";
 
-/// How many launches are in flight at a time, unless four runs have more: enough for workers that find something to do
+/// How many launches are in flight at a time, unless four runs have more or the task may have fewer: enough for workers that find something to do
 /// while the launching task is held up, and few enough that what a launch leaves for the workers is still in a core's
 /// second cache when its slot comes round again.
 const LAUNCHES_AHEAD: usize = 256;

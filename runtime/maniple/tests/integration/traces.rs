@@ -1,6 +1,7 @@
 //! Traces change what things cost, and nothing else.
 
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
+use std::time::Duration;
 
 use maniple::mapper::DefaultMapper;
 use maniple::prelude::*;
@@ -238,6 +239,44 @@ fn a_window_of_one_launch_is_enough_for_a_trace_of_several() {
         assert_eq!(values, expected(steps), "{marks:?}");
         assert!(runtime.statistics().replays > 0, "{marks:?}");
     }
+}
+
+#[task(leaf)]
+fn add_when_open(#[writes(old)] cells: Piece<Cell>, gate: Arc<OnceLock<()>>) {
+    gate.wait();
+    cells.old[0] += 1;
+}
+
+#[test]
+fn a_task_that_waits_for_a_replay_goes_on_with_the_one_that_follows() {
+    let runtime = Runtime::builder().workers(2).window(8).build().expect("there are threads");
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(CELLS as usize)?;
+        cx.fill(&cells, Cell::old, 0)?;
+        let launch = |cx: &Context, gate: &_| drop(cx.launch(add_when_open(&cells, Arc::clone(gate))));
+        let long = |cx: &Context, gate: &_| cx.trace("long", |cx| (0..4).for_each(|_| launch(cx, gate)));
+        let short = |cx: &Context, gate: &_| (0..2).for_each(|_| cx.trace("short", |cx| launch(cx, gate)));
+        let open = Arc::new(OnceLock::from(()));
+        for _ in 0..5 {
+            long(cx, &open);
+            short(cx, &open);
+            cx.execution_fence().await?;
+        }
+        // Replays of the short one have a window of six. Two launches and the end of the trace wait; three more stand in line.
+        let closed = Arc::new(OnceLock::new());
+        let opener = Arc::clone(&closed);
+        let opens = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            opener.set(())
+        });
+        short(cx, &closed);
+        std::thread::sleep(Duration::from_millis(20));
+        long(cx, &open);
+        let opened = opens.join().is_ok_and(|set| set.is_ok());
+        Ok((opened, cx.launch(look(&cells, false)).await?))
+    });
+    assert_eq!(outcome.expect("no task fails"), (true, 6 * (4 + 2)));
+    assert!(runtime.statistics().replays >= 4);
 }
 
 #[task(leaf)]
