@@ -19,6 +19,12 @@ impl<const D: usize> Linear<D> {
         Self { lo: rect.lo, strides }
     }
 
+    /// The ranks of a rectangle's points, if they fit 64 bits.
+    pub(crate) fn fitting(rect: &Rect<D>) -> Option<Self> {
+        // In one dimension a rank is a difference of coordinates, which always fits.
+        (D == 1 || rect.volume() < u64::MAX).then(|| Self::of(rect))
+    }
+
     /// The rank of a point of the rectangle.
     #[inline]
     pub(crate) fn rank(&self, point: Point<D>) -> u64 {

@@ -11,11 +11,7 @@ impl AnySpace {
     /// # Errors
     /// When a space has another number of dimensions.
     pub fn union_all<'a>(dim: usize, spaces: impl IntoIterator<Item = &'a Self>) -> Result<Self, DimensionMismatch> {
-        Self::empty(dim)?;
-        for_dimension!(dim, D => {
-            let spaces: Vec<&IndexSpace<D>> = spaces.into_iter().map(Self::typed).collect::<Result<_, _>>()?;
-            Ok(IndexSpace::union_all(spaces).into())
-        })
+        union_all(dim, &spaces.into_iter().collect::<Vec<_>>())
     }
 
     /// Whether no two of the spaces, which have `dim` dimensions, share a point. Near-linear in the rectangles.
@@ -23,8 +19,7 @@ impl AnySpace {
     /// # Errors
     /// When a space has another number of dimensions.
     pub fn are_disjoint<'a>(dim: usize, spaces: impl IntoIterator<Item = &'a Self>) -> Result<bool, DimensionMismatch> {
-        Self::empty(dim)?;
-        for_dimension!(dim, D => Ok(partition::is_disjoint(&typed_list::<D>(spaces)?)))
+        are_disjoint(dim, &spaces.into_iter().collect::<Vec<_>>())
     }
 
     /// For each of `a` the list of those of `b` that it overlaps: see [`overlapping_pairs`]. All have `dim` dimensions.
@@ -36,11 +31,11 @@ impl AnySpace {
         a: impl IntoIterator<Item = &'a Self>,
         b: impl IntoIterator<Item = &'a Self>,
     ) -> Result<OverlapLists, DimensionMismatch> {
-        Self::empty(dim)?;
-        for_dimension!(dim, D => Ok(overlapping_pairs(&typed_list::<D>(a)?, &typed_list::<D>(b)?)))
+        pairs(dim, &a.into_iter().collect::<Vec<_>>(), &b.into_iter().collect::<Vec<_>>())
     }
 
-    /// The first two of `a` and `b` that overlap and for which `counts` holds: see [`first_overlapping_pair`]. All have `dim` dimensions.
+    /// The first two of `a` and `b` that overlap and for which `counts` holds: see [`first_overlapping_pair`]. All have
+    /// `dim` dimensions.
     ///
     /// # Errors
     /// When a space has another number of dimensions.
@@ -50,13 +45,42 @@ impl AnySpace {
         b: impl IntoIterator<Item = &'a Self>,
         counts: impl Fn(usize, usize) -> bool,
     ) -> Result<Option<(usize, usize)>, DimensionMismatch> {
-        Self::empty(dim)?;
-        for_dimension!(dim, D => Ok(first_overlapping_pair(&typed_list::<D>(a)?, &typed_list::<D>(b)?, counts)))
+        first_pair(dim, &a.into_iter().collect::<Vec<_>>(), &b.into_iter().collect::<Vec<_>>(), &counts)
     }
 }
 
+// Below, nothing depends on what gives the spaces: it is compiled once for each dimension.
+
+fn union_all(dim: usize, spaces: &[&AnySpace]) -> Result<AnySpace, DimensionMismatch> {
+    AnySpace::empty(dim)?;
+    for_dimension!(dim, D => {
+        let spaces: Vec<&IndexSpace<D>> = spaces.iter().map(|space| space.typed()).collect::<Result<_, _>>()?;
+        Ok(IndexSpace::union_all(spaces).into())
+    })
+}
+
+fn are_disjoint(dim: usize, spaces: &[&AnySpace]) -> Result<bool, DimensionMismatch> {
+    AnySpace::empty(dim)?;
+    for_dimension!(dim, D => Ok(partition::is_disjoint(&typed_list::<D>(spaces.iter().copied())?)))
+}
+
+fn pairs(dim: usize, a: &[&AnySpace], b: &[&AnySpace]) -> Result<OverlapLists, DimensionMismatch> {
+    AnySpace::empty(dim)?;
+    for_dimension!(dim, D => Ok(overlapping_pairs(&typed_list::<D>(a.iter().copied())?, &typed_list::<D>(b.iter().copied())?)))
+}
+
+fn first_pair(
+    dim: usize,
+    a: &[&AnySpace],
+    b: &[&AnySpace],
+    counts: &dyn Fn(usize, usize) -> bool,
+) -> Result<Option<(usize, usize)>, DimensionMismatch> {
+    AnySpace::empty(dim)?;
+    for_dimension!(dim, D => Ok(first_overlapping_pair(&typed_list::<D>(a.iter().copied())?, &typed_list::<D>(b.iter().copied())?, counts)))
+}
+
 /// The spaces with their dimension in the type; clones of handles, not of points.
-fn typed_list<'a, const D: usize>(
+pub(crate) fn typed_list<'a, const D: usize>(
     spaces: impl IntoIterator<Item = &'a AnySpace>,
 ) -> Result<Vec<IndexSpace<D>>, DimensionMismatch> {
     spaces.into_iter().map(|space| space.typed().cloned()).collect()

@@ -172,6 +172,13 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     #[inline]
     #[track_caller]
     pub(crate) fn row(&self, row: &Rect<D>) -> (NonNull<T>, bool) {
+        self.row_of(row, size_of::<T>())
+    }
+
+    /// The same for values of so many bytes, of whatever type.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn row_of(&self, row: &Rect<D>, size: usize) -> (NonNull<T>, bool) {
         if (0..D - 1).any(|d| row.lo[d] != row.hi[d]) {
             not_a_row(row);
         }
@@ -183,10 +190,15 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
         }
         match self.scattered {
             // SAFETY: the region has the row's points, checked above.
-            None => (unsafe { self.place_unchecked(row.lo) }, self.strides[D - 1] == size_of::<T>() as isize),
+            None => (unsafe { self.place_unchecked(row.lo) }, self.strides[D - 1] == size as isize),
             // SAFETY: as above.
             Some(layout) => unsafe { self.scattered_row(layout, row) },
         }
+    }
+
+    /// How many bytes apart neighbours along the last dimension are, if values have strides.
+    pub(crate) fn row_stride(&self) -> Option<isize> {
+        self.scattered.is_none().then_some(self.strides[D - 1])
     }
 
     /// [`row`](Self::row) where values have no strides.

@@ -9,6 +9,7 @@ mod column;
 mod piece;
 mod read;
 mod reduce;
+mod rows;
 mod span;
 mod strided;
 mod write;
@@ -21,3 +22,4 @@ pub use strided::Strided;
 pub use write::Write;
 
 pub(crate) use column::{Column, ColumnPlace};
+pub(crate) use rows::{ErasedValues, Rows};

@@ -1,18 +1,18 @@
 //! Tasks that look at values, and the partitions that come of what they find.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use maniple_realm::locks::Mutex;
-use maniple_region::{LogicalPartition, LogicalRegion, Privilege, Projection, Requirement, Target};
-use maniple_space::partition::{self, FieldRead};
-use maniple_space::{AnySpace, IndexSpace, Point, Rect};
-use rustc_hash::FxHashMap;
+use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, Privilege, Projection, Requirement, Target};
+use maniple_space::AnySpace;
+use maniple_space::partition::dynamic::{self, IntegerField, Names};
 
 use super::values::{Column, Values};
 use crate::context::Context;
 use crate::error::Result;
 use crate::future::FutureMap;
-use crate::launch::TaskLauncher;
+use crate::launch::{Launch, TaskLauncher};
 use crate::regions::{Domain, partition_erased, partition_error};
 use crate::replication::Replica;
 use crate::replication::dependent::PendingPartition;
@@ -61,89 +61,91 @@ impl Looking {
 
 impl Context {
     /// For each color, the points whose value is its number.
-    pub(super) fn begin_by_number<const S: usize>(
+    pub(super) fn begin_by_number(
         &self,
         region: &LogicalRegion,
-        values: &Values<i64, S>,
+        values: Values,
         colors: Domain,
     ) -> Result<Computation> {
         let pending = self.begin_partition();
-        let parts = self.parts(region, values)?;
-        let looking = self.look(&parts, values, move |column| {
-            let pieces = partition::by_field(column.space(), colors.volume() as usize, &column);
-            Ok(erased(pieces.map_err(partition_error)?))
-        });
+        let parts = self.parts(region, &values)?;
+        let compute = move |column: &Column<'_>, part: &AnySpace| {
+            dynamic::by_field(part, colors.volume(), column).map_err(partition_error)
+        };
+        let looking = self.look(&parts, values, Box::new(compute));
         Ok(Computation { pending, looking, afar: None, region: region.clone(), colors })
     }
 
     /// For each piece of the sources, the points of the targets that its values name.
-    pub(super) fn begin_image<N: Named<T>, const S: usize, const T: usize>(
+    pub(super) fn begin_image(
         &self,
         targets: &LogicalRegion,
         sources: &LogicalPartition,
-        values: &Values<N, S>,
+        values: Values,
     ) -> Result<Computation> {
         self.state.core.forest().check_own_region(targets)?;
         let pending = self.begin_partition();
-        let parts = self.parts(&sources.parent(), values)?;
-        let pieces = self.pieces_within::<S>(&parts, sources)?;
-        let space = nameable(typed(targets.space().space()), values);
-        let looking = self.look(&parts, values, move |column| {
-            let part = column.space();
-            let within: Vec<IndexSpace<S>> = pieces.iter().map(|piece| piece.intersection(part)).collect();
-            Ok(erased(N::image(&within, &column, &space)))
-        });
+        let parts = self.parts(&sources.parent(), &values)?;
+        let pieces = self.pieces_within(&parts, sources)?;
+        let space = values.nameable(targets.space().space());
+        let compute = move |column: &Column<'_>, part: &AnySpace| {
+            let within: Vec<AnySpace> =
+                pieces.iter().map(|piece| piece.intersection(part).expect(ONE_REGION)).collect();
+            Ok(dynamic::image(&within, column.names(), &space))
+        };
+        let looking = self.look(&parts, values, Box::new(compute));
         let colors = sources.partitioning().colors().into();
         Ok(Computation { pending, looking, afar: None, region: targets.clone(), colors })
     }
 
     /// For each piece of the targets, the points of the sources whose values name something in it.
-    pub(super) fn begin_preimage<N: Named<T>, const S: usize, const T: usize>(
+    pub(super) fn begin_preimage(
         &self,
         sources: &LogicalRegion,
-        values: &Values<N, S>,
+        values: Values,
         targets: &LogicalPartition,
     ) -> Result<Computation> {
         self.state.core.forest().check_own_region(&targets.parent())?;
-        let (partitioning, are_unsigned) = (targets.partitioning(), values.are_unsigned());
+        let partitioning = targets.partitioning();
         let colors = partitioning.colors().into();
         let pending = self.begin_partition();
         if pending.is_none() || partitioning.piece_source().is_none() {
-            let pieces = partitioning.pieces().iter().map(|piece| nameable(typed(piece.space()), values)).collect();
+            let pieces = partitioning.pieces().iter().map(|piece| values.nameable(piece.space())).collect();
             return self.begin_pieces_of(pending, (sources, values), colors, pieces);
         }
         // First what this node names; then the pieces, as far as they have that.
-        let parts = self.parts(sources, values)?;
-        let (space, kept) = (nameable(typed(targets.parent().space().space()), values), Arc::new(Mutex::new(None)));
-        let keeps = Arc::clone(&kept);
-        let looking = self.look(&parts, values, move |column| {
-            let part = column.space().clone();
-            let named = Kept::of(&column);
-            let points = erased(N::image(std::slice::from_ref(&part), &named, &space));
-            *keeps.lock() = Some((named, part));
+        let parts = self.parts(sources, &values)?;
+        let (space, kept) = (values.nameable(targets.parent().space().space()), Arc::new(Mutex::new(None)));
+        let (keeps, by) = (Arc::clone(&kept), values.clone());
+        let compute = move |column: &Column<'_>, part: &AnySpace| {
+            let named = Kept::of(column, part);
+            let points = dynamic::image(from_ref(part), named.names(), &space);
+            *keeps.lock() = Some((named, part.clone()));
             Ok(points)
-        });
+        };
+        let looking = self.look(&parts, values, Box::new(compute));
         let complete = move |pieces: Vec<AnySpace>| {
             let Some((named, part)) = kept.lock().take() else { return Vec::new() };
-            let pieces: Vec<IndexSpace<T>> =
-                pieces.iter().map(|piece| only_nameable(typed(piece), are_unsigned)).collect();
-            erased(N::preimage(&pieces, &named, &part))
+            let pieces: Vec<AnySpace> = pieces.iter().map(|piece| by.nameable(piece)).collect();
+            dynamic::preimage(&pieces, named.names(), &part).expect(ONE_REGION)
         };
         let afar = Afar { targets: targets.clone(), complete: Box::new(complete) };
         Ok(Computation { pending, looking, afar: Some(afar), region: sources.clone(), colors })
     }
 
     /// For each of some sets of points, the points of the sources whose values name something in it.
-    pub(super) fn begin_pieces_of<N: Named<T>, const S: usize, const T: usize>(
+    pub(super) fn begin_pieces_of(
         &self,
         pending: Option<PendingPartition>,
-        (sources, values): (&LogicalRegion, &Values<N, S>),
+        (sources, values): (&LogicalRegion, Values),
         colors: Domain,
-        targets: Vec<IndexSpace<T>>,
+        targets: Vec<AnySpace>,
     ) -> Result<Computation> {
-        let parts = self.parts(sources, values)?;
-        let looking =
-            self.look(&parts, values, move |column| Ok(erased(N::preimage(&targets, &column, column.space()))));
+        let parts = self.parts(sources, &values)?;
+        let compute = move |column: &Column<'_>, part: &AnySpace| {
+            Ok(dynamic::preimage(&targets, column.names(), part).expect(ONE_REGION))
+        };
+        let looking = self.look(&parts, values, Box::new(compute));
         Ok(Computation { pending, looking, afar: None, region: sources.clone(), colors })
     }
 
@@ -169,7 +171,7 @@ impl Context {
     }
 
     /// Where the values are: the whole region, or parts of it, one a node.
-    fn parts<N: 'static, const S: usize>(&self, region: &LogicalRegion, values: &Values<N, S>) -> Result<Target> {
+    fn parts(&self, region: &LogicalRegion, values: &Values) -> Result<Target> {
         let Some(replica) = Replica::of(&self.state) else { return Ok(region.clone().into()) };
         // What is looked at instead may not be a part of it, and there still.
         region.check_alive(&*self.state)?;
@@ -178,38 +180,33 @@ impl Context {
     }
 
     /// The pieces of a partition, as far as they are in what this node looks at.
-    fn pieces_within<const S: usize>(&self, parts: &Target, pieces: &LogicalPartition) -> Result<Vec<IndexSpace<S>>> {
+    fn pieces_within(&self, parts: &Target, pieces: &LogicalPartition) -> Result<Vec<AnySpace>> {
         let partitioning = pieces.partitioning();
         match (Replica::of(&self.state), parts) {
             (Some(replica), Target::Partition(parts, _)) if partitioning.piece_source().is_some() => {
-                Ok(replica.pieces_within(parts, partitioning)?.iter().map(typed).collect())
+                replica.pieces_within(parts, partitioning)
             }
-            _ => Ok(partitioning.pieces().iter().map(|piece| typed(piece.space())).collect()),
+            _ => Ok(partitioning.pieces().iter().map(|piece| piece.space().clone()).collect()),
         }
     }
 
-    /// Launches a task that runs a function on values: where these are, and of each part. On one node workers run it on parts of the points.
-    fn look<N: 'static, const S: usize>(
-        &self,
-        parts: &Target,
-        values: &Values<N, S>,
-        compute: impl Fn(Column<'_, N, S>) -> Result<Vec<AnySpace>> + Send + Sync + 'static,
-    ) -> Looking {
-        let (fields, values, found) = (values.mask(), values.clone(), Arc::new(Mutex::new(Vec::new())));
+    /// Launches a task that runs a function on values: where these are, and of each part. On one node workers run it on
+    /// parts of the points.
+    fn look(&self, parts: &Target, values: Values, compute: Box<Compute>) -> Looking {
+        let (mask, found) = (values.mask(), Arc::new(Mutex::new(Vec::new())));
         let finds = Arc::clone(&found);
         let is_alone = matches!(parts, Target::Region(..));
-        let body = move |call: &LeafCall<'_>| -> Result<Value> {
-            let space = call.piece::<(), S>(0)?.space();
+        let body = move |call: &LeafCall<'_>| {
+            let column = values.column(call)?;
+            let space = column.space();
             let most = if is_alone { space.volume() / POINTS_OF_A_WORKER } else { 0 };
             *finds.lock() = match call.workers().count().min(usize::try_from(most).unwrap_or(usize::MAX)) {
-                0 | 1 => compute(values.column(call)?)?,
-                workers => side_by_side(call, space, workers, |call, part| compute(values.column_within(call, part)?))?,
+                0 | 1 => compute(&column, space)?,
+                workers => side_by_side(call, (&values, space), workers, &*compute)?,
             };
             Ok(Value::new(()))
         };
-        let task = TaskDefinition::new("partition").leaf(TaskOptions::default(), body).dealt_in_blocks();
-        let reads = Requirement::new(parts.clone(), fields, Privilege::Read);
-        let launcher = TaskLauncher::new(&Arc::new(task)).requirement(reads).typed::<()>();
+        let launcher = reads(parts.clone(), mask, Box::new(body));
         let launched = match parts {
             Target::Region(..) => Launched::Once(self.launch(launcher)),
             Target::Partition(parts, _) => {
@@ -219,43 +216,58 @@ impl Context {
         Looking { launched, found }
     }
 
-    /// Launches a task for each piece of a partition, that looks at some of its values and finds the piece of its color.
-    pub(super) fn look_at_each<N: 'static, const S: usize>(
+    /// Launches a task for each piece of a partition, that looks at some of its values and finds the piece of its
+    /// color.
+    pub(super) fn look_at_each(
         &self,
         pieces: &LogicalPartition,
-        values: &Values<N, S>,
+        values: Values,
         nothing: &AnySpace,
-        compute: impl Fn(Column<'_, N, S>) -> AnySpace + Send + Sync + 'static,
+        compute: impl Fn(&Column<'_>) -> AnySpace + Send + Sync + 'static,
     ) -> Looking {
         let colors = Domain::from(pieces.partitioning().colors());
         let found = Arc::new(Mutex::new(vec![nothing.clone(); colors.volume() as usize]));
-        let (fields, values, finds) = (values.mask(), values.clone(), Arc::clone(&found));
-        let body = move |call: &LeafCall<'_>| -> Result<Value> {
-            let piece = compute(values.column(call)?);
+        let (mask, finds) = (values.mask(), Arc::clone(&found));
+        let body = move |call: &LeafCall<'_>| {
+            let piece = compute(&values.column(call)?);
             finds.lock()[colors.rect().linear(call.point()) as usize] = piece;
             Ok(Value::new(()))
         };
-        let task = TaskDefinition::new("partition").leaf(TaskOptions::default(), body).dealt_in_blocks();
-        let own = Target::Partition(pieces.clone(), Projection::Identity);
-        let launcher = TaskLauncher::new(&Arc::new(task)).requirement(Requirement::new(own, fields, Privilege::Read));
-        Looking { launched: Launched::OnNodes(self.index_launch(colors, launcher.typed::<()>())), found }
+        let launcher = reads(Target::Partition(pieces.clone(), Projection::Identity), mask, Box::new(body));
+        Looking { launched: Launched::OnNodes(self.index_launch(colors, launcher)), found }
     }
+}
+
+/// What a function finds of each piece, from values and the points of them that it is to look at.
+type Compute = dyn Fn(&Column<'_>, &AnySpace) -> Result<Vec<AnySpace>> + Send + Sync;
+
+/// Spaces that belong together are of regions with one number of dimensions.
+const ONE_REGION: &str = "pieces have the dimension of what they are pieces of";
+
+/// A task that reads fields.
+fn reads(
+    target: Target,
+    fields: FieldMask,
+    body: Box<dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync>,
+) -> Launch<()> {
+    let task = TaskDefinition::new("partition").leaf(TaskOptions::default(), body).dealt_in_blocks();
+    TaskLauncher::new(&Arc::new(task)).requirement(Requirement::new(target, fields, Privilege::Read)).typed()
 }
 
 /// For fewer points no other worker is asked for help.
 const POINTS_OF_A_WORKER: u64 = 1 << 16;
 
 /// What a function finds of each piece in the parts of a space, one for each worker, put together.
-fn side_by_side<const S: usize>(
+fn side_by_side(
     call: &LeafCall<'_>,
-    space: &IndexSpace<S>,
+    (values, space): (&Values, &AnySpace),
     workers: usize,
-    find: impl Fn(&LeafCall<'_>, &IndexSpace<S>) -> Result<Vec<AnySpace>> + Sync,
+    compute: &Compute,
 ) -> Result<Vec<AnySpace>> {
-    let parts = partition::equal(space, workers).map_err(partition_error)?;
+    let parts = dynamic::equal(space, workers).map_err(partition_error)?;
     let (found, readers) = (Mutex::new(vec![Ok(Vec::new()); workers]), call.for_readers());
     call.workers().for_each(workers, |number| {
-        let pieces = find(&readers(), &parts[number]);
+        let pieces = values.column(&readers()).and_then(|column| compute(&column, &parts[number]));
         found.lock()[number] = pieces;
     });
     let found = found.into_inner().into_iter().collect::<Result<Vec<_>>>()?;
@@ -269,98 +281,27 @@ fn side_by_side<const S: usize>(
     Ok(whole.into_iter().map(Mutex::into_inner).collect())
 }
 
-fn typed<const D: usize>(space: &AnySpace) -> IndexSpace<D> {
-    space.typed().expect("pieces have the dimension of what they are pieces of, which was checked").clone()
+/// What the points of a space name.
+struct Kept {
+    integers: Vec<i64>,
+    are_rects: bool,
 }
 
-fn erased<const D: usize>(spaces: Vec<IndexSpace<D>>) -> Vec<AnySpace> {
-    spaces.into_iter().map(AnySpace::from).collect()
-}
+impl Kept {
+    fn of(column: &Column<'_>, space: &AnySpace) -> Self {
+        let mut integers = Vec::new();
+        column.for_each_chunk(space, &mut |chunk| integers.extend_from_slice(chunk));
+        Self { integers, are_rects: matches!(column.names(), Names::Rects(_)) }
+    }
 
-/// The points that values can name.
-fn nameable<N: 'static, const S: usize, const T: usize>(space: IndexSpace<T>, values: &Values<N, S>) -> IndexSpace<T> {
-    only_nameable(space, values.are_unsigned())
-}
-
-/// The points that numbers can name: if they are unsigned, negative ones have wrapped.
-fn only_nameable<const T: usize>(space: IndexSpace<T>, are_unsigned: bool) -> IndexSpace<T> {
-    match are_unsigned && space.bounds().lo[0] < 0 {
-        true => space.intersection(&space.bounds().with_interval(0, 0, i64::MAX).into()),
-        false => space,
+    fn names(&self) -> Names<'_> {
+        if self.are_rects { Names::Rects(self) } else { Names::Points(self) }
     }
 }
 
-/// What each of some points names.
-struct Kept<N, const S: usize>(FxHashMap<Point<S>, N>);
-
-impl<N: Copy, const S: usize> Kept<N, S> {
-    fn of(column: &Column<'_, N, S>) -> Self {
-        let mut kept = FxHashMap::default();
-        let mut values = Vec::new();
-        for row in column.space().rows() {
-            values.clear();
-            column.append_row(row.lo, row.volume() as usize, &mut values);
-            kept.extend(row.points().zip(values.iter().copied()));
-        }
-        Self(kept)
-    }
-}
-
-impl<N: Copy, const S: usize> FieldRead<N, S> for Kept<N, S> {
-    fn read(&self, at: Point<S>) -> N {
-        self.0[&at]
-    }
-}
-
-/// What a value names of another space: a point, or a rectangle of points.
-pub(super) trait Named<const T: usize>: Copy + Send + Sync + 'static {
-    /// For each of some sets, what its points name of the target.
-    fn image<const S: usize>(
-        sources: &[IndexSpace<S>],
-        field: &impl FieldRead<Self, S>,
-        target: &IndexSpace<T>,
-    ) -> Vec<IndexSpace<T>>;
-
-    /// For each of some sets, which points of the source name something in it.
-    fn preimage<const S: usize>(
-        targets: &[IndexSpace<T>],
-        field: &impl FieldRead<Self, S>,
-        source: &IndexSpace<S>,
-    ) -> Vec<IndexSpace<S>>;
-}
-
-impl<const T: usize> Named<T> for Point<T> {
-    fn image<const S: usize>(
-        sources: &[IndexSpace<S>],
-        field: &impl FieldRead<Self, S>,
-        target: &IndexSpace<T>,
-    ) -> Vec<IndexSpace<T>> {
-        partition::image(sources, field, target)
-    }
-
-    fn preimage<const S: usize>(
-        targets: &[IndexSpace<T>],
-        field: &impl FieldRead<Self, S>,
-        source: &IndexSpace<S>,
-    ) -> Vec<IndexSpace<S>> {
-        partition::preimage(targets, field, source)
-    }
-}
-
-impl<const T: usize> Named<T> for Rect<T> {
-    fn image<const S: usize>(
-        sources: &[IndexSpace<S>],
-        field: &impl FieldRead<Self, S>,
-        target: &IndexSpace<T>,
-    ) -> Vec<IndexSpace<T>> {
-        partition::image_rects(sources, field, target)
-    }
-
-    fn preimage<const S: usize>(
-        targets: &[IndexSpace<T>],
-        field: &impl FieldRead<Self, S>,
-        source: &IndexSpace<S>,
-    ) -> Vec<IndexSpace<S>> {
-        partition::preimage_rects(targets, field, source)
+impl IntegerField for Kept {
+    /// Those of the space that they are kept of.
+    fn for_each_chunk(&self, _space: &AnySpace, visit: &mut dyn FnMut(&[i64])) {
+        visit(&self.integers);
     }
 }

@@ -1,66 +1,111 @@
-//! Integers of types that are known at run time.
+//! Fields of integers, and of what is made of integers, read as `i64` whatever their types.
 
+use std::sync::Arc;
+
+use bytemuck::Pod;
 use maniple_region::{FieldId, FieldType, FieldValue};
-use maniple_space::Rect;
+use maniple_space::{Point, Rect, for_dimension};
 
-use super::values::Values;
+use crate::access::{ErasedValues, Rows};
+use crate::error::Result;
+use crate::task::LeafCall;
 
-/// An integer, as one of 64 bits.
-trait Integer: FieldValue {
-    /// The number; one of 2^63 or more wraps.
-    fn number(self) -> i64;
+/// A field whose values are some integers each. Only what appends them knows its type.
+#[derive(Clone)]
+pub(super) struct Integers {
+    pub(super) field: FieldId,
+    ty: FieldType,
+    /// Whether negative numbers stand for those that are too large for an `i64`.
+    pub(super) is_unsigned: bool,
+    append: Arc<Append>,
+}
 
-    /// Whether numbers may have wrapped.
-    const WRAPS: bool;
+/// Appends the integers of some values.
+type Append = dyn Fn(ErasedValues<'_>, &mut Vec<i64>) + Send + Sync;
+
+impl Integers {
+    /// The field that holds values of a type, and what each is as integers: an `i64`, an array of them, or what is laid
+    /// out as one.
+    pub(super) fn of<V: FieldValue, N: Pod>(field: FieldId, integers: impl Fn(V) -> N + Send + Sync + 'static) -> Self {
+        let append = move |values: ErasedValues<'_>, to: &mut Vec<i64>| {
+            let start = to.len();
+            to.resize(start + values.len() * (size_of::<N>() / size_of::<i64>()), 0);
+            let to = bytemuck::cast_slice_mut(&mut to[start..]);
+            values.typed::<V>().zip(to).for_each(|(value, to)| *to = integers(value));
+        };
+        Self { field, ty: FieldType::of::<V>(), is_unsigned: false, append: Arc::new(append) }
+    }
+
+    /// A field of points of `dim` dimensions. None if it holds anything else.
+    pub(super) fn points(field: FieldId, ty: FieldType, dim: usize) -> Option<Self> {
+        for_dimension!(dim, D => (ty == FieldType::of::<Point<D>>()).then(|| Self::of(field, |point: Point<D>| point)))
+    }
+
+    /// A field of rectangles of `dim` dimensions: their lowest and their highest points. None if it holds anything
+    /// else.
+    pub(super) fn rects(field: FieldId, ty: FieldType, dim: usize) -> Option<Self> {
+        for_dimension!(dim, D => (ty == FieldType::of::<Rect<D>>()).then(|| Self::of(field, |rect: Rect<D>| rect)))
+    }
+
+    /// The values in a call.
+    pub(super) fn open<'a>(&self, call: &LeafCall<'a>) -> Result<IntegerRows<'a>> {
+        Ok(IntegerRows { rows: call.rows(0, (self.field, self.ty))?, append: Arc::clone(&self.append) })
+    }
+}
+
+/// The values of a field of integers in an instance.
+pub(super) struct IntegerRows<'a> {
+    pub(super) rows: Rows<'a>,
+    append: Arc<Append>,
+}
+
+impl IntegerRows<'_> {
+    /// Appends the integers of the values of a row. The region has its points.
+    pub(super) fn append<const D: usize>(&self, row: Rect<D>, to: &mut Vec<i64>) {
+        self.rows.visit(row, &mut |values| (self.append)(values, to));
+    }
 }
 
 macro_rules! integers {
     ($($ty:ty),*) => {
-        $(impl Integer for $ty {
-            fn number(self) -> i64 {
-                self as i64
+        impl Integers {
+            /// A field of numbers: those of 2^63 and more wrap, and then it is [unsigned](Self::is_unsigned). None if
+            /// it holds anything else.
+            pub(super) fn numbers(field: FieldId, ty: FieldType) -> Option<Self> {
+                $(if ty == FieldType::of::<$ty>() {
+                    let numbers = Self::of(field, |number: $ty| number as i64);
+                    return Some(Self { is_unsigned: wraps(<$ty>::MAX as u64), ..numbers });
+                })*
+                None
             }
 
-            const WRAPS: bool = <$ty>::MAX as u64 > i64::MAX as u64;
-        })*
-
-        /// The values of a field of integers, wrapped if they are [unsigned](Values::are_unsigned). None if it holds anything else.
-        pub(super) fn integers<const S: usize>(field: FieldId, ty: FieldType) -> Option<Values<i64, S>> {
-            $(if ty == FieldType::of::<$ty>() {
-                return Some(Values::of(field, <$ty>::number).with_unsigned(<$ty>::WRAPS));
-            })*
-            None
-        }
-
-        /// The values of a field of pairs of integers, and whether they may have wrapped. None if it holds anything
-        /// else.
-        fn pairs_of_integers<const S: usize>(field: FieldId, ty: FieldType) -> Option<(Values<[i64; 2], S>, bool)> {
-            $(if ty == FieldType::of::<[$ty; 2]>() {
-                return Some((Values::of(field, |pair: [$ty; 2]| pair.map(<$ty>::number)), <$ty>::WRAPS));
-            })*
-            None
+            /// A field of pairs of numbers, as [`numbers`](Self::numbers) are. None if it holds anything else.
+            pub(super) fn pairs(field: FieldId, ty: FieldType) -> Option<Self> {
+                $(if ty == FieldType::of::<[$ty; 2]>() {
+                    let pairs = Self::of(field, |[one, other]: [$ty; 2]| [one as i64, other as i64]);
+                    return Some(Self { is_unsigned: wraps(<$ty>::MAX as u64), ..pairs });
+                })*
+                None
+            }
         }
     };
 }
 
 integers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
 
-/// The ranges of a field of pairs of integers. None if it holds anything else.
-pub(super) fn pairs<const S: usize, const T: usize>(field: FieldId, ty: FieldType) -> Option<Values<Rect<T>, S>> {
-    let (pairs, wraps) = pairs_of_integers(field, ty)?;
-    Some(pairs.map(move |pair| {
-        let [lo, end] = pair.map(|number| wide(number, wraps));
-        range(lo, end)
-    }))
+fn wraps(most: u64) -> bool {
+    most > i64::MAX as u64
 }
 
-/// A number that may have wrapped.
-pub(super) fn wide(number: i64, is_unsigned: bool) -> i128 {
-    if is_unsigned { (number as u64).into() } else { number.into() }
+/// The integers from one number up to another, either of which may have wrapped, as far as they are numbers of rows:
+/// the first and the last.
+pub(super) fn range([lo, end]: [i64; 2], is_unsigned: [bool; 2]) -> [i64; 2] {
+    let wide = |number: i64, is_unsigned| if is_unsigned { i128::from(number as u64) } else { i128::from(number) };
+    closed(wide(lo, is_unsigned[0]), wide(end, is_unsigned[1]))
 }
 
-/// Numbers from one up to another, as far as they are numbers of rows: of a space of one dimension, whatever `T` is.
-pub(super) fn range<const T: usize>(lo: i128, end: i128) -> Rect<T> {
+/// The same of numbers that have not wrapped.
+pub(super) fn closed(lo: i128, end: i128) -> [i64; 2] {
     let (first, last) = (lo.max(i64::MIN.into()), end.saturating_sub(1).min(i64::MAX.into()));
-    if first > last { Rect::EMPTY } else { Rect::new([first as i64; T], [last as i64; T]) }
+    if first > last { [0, -1] } else { [first as i64, last as i64] }
 }

@@ -3,20 +3,23 @@
 use std::ops::Range;
 
 use maniple_region::{FieldId, LogicalPartition, LogicalRegion};
-use maniple_space::{IndexSpace, Point, for_dimension, partition};
+use maniple_space::{IndexSpace, Rect, partition};
 
 use super::computation::Computation;
-use super::integers::{integers, range};
-use super::relation::{Names, Relation, unsuited};
+use super::integers::{Integers, closed};
+use super::relation::{Relation, unsuited};
+use super::values::Values;
 use crate::context::Context;
 use crate::error::Result;
 use crate::regions::{Domain, partition_error};
 
 impl Context {
-    /// Partitions a region by a field of integers of any width, which holds the number of each point's color: of the colors in row-major order. Points with other numbers are in no piece.
+    /// Partitions a region by a field of integers of any width, which holds the number of each point's color: of the
+    /// colors in row-major order. Points with other numbers are in no piece.
     ///
     /// # Errors
-    /// [`Error::Access`](crate::Error::Access) if the field holds no integers. Those of a launch that reads the field, and of [`Region::partition_into`](crate::Region::partition_into).
+    /// [`Error::Access`](crate::Error::Access) if the field holds no integers. Those of a launch that reads the field,
+    /// and of [`Region::partition_into`](crate::Region::partition_into).
     pub fn logical_partition_by_field(
         &self,
         region: &LogicalRegion,
@@ -26,8 +29,9 @@ impl Context {
         self.finished(self.begin_by_field(region, field, colors.into()))
     }
 
-    /// Partitions a region by the ranges that the values of a field of integers are in, of any width: the piece of a color has the points whose value is in its range. Ranges may overlap, and
-    /// leave values out, which are in no piece. They are as many as the colors, in row-major order.
+    /// Partitions a region by the ranges that the values of a field of integers are in, of any width: the piece of a
+    /// color has the points whose value is in its range. Ranges may overlap, and leave values out, which are in no
+    /// piece. They are as many as the colors, in row-major order.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -49,7 +53,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Access`](crate::Error::Access) if the field holds no integers, and [`Error::Region`](crate::Error::Region) if the ranges are not as many as the colors;
+    /// [`Error::Access`](crate::Error::Access) if the field holds no integers, and
+    /// [`Error::Region`](crate::Error::Region) if the ranges are not as many as the colors;
     /// [`Error::Partition`](crate::Error::Partition) if there are no colors. Those of a launch that reads the field.
     pub fn logical_partition_by_ranges(
         &self,
@@ -61,8 +66,9 @@ impl Context {
         self.finished(self.begin_by_ranges(region, field, colors.into(), ranges))
     }
 
-    /// Partitions a region by what rows of another one name of it: for each piece of `sources`, the points that its rows name. What they name outside of `targets` is ignored. The relation's
-    /// fields are of the region that `sources` is a partition of.
+    /// Partitions a region by what rows of another one name of it: for each piece of `sources`, the points that its
+    /// rows name. What they name outside of `targets` is ignored. The relation's fields are of the region that
+    /// `sources` is a partition of.
     ///
     /// ```
     /// use maniple::Relation;
@@ -95,8 +101,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Access`](crate::Error::Access) if the fields hold nothing that names points of `targets`. Those of a launch that reads the fields, and of
-    /// [`Region::partition_into`](crate::Region::partition_into).
+    /// [`Error::Access`](crate::Error::Access) if the fields hold nothing that names points of `targets`. Those of a
+    /// launch that reads the fields, and of [`Region::partition_into`](crate::Region::partition_into).
     pub fn logical_image(
         &self,
         targets: &LogicalRegion,
@@ -106,11 +112,12 @@ impl Context {
         self.finished(self.begin_logical_image(targets, sources, relation))
     }
 
-    /// Partitions a region by what its rows name of another one: for each piece of `targets`, the rows that name a point in it. The relation's fields are of `sources`.
+    /// Partitions a region by what its rows name of another one: for each piece of `targets`, the rows that name a
+    /// point in it. The relation's fields are of `sources`.
     ///
     /// # Errors
-    /// [`Error::Access`](crate::Error::Access) if the fields hold nothing that names points of what `targets` splits. Those of a launch that reads the fields, and of
-    /// [`Region::partition_into`](crate::Region::partition_into).
+    /// [`Error::Access`](crate::Error::Access) if the fields hold nothing that names points of what `targets` splits.
+    /// Those of a launch that reads the fields, and of [`Region::partition_into`](crate::Region::partition_into).
     pub fn logical_preimage(
         &self,
         sources: &LogicalRegion,
@@ -125,13 +132,8 @@ impl Context {
     }
 
     fn begin_by_field(&self, region: &LogicalRegion, field: FieldId, colors: Domain) -> Result<Computation> {
-        let ty = region.fields().type_of(field)?;
-        for_dimension!(region.space().space().dim(), S => {
-            match integers::<S>(field, ty) {
-                Some(numbers) => self.begin_by_number(region, &numbers, colors),
-                None => Err(unsuited(("partition_by_field", region), field, "integers")),
-            }
-        })
+        let numbers = numbers(("partition_by_field", region), field)?;
+        self.begin_by_number(region, Values::points(numbers), colors)
     }
 
     fn begin_by_ranges(
@@ -146,19 +148,9 @@ impl Context {
             let (colors, pieces) = (colors.volume(), ranges.len());
             return Err(maniple_region::RegionError::ColorCount { colors, pieces }.into());
         }
-        let ty = region.fields().type_of(field)?;
-        for_dimension!(region.space().space().dim(), S => {
-            let Some(numbers) = integers::<S>(field, ty) else {
-                return Err(unsuited(("partition_by_ranges", region), field, "integers"));
-            };
-            // Unsigned numbers have wrapped: they are moved down, so that their order is that of what they are moved to.
-            let down = if numbers.are_unsigned() { i64::MIN } else { 0 };
-            let moved = |number: i128| number.saturating_add(down.into());
-            let pieces: Vec<IndexSpace<1>> =
-                ranges.iter().map(|values| range(moved(values.start), moved(values.end)).into()).collect();
-            let numbers = numbers.map(move |number| Point([number ^ down])).with_unsigned(false);
-            self.begin_pieces_of(self.begin_partition(), (region, &numbers), colors, pieces)
-        })
+        let numbers = numbers(("partition_by_ranges", region), field)?;
+        let pieces = ranges.iter().map(|range| numbers_within(range, numbers.is_unsigned).into()).collect();
+        self.begin_pieces_of(self.begin_partition(), (region, Values::points(numbers)), colors, pieces)
     }
 
     fn begin_logical_image(
@@ -167,15 +159,8 @@ impl Context {
         sources: &LogicalPartition,
         relation: Relation,
     ) -> Result<Computation> {
-        let parent = sources.parent();
-        for_dimension!(parent.space().space().dim(), S => {
-            for_dimension!(targets.space().space().dim(), T => {
-                match relation.names::<S, T>(("image", &parent))? {
-                    Names::Points(points) => self.begin_image(targets, sources, &points),
-                    Names::Rects(rects) => self.begin_image(targets, sources, &rects),
-                }
-            })
-        })
+        let values = relation.values(("image", &sources.parent()), targets.space().space().dim())?;
+        self.begin_image(targets, sources, values)
     }
 
     fn begin_logical_preimage(
@@ -184,13 +169,26 @@ impl Context {
         relation: Relation,
         targets: &LogicalPartition,
     ) -> Result<Computation> {
-        for_dimension!(sources.space().space().dim(), S => {
-            for_dimension!(targets.parent().space().space().dim(), T => {
-                match relation.names::<S, T>(("preimage", sources))? {
-                    Names::Points(points) => self.begin_preimage(sources, &points, targets),
-                    Names::Rects(rects) => self.begin_preimage(sources, &rects, targets),
-                }
-            })
-        })
+        let values = relation.values(("preimage", sources), targets.parent().space().space().dim())?;
+        self.begin_preimage(sources, values, targets)
     }
+}
+
+/// A field of numbers.
+fn numbers(of: (&str, &LogicalRegion), field: FieldId) -> Result<Integers> {
+    Integers::numbers(field, of.1.fields().type_of(field)?).ok_or_else(|| unsuited(of, field, "integers"))
+}
+
+/// The numbers of a range as they are read: if they are unsigned, those of 2^63 and more have wrapped.
+fn numbers_within(range: &Range<i128>, are_unsigned: bool) -> IndexSpace<1> {
+    let part = |start: i128, end: i128| {
+        let [first, last] = closed(start, end);
+        Rect::new([first], [last])
+    };
+    if !are_unsigned {
+        return part(range.start, range.end).into();
+    }
+    let (half, whole) = (1 << 63, 1 << 64);
+    let wrapped = |number: i128| number.clamp(half, whole) - whole;
+    IndexSpace::from_rects([part(range.start.max(0), range.end), part(wrapped(range.start), wrapped(range.end))])
 }

@@ -1,17 +1,18 @@
 //! Partitions of regions that follow from fields whose types the program names.
 
 use maniple_region::{Field, FieldValue, Ptr};
-use maniple_space::partition::FieldRead;
 use maniple_space::{AnySpace, IndexSpace, Point, Rect};
 
-use super::computation::{Computation, Named};
+use super::computation::Computation;
+use super::integers::Integers;
 use super::values::Values;
 use crate::context::Context;
 use crate::error::Result;
 use crate::regions::{Domain, Partition, Region};
 
 impl Context {
-    /// Partitions a region by a field that holds each point's color; points with a color outside of `colors` are in no piece.
+    /// Partitions a region by a field that holds each point's color; points with a color outside of `colors` are in no
+    /// piece.
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
@@ -25,12 +26,12 @@ impl Context {
         T: FieldValue + Color,
     {
         let colors = colors.into();
-        let numbers = Values::<i64, D>::of(field.id(), move |color: T| color.number(colors));
-        self.typed(self.begin_by_number(region.logical(), &numbers, colors))
+        let numbers = Integers::of(field.id(), move |color: T| color.number(colors));
+        self.typed(self.begin_by_number(region.logical(), Values::points(numbers), colors))
     }
 
-    /// Partitions a region by who points into it: for each piece of `sources`, the points that its pointers name. Pointers that point
-    /// outside of `targets` are ignored.
+    /// Partitions a region by who points into it: for each piece of `sources`, the points that its pointers name.
+    /// Pointers that point outside of `targets` are ignored.
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
@@ -40,10 +41,12 @@ impl Context {
         sources: &Partition<F, S>,
         field: Field<F, Ptr<G, T>>,
     ) -> impl Future<Output = Result<Partition<G, T>>> {
-        self.image_by(targets, sources, field, Ptr::point)
+        let pointers = Integers::of(field.id(), Ptr::<G, T>::point);
+        self.typed(self.begin_image(targets.logical(), sources.logical(), Values::points(pointers)))
     }
 
-    /// Partitions a region by the numbers of its rows: for each piece of `sources`, the rows that its values are the numbers of. Numbers of no row are ignored.
+    /// Partitions a region by the numbers of its rows: for each piece of `sources`, the rows that its values are the
+    /// numbers of. Numbers of no row are ignored.
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
@@ -53,7 +56,8 @@ impl Context {
         sources: &Partition<F, S>,
         field: Field<F, V>,
     ) -> impl Future<Output = Result<Partition<G, 1>>> {
-        self.image_by(targets, sources, field, |number: V| Point([number.into()]))
+        let numbers = Integers::of(field.id(), V::into);
+        self.typed(self.begin_image(targets.logical(), sources.logical(), Values::points(numbers)))
     }
 
     /// Partitions a region by who points into it, through a field of rectangles.
@@ -66,23 +70,14 @@ impl Context {
         sources: &Partition<F, S>,
         field: Field<F, Rect<T>>,
     ) -> impl Future<Output = Result<Partition<G, T>>> {
-        self.image_by(targets, sources, field, |rect: Rect<T>| rect)
+        let rects = Integers::of(field.id(), |rect: Rect<T>| rect);
+        self.typed(self.begin_image(targets.logical(), sources.logical(), Values::rects(rects)))
     }
 
-    fn image_by<F, G, V: FieldValue, N: Named<T>, const S: usize, const T: usize>(
-        &self,
-        targets: &Region<G, T>,
-        sources: &Partition<F, S>,
-        field: Field<F, V>,
-        named: fn(V) -> N,
-    ) -> impl Future<Output = Result<Partition<G, T>>> {
-        let named = Values::<N, S>::of(field.id(), named);
-        self.typed(self.begin_image(targets.logical(), sources.logical(), &named))
-    }
-
-    /// Partitions a region by offsets into it, as sparse matrices have them: point `p` of the sources holds where what belongs to it begins, and point `p + 1` where it ends. For each
-    /// piece of `sources`, the points between what the first and the last point of each of its intervals hold: a piece has the point that ends it too. For pieces that do not, and offsets that
-    /// may fall, see [`Relation::Offsets`](crate::Relation::Offsets).
+    /// Partitions a region by offsets into it, as sparse matrices have them: point `p` of the sources holds where what
+    /// belongs to it begins, and point `p + 1` where it ends. For each piece of `sources`, the points between what the
+    /// first and the last point of each of its intervals hold: a piece has the point that ends it too. For pieces that
+    /// do not, and offsets that may fall, see [`Relation::Offsets`](crate::Relation::Offsets).
     ///
     /// Offsets must not fall. A task for each piece looks at the ends of its intervals alone.
     ///
@@ -95,11 +90,13 @@ impl Context {
         field: Field<F, V>,
     ) -> impl Future<Output = Result<Partition<G, 1>>> {
         let (pending, space) = (self.begin_partition(), targets.space().clone());
-        let offsets = Values::<i64, 1>::of(field.id(), |offset: V| offset.into());
+        let offsets = Values::points(Integers::of(field.id(), V::into));
         let nothing = AnySpace::from(IndexSpace::<1>::empty());
-        let looking = self.look_at_each(sources.logical(), &offsets, &nothing, move |offsets| {
-            let between = |rect: &Rect<1>| Rect::from(offsets.read(rect.lo)..offsets.read(rect.hi));
-            IndexSpace::from_rects(offsets.space().rects().iter().map(between)).intersection(&space).into()
+        let looking = self.look_at_each(sources.logical(), offsets, &nothing, move |offsets| {
+            let sources: &IndexSpace<1> = offsets.space().typed().expect("the sources have one dimension");
+            let at = |point| offsets.read(Rect::from_point(point));
+            let between = |rect: &Rect<1>| Rect::from(at(rect.lo)..at(rect.hi));
+            IndexSpace::from_rects(sources.rects().iter().map(between)).intersection(&space).into()
         });
         let (region, colors) = (targets.logical().clone(), sources.colors());
         self.typed(Ok(Computation { pending, looking, afar: None, region, colors }))
@@ -115,10 +112,12 @@ impl Context {
         field: Field<F, Ptr<G, T>>,
         targets: &Partition<G, T>,
     ) -> impl Future<Output = Result<Partition<F, S>>> {
-        self.preimage_by(sources, field, targets, Ptr::point)
+        let pointers = Integers::of(field.id(), Ptr::<G, T>::point);
+        self.typed(self.begin_preimage(sources.logical(), Values::points(pointers), targets.logical()))
     }
 
-    /// Partitions a region by where it points to, through a field of rectangles: a point is in a piece if its rectangle touches the target's.
+    /// Partitions a region by where it points to, through a field of rectangles: a point is in a piece if its rectangle
+    /// touches the target's.
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
@@ -128,18 +127,8 @@ impl Context {
         field: Field<F, Rect<T>>,
         targets: &Partition<G, T>,
     ) -> impl Future<Output = Result<Partition<F, S>>> {
-        self.preimage_by(sources, field, targets, |rect: Rect<T>| rect)
-    }
-
-    fn preimage_by<F, G, V: FieldValue, N: Named<T>, const S: usize, const T: usize>(
-        &self,
-        sources: &Region<F, S>,
-        field: Field<F, V>,
-        targets: &Partition<G, T>,
-        named: fn(V) -> N,
-    ) -> impl Future<Output = Result<Partition<F, S>>> {
-        let named = Values::<N, S>::of(field.id(), named);
-        self.typed(self.begin_preimage(sources.logical(), &named, targets.logical()))
+        let rects = Integers::of(field.id(), |rect: Rect<T>| rect);
+        self.typed(self.begin_preimage(sources.logical(), Values::rects(rects), targets.logical()))
     }
 
     async fn typed<F, const D: usize>(&self, computation: Result<Computation>) -> Result<Partition<F, D>> {

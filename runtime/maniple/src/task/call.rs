@@ -13,7 +13,7 @@ use maniple_region::{
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, PointSet};
 use smallvec::SmallVec;
 
-use crate::access::{Column, PieceInfo, Read, Reduce, Strided, Write};
+use crate::access::{Column, PieceInfo, Read, Reduce, Rows, Strided, Write};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::placement::PhysicalRegion;
@@ -132,6 +132,14 @@ impl<'a> LeafCall<'a> {
     ) -> Result<Read<'a, T, D>> {
         let physical = self.readable(requirement, field)?;
         Ok(Read::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
+    }
+
+    /// As [`read`](Self::read), for code that knows the field's type at run time.
+    pub(crate) fn rows(&self, requirement: usize, (field, ty): (FieldId, FieldType)) -> Result<Rows<'a>> {
+        let physical = self.readable(requirement, field)?;
+        let instance = self.mapped(physical, requirement, field, ty)?;
+        // SAFETY: as in `column_within`.
+        unsafe { Rows::new(instance, (field, ty), physical.space()) }.ok_or_else(|| self.not_mapped(requirement, field))
     }
 
     /// A requirement with the privilege `reads`.

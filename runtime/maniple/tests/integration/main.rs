@@ -8,6 +8,7 @@ mod attached_memory;
 mod copies;
 mod deletions;
 mod dense_pieces;
+mod dependent_partitions;
 mod end_of_tasks;
 mod examples;
 mod failures;

@@ -1,8 +1,8 @@
 //! Partitions by explicit colors, and by colors stored in a field.
 
-use super::collect::RowLists;
+use super::collect::Runs;
 use super::error::checked_pieces;
-use super::field::for_each_value;
+use super::field::{At, Values};
 use super::{FieldRead, PartitionError};
 use crate::{IndexSpace, Point, Rect};
 
@@ -95,11 +95,16 @@ pub fn by_field<const D: usize, S: ColorSet>(
     colors: S,
     field: &impl FieldRead<S::Color, D>,
 ) -> Result<Vec<IndexSpace<D>>, PartitionError> {
-    let mut lists = RowLists::new(checked_pieces(colors.count())?);
-    for_each_value(parent, field, |at, color| {
+    Ok(pieces_by_field(colors, &At(field, parent))?.into_spaces(parent))
+}
+
+/// The points of each color.
+pub(super) fn pieces_by_field<S: ColorSet>(colors: S, field: &impl Values<S::Color>) -> Result<Runs, PartitionError> {
+    let mut pieces = Runs::new(checked_pieces(colors.count())?);
+    field.for_each(|number, color| {
         if let Some(piece) = colors.index(color) {
-            lists.push(piece, at);
+            pieces.push(piece, number);
         }
     });
-    Ok(lists.into_spaces())
+    Ok(pieces)
 }

@@ -17,16 +17,6 @@ pub trait FieldRead<T: Copy, const D: usize> {
         let _ = (start, len);
         None
     }
-
-    /// Appends the values of `len` points from `start` along the last dimension to a vector. Partitioning operators read fields that have no [rows](Self::row) by this, some hundred
-    /// points at a time.
-    fn append_row(&self, start: Point<D>, len: usize, values: &mut Vec<T>) {
-        values.extend((0..len).map(|number| {
-            let mut at = start;
-            at.0[D - 1] += number as i64;
-            self.read(at)
-        }));
-    }
 }
 
 impl<T: Copy, const D: usize, F: Fn(Point<D>) -> T> FieldRead<T, D> for F {
@@ -81,41 +71,57 @@ impl<T: Copy, const D: usize> FieldRead<T, D> for SliceField<'_, T, D> {
     }
 }
 
-/// How many values are read at a time: they stay in the first-level cache.
-const CHUNK: u64 = 512;
+/// What the operators read: the values of a field at the points of a space, in row-major order, with the points' numbers.
+///
+/// In one dimension a number is the point's coordinate. In more it is the rank in the space's bounds, or, where these have
+/// too many points, the rank among the points of the space. So numbers have no dimension, and neither has what deals with
+/// them.
+pub(crate) trait Values<T> {
+    /// The number of points, at most `u64::MAX`.
+    fn count(&self) -> u64;
 
-/// Calls `visit(point, value)` for every point of a space in row-major order.
+    /// Calls `visit(number, value)` for every point, in order.
+    fn for_each(&self, visit: impl FnMut(i64, T));
+}
+
+/// The rows of a space, each with the number of its first point.
 #[inline]
-pub(crate) fn for_each_value<T: Copy, const D: usize>(
-    space: &IndexSpace<D>,
-    field: &impl FieldRead<T, D>,
-    mut visit: impl FnMut(Point<D>, T),
-) {
-    let mut chunk = Vec::new();
-    for row in space.rows() {
-        let len = usize::try_from(row.extent(D - 1)).unwrap_or(usize::MAX);
-        match field.row(row.lo, len) {
-            Some(values) => {
-                debug_assert_eq!(values.len(), len, "a row holds the values that were asked for");
-                let mut at = row.lo;
-                for &value in values {
-                    visit(at, value);
-                    at.0[D - 1] = at.0[D - 1].wrapping_add(1);
+pub(super) fn numbered_rows<const D: usize>(space: &IndexSpace<D>) -> impl Iterator<Item = (i64, Rect<D>)> {
+    let (ranks, mut count) = (Linear::fitting(&space.bounds()), 0i64);
+    space.rows().map(move |row| {
+        let number = match ranks {
+            _ if D == 1 => row.lo[0],
+            Some(ranks) => ranks.rank(row.lo) as i64,
+            None => count,
+        };
+        count = count.wrapping_add_unsigned(row.extent(D - 1));
+        (number, row)
+    })
+}
+
+/// A field at the points of a space.
+pub(crate) struct At<'a, F, const D: usize>(pub(crate) &'a F, pub(crate) &'a IndexSpace<D>);
+
+impl<T: Copy, F: FieldRead<T, D>, const D: usize> Values<T> for At<'_, F, D> {
+    fn count(&self) -> u64 {
+        self.1.volume()
+    }
+
+    #[inline]
+    fn for_each(&self, mut visit: impl FnMut(i64, T)) {
+        let &Self(field, space) = self;
+        for (mut number, row) in numbered_rows(space) {
+            let mut next = |value| {
+                visit(number, value);
+                number = number.wrapping_add(1);
+            };
+            let len = usize::try_from(row.extent(D - 1)).unwrap_or(usize::MAX);
+            match field.row(row.lo, len) {
+                Some(values) => {
+                    debug_assert_eq!(values.len(), len, "a row holds the values that were asked for");
+                    values.iter().for_each(|&value| next(value));
                 }
-            }
-            None => {
-                let (mut at, mut left) = (row.lo, row.extent(D - 1));
-                while left > 0 {
-                    let len = left.min(CHUNK) as usize;
-                    chunk.clear();
-                    field.append_row(at, len, &mut chunk);
-                    debug_assert_eq!(chunk.len(), len, "a row has the values that were asked for");
-                    for &value in &chunk {
-                        visit(at, value);
-                        at.0[D - 1] = at.0[D - 1].wrapping_add(1);
-                    }
-                    left -= len as u64;
-                }
+                None => row.points().for_each(|at| next(field.read(at))),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::FieldRead;
 use super::collect::PointerSet;
-use super::field::for_each_value;
+use super::field::{At, Values};
 use crate::{IndexSpace, Point, Rect};
 
 /// For each source, the points of the target that its pointers name. Pointers out of the target
@@ -26,7 +26,7 @@ pub fn image<const S: usize, const T: usize>(
     target: &IndexSpace<T>,
 ) -> Vec<IndexSpace<T>> {
     let mut pointers = PointerSet::new(target.membership());
-    sources.iter().map(|source| pointers.of(source, field)).collect()
+    sources.iter().map(|source| pointers.of(&At(field, source))).collect()
 }
 
 /// For each source, the points of the target in the rectangles that its field holds: the entries
@@ -38,23 +38,24 @@ pub fn image_rects<const S: usize, const T: usize>(
     field: &impl FieldRead<Rect<T>, S>,
     target: &IndexSpace<T>,
 ) -> Vec<IndexSpace<T>> {
-    let bounds = target.bounds();
-    let image_of = |source| {
-        let mut rects: Vec<Rect<T>> = Vec::new();
-        for_each_value(source, field, |_, rect| {
-            let clipped = rect.intersection(&bounds);
-            if clipped.is_empty() {
-                return;
-            }
-            match rects.last_mut() {
-                Some(last) if last.contains_rect(&clipped) => {}
-                Some(last) if T == 1 && continues(last, &clipped) => last.hi = clipped.hi,
-                _ => rects.push(clipped),
-            }
-        });
-        IndexSpace::from_rects(rects).intersection(target)
-    };
-    sources.iter().map(image_of).collect()
+    sources.iter().map(|source| union_of_rects(&At(field, source), target)).collect()
+}
+
+/// The points of the target in some rectangles.
+pub(super) fn union_of_rects<const T: usize>(named: &impl Values<Rect<T>>, target: &IndexSpace<T>) -> IndexSpace<T> {
+    let (bounds, mut rects) = (target.bounds(), Vec::<Rect<T>>::new());
+    named.for_each(|_, rect| {
+        let clipped = rect.intersection(&bounds);
+        if clipped.is_empty() {
+            return;
+        }
+        match rects.last_mut() {
+            Some(last) if last.contains_rect(&clipped) => {}
+            Some(last) if T == 1 && continues(last, &clipped) => last.hi = clipped.hi,
+            _ => rects.push(clipped),
+        }
+    });
+    IndexSpace::from_rects(rects).intersection(target)
 }
 
 /// Whether an interval that reaches beyond the end of another leaves no gap to it.

@@ -11,12 +11,14 @@
 //! - from colors: [`by_coloring`], [`by_field`] (`color.rs`);
 //! - through a field of pointers or ranges: [`image`], [`image_rects`] (`image.rs`), [`preimage`],
 //!   [`preimage_rects`] (`preimage.rs`), reading fields by [`FieldRead`] (`field.rs`);
+//!   each also for dimensions that are known only at run time ([`dynamic`]);
 //! - from other partitions: [`pairwise_union`], [`pairwise_intersection`],
 //!   [`pairwise_difference`], [`intersect_each`], [`cross_product`] (`algebra.rs`).
 
 mod algebra;
 mod collect;
 mod color;
+pub mod dynamic;
 mod error;
 mod field;
 mod image;

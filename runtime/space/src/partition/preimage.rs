@@ -1,8 +1,10 @@
 //! Preimages: the points whose pointers lead to a set of points.
 
+use std::ops::RangeInclusive;
+
 use super::FieldRead;
-use super::collect::{RowLists, follows};
-use super::field::for_each_value;
+use super::collect::Runs;
+use super::field::{At, Values};
 use crate::bitmap::Linear;
 use crate::overlap::{LastSeen, index_of_spaces};
 use crate::{IndexSpace, OverlapIndex, Point, Rect};
@@ -18,18 +20,23 @@ pub fn preimage<const T: usize, const S: usize>(
     field: &impl FieldRead<Point<T>, S>,
     source: &IndexSpace<S>,
 ) -> Vec<IndexSpace<S>> {
-    let mut lists = RowLists::new(targets.len());
+    pieces_by_pointers(targets, &At(field, source)).into_spaces(source)
+}
+
+/// For each target the pointers into it.
+pub(super) fn pieces_by_pointers<const T: usize>(targets: &[IndexSpace<T>], pointers: &impl Values<Point<T>>) -> Runs {
+    let mut pieces = Runs::new(targets.len());
     if let Some(stretches) = Stretches::build(targets) {
-        // Pointers that follow each other often lead near each other: as long as they do, their points are dealt together.
-        let mut here = stretches.containing(0);
-        let mut open: Option<Rect<S>> = None;
-        for_each_value(source, field, |at, pointer| {
+        // Pointers that follow each other often lead near each other: as long as they do, their points are dealt
+        // together.
+        let (mut here, mut open) = (stretches.containing(0), None::<[i64; 2]>);
+        pointers.for_each(|number, pointer| {
             let is_here = here.range.contains(&pointer[0]);
             match &mut open {
-                Some(row) if is_here && follows(row.hi, at) => row.hi = at,
+                Some([_, last]) if is_here && last.wrapping_add(1) == number => *last = number,
                 _ => {
-                    if let Some(row) = open.replace(Rect::from_point(at)) {
-                        stretches.sets.deal(row, here.set, &mut lists);
+                    if let Some(run) = open.replace([number; 2]) {
+                        stretches.sets.deal(run, here.set, &mut pieces);
                     }
                     if !is_here {
                         here = stretches.containing(pointer[0]);
@@ -37,31 +44,31 @@ pub fn preimage<const T: usize, const S: usize>(
                 }
             }
         });
-        if let Some(row) = open {
-            stretches.sets.deal(row, here.set, &mut lists);
+        if let Some(run) = open {
+            stretches.sets.deal(run, here.set, &mut pieces);
         }
-        return lists.into_spaces();
+        return pieces;
     }
-    match ColorTable::build(targets, source.volume()) {
+    match ColorTable::build(targets, pointers.count()) {
         Some(table) => {
             let mut lookups = Vec::with_capacity(LOOKUPS);
-            for_each_value(source, field, |at, pointer| {
-                lookups.push((at, table.set_of(pointer)));
+            pointers.for_each(|number, pointer| {
+                lookups.push((number, table.set_of(pointer)));
                 if lookups.len() == LOOKUPS {
-                    table.deal(&mut lookups, &mut lists);
+                    table.deal(&mut lookups, &mut pieces);
                 }
             });
-            table.deal(&mut lookups, &mut lists);
+            table.deal(&mut lookups, &mut pieces);
         }
         None => {
             let index = index_of_spaces(targets);
-            for_each_value(source, field, |at, pointer| {
+            pointers.for_each(|number, pointer| {
                 // The rectangles of one space are disjoint: it comes up at most once.
-                index.query(&Rect::from_point(pointer), |color| lists.push(color as usize, at));
+                index.query(&Rect::from_point(pointer), |color| pieces.push(color as usize, number));
             });
         }
     }
-    lists.into_spaces()
+    pieces
 }
 
 /// For each target, the points of the source whose rectangle overlaps it.
@@ -72,21 +79,25 @@ pub fn preimage_rects<const T: usize, const S: usize>(
     field: &impl FieldRead<Rect<T>, S>,
     source: &IndexSpace<S>,
 ) -> Vec<IndexSpace<S>> {
+    pieces_by_rects(targets, &At(field, source)).into_spaces(source)
+}
+
+/// For each target the rectangles that overlap it.
+pub(super) fn pieces_by_rects<const T: usize>(targets: &[IndexSpace<T>], rects: &impl Values<Rect<T>>) -> Runs {
     let index: OverlapIndex<T> = index_of_spaces(targets);
-    let mut lists = RowLists::new(targets.len());
-    let mut seen = LastSeen::new(targets.len());
+    let (mut pieces, mut seen) = (Runs::new(targets.len()), LastSeen::new(targets.len()));
     let mut query = 0;
-    for_each_value(source, field, |at, rect| {
+    rects.for_each(|number, rect| {
+        query += 1;
         if !rect.is_empty() {
             index.query(&rect, |color| {
                 if seen.first_time(color, query) {
-                    lists.push(color as usize, at);
+                    pieces.push(color as usize, number);
                 }
             });
         }
-        query += 1;
     });
-    lists.into_spaces()
+    pieces
 }
 
 /// Sets of colors, by numbers. A set is a smaller set and one color more, so there are as many as
@@ -116,12 +127,12 @@ impl ColorSets {
         }
     }
 
-    /// Gives the points of a row to the pieces of all colors of a set.
+    /// Gives the points of a run to the pieces of all colors of a set.
     #[inline]
-    fn deal<const S: usize>(&self, row: Rect<S>, mut set: u32, lists: &mut RowLists<S>) {
+    fn deal(&self, run: [i64; 2], mut set: u32, pieces: &mut Runs) {
         while set != EMPTY_SET {
             let (smaller, color) = self.sets[set as usize];
-            lists.push_row(color as usize, row);
+            pieces.push_run(color as usize, run);
             set = smaller;
         }
     }
@@ -137,7 +148,7 @@ struct Stretches {
 
 /// What is between two cuts.
 struct Stretch {
-    range: std::ops::RangeInclusive<i64>,
+    range: RangeInclusive<i64>,
     set: u32,
 }
 
@@ -230,9 +241,9 @@ impl<const D: usize> ColorTable<D> {
     }
 
     /// Gives points to the pieces of all colors of the sets found for them.
-    fn deal<const S: usize>(&self, lookups: &mut Vec<(Point<S>, u32)>, lists: &mut RowLists<S>) {
-        for (at, set) in lookups.drain(..) {
-            self.sets.deal(Rect::from_point(at), set, lists);
+    fn deal(&self, lookups: &mut Vec<(i64, u32)>, pieces: &mut Runs) {
+        for (number, set) in lookups.drain(..) {
+            self.sets.deal([number; 2], set, pieces);
         }
     }
 }

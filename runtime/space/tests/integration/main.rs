@@ -5,6 +5,7 @@
 #[macro_use]
 mod model;
 
+mod dynamic_partitions;
 mod erased;
 mod overlaps;
 mod partitions;
