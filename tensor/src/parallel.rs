@@ -21,6 +21,15 @@ pub(crate) fn each<S: Default, P: Send, R: Send>(
     parts: Vec<P>,
     body: impl Fn(&mut S, P) -> R + Sync,
 ) -> Vec<R> {
+    each_of(team, parts, &body)
+}
+
+/// [`each`] for all bodies with the same types.
+fn each_of<S: Default, P: Send, R: Send>(
+    team: &dyn Team,
+    parts: Vec<P>,
+    body: &(dyn Fn(&mut S, P) -> R + Sync),
+) -> Vec<R> {
     let workers = team.size().min(parts.len());
     if workers <= 1 {
         let mut scratch = S::default();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytemuck::{AnyBitPattern, CheckedBitPattern, NoUninit, Zeroable, cast_vec};
 pub use num_complex::Complex;
 
 /// The type of a tensor's elements.
@@ -216,22 +217,38 @@ impl Scalar {
     }
 }
 
-/// A Rust type that can be a tensor's element.
-pub trait Element: Copy + Send + Sync + PartialEq + fmt::Debug + bytemuck::Zeroable + 'static {
+/// A Rust type that can be a tensor's element. Elements can be moved as bytes, by code that is compiled once for all
+/// types.
+pub trait Element:
+    Copy + Send + Sync + PartialEq + fmt::Debug + Zeroable + NoUninit + CheckedBitPattern + 'static
+{
     /// The element type that `Self` is.
     const TYPE: ElementType;
+
+    /// The type of the same size and alignment that carries elements where they are only moved: what moves them is
+    /// compiled for six types, and not for all.
+    type Carrier: Element<Carrier = Self::Carrier> + AnyBitPattern;
 
     /// `self` as a value of any type.
     fn to_scalar(self) -> Scalar;
 
     /// The element in `scalar`, unless it has another type.
     fn from_scalar(scalar: Scalar) -> Option<Self>;
+
+    /// Elements as what carries them, in the same memory.
+    fn into_carriers(elements: Vec<Self>) -> Vec<Self::Carrier> {
+        cast_vec(elements)
+    }
+
+    /// Elements that were carried, in the same memory.
+    fn from_carriers(carriers: Vec<Self::Carrier>) -> Vec<Self>;
 }
 
 macro_rules! elements {
-    ($($rust:ty => $variant:ident),*) => {$(
+    ($($rust:ty => $variant:ident, $carrier:ty, $from_carriers:expr;)*) => {$(
         impl Element for $rust {
             const TYPE: ElementType = ElementType::$variant;
+            type Carrier = $carrier;
 
             fn to_scalar(self) -> Scalar {
                 Scalar::$variant(self)
@@ -243,22 +260,31 @@ macro_rules! elements {
                     _ => None,
                 }
             }
+
+            fn from_carriers(carriers: Vec<$carrier>) -> Vec<Self> {
+                $from_carriers(carriers)
+            }
         }
     )*};
 }
 
+/// Truth values that were carried, in the same memory.
+fn truth_values(carriers: Vec<u8>) -> Vec<bool> {
+    carriers.into_iter().map(|carrier| carrier != 0).collect()
+}
+
 elements!(
-    bool => Bool,
-    u8 => U8,
-    i8 => I8,
-    i16 => I16,
-    u32 => U32,
-    i32 => I32,
-    i64 => I64,
-    f32 => F32,
-    f64 => F64,
-    Complex<f32> => C32,
-    Complex<f64> => C64
+    bool => Bool, u8, truth_values;
+    u8 => U8, u8, cast_vec;
+    i8 => I8, u8, cast_vec;
+    i16 => I16, i16, cast_vec;
+    u32 => U32, u32, cast_vec;
+    i32 => I32, u32, cast_vec;
+    i64 => I64, i64, cast_vec;
+    f32 => F32, u32, cast_vec;
+    f64 => F64, i64, cast_vec;
+    Complex<f32> => C32, Complex<f32>, cast_vec;
+    Complex<f64> => C64, Complex<f64>, cast_vec;
 );
 
 /// Does something with the Rust type of an element type.
@@ -325,6 +351,7 @@ macro_rules! with_element {
 #[cfg(test)]
 mod tests {
     use super::ElementType::{self, *};
+    use super::{Complex, Element};
 
     /// What NumPy 2 gives for each pair, by the order of [`ElementType::ALL`].
     const TABLE: [[ElementType; 11]; 11] = [
@@ -340,6 +367,32 @@ mod tests {
         [C32, C32, C32, C32, C64, C64, C64, C32, C64, C32, C64],
         [C64, C64, C64, C64, C64, C64, C64, C64, C64, C64, C64],
     ];
+
+    fn keep_their_bits<T: Element>(elements: &[T]) {
+        let carriers = T::into_carriers(elements.to_vec());
+        assert_eq!((size_of::<T>(), align_of::<T>()), (size_of::<T::Carrier>(), align_of::<T::Carrier>()));
+        let bytes = bytemuck::cast_slice::<T, u8>(elements).to_vec();
+        assert_eq!(bytemuck::cast_slice::<T::Carrier, u8>(&carriers), bytes);
+        assert_eq!(bytemuck::cast_slice::<T, u8>(&T::from_carriers(carriers)), bytes);
+    }
+
+    #[test]
+    fn elements_that_are_carried_keep_their_bits() {
+        let (nan, infinite) = ([f32::NAN, -f32::NAN, -0.0, 0.0], [f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE]);
+        let floats = [&nan[..], &infinite[..]].concat();
+        let doubles: Vec<f64> = floats.iter().map(|&float| float.into()).collect();
+        keep_their_bits(&[true, false, true]);
+        keep_their_bits(&[0, 1, u8::MAX]);
+        keep_their_bits(&[0, -1, i8::MIN]);
+        keep_their_bits(&[0, -1, i16::MIN]);
+        keep_their_bits(&[0, 1, u32::MAX]);
+        keep_their_bits(&[0, -1, i32::MIN]);
+        keep_their_bits(&[0, -1, i64::MIN]);
+        keep_their_bits(&floats);
+        keep_their_bits(&doubles);
+        keep_their_bits(&floats.windows(2).map(|pair| Complex::new(pair[0], pair[1])).collect::<Vec<_>>());
+        keep_their_bits(&doubles.windows(2).map(|pair| Complex::new(pair[0], pair[1])).collect::<Vec<_>>());
+    }
 
     #[test]
     fn types_are_promoted_as_numpy_does() {

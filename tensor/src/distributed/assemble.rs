@@ -10,30 +10,26 @@
 
 use std::sync::Arc;
 
-use maniple::space::Rect;
+use bytemuck::AnyBitPattern;
 use maniple::task::{Codec, LeafCall, TaskDefinition};
-use maniple::{
-    Context, Error, FieldId, FieldMask, FieldType, FieldValue, FutureMap, Privilege, Region, Requirement, Target,
-    TaskLauncher,
-};
+use maniple::{Context, FieldId, FieldMask, FutureMap, Privilege, Requirement, Target, TaskLauncher};
 
 use super::computation::{Preparation, find};
 use super::divisors::checking;
 use super::error::DistributedError;
 use super::fetch::Fetching;
+use super::fields::{Required, Row, field_type, index_type, is_narrow, only, updated};
 use super::leaf::{Kernel, MadeViews, run_leaf};
-use super::levels::{Component, Index, Levels, components};
+use super::levels::{Component, Levels, components};
 use super::mapper::passing;
-use super::packing::{Blocks, only, task};
+use super::packing::{Blocks, set_all, task};
 use super::pending::Pending;
 use super::tensor::Tensor;
-use crate::element::{Element, ElementType};
+use crate::element::ElementType;
 use crate::format::Level;
-use crate::kernel::{Argument, View};
 use crate::lower::{Appending, Output};
 use crate::plan::{Launching, Operation, Plan};
-use crate::storage::sort_segments;
-use crate::with_element;
+use crate::storage::Number;
 
 /// The result of a plan that its points assemble, of which it is not known before how much is stored. Where a compressed level is below dense ones, this waits until all elements are counted,
 /// and not until they are computed; where other levels are, until it is known how many positions these have.
@@ -72,12 +68,10 @@ async fn run(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor], forgets: bool)
     };
     let is_in_rows = Appending::new(&plan.statement).is_some_and(|appending| appending.is_in_rows());
     let assembly = Assembly::new(cx, &preparation, (launching, forgets), is_in_rows)?;
-    with_element!(result.element(), T => match (is_in_rows, assembly.is_narrow) {
-        (true, true) => assembly.run::<i32, T>().await,
-        (true, false) => assembly.run::<i64, T>().await,
-        (false, true) => assembly.run_in_blocks::<i32, T>().await,
-        (false, false) => assembly.run_in_blocks::<i64, T>().await,
-    })
+    match is_in_rows {
+        true => assembly.run().await,
+        false => assembly.run_in_blocks().await,
+    }
 }
 
 /// The launch whose points assemble the result, at each step.
@@ -88,6 +82,9 @@ fn assembling(operations: &[Operation]) -> Option<&Launching> {
         _ => None,
     })
 }
+
+/// What points are given beside operands, by the blocks of their turns.
+pub(super) type Given<'a> = dyn Fn(&Blocks<'_>) -> Vec<Requirement> + Sync + 'a;
 
 /// An assembly. Each point has a *turn* at each step: turns are numbered point by point.
 pub(super) struct Assembly<'a> {
@@ -132,7 +129,7 @@ impl<'a> Assembly<'a> {
         });
         let parts: Option<Vec<(i64, i64)>> = parts.collect();
         let parts = parts.ok_or_else(|| DistributedError::Rows { tensor: result.name().to_owned() })?;
-        let is_narrow = dimensions.iter().all(|extent| i32::try_from(*extent).is_ok());
+        let is_narrow = is_narrow(dimensions);
         let order = Arc::clone(&launching.order);
         let (steps, turns) = (order.steps().max(1), order.points() * order.steps());
         let of_point = Arc::new(move |turn| colors.at(&order.values(turn % steps, turn / steps)));
@@ -140,21 +137,22 @@ impl<'a> Assembly<'a> {
         Ok(Self { preparation, launching, forgets, blocks, parents, is_narrow })
     }
 
-    async fn run<N: Index, T: Element + FieldValue>(&self) -> Result<Tensor, DistributedError> {
+    async fn run(&self) -> Result<Tensor, DistributedError> {
         let (plan, blocks, cx) = (&self.launching.plan, &self.blocks, self.blocks.cx);
+        let index = index_type(self.is_narrow);
         let [counts] =
-            made(components(cx, self.parents as usize, &[("counts", FieldType::of::<i64>(), ElementType::I64)])?);
+            made(components(cx, self.parents as usize, &[("counts", field_type(ElementType::I64), ElementType::I64)])?);
         let by_rows = blocks.partition(&counts, &blocks.parts)?;
-        let counting = self.counting_rows(self.kernel(Output::Counts, N::TYPE)?, counts.field);
-        let totals = self.in_steps(&counting, |blocks| vec![blocks.own(&by_rows, counts.field, Privilege::Discard)]);
-        let totals = totals.await?;
+        let counting = self.counting_rows(self.kernel(Output::Counts, index)?, counts.field);
+        let given = |blocks: &Blocks<'_>| vec![blocks.own(&by_rows, counts.field, Privilege::Discard)];
+        let totals = self.in_steps(&counting, &given).await?;
         let (intervals, total) = blocks.intervals(&totals);
 
         let is_narrow = self.is_narrow && i32::try_from(total).is_ok();
         if is_narrow != self.is_narrow {
             // Positions need more than 32 bits.
             cx.destroy_region(&counts.region)?;
-            return Box::pin(Self { is_narrow, blocks: blocks.clone(), ..*self }.run::<i64, T>()).await;
+            return Box::pin(Self { is_narrow, blocks: blocks.clone(), ..*self }.run()).await;
         }
         let result = plan.statement.result();
         let dense = result.format().levels().iter().zip(result.format().order());
@@ -163,19 +161,18 @@ impl<'a> Assembly<'a> {
             Some(*rows)
         });
         let positions: Vec<usize> = positions.collect();
-        let levels = Levels::with_room(cx, (T::TYPE, is_narrow), result.format().levels(), positions)?;
+        let levels = Levels::with_room(cx, (result.element(), is_narrow), result.format().levels(), positions)?;
         let last = result.format().rank() - 1;
         let (Some(pos), Some(crd)) = (levels.offsets(last), levels.coordinates(last)) else {
             return Err(DistributedError::InPlace { tensor: result.name().to_owned() });
         };
         let values = levels.values();
         // Where the last row ends; where rows begin is written by the points.
-        let of_pos: Region<(), 1> = Region::try_from_logical(pos.region.clone())?;
-        cx.fill_field(&of_pos, pos.field, N::narrowed(total))?;
+        set_all(cx, pos, total)?;
         let starts: Vec<i64> = intervals.iter().map(|(start, _)| *start).collect();
         let (of_rows, of_elements) = (blocks.partition(pos, &blocks.parts)?, blocks.partition(crd, &intervals)?);
-        let fields = [counts.field, pos.field, crd.field, values.field];
-        let task = self.writing_rows::<N, T>(self.kernel(Output::Entries, N::TYPE)?, fields, Arc::from(starts));
+        let fields = [&counts, pos, crd, values].map(|component| (component.field, component.element));
+        let task = self.writing_rows(self.kernel(Output::Entries, index)?, fields, Arc::from(starts));
         let both = FieldMask::of(crd.field).union(&FieldMask::of(values.field));
         let given = |blocks: &Blocks<'_>| {
             let elements = Target::Partition(of_elements.clone(), blocks.projection());
@@ -185,7 +182,7 @@ impl<'a> Assembly<'a> {
                 Requirement::new(elements, both.clone(), Privilege::Discard),
             ]
         };
-        let _launched = self.launch_steps::<i64>(&task, given).await?;
+        let _launched = self.launch_steps::<i64>(&task, &given).await?;
         cx.destroy_region(&counts.region)?;
         Tensor::in_levels(result, levels)
     }
@@ -216,16 +213,17 @@ impl<'a> Assembly<'a> {
     }
 
     /// The task that writes the elements of each row, given their numbers, and where it begins.
-    fn writing_rows<N: Index, T: Element + FieldValue>(
+    fn writing_rows(
         &self,
         kernel: Kernel,
-        [counts, pos, crd, values]: [FieldId; 4],
+        [counts, pos, crd, values]: [(FieldId, ElementType); 4],
         starts: Arc<[i64]>,
     ) -> Arc<TaskDefinition> {
         let (leaf, color) = (self.leaf(kernel), self.color());
         let first = self.launching.fetches.len();
+        let required = move |place, (field, element)| Required { requirement: first + place, field, element };
         self.task(("assemble", Codec::of::<i64>()), move |call| {
-            let counts = call.read::<i64, 1>(first, counts)?;
+            let counts = call.read::<i64, 1>(first, counts.0)?;
             let Some(rows) = only(counts.space().rects()) else { return Ok(0_i64) };
             let start = starts[color(call)?];
             let mut next: Vec<i64> = counts.span(rows).to_vec();
@@ -233,19 +231,22 @@ impl<'a> Assembly<'a> {
             for count in &mut next {
                 (*count, end) = (end, end + *count);
             }
-            let mut pos = call.write::<N, 1>(first + 1, pos)?;
-            pos.span_mut(rows).iter_mut().zip(&next).for_each(|(pos, next)| *pos = N::narrowed(*next));
+            required(1, pos).set_numbers(call, &next)?;
             let segments: Vec<i64> = next.iter().chain([&end]).map(|begin| begin - start).collect();
-            let (mut crd, mut values) = (call.write::<N, 1>(first + 2, crd)?, call.write::<T, 1>(first + 2, values)?);
-            let Some(elements) = only(crd.space().rects()) else { return Ok(0) };
-            let (mut crd, mut values) = (crd.span_mut(elements), values.span_mut(elements));
+            let (index, crd, values) = (crd.1, required(2, crd), required(2, values));
+            let Some(elements) = crd.only(call)? else { return Ok(0) };
+            let (mut crd, mut values) = (crd.write(call)?, values.write(call)?);
+            let (mut crd, mut values) = (crd.row(elements), values.row(elements));
             let made = MadeViews {
                 next: Some(updated(&mut next, rows)?),
-                coordinates: vec![Some(updated(&mut crd, elements)?)],
-                values: Some(updated(&mut values, elements)?),
+                coordinates: vec![Some(crd.argument()?)],
+                values: Some(values.argument()?),
             };
             leaf(call, made)?;
-            sort_segments(&segments, &mut crd, &mut values);
+            match index {
+                ElementType::I32 => sort_segments::<i32>(&segments, &mut *crd, &mut *values),
+                _ => sort_segments::<i64>(&segments, &mut *crd, &mut *values),
+            }
             Ok(end - start)
         })
     }
@@ -292,7 +293,7 @@ impl<'a> Assembly<'a> {
     pub(super) async fn in_steps<R: Clone + Send + Sync + 'static>(
         &self,
         task: &Arc<TaskDefinition>,
-        given: impl Fn(&Blocks<'_>) -> Vec<Requirement>,
+        given: &Given<'_>,
     ) -> Result<Vec<R>, DistributedError> {
         let mut of_steps = Vec::new();
         for launched in self.launch_steps::<R>(task, given).await? {
@@ -306,7 +307,7 @@ impl<'a> Assembly<'a> {
     async fn launch_steps<R: Clone + Send + Sync + 'static>(
         &self,
         task: &Arc<TaskDefinition>,
-        given: impl Fn(&Blocks<'_>) -> Vec<Requirement>,
+        given: &Given<'_>,
     ) -> Result<Vec<FutureMap<R>>, DistributedError> {
         let (cx, mut launched) = (self.blocks.cx, Vec::<FutureMap<R>>::new());
         let mut fetches = self.preparation.fetches(self.launching);
@@ -331,10 +332,23 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// A view of what is at the points of a rectangle.
-pub(super) fn updated<'v, N: Element>(numbers: &'v mut [N], rect: Rect<1>) -> maniple::Result<Argument<'v>> {
-    let view = View::update(numbers, &[(rect.lo[0], rect.hi[0] + 1)], &[1]);
-    Ok(Argument::View(view.map_err(Error::from_task)?))
+/// Sorts the entries of each segment by their coordinates.
+fn sort_segments<C: Number + AnyBitPattern>(segments: &[i64], coordinates: &mut dyn Row, values: &mut dyn Row) {
+    let (mut keys, mut order) = (Vec::new(), Vec::new());
+    for segment in segments.windows(2) {
+        let first = segment[0] as usize;
+        let own: &[C] = &bytemuck::cast_slice(coordinates.bytes())[first..segment[1] as usize];
+        if own.is_sorted() {
+            continue;
+        }
+        keys.clear();
+        keys.extend(own.iter().zip(0..).map(|(&coordinate, place)| coordinate.key(place)));
+        keys.sort_unstable();
+        order.clear();
+        order.extend(keys.iter().map(|&key| C::place(key)));
+        coordinates.reorder(first, &order);
+        values.reorder(first, &order);
+    }
 }
 
 /// As many components as were asked for.
@@ -354,4 +368,42 @@ fn contiguous(leading: &[usize], bounds: &[(i64, i64)], dimensions: &[i64]) -> O
         };
     }
     Some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of memory.
+    struct Numbers<T>(Vec<T>);
+
+    impl<T: crate::element::Element> Row for Numbers<T> {
+        fn bytes(&self) -> &[u8] {
+            bytemuck::cast_slice(&self.0)
+        }
+
+        fn set(&mut self, _: &[usize], _: &[u8]) {}
+
+        fn reorder(&mut self, first: usize, order: &[usize]) {
+            let before = self.0.clone();
+            order.iter().zip(first..).for_each(|(from, to)| self.0[to] = before[first + from]);
+        }
+
+        fn argument(&mut self) -> maniple::Result<crate::kernel::Argument<'_>> {
+            updated(&mut self.0, maniple::space::Rect::from(0..1))
+        }
+    }
+
+    #[test]
+    fn segments_are_sorted_by_their_coordinates_and_equal_ones_keep_their_order() {
+        let (segments, values) = ([0, 3, 3, 5, 8], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+        let (mut narrow, mut wide) = (Numbers(vec![5, 0, 2, 0, 1, 4, 4, 3]), Numbers(vec![5_i64, 0, 2, 0, 1, 4, 4, 3]));
+        let (mut of_narrow, mut of_wide) = (Numbers(values.to_vec()), Numbers(values.to_vec()));
+        sort_segments::<i32>(&segments, &mut narrow, &mut of_narrow);
+        sort_segments::<i64>(&segments, &mut wide, &mut of_wide);
+        assert_eq!(narrow.0, [0, 2, 5, 0, 1, 3, 4, 4]);
+        assert_eq!(wide.0, [0, 2, 5, 0, 1, 3, 4, 4]);
+        assert_eq!(of_narrow.0, [1.0, 2.0, 0.0, 3.0, 4.0, 7.0, 5.0, 6.0]);
+        assert_eq!(of_wide.0, of_narrow.0);
+    }
 }

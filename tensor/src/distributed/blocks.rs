@@ -7,43 +7,39 @@ use std::sync::Arc;
 
 use maniple::space::Rect;
 use maniple::task::{Codec, TaskDefinition};
-use maniple::{FieldValue, Privilege, Requirement, Target};
+use maniple::{Privilege, Requirement, Target};
 
-use super::assemble::{Assembly, updated};
+use super::assemble::Assembly;
 use super::error::DistributedError;
+use super::fields::{index_type, updated, widened};
 use super::leaf::{Kernel, MadeViews};
-use super::levels::Index;
-use super::packing::{
-    Blocks, Entries, Intervals, Measured, Packing, all_measured, only, positions_of, without_entries,
-};
+use super::packing::{Block, Blocks, Entries, Intervals, Measured, Packing, all_measured, without_entries};
 use super::tensor::Tensor;
-use crate::element::Element;
 use crate::lower::Output;
 use crate::notation::TensorVariable;
-use crate::storage::EntryList;
 
 impl Assembly<'_> {
-    pub(super) async fn run_in_blocks<N: Index, T: Element + FieldValue>(&self) -> Result<Tensor, DistributedError> {
+    pub(super) async fn run_in_blocks(&self) -> Result<Tensor, DistributedError> {
         let (result, blocks, cx) = (self.launching.plan.statement.result(), &self.blocks, self.blocks.cx);
-        let coordinates: Intervals = self.tiled(result).into();
-        let counting = self.counting(self.kernel(Output::Counts, N::TYPE)?, Arc::clone(&coordinates));
-        let totals = self.in_steps(&counting, |_| Vec::new()).await?;
+        let (coordinates, index): (Intervals, _) = (self.tiled(result).into(), index_type(self.is_narrow));
+        let counting = self.counting(self.kernel(Output::Counts, index)?, Arc::clone(&coordinates));
+        let totals = self.in_steps(&counting, &|_| Vec::new()).await?;
         let (of_entries, total) = blocks.intervals(&totals);
         if total == 0 {
-            return without_entries::<T>(cx, result);
+            return without_entries(cx, result);
         }
-        let (entries, room) = Entries::with_room::<N, T>(cx, (result.order(), total))?;
+        let (entries, room) = Entries::with_room(cx, (result, total), index)?;
         let of_blocks = blocks.partition(&room, &of_entries)?;
         let given = |blocks: &Blocks<'_>| {
             let target = Target::Partition(of_blocks.clone(), blocks.projection());
             vec![Requirement::new(target, entries.mask(), Privilege::Discard)]
         };
         let written = Entries { requirement: self.launching.fetches.len(), ..entries.clone() };
-        let kernel = self.kernel(Output::Entries, N::TYPE)?;
-        let writing = self.writing::<N, T>(kernel, (written, Arc::clone(&coordinates)));
-        let positions = all_measured(self.in_steps::<Measured>(&writing, given).await?, result)?;
+        let kernel = self.kernel(Output::Entries, index)?;
+        let writing = self.writing(kernel, (written, Arc::clone(&coordinates)));
+        let positions = all_measured(self.in_steps::<Measured>(&writing, &given).await?, result)?;
         let packing = Packing { blocks, variable: result, coordinates, entries, of_blocks };
-        let made = packing.stored::<N, T>(positions).await?;
+        let made = packing.stored(positions).await?;
         cx.destroy_region(&room.region)?;
         Ok(made)
     }
@@ -79,38 +75,32 @@ impl Assembly<'_> {
     }
 
     /// The task that writes what a point computes, and gives how many positions each level has for it.
-    fn writing<N: Index, T: Element + FieldValue>(
-        &self,
-        kernel: Kernel,
-        (entries, blocks): (Entries, Intervals),
-    ) -> Arc<TaskDefinition> {
+    fn writing(&self, kernel: Kernel, (entries, blocks): (Entries, Intervals)) -> Arc<TaskDefinition> {
         let (leaf, color) = (self.leaf(kernel), self.color());
         let result = self.launching.plan.statement.result().clone();
         self.task(("compute", Codec::of::<Measured>()), move |call| {
-            let block = blocks[color(call)?];
-            if block.0 == block.1 {
+            let rows = blocks[color(call)?];
+            if rows.0 == rows.1 {
                 return Ok(Ok(vec![0_i64; result.format().rank()]));
             }
-            let coordinates = entries.coordinates.iter().map(|&field| call.write::<N, 1>(entries.requirement, field));
-            let mut coordinates = coordinates.collect::<maniple::Result<Vec<_>>>()?;
-            let mut values = call.write::<T, 1>(entries.requirement, entries.values)?;
-            let mut list = EntryList::new(result.order());
-            if let Some(own) = only(values.space().rects()) {
-                let mut next = [own.lo[0]];
-                let mut spans: Vec<_> = coordinates.iter_mut().map(|all| all.span_mut(own)).collect();
-                let mut values = values.span_mut(own);
-                let written = spans.iter_mut().map(|span| updated(span, own).map(Some));
-                let made = MadeViews {
-                    next: Some(updated(&mut next, Rect::from(0..1))?),
-                    coordinates: written.collect::<maniple::Result<_>>()?,
-                    values: Some(updated(&mut values, own)?),
-                };
-                leaf(call, made)?;
-                let numbers = |span: &[N]| span.iter().map(|&at| at.into()).collect();
-                list.coordinates = spans.iter().map(|span| numbers(span)).collect();
-                list.values = values.to_vec();
-            }
-            Ok(positions_of(list, (&result, block, &[])))
+            let block = Block { variable: &result, rows, least: &[] };
+            let Some(own) = entries.of_values().only(call)? else {
+                return Ok(block.measured(vec![Vec::new(); result.order()], &[]));
+            };
+            let coordinates = entries.of_coordinates().map(|field| field.write(call));
+            let (mut coordinates, mut values) =
+                (coordinates.collect::<maniple::Result<Vec<_>>>()?, entries.of_values().write(call)?);
+            let mut coordinates: Vec<_> = coordinates.iter_mut().map(|all| all.row(own)).collect();
+            let (mut values, mut next) = (values.row(own), [own.lo[0]]);
+            let written = coordinates.iter_mut().map(|coordinates| coordinates.argument().map(Some));
+            let made = MadeViews {
+                next: Some(updated(&mut next, Rect::from(0..1))?),
+                coordinates: written.collect::<maniple::Result<_>>()?,
+                values: Some(values.argument()?),
+            };
+            leaf(call, made)?;
+            let coordinates = coordinates.iter().map(|coordinates| widened(coordinates.bytes(), entries.index));
+            Ok(block.measured(coordinates.collect(), values.bytes()))
         })
     }
 }

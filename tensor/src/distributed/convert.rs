@@ -2,15 +2,18 @@
 //!
 //! Each task has the positions below a part of those of the outermost level, and [lists](super::lists) their entries. No node has all of the tensor.
 
+use std::sync::Arc;
+
 use maniple::task::LeafCall;
 use maniple::{Context, FieldId, FieldMask, FieldValue, Privilege, Requirement, Target};
 
+use super::batches::Batches;
 use super::error::DistributedError;
 use super::fetch::by_color;
-use super::levels::{Index, words};
-use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
+use super::fields::only;
+use super::levels::words;
+use super::lists::{Evidence, Lists, Wrong, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
-use super::packing::only;
 use super::pending::Pending;
 use super::placed_levels::cut_levels;
 use super::shares::{Ends, Interval};
@@ -44,11 +47,8 @@ impl Tensor {
                 return Err(DistributedError::Dense { tensor: own.name().to_owned() });
             }
             check_packed(variable)?;
-            let is_narrow = own.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
-            with_element!(own.element(), T => match is_narrow {
-                true => self.convert::<i32, T>(cx, variable).await,
-                false => self.convert::<i64, T>(cx, variable).await,
-            })
+            let (source, tasks) = Source::of(cx, self).await?;
+            packed(cx, variable, (Arc::new(source), tasks)).await
         })
     }
 
@@ -64,15 +64,6 @@ impl Tensor {
         dense.copy_from(cx, &listed).await?;
         listed.destroy(cx)?;
         Ok(dense)
-    }
-
-    async fn convert<N: Index, T: Element + FieldValue>(
-        &self,
-        cx: &Context,
-        variable: &TensorVariable,
-    ) -> Result<Self, DistributedError> {
-        let (source, tasks) = Source::<T>::of(cx, self).await?;
-        packed::<N, T, _>(cx, variable, (source, tasks)).await
     }
 }
 
@@ -99,9 +90,8 @@ struct Given {
 }
 
 /// A tensor in parts, each with all that is below some neighbouring positions of the outermost level.
-pub(super) struct Source<T> {
+pub(super) struct Source {
     variable: TensorVariable,
-    fill: T,
     parts: i64,
     /// Of each level, the coordinates that there may be.
     bounds: Vec<std::ops::Range<i64>>,
@@ -112,11 +102,11 @@ pub(super) struct Source<T> {
     values: FieldId,
 }
 
-impl<T: Element + FieldValue> Source<T> {
+impl Source {
     /// In as many parts as its size wants; and how many tasks pack as much.
     pub(super) async fn of(cx: &Context, tensor: &Tensor) -> Result<(Self, i64), DistributedError> {
         let levels = tensor.variable().format().levels();
-        let of_entry = tensor.variable().order() * size_of::<i32>() + size_of::<T>();
+        let of_entry = tensor.variable().order() * size_of::<i32>() + tensor.variable().element().size();
         let tasks = tasks_for(cx, tensor.positions(levels.len() - 1) as usize * of_entry);
         let parts = match levels[0] {
             // Where a run begins, the one before tells.
@@ -154,12 +144,24 @@ impl<T: Element + FieldValue> Source<T> {
             }
         });
         let bounds = bounds.collect();
-        let fill = T::from_scalar(variable.fill()).expect("fill values have the type of their tensors");
-        Ok(Self { variable, fill, parts, bounds, positions, given, requirements, values: tensor.field() })
+        Ok(Self { variable, parts, bounds, positions, given, requirements, values: tensor.field() })
+    }
+
+    /// The type of the elements.
+    pub(super) fn element(&self) -> ElementType {
+        self.variable.element()
     }
 
     /// The part of a point, as a tensor that has no more than it.
-    pub(super) fn part(&self, call: &LeafCall<'_>) -> maniple::Result<SparseTensor<T>> {
+    pub(super) fn part<T: Element>(&self, call: &LeafCall<'_>) -> maniple::Result<SparseTensor<T>> {
+        let levels = self.levels_of_part(call)?;
+        let fill = T::from_scalar(self.variable.fill()).expect("fill values have the type of their tensors");
+        let values = call.read::<T, 1>(self.given.len(), self.values)?;
+        let values = only(values.space().rects()).map(|own| values.span(own).to_vec()).unwrap_or_default();
+        Ok(SparseTensor::of(self.variable.format(), self.variable.dimensions(), fill, levels, values))
+    }
+
+    fn levels_of_part(&self, call: &LeafCall<'_>) -> maniple::Result<Vec<LevelData>> {
         let (number, format) = (call.point().coords()[0] as usize, self.variable.format());
         let mut levels: Vec<LevelData> = Vec::new();
         for (level, kind) in format.levels().iter().enumerate() {
@@ -196,15 +198,11 @@ impl<T: Element + FieldValue> Source<T> {
                 components,
             });
         }
-        let values = call.read::<T, 1>(self.given.len(), self.values)?;
-        let values = only(values.space().rects()).map(|own| values.span(own).to_vec()).unwrap_or_default();
-        Ok(SparseTensor::of(format, self.variable.dimensions(), self.fill, levels, values))
+        Ok(levels)
     }
 }
 
-impl<T: Element + FieldValue> Lists<T> for Source<T> {
-    type Evidence = ();
-
+impl Lists for Source {
     fn parts(&self) -> i64 {
         self.parts
     }
@@ -213,14 +211,10 @@ impl<T: Element + FieldValue> Lists<T> for Source<T> {
         &self.requirements
     }
 
-    fn for_each(&self, call: &LeafCall<'_>, visit: impl FnMut(&[i64], T)) -> maniple::Result<Result<(), Wrong>> {
-        self.part(call)?.for_each(visit);
-        Ok(Ok(()))
-    }
-
-    fn check(&self, _: &[()]) -> Result<(), Wrong> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> {
         // What is stored was checked when it was.
-        Ok(())
+        with_element!(self.element(), T => self.part::<T>(call)?.for_each(|at, value| into.push(at, value)));
+        Ok(Ok(Evidence::default()))
     }
 
     fn error(&self, (_, reason): Wrong) -> DistributedError {

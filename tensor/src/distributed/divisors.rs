@@ -1,15 +1,11 @@
 //! Divisors that are checked each time before something is computed.
 
-use std::sync::Arc;
-
-use maniple::space::{AnyPoint, AnyRect, AnySpace, Point, Rect};
+use maniple::space::{AnyRect, AnySpace};
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
-use maniple::{
-    Context, Error, FieldId, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher,
-};
+use maniple::{Context, Error, FieldId, FieldValue, Privilege, TaskLauncher};
 
 use super::error::DistributedError;
-use super::rows::blocks_for;
+use super::rows::{blocks_for, in_pieces};
 use super::tensor::Tensor;
 use crate::element::{Element, Scalar};
 use crate::notation::{DivisorError, is_divisor};
@@ -37,13 +33,7 @@ pub(super) fn checking(cx: &Context, tensor: &Tensor) -> Result<Option<(AnyRect,
             }
         }
     });
-    let partitioning = cx.index_partition(tensor.region().space(), pieces.len(), &pieces)?;
-    let partition = tensor.region().partition(&partitioning).map_err(Error::from)?;
-    let own = Projection::Color(Arc::new(|point: AnyPoint| Point([point[0]]).into()));
-    let target = Target::Partition(partition, own);
-    let requirement = Requirement::new(target, FieldMask::of(field), Privilege::Read);
-    let domain = AnyRect::from(Rect::<1>::from(0..pieces.len() as i64));
-    Ok(Some((domain, TaskLauncher::new(&Arc::new(task)).requirement(requirement))))
+    in_pieces(cx, (tensor.region(), field, Privilege::Read), &pieces, task).map(Some)
 }
 
 /// The place of the first element that is no divisor, and the element.

@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use maniple::space::{AnyRect, AnySpace, Point, Rect};
+use maniple::space::AnySpace;
 use maniple::task::{Codec, TaskDefinition, TaskOptions, Value};
-use maniple::{
-    Context, Error, Field, FieldMask, FieldValue, FutureMap, Privilege, Projection, Requirement, Target, TaskLauncher,
-};
+use maniple::{Context, Field, FieldValue, FutureMap, Privilege};
 
 use super::error::DistributedError;
 use super::lists::Wrong;
-use super::rows::{blocks_for, set_rows};
+use super::rows::{Body, blocks_for, in_pieces, set_rows};
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::rectangle::Rectangle;
@@ -148,41 +146,48 @@ impl Tensor {
 
     /// Has tasks, one for each piece, set rows of elements: `row` is given what the task keeps from row to row, the coordinates of the first, and where they go. Rows run along the dimension that
     /// is stored last. Gives what is wrong for each piece, if there are some: a task ends with the first row of which something is.
-    pub(super) fn put<T: Element + FieldValue, K: Default>(
+    pub(super) fn put<T: Element, K: Default>(
         &self,
         cx: &Context,
         pieces: &[Rectangle],
         row: impl Fn(&mut K, &[i64], &mut [T]) -> Result<(), Wrong> + Send + Sync + 'static,
-    ) -> Result<Option<FutureMap<Result<(), Wrong>>>, DistributedError> {
+    ) -> Result<Option<Put>, DistributedError> {
         self.check_dense()?;
         self.check_type(T::TYPE)?;
+        let (field, modes) = (self.field(), self.modes().clone());
+        self.put_with(
+            cx,
+            pieces,
+            Box::new(move |call| {
+                let (mut kept, mut outcome) = (K::default(), Ok(()));
+                set_rows(call, field, &mut |at: &[i64], into: &mut [T]| {
+                    if outcome.is_ok() {
+                        outcome = row(&mut kept, modes.coordinates(at).as_slice(), into);
+                    }
+                })?;
+                Ok(Value::new(outcome))
+            }),
+        )
+    }
+
+    /// [`put`](Self::put) for elements of all types.
+    fn put_with(&self, cx: &Context, pieces: &[Rectangle], body: Box<Body>) -> Result<Option<Put>, DistributedError> {
         let pieces: BTreeSet<&Rectangle> = pieces.iter().filter(|piece| !piece.is_empty()).collect();
         let pieces: Vec<AnySpace> =
             pieces.iter().map(|piece| self.rect(piece).map(AnySpace::from)).collect::<Result<_, _>>()?;
         if pieces.is_empty() {
             return Ok(None);
         }
-        let (field, modes) = (self.field(), self.modes().clone());
         let task = TaskDefinition::new("make elements").codec(Codec::of::<Result<(), Wrong>>());
-        let task = task.leaf(TaskOptions::default(), move |call| {
-            let (mut kept, mut outcome) = (K::default(), Ok(()));
-            set_rows(call, field, |at: &[i64], into: &mut [T]| {
-                if outcome.is_ok() {
-                    outcome = row(&mut kept, modes.coordinates(at).as_slice(), into);
-                }
-            })?;
-            Ok(Value::new(outcome))
-        });
-        let partitioning = cx.index_partition(self.region().space(), pieces.len(), &pieces)?;
-        let partition = self.region().partition(&partitioning).map_err(Error::from)?;
-        let own = Projection::Color(Arc::new(|point: maniple::space::AnyPoint| Point([point[0]]).into()));
-        let target = Target::Partition(partition, own);
-        let requirement = Requirement::new(target, FieldMask::of(field), Privilege::Discard);
-        let domain = AnyRect::from(Rect::<1>::from(0..pieces.len() as i64));
-        let launcher = TaskLauncher::new(&Arc::new(task)).requirement(requirement);
+        let task = task.leaf(TaskOptions::default(), body);
+        let all = (self.region(), self.field(), Privilege::Discard);
+        let (domain, launcher) = in_pieces(cx, all, &pieces, task)?;
         Ok(Some(cx.index_launch(domain, launcher.typed::<Result<(), Wrong>>())))
     }
 }
+
+/// Elements that are being set: what is wrong for each piece.
+type Put = FutureMap<Result<(), Wrong>>;
 
 /// Elements that are being read.
 type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, DistributedError>> + Send + 'a>>;

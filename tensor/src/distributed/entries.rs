@@ -1,20 +1,22 @@
 //! The entries of tensors in levels, gone through by the tasks of all nodes: to find something out of them, or to make other tensors of them.
 
+use std::sync::Arc;
+
 use maniple::space::{AnyRect, Rect};
 use maniple::task::{Codec, LeafCall};
 use maniple::{Context, FieldValue, Requirement, TaskLauncher};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::batches::Batches;
 use super::convert::Source;
 use super::error::DistributedError;
-use super::levels::Index;
-use super::lists::{Lists, Wrong, check_packed, packed};
-use super::numbers::{element_that_is, no_element};
+use super::lists::{Evidence, Lists, Wrong, check_packed, packed};
+use super::numbers::{as_element, no_element};
 use super::packing::task;
 use super::pending::Pending;
 use super::tensor::Tensor;
-use crate::element::{Element, Scalar};
+use crate::element::{Element, ElementType};
 use crate::notation::TensorVariable;
 use crate::with_element;
 
@@ -34,12 +36,12 @@ impl Tensor {
     where
         R: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        self.check_in_levels::<T>()?;
-        let (source, _) = Source::<T>::of(cx, self).await?;
+        self.check_in_levels(T::TYPE)?;
+        let (source, _) = Source::of(cx, self).await?;
         let (requirements, parts) = (source.requirements().to_vec(), source.parts());
         let task = task(("go through", self.variable()), Codec::of::<R>(), move |call| {
             let mut found = start();
-            source.part(call)?.for_each(|at, value| fold(&mut found, at, value));
+            source.part::<T>(call)?.for_each(|at, value| fold(&mut found, at, value));
             Ok(found)
         });
         let launcher = requirements.into_iter().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
@@ -60,18 +62,28 @@ impl Tensor {
         variable: &TensorVariable,
         map: impl Fn(&[i64], T, &mut dyn FnMut(&[i64], U)) + Send + Sync + 'static,
     ) -> Result<Self, DistributedError> {
-        self.check_in_levels::<T>()?;
+        self.check_in_levels(T::TYPE)?;
         check_packed(variable)?;
         if variable.element() != U::TYPE {
             let (expected, found) = (format!("{} elements", variable.element()), format!("{} elements", U::TYPE));
             return Err(DistributedError::Shape { tensor: variable.name().to_owned(), expected, found });
         }
-        let (source, tasks) = Source::<T>::of(cx, self).await?;
-        let mapped = Mapped { source, map, variable: variable.clone() };
-        match variable.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok()) {
-            true => packed_from::<i32, T, U, _>(cx, (mapped, tasks)).await,
-            false => packed_from::<i64, T, U, _>(cx, (mapped, tasks)).await,
-        }
+        let extents = variable.dimensions().to_vec();
+        let visit: Box<Visit> = Box::new(move |source, call, into| {
+            let mut outside = None;
+            let mut within = |at: &[i64], value: U| match at.len() == extents.len()
+                && at.iter().zip(&extents).all(|(at, extent)| (0..*extent).contains(at))
+            {
+                true => into.push(at, value),
+                false => outside = outside.take().or_else(|| Some(at.to_vec())),
+            };
+            source.part::<T>(call)?.for_each(|at, value| map(at, value, &mut within));
+            Ok(match outside {
+                None => Ok(Evidence::default()),
+                Some(at) => Err((None, format!("an entry was made at {at:?}, outside of {extents:?}"))),
+            })
+        });
+        Changed::packed((cx, self), variable, visit).await
     }
 
     /// The tensor that statements call `variable`, with the elements of this one in its type: floats are rounded, and integers must be the same numbers. Both are in levels.
@@ -82,16 +94,17 @@ impl Tensor {
     pub fn cast<'a>(&'a self, cx: &'a Context, variable: &'a TensorVariable) -> Pending<'a, Self> {
         Box::pin(async move {
             check_packed(variable)?;
-            let (cast, tasks) = with_element!(self.variable().element(), T => Cast::of::<T>(cx, self, variable).await)?;
-            with_element!(variable.element(), T => match variable.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok()) {
-                true => packed::<i32, T, _>(cx, variable, (cast, tasks)).await,
-                false => packed::<i64, T, _>(cx, variable, (cast, tasks)).await,
-            })
+            self.check_in_levels(self.variable().element())?;
+            let element = variable.element();
+            let visit: Box<Visit> = Box::new(
+                move |source, call, into| with_element!(source.element(), T => cast::<T>((source, call), element, into)),
+            );
+            Changed::packed((cx, self), variable, visit).await
         })
     }
 
-    fn check_in_levels<T: Element>(&self) -> Result<(), DistributedError> {
-        self.check_type(T::TYPE)?;
+    fn check_in_levels(&self, element: ElementType) -> Result<(), DistributedError> {
+        self.check_type(element)?;
         match self.is_in_levels() {
             true => Ok(()),
             false => Err(DistributedError::Dense { tensor: self.variable().name().to_owned() }),
@@ -99,87 +112,30 @@ impl Tensor {
     }
 }
 
-async fn packed_from<N: Index, T: Element + FieldValue, U: Element + FieldValue, F>(
-    cx: &Context,
-    (mapped, tasks): (Mapped<T, F>, i64),
-) -> Result<Tensor, DistributedError>
-where
-    F: Fn(&[i64], T, &mut dyn FnMut(&[i64], U)) + Send + Sync + 'static,
-{
-    let variable = mapped.variable.clone();
-    packed::<N, U, _>(cx, &variable, (mapped, tasks)).await
-}
+/// What lists the entries that are made of those of the part of a task's point.
+type Visit = dyn Fn(&Source, &LeafCall<'_>, &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> + Send + Sync;
 
-/// The entries of a tensor in another type than theirs.
-struct Cast {
+/// What is made of the entries of a tensor.
+struct Changed {
+    source: Source,
     variable: TensorVariable,
-    parts: i64,
-    requirements: Vec<Requirement>,
     visit: Box<Visit>,
 }
 
-/// Visits the entries of the part of a task's point.
-type Visit = dyn Fn(&LeafCall<'_>, &mut dyn FnMut(&[i64], Scalar)) -> maniple::Result<()> + Send + Sync;
-
-impl Cast {
-    async fn of<T: Element + FieldValue>(
-        cx: &Context,
-        tensor: &Tensor,
+impl Changed {
+    /// The tensor of what is made of the entries of another one.
+    async fn packed(
+        (cx, tensor): (&Context, &Tensor),
         variable: &TensorVariable,
-    ) -> Result<(Self, i64), DistributedError> {
-        tensor.check_in_levels::<T>()?;
-        let (source, tasks) = Source::<T>::of(cx, tensor).await?;
-        let (parts, requirements) = (source.parts(), source.requirements().to_vec());
-        let visit = move |call: &LeafCall<'_>, visit: &mut dyn FnMut(&[i64], Scalar)| {
-            source.part(call)?.for_each(|at, value| visit(at, value.to_scalar()));
-            Ok(())
-        };
-        Ok((Self { variable: variable.clone(), parts, requirements, visit: Box::new(visit) }, tasks))
+        visit: Box<Visit>,
+    ) -> Result<Tensor, DistributedError> {
+        let (source, tasks) = Source::of(cx, tensor).await?;
+        let changed = Self { source, variable: variable.clone(), visit };
+        packed(cx, variable, (Arc::new(changed), tasks)).await
     }
 }
 
-impl<T: Element> Lists<T> for Cast {
-    type Evidence = ();
-
-    fn parts(&self) -> i64 {
-        self.parts
-    }
-
-    fn requirements(&self) -> &[Requirement] {
-        &self.requirements
-    }
-
-    fn for_each(&self, call: &LeafCall<'_>, mut visit: impl FnMut(&[i64], T)) -> maniple::Result<Result<(), Wrong>> {
-        let mut wrong = None;
-        (self.visit)(call, &mut |at, number| match element_that_is(number) {
-            Some(element) => visit(at, element),
-            None => wrong = wrong.take().or(Some(number)),
-        })?;
-        Ok(wrong.map_or(Ok(()), |number| Err(no_element::<T>(number))))
-    }
-
-    fn check(&self, _: &[()]) -> Result<(), Wrong> {
-        Ok(())
-    }
-
-    fn error(&self, (_, reason): Wrong) -> DistributedError {
-        DistributedError::Unfit { tensor: self.variable.name().to_owned(), reason }
-    }
-}
-
-/// What is made of the entries of a tensor.
-struct Mapped<T, F> {
-    source: Source<T>,
-    map: F,
-    variable: TensorVariable,
-}
-
-impl<T: Element + FieldValue, U: Element, F> Lists<U> for Mapped<T, F>
-where
-    F: Fn(&[i64], T, &mut dyn FnMut(&[i64], U)) + Send + Sync + 'static,
-{
-    type Evidence = ();
-
+impl Lists for Changed {
     fn parts(&self) -> i64 {
         self.source.parts()
     }
@@ -188,26 +144,25 @@ where
         self.source.requirements()
     }
 
-    fn for_each(&self, call: &LeafCall<'_>, mut visit: impl FnMut(&[i64], U)) -> maniple::Result<Result<(), Wrong>> {
-        let (extents, mut outside) = (self.variable.dimensions(), None);
-        let mut within = |at: &[i64], value: U| match at.len() == extents.len()
-            && at.iter().zip(extents).all(|(at, extent)| (0..*extent).contains(at))
-        {
-            true => visit(at, value),
-            false => outside = outside.take().or_else(|| Some(at.to_vec())),
-        };
-        self.source.part(call)?.for_each(|at, value| (self.map)(at, value, &mut within));
-        Ok(match outside {
-            None => Ok(()),
-            Some(at) => Err((None, format!("an entry was made at {at:?}, outside of {extents:?}"))),
-        })
-    }
-
-    fn check(&self, _: &[()]) -> Result<(), Wrong> {
-        Ok(())
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> {
+        (self.visit)(&self.source, call, into)
     }
 
     fn error(&self, (_, reason): Wrong) -> DistributedError {
         DistributedError::Unfit { tensor: self.variable.name().to_owned(), reason }
     }
+}
+
+/// Lists the entries of a part with elements of another type.
+fn cast<T: Element>(
+    (source, call): (&Source, &LeafCall<'_>),
+    element: ElementType,
+    into: &mut Batches<'_>,
+) -> maniple::Result<Result<Evidence, Wrong>> {
+    let mut wrong = None;
+    source.part::<T>(call)?.for_each(|at, value| match as_element(value.to_scalar(), element) {
+        Some(value) => into.push_scalar(at, value),
+        None => wrong = wrong.or(Some(value.to_scalar())),
+    });
+    Ok(wrong.map_or(Ok(Evidence::default()), |number| Err(no_element(number, element))))
 }

@@ -14,10 +14,11 @@ use maniple_files::tcs::Source;
 use maniple_files::{ArrayText, EntryArrays, EntryText, Number, NumberType, Order, Parallel, ReadError};
 
 use super::error::DistributedError;
-use super::lists::Wrong;
+use super::lists::{Evidence, Wrong};
 use super::numbers::element_of;
 use super::tcs::Counted;
 use crate::element::ElementType;
+use crate::with_element;
 
 /// A file of a tensor's entries, of which each node reads what its tasks list: a `.mtx` file, a `.tns` file, a `.npy` file, or a `.npz` file of a sparse array. All nodes of a job open the same one.
 ///
@@ -39,9 +40,6 @@ enum Kind {
     Matrix(Arc<ArrayText<Counted>>),
     Arrays(Arc<EntryArrays<Counted>>),
 }
-
-/// What tells of a part that was read whether it is right: how many entries its lines list, and the checksums of its arrays.
-pub(super) type Evidence = (u64, Vec<(u32, u64)>);
 
 impl EntryFile {
     /// Opens a Matrix Market file, and reads its header; all of it if the matrix is dense, as nothing else tells where its elements are.
@@ -167,8 +165,9 @@ impl EntryFile {
     }
 
     /// Whether the elements can be read as those of a type without any other between: all others are converted.
-    pub(super) fn has<T: Number>(&self) -> bool {
-        self.number().map_or_else(|| self.field().is_kept_by(T::TYPE), |number| number == T::TYPE)
+    pub(super) fn has(&self, element: ElementType) -> bool {
+        let wanted = with_element!(element, T => <T as Number>::TYPE);
+        self.number().map_or_else(|| self.field().is_kept_by(wanted), |number| number == wanted)
     }
 
     /// The field of text.
@@ -199,7 +198,7 @@ impl EntryFile {
     pub(super) fn read_part<T: Number>(
         &self,
         part: (u64, u64),
-        visit: impl FnMut(&[u64], T),
+        visit: &mut dyn FnMut(&[u64], T),
     ) -> Result<Evidence, Wrong> {
         let read = match &self.entries {
             Kind::Text(text) => text.read_part(part, visit).map(|listed| (listed, Vec::new())),

@@ -1,15 +1,17 @@
 //! Tensors in levels that are made where they are: each node makes a part of the rows.
 
-use maniple::task::LeafCall;
-use maniple::{Context, FieldValue, Requirement};
+use std::sync::Arc;
 
+use maniple::Context;
+use maniple::task::LeafCall;
+
+use super::batches::Batches;
 use super::error::DistributedError;
-use super::levels::Index;
-use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
+use super::fields::{index_type, is_narrow};
+use super::lists::{Evidence, Lists, Wrong, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
 use super::pending::Pending;
 use super::tensor::Tensor;
-use crate::element::Element;
 use crate::format::Format;
 use crate::generate::{GenerateError, Generator};
 use crate::notation::TensorVariable;
@@ -39,25 +41,14 @@ impl Tensor {
             }
             check_packed(variable)?;
             generator.check(variable.dimensions()).map_err(|error| no_such(variable, error))?;
-            let is_narrow = variable.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
-            with_element!(variable.element(), T => match is_narrow {
-                true => generate::<i32, T>(cx, variable, (generator, seed)).await,
-                false => generate::<i64, T>(cx, variable, (generator, seed)).await,
-            })
+            let index = index_type(is_narrow(variable.dimensions()));
+            let entry = variable.order() * index.size() + variable.element().size();
+            let bytes = generator.most_entries(variable.dimensions()) * entry as f64;
+            let parts = tasks_for(cx, bytes as usize);
+            let rows = Rows { variable: variable.clone(), generator: generator.clone(), seed, parts };
+            packed(cx, variable, (Arc::new(rows), parts)).await
         })
     }
-}
-
-async fn generate<N: Index, T: Element + FieldValue>(
-    cx: &Context,
-    variable: &TensorVariable,
-    (generator, seed): (&Generator, u64),
-) -> Result<Tensor, DistributedError> {
-    let entry = variable.order() * size_of::<N>() + size_of::<T>();
-    let bytes = generator.most_entries(variable.dimensions()) * entry as f64;
-    let parts = tasks_for(cx, bytes as usize);
-    let rows = Rows { variable: variable.clone(), generator: generator.clone(), seed, parts };
-    packed::<N, T, _>(cx, variable, (rows, parts)).await
 }
 
 fn no_such(variable: &TensorVariable, error: GenerateError) -> DistributedError {
@@ -72,27 +63,19 @@ struct Rows {
     parts: i64,
 }
 
-impl<T: Element> Lists<T> for Rows {
-    type Evidence = ();
-
+impl Lists for Rows {
     fn parts(&self) -> i64 {
         self.parts
     }
 
-    fn requirements(&self) -> &[Requirement] {
-        &[]
-    }
-
-    fn for_each(&self, call: &LeafCall<'_>, visit: impl FnMut(&[i64], T)) -> maniple::Result<Result<(), Wrong>> {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> {
         let (dimensions, part) = (self.variable.dimensions(), call.point().coords()[0]);
         let begin = |part: i64| (i128::from(dimensions[0]) * i128::from(part) / i128::from(self.parts)) as i64;
-        let made = self.generator.for_each(dimensions, begin(part)..begin(part + 1), self.seed, visit);
-        Ok(made.map_err(|error| (None, error.to_string())))
-    }
-
-    fn check(&self, _: &[()]) -> Result<(), Wrong> {
-        // They are the same on all nodes.
-        Ok(())
+        let rows = begin(part)..begin(part + 1);
+        let made = with_element!(self.variable.element(), T => {
+            self.generator.for_each(dimensions, rows, self.seed, |at, value: T| into.push(at, value))
+        });
+        Ok(made.map(|()| Evidence::default()).map_err(|error| (None, error.to_string())))
     }
 
     fn error(&self, (_, reason): Wrong) -> DistributedError {

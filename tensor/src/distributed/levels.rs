@@ -3,23 +3,20 @@
 
 use std::sync::Arc;
 
-use maniple::space::{AnyPoint, AnyRect, AnySpace, Point, Rect};
-use maniple::task::{TaskDefinition, TaskOptions, Value};
-use maniple::{
-    Context, Error, Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Projection, Region,
-    Requirement, Target, TaskLauncher,
-};
+use maniple::space::{AnyRect, AnySpace, Rect};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
+use maniple::{Context, Error, Field, FieldId, FieldType, FieldValue, LogicalRegion, Privilege, Region};
 
 use super::error::DistributedError;
-use super::rows::{blocks_for, set_rows};
+use super::fields::field_type;
+use super::rows::{Body, blocks_for, in_pieces, set_rows};
 use crate::element::{Element, ElementType};
 use crate::format::{Format, Level};
-use crate::level::{Array, Component as Named, Per, Stored, with_numbers};
+use crate::level::{Array, Component as Named, LevelData, Per, Stored, with_numbers};
 use crate::lower::Slot;
 use crate::plan::Space;
 use crate::rectangle::Rectangle;
-use crate::storage::{Number, SparseTensor};
-use crate::with_element;
+use crate::storage::SparseTensor;
 
 /// More intervals of positions are not told apart: a piece has what is between them too.
 const MOST_INTERVALS: usize = 1 << 12;
@@ -74,7 +71,7 @@ impl Levels {
         let made = Self::with_room(cx, (T::TYPE, is_narrow), stored.format().levels(), positions)?;
         for (level, components) in made.levels.iter().enumerate() {
             for (component, to) in components {
-                let numbers = Numbers { stored: Arc::clone(stored), level, component: *component };
+                let numbers = Numbers { levels: Arc::clone(stored.shared_levels()), level, component: *component };
                 match to.element {
                     ElementType::I32 => numbers.write::<i32>(cx, to)?,
                     _ => numbers.write::<i64>(cx, to)?,
@@ -95,7 +92,7 @@ impl Levels {
         kinds: &[Level],
         positions: Vec<usize>,
     ) -> Result<Self, DistributedError> {
-        let field = |name, element| (name, with_element!(element, T => FieldType::of::<T>()), element);
+        let field = |name, element| (name, field_type(element), element);
         let elements = field("values", element);
         let (mut levels, mut values, mut parents) = (Vec::new(), None, 1);
         for (level, (kind, &positions_here)) in kinds.iter().zip(&positions).enumerate() {
@@ -285,19 +282,19 @@ pub(super) fn components(
 }
 
 /// The numbers of a component in memory.
-struct Numbers<T> {
-    stored: Arc<SparseTensor<T>>,
+struct Numbers {
+    levels: Arc<Vec<LevelData>>,
     level: usize,
     component: Stored,
 }
 
-impl<T: Element> Numbers<T> {
+impl Numbers {
     fn write<N: FieldValue + Element + Narrowed>(self, cx: &Context, to: &Component) -> Result<(), DistributedError> {
         let Stored { name, per } = self.component;
-        let count = self.stored.levels()[self.level].component(name).len();
+        let count = self.levels[self.level].component(name).len();
         #[allow(clippy::useless_conversion)] // of one width of four
         put(cx, to, count, move |first, into: &mut [N]| {
-            let array = self.stored.levels()[self.level].component(name);
+            let array = self.levels[self.level].component(name);
             // What marks slots without anything is the greatest number of any width.
             let nothing = (per == Per::Slot).then(|| array.width().greatest());
             with_numbers!(array, numbers => {
@@ -335,13 +332,6 @@ impl Narrowed for i64 {
     }
 }
 
-/// The coordinates of a level, in one of the widths that kernels have.
-pub(super) trait Index: FieldValue + Element + Number + Narrowed + Into<i64> {}
-
-impl Index for i32 {}
-
-impl Index for i64 {}
-
 /// Has tasks set all of a component, which has so many rows: `set` is given the number of the first row of a part, and where its values go.
 fn put<T: Element + FieldValue>(
     cx: &Context,
@@ -349,23 +339,25 @@ fn put<T: Element + FieldValue>(
     rows: usize,
     set: impl Fn(usize, &mut [T]) + Send + Sync + 'static,
 ) -> Result<(), DistributedError> {
+    let field = to.field;
+    let body = move |call: &LeafCall<'_>| {
+        set_rows(call, field, &mut |at: &[i64], into: &mut [T]| set(at[0] as usize, into))?;
+        Ok(Value::new(()))
+    };
+    put_with(cx, to, rows, Box::new(body))
+}
+
+/// [`put`] for elements of all types.
+fn put_with(cx: &Context, to: &Component, rows: usize, body: Box<Body>) -> Result<(), DistributedError> {
     if rows == 0 {
         return Ok(());
     }
-    let field = to.field;
-    let task = TaskDefinition::new("make elements").leaf(TaskOptions::default(), move |call| {
-        set_rows(call, field, |at: &[i64], into: &mut [T]| set(at[0] as usize, into))?;
-        Ok(Value::new(()))
-    });
-    let count = blocks_for(cx, rows * size_of::<T>()).min(rows);
+    let task = TaskDefinition::new("make elements").leaf(TaskOptions::default(), body);
+    let count = blocks_for(cx, rows * to.element.size()).min(rows);
     let block = |number: usize| (rows as u128 * number as u128 / count as u128) as i64;
     let pieces: Vec<AnySpace> =
         (0..count).map(|number| AnyRect::from(Rect::<1>::from(block(number)..block(number + 1))).into()).collect();
-    let partitioning = cx.index_partition(to.region.space(), count, &pieces)?;
-    let partition = to.region.partition(&partitioning).map_err(Error::from)?;
-    let own = Projection::Color(Arc::new(|point: AnyPoint| Point([point[0]]).into()));
-    let requirement = Requirement::new(Target::Partition(partition, own), FieldMask::of(field), Privilege::Discard);
-    let domain = AnyRect::from(Rect::<1>::from(0..count as i64));
-    cx.index_launch(domain, TaskLauncher::new(&Arc::new(task)).requirement(requirement).typed::<()>());
+    let (domain, launcher) = in_pieces(cx, (&to.region, to.field, Privilege::Discard), &pieces, task)?;
+    cx.index_launch(domain, launcher.typed::<()>());
     Ok(())
 }

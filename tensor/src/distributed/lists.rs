@@ -7,19 +7,17 @@ use std::sync::Arc;
 
 use maniple::space::{AnyRect, AnySpace, IndexSpace, Rect};
 use maniple::task::{Codec, LeafCall};
-use maniple::{Context, Error, FieldValue, Privilege, Requirement, Target, TaskLauncher};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use maniple::{Context, Error, Privilege, Requirement, Target, TaskLauncher};
 
+use super::batches::{Batches, Take};
 use super::error::DistributedError;
 use super::fetch::by_color;
-use super::levels::Index;
+use super::fields::{index_type, is_narrow, narrowed};
 use super::modes::is_in_region;
-use super::packing::{Blocks, Entries, Packing, only, task, without_entries};
+use super::packing::{Blocks, Entries, Packing, task, without_entries};
 use super::rows::blocks_for;
 use super::shares::Interval;
 use super::tensor::Tensor;
-use crate::element::Element;
 use crate::format::{Format, Level, LevelExpression};
 use crate::notation::TensorVariable;
 
@@ -29,26 +27,28 @@ const MOST_TASKS: usize = 64;
 /// What is wrong with a file, and in which line if there are lines.
 pub(super) type Wrong = (Option<u64>, String);
 
-/// Entries in parts, of which tasks list one each.
-pub(super) trait Lists<T>: Send + Sync + 'static {
-    /// What tells of a part, beside its entries, whether it is right.
-    type Evidence: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static;
+/// What tells of a part, beside its entries, whether it is right: how many entries the lines of a file list, and the
+/// checksums of its arrays. Of what is no file, nothing.
+pub(super) type Evidence = (u64, Vec<(u32, u64)>);
 
+/// Entries in parts, of which tasks list one each.
+pub(super) trait Lists: Send + Sync {
     /// How many parts there are.
     fn parts(&self) -> i64;
 
     /// What tasks are given to list their parts.
-    fn requirements(&self) -> &[Requirement];
+    fn requirements(&self) -> &[Requirement] {
+        &[]
+    }
 
-    /// Visits the entries of the part of a task's point: the same ones in the same order each time.
-    fn for_each(
-        &self,
-        call: &LeafCall<'_>,
-        visit: impl FnMut(&[i64], T),
-    ) -> maniple::Result<Result<Self::Evidence, Wrong>>;
+    /// Lists the entries of the part of a task's point: the same ones in the same order each time, with elements of the
+    /// type of the tensor that they become.
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>>;
 
     /// Checks what tells of all parts, in their order. Nodes may find other things, if they have other files.
-    fn check(&self, all: &[Self::Evidence]) -> Result<(), Wrong>;
+    fn check(&self, _all: &[Evidence]) -> Result<(), Wrong> {
+        Ok(())
+    }
 
     /// What is said if a part is wrong.
     fn error(&self, wrong: Wrong) -> DistributedError;
@@ -83,11 +83,35 @@ pub(super) fn tasks_for(cx: &Context, bytes: usize) -> i64 {
     blocks_for(cx, bytes).min(MOST_TASKS).next_multiple_of(cx.nodes()) as i64
 }
 
+/// Blocks of coordinates of the outermost level.
+struct Outermost {
+    level: LevelExpression,
+    /// Where each block ends.
+    ends: Vec<i64>,
+}
+
+impl Outermost {
+    /// The block of each of some entries, whose coordinates of each dimension are given.
+    fn blocks_of(&self, coordinates: &[Vec<i64>], blocks: &mut Vec<usize>) {
+        let block = |at: i64| self.ends.partition_point(|end| *end <= at);
+        blocks.clear();
+        if let LevelExpression::Mode(mode) = self.level {
+            blocks.extend(coordinates[mode].iter().map(|&at| block(at)));
+            return;
+        }
+        let mut one = vec![0; coordinates.len()];
+        blocks.extend((0..coordinates[0].len()).map(|entry| {
+            one.iter_mut().zip(coordinates).for_each(|(one, all)| *one = all[entry]);
+            block(self.level.value(&one))
+        }));
+    }
+}
+
 /// The tensor of the entries that parts list, in the format of the variable, packed by so many tasks.
-pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
+pub(super) async fn packed(
     cx: &Context,
     variable: &TensorVariable,
-    (lists, tasks): (L, i64),
+    (lists, tasks): (Arc<dyn Lists>, i64),
 ) -> Result<Tensor, DistributedError> {
     let bounds = variable.format().expressions()[0].bounds(variable.dimensions());
     let extent = bounds.end - bounds.start;
@@ -98,12 +122,9 @@ pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
     };
     let begin = |block: i64| bounds.start + (i128::from(extent) * i128::from(block) / i128::from(count)) as i64;
     let blocks: Vec<Interval> = (0..count).map(|block| (begin(block), begin(block + 1))).collect();
-    let block_of = {
-        let (ends, outermost) = (blocks.clone(), variable.format().expressions()[0].clone());
-        move |at: &[i64]| ends.partition_point(|(_, end)| *end <= outermost.value(at))
-    };
-    let lists = Arc::new(lists);
-    let (counted, evidence) = counted(cx, variable, &lists, (count as usize, block_of.clone())).await?;
+    let ends = blocks.iter().map(|(_, end)| *end).collect();
+    let outermost = Arc::new(Outermost { level: variable.format().expressions()[0].clone(), ends });
+    let (counted, evidence) = counted(cx, variable, &lists, &outermost).await?;
     // Entries lie part by part, in the order of their blocks.
     let mut total = 0;
     let mut starts: Vec<Vec<i64>> = counted.clone();
@@ -111,9 +132,10 @@ pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
         total += std::mem::replace(start, total);
     }
     if total == 0 {
-        return without_entries::<T>(cx, variable);
+        return without_entries(cx, variable);
     }
-    let (entries, room) = Entries::with_room::<N, T>(cx, (variable.order(), total))?;
+    let index = index_type(is_narrow(variable.dimensions()));
+    let (entries, room) = Entries::with_room(cx, (variable, total), index)?;
     let part = |part: usize| starts[part][0]..starts.get(part + 1).map_or(total, |next| next[0]);
     let of_parts: Vec<AnySpace> =
         (0..starts.len()).map(|number| IndexSpace::<1>::from_rects([Rect::<1>::from(part(number))]).into()).collect();
@@ -121,7 +143,7 @@ pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
     let of_parts = room.region.partition(&of_parts).map_err(Error::from)?;
     let target = Target::Partition(of_parts, by_color(lists.parts(), |part| part));
     let given = Requirement::new(target, entries.mask(), Privilege::Discard);
-    list::<N, T, L>(cx, variable, (&lists, evidence), (given, &entries), (starts.clone(), total, block_of));
+    list(cx, variable, (&lists, evidence), (given, &entries), (starts.clone(), total, outermost));
 
     let of_block = |block: usize| {
         let own = starts.iter().zip(&counted).map(|(starts, counts)| starts[block]..starts[block] + counts[block]);
@@ -133,29 +155,44 @@ pub(super) async fn packed<N: Index, T: Element + FieldValue, L: Lists<T>>(
     let coordinates = blocks.clone().into();
     let blocks = Blocks { cx, points: count, of_point: Arc::new(|point| point), parts: blocks };
     let packing = Packing { blocks: &blocks, variable, coordinates, entries, of_blocks };
-    let positions = packing.measured::<N, T>(&[]).await?;
-    let made = packing.stored::<N, T>(positions).await?;
+    let positions = packing.measured(&[]).await?;
+    let made = packing.stored(positions).await?;
     cx.destroy_region(&room.region)?;
     Ok(made)
 }
 
+/// Lists the entries of the part of a task's point, some at a time.
+fn list_batches(
+    (lists, order): (&dyn Lists, usize),
+    call: &LeafCall<'_>,
+    take: &mut Take<'_>,
+) -> maniple::Result<Result<Evidence, Wrong>> {
+    let mut batches = Batches::new(order, take);
+    let evidence = lists.list(call, &mut batches)?;
+    batches.finish();
+    Ok(evidence)
+}
+
 /// How many entries of each block each part has, and what tells of the parts.
-async fn counted<T: Element + FieldValue, L: Lists<T>>(
+async fn counted(
     cx: &Context,
     variable: &TensorVariable,
-    lists: &Arc<L>,
-    (blocks, block_of): (usize, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
-) -> Result<(Vec<Vec<i64>>, Vec<L::Evidence>), DistributedError> {
-    let each = Arc::clone(lists);
-    let codec = Codec::of::<(Vec<i64>, Result<L::Evidence, Wrong>)>();
+    lists: &Arc<dyn Lists>,
+    outermost: &Arc<Outermost>,
+) -> Result<(Vec<Vec<i64>>, Vec<Evidence>), DistributedError> {
+    let (each, order, outermost) = (Arc::clone(lists), variable.order(), Arc::clone(outermost));
+    let codec = Codec::of::<(Vec<i64>, Result<Evidence, Wrong>)>();
     let task = task(("count entries of", variable), codec, move |call| {
-        let mut counts = vec![0_i64; blocks];
-        let evidence = each.for_each(call, |at, _| counts[block_of(at)] += 1)?;
+        let (mut counts, mut blocks) = (vec![0_i64; outermost.ends.len()], Vec::new());
+        let evidence = list_batches((&*each, order), call, &mut |coordinates, _| {
+            outermost.blocks_of(coordinates, &mut blocks);
+            blocks.iter().for_each(|&block| counts[block] += 1);
+        })?;
         Ok((counts, evidence))
     });
     let launcher = lists.requirements().iter().cloned().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
     let domain = AnyRect::from(Rect::<1>::from(0..lists.parts()));
-    let parts = cx.index_launch(domain, launcher.typed::<(Vec<i64>, Result<L::Evidence, Wrong>)>()).all().await?;
+    let parts = cx.index_launch(domain, launcher.typed::<(Vec<i64>, Result<Evidence, Wrong>)>()).all().await?;
     let (counts, evidence): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let evidence = evidence.into_iter().collect::<Result<Vec<_>, _>>().map_err(|wrong| lists.error(wrong))?;
     let checked = cx.per_node(lists.check(&evidence)).all().await?;
@@ -164,32 +201,36 @@ async fn counted<T: Element + FieldValue, L: Lists<T>>(
 }
 
 /// Has each part write its entries, those of each block from where they start on.
-fn list<N: Index, T: Element + FieldValue, L: Lists<T>>(
+fn list(
     cx: &Context,
     variable: &TensorVariable,
-    (lists, evidence): (&Arc<L>, Vec<L::Evidence>),
+    (lists, evidence): (&Arc<dyn Lists>, Vec<Evidence>),
     (given, entries): (Requirement, &Entries),
-    (starts, total, block_of): (Vec<Vec<i64>>, i64, impl Fn(&[i64]) -> usize + Send + Sync + 'static),
+    (starts, total, outermost): (Vec<Vec<i64>>, i64, Arc<Outermost>),
 ) {
-    let (each, entries, requirement) = (Arc::clone(lists), entries.clone(), lists.requirements().len());
+    let (each, order) = (Arc::clone(lists), variable.order());
+    let entries = Entries { requirement: lists.requirements().len(), ..entries.clone() };
     let task = task(("list entries of", variable), Codec::of::<i64>(), move |call| {
         let part = call.point().coords()[0] as usize;
         let mut next = starts[part].clone();
-        let coordinates = entries.coordinates.iter().map(|&field| call.write::<N, 1>(requirement, field));
-        let mut coordinates = coordinates.collect::<maniple::Result<Vec<_>>>()?;
-        let mut values = call.write::<T, 1>(requirement, entries.values)?;
-        let Some(own) = only(values.space().rects()) else { return Ok(0_i64) };
-        let mut spans: Vec<_> = coordinates.iter_mut().map(|all| all.span_mut(own)).collect();
-        let mut values = values.span_mut(own);
-        let room = values.len();
-        let outcome = each.for_each(call, |at, value| {
-            let next = &mut next[block_of(at)];
-            let place = (*next - own.lo[0]) as usize;
-            *next += 1;
-            if place < room {
-                spans.iter_mut().zip(at).for_each(|(span, &at)| span[place] = N::narrowed(at));
-                values[place] = value;
+        let Some(own) = entries.of_values().only(call)? else { return Ok(0_i64) };
+        let coordinates = entries.of_coordinates().map(|field| field.write(call));
+        let (mut coordinates, mut values) =
+            (coordinates.collect::<maniple::Result<Vec<_>>>()?, entries.of_values().write(call)?);
+        let mut coordinates: Vec<_> = coordinates.iter_mut().map(|all| all.row(own)).collect();
+        let mut values = values.row(own);
+        let (mut places, mut narrow) = (Vec::new(), Vec::new());
+        let outcome = list_batches((&*each, order), call, &mut |at, elements| {
+            outermost.blocks_of(at, &mut places);
+            for place in &mut places {
+                let next = &mut next[*place];
+                *place = (*next - own.lo[0]) as usize;
+                *next += 1;
             }
+            for (coordinates, at) in coordinates.iter_mut().zip(at) {
+                coordinates.set(&places, narrowed(at, entries.index, &mut narrow));
+            }
+            values.set(&places, elements);
         })?;
         let found = outcome.map_err(|wrong| Error::application(each.error(wrong).to_string()))?;
         // Each block ends where the next one starts.
@@ -198,7 +239,7 @@ fn list<N: Index, T: Element + FieldValue, L: Lists<T>>(
             let reason = "it has changed while it was read: its entries are others than those that were counted before";
             return Err(Error::application(each.error((None, reason.to_owned())).to_string()));
         }
-        Ok(room as i64)
+        Ok(own.hi[0] - own.lo[0] + 1)
     });
     let all = lists.requirements().iter().cloned().chain([given]);
     let launcher = all.fold(TaskLauncher::new(&task), TaskLauncher::requirement);

@@ -17,6 +17,7 @@
 mod aside;
 mod assemble;
 mod balanced;
+mod batches;
 mod blocks;
 mod computation;
 mod convert;
@@ -27,6 +28,7 @@ mod entries;
 mod entry_file;
 mod error;
 mod fetch;
+mod fields;
 mod generated;
 mod held;
 mod home;

@@ -26,14 +26,19 @@ pub fn element_of(number: NumberType) -> ElementType {
 /// The element of another type that a number is, if it is one: floats may be rounded to floats, but not to an infinity; an integer is no other number, of whatever type. A complex number is none of
 /// a type that is not.
 pub fn element_that_is<T: Element>(number: Scalar) -> Option<T> {
-    let (own, element) = (number.element_type(), cast(number, T::TYPE));
-    let is_one = match (own.is_integer(), T::TYPE.is_integer()) {
-        (_, true) => is_kept(number, element),
-        (true, false) => is_exact(number, element),
-        (false, false) => is_finite(element) || !is_finite(number),
+    as_element(number, T::TYPE).and_then(T::from_scalar)
+}
+
+/// The same for a type that is known when it is called.
+pub(super) fn as_element(number: Scalar, element: ElementType) -> Option<Scalar> {
+    let (own, found) = (number.element_type(), cast(number, element));
+    let is_one = match (own.is_integer(), element.is_integer()) {
+        (_, true) => is_kept(number, found),
+        (true, false) => is_exact(number, found),
+        (false, false) => is_finite(found) || !is_finite(number),
     };
-    let is_real = T::TYPE.is_complex() || !own.is_complex();
-    T::from_scalar(element).filter(|_| is_one && is_real)
+    let is_real = element.is_complex() || !own.is_complex();
+    Some(found).filter(|_| is_one && is_real)
 }
 
 /// Whether a number is neither infinite nor none.
@@ -45,7 +50,7 @@ fn is_finite(number: Scalar) -> bool {
 }
 
 /// What is said of a number that is no element.
-pub(super) fn no_element<T: Element>(number: Scalar) -> Wrong {
+pub(super) fn no_element(number: Scalar, element: ElementType) -> Wrong {
     let number = match number {
         Scalar::Bool(number) => number.to_string(),
         Scalar::U8(number) => number.to_string(),
@@ -60,7 +65,7 @@ pub(super) fn no_element<T: Element>(number: Scalar) -> Wrong {
         Scalar::C32(number) => number.to_string(),
         Scalar::C64(number) => number.to_string(),
     };
-    (None, format!("it has the element {number}, which is no {}: read it as elements of another type", T::TYPE))
+    (None, format!("it has the element {number}, which is no {element}: read it as elements of another type"))
 }
 
 /// Whether a float is the integer that was cast to it.

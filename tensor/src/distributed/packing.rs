@@ -9,22 +9,25 @@ use std::sync::Arc;
 use maniple::space::{AnyRect, AnySpace, Rect};
 use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
-    Arrangement, Context, Error, FieldId, FieldMask, FieldType, FieldValue, LayoutConstraint, LogicalPartition,
-    Privilege, Projection, Region, Requirement, Target, TaskLauncher,
+    Arrangement, Context, Error, FieldId, FieldMask, FieldValue, LayoutConstraint, LogicalPartition, Privilege,
+    Projection, Region, Requirement, Target, TaskLauncher,
 };
 
 use super::error::DistributedError;
 use super::fetch::by_color;
-use super::levels::{Component, Index, Levels, Narrowed, components, words};
+use super::fields::{Required, field_type, only};
+use super::levels::{Component, Levels, Narrowed, components, words};
 use super::operators::{Adds, operator};
+use super::rows::Body;
 use super::tensor::Tensor;
 use crate::element::{Element, ElementType};
 use crate::format::Level;
 use crate::kernel::Serial;
-use crate::level::{Array, Per, Stored};
+use crate::level::{Array, LevelData, Per, Stored};
 use crate::loops::Reduction;
 use crate::notation::TensorVariable;
 use crate::storage::{Duplicates, EntryList, SparseTensor, StorageError, pack, pack_block};
+use crate::with_element;
 
 /// From the first to before the last, for each block.
 pub(super) type Intervals = Arc<[(i64, i64)]>;
@@ -97,21 +100,37 @@ pub(super) struct Entries {
     pub(super) requirement: usize,
     pub(super) coordinates: Vec<FieldId>,
     pub(super) values: FieldId,
+    /// The type of coordinates, of 32 or 64 bits, and that of elements.
+    pub(super) index: ElementType,
+    pub(super) element: ElementType,
 }
 
 impl Entries {
-    /// Room for so many entries, as fields of one region: coordinates of type `N` for each dimension, and elements.
-    pub(super) fn with_room<N: Index, T: Element + FieldValue>(
+    /// Room for so many entries, as fields of one region: coordinates of a type for each dimension, and elements.
+    pub(super) fn with_room(
         cx: &Context,
-        (order, total): (usize, i64),
+        (variable, total): (&TensorVariable, i64),
+        index: ElementType,
     ) -> Result<(Self, Component), DistributedError> {
+        let (order, element) = (variable.order(), variable.element());
         let names: Vec<String> = (0..order).map(|mode| format!("coordinates {mode}")).collect();
-        let coordinates = names.iter().map(|name| (name.as_str(), FieldType::of::<N>(), N::TYPE));
-        let fields: Vec<_> = coordinates.chain([("values", FieldType::of::<T>(), T::TYPE)]).collect();
+        let coordinates = names.iter().map(|name| (name.as_str(), field_type(index), index));
+        let fields: Vec<_> = coordinates.chain([("values", field_type(element), element)]).collect();
         let found = components(cx, total as usize, &fields)?;
         let coordinates = found[..order].iter().map(|component| component.field).collect();
         let values = &found[order];
-        Ok((Self { requirement: 0, coordinates, values: values.field }, values.clone()))
+        Ok((Self { requirement: 0, coordinates, values: values.field, index, element }, values.clone()))
+    }
+
+    /// The field with the coordinates of each dimension.
+    pub(super) fn of_coordinates(&self) -> impl Iterator<Item = Required> {
+        let (requirement, element) = (self.requirement, self.index);
+        self.coordinates.iter().map(move |&field| Required { requirement, field, element })
+    }
+
+    /// The field with the elements.
+    pub(super) fn of_values(&self) -> Required {
+        Required { requirement: self.requirement, field: self.values, element: self.element }
     }
 
     /// All fields.
@@ -120,21 +139,57 @@ impl Entries {
         fields.reduce(|all, field| all.union(&field)).unwrap_or_default()
     }
 
-    /// What a point is given of them.
-    fn read<N: Index, T: Element + FieldValue>(&self, call: &LeafCall<'_>) -> maniple::Result<EntryList<T>> {
-        let mut list = EntryList::new(self.coordinates.len());
-        for (into, &field) in list.coordinates.iter_mut().zip(&self.coordinates) {
-            let coordinates = call.read::<N, 1>(self.requirement, field)?;
-            for own in coordinates.space().rects().iter().filter(|own| own.lo <= own.hi) {
-                into.extend(coordinates.span(*own).iter().map(|&at| -> i64 { at.into() }));
+    /// What levels store of a block, of which a point is given the entries; the elements go to a field, if there is one
+    /// for them.
+    fn packed(
+        &self,
+        call: &LeafCall<'_>,
+        block: &Block<'_>,
+        values: Option<Required>,
+    ) -> maniple::Result<Result<Arc<Vec<LevelData>>, StorageError>> {
+        let coordinates = self.of_coordinates().map(|field| field.numbers(call));
+        let coordinates = coordinates.collect::<maniple::Result<Vec<_>>>()?;
+        with_element!(self.element, T => {
+            let packed = block.packed::<T>(coordinates, self.of_values().read::<T, T>(call)?);
+            if let (Ok(packed), Some(Required { requirement, field, .. })) = (&packed, values) {
+                let mut values = call.write::<T, 1>(requirement, field)?;
+                if let Some(own) = only(values.space().rects()) {
+                    values.span_mut(own).copy_from_slice(packed.values());
+                }
             }
-        }
-        let values = call.read::<T, 1>(self.requirement, self.values)?;
-        for own in values.space().rects().iter().filter(|own| own.lo <= own.hi) {
-            list.values.extend_from_slice(&values.span(*own));
-        }
-        Ok(list)
+            Ok(packed.map(|packed| Arc::clone(packed.shared_levels())))
+        })
     }
+}
+
+/// A block of a tensor that is packed: the coordinates of its outermost level, and how many positions levels have at
+/// least.
+pub(super) struct Block<'a> {
+    pub(super) variable: &'a TensorVariable,
+    pub(super) rows: (i64, i64),
+    pub(super) least: &'a [usize],
+}
+
+impl Block<'_> {
+    /// The block in levels.
+    fn packed<T: Element>(&self, coordinates: Vec<Vec<i64>>, values: Vec<T>) -> Result<SparseTensor<T>, StorageError> {
+        let stored = (self.variable.format(), self.variable.dimensions(), fill(self.variable));
+        pack_block(&Serial, stored, EntryList::of(coordinates, values), (self.rows.0..self.rows.1, self.least))
+    }
+
+    /// How many positions each level has for entries, of which the elements are there as bytes.
+    pub(super) fn measured(&self, coordinates: Vec<Vec<i64>>, values: &[u8]) -> Measured {
+        with_element!(self.variable.element(), T => {
+            let values = values.chunks_exact(size_of::<T>()).map(bytemuck::checked::pod_read_unaligned);
+            positions(self.packed::<T>(coordinates, values.collect()).map(|packed| Arc::clone(packed.shared_levels())))
+        })
+    }
+}
+
+/// How many positions each level has, or why there are no levels.
+fn positions(packed: Result<Arc<Vec<LevelData>>, StorageError>) -> Measured {
+    let packed = packed.map_err(|error| error.to_string())?;
+    Ok(packed.iter().map(|level| level.positions as i64).collect())
 }
 
 /// A component of a level that points write: which one it is, its numbers of each block and what is added to these, and the requirement.
@@ -160,16 +215,16 @@ pub(super) struct Packing<'a> {
 
 impl Packing<'_> {
     /// How many positions each level has for each point.
-    pub(super) async fn measured<N: Index, T: Element + FieldValue>(
-        &self,
-        least: &[usize],
-    ) -> Result<Vec<Vec<i64>>, DistributedError> {
+    pub(super) async fn measured(&self, least: &[usize]) -> Result<Vec<Vec<i64>>, DistributedError> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
         let least: Vec<usize> = least.to_vec();
         let task = task(("measure", self.variable), Codec::of::<Measured>(), move |call| {
-            let block = coordinates[of_point(call.point().coords()[0]) as usize];
-            Ok(positions_of(entries.read::<N, T>(call)?, (&variable, block, &least)))
+            let rows = coordinates[of_point(call.point().coords()[0]) as usize];
+            if rows.0 == rows.1 {
+                return Ok(Ok(vec![0; variable.format().levels().len()]));
+            }
+            Ok(positions(entries.packed(call, &Block { variable: &variable, rows, least: &least }, None)?))
         });
         let launcher = TaskLauncher::new(&task).requirement(self.given());
         let measured = self.blocks.cx.index_launch(self.blocks.domain(), launcher.typed::<Measured>()).all().await?;
@@ -182,10 +237,7 @@ impl Packing<'_> {
     }
 
     /// The tensor, given how many positions each level has for each point.
-    pub(super) async fn stored<N: Index, T: Element + FieldValue>(
-        &self,
-        mut positions: Vec<Vec<i64>>,
-    ) -> Result<Tensor, DistributedError> {
+    pub(super) async fn stored(&self, mut positions: Vec<Vec<i64>>) -> Result<Tensor, DistributedError> {
         let (cx, format, rank) = (self.blocks.cx, self.variable.format(), self.variable.format().levels().len());
         // All have as many slots as the one that needs most.
         let slots = |level: usize, positions: &[i64]| {
@@ -198,7 +250,7 @@ impl Packing<'_> {
         };
         let least: Vec<usize> = (0..rank).map(most).collect();
         if least.iter().any(|&least| least > 0) {
-            positions = self.measured::<N, T>(&least).await?;
+            positions = self.measured(&least).await?;
         }
         let of_level = |level: usize| positions.iter().map(|all| all[level]).collect::<Vec<i64>>();
         let levels: Vec<(Intervals, i64)> = (0..rank)
@@ -207,7 +259,7 @@ impl Packing<'_> {
             .collect();
         let made = Levels::with_room(
             cx,
-            (T::TYPE, self.is_narrow(levels.iter().map(|(_, total)| *total))),
+            (self.variable.element(), self.is_narrow(levels.iter().map(|(_, total)| *total))),
             format.levels(),
             levels.iter().map(|(_, total)| *total as usize).collect(),
         )?;
@@ -248,7 +300,8 @@ impl Packing<'_> {
         let (values, of_values) = (made.values(), given.len());
         let pieces = levels.last().map_or(&root, |(intervals, _)| intervals);
         given.push(self.blocks.own(&self.blocks.partition(values, pieces)?, values.field, Privilege::Discard));
-        let task = self.storing::<N, T>(least, (all, of_values, values.field));
+        let of_values = Required { requirement: of_values, field: values.field, element: values.element };
+        let task = self.storing(least, (all, of_values));
         let launcher = given.into_iter().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
         let _launched = cx.index_launch(self.blocks.domain(), launcher.typed::<i64>());
         Tensor::in_levels(self.variable, made)
@@ -263,50 +316,32 @@ impl Packing<'_> {
     }
 
     /// The task that stores a block.
-    fn storing<N: Index, T: Element + FieldValue>(
-        &self,
-        least: Vec<usize>,
-        (all, of_values, values): (Vec<Written>, usize, FieldId),
-    ) -> Arc<TaskDefinition> {
+    fn storing(&self, least: Vec<usize>, (all, values): (Vec<Written>, Required)) -> Arc<TaskDefinition> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
         task(("assemble", self.variable), Codec::of::<i64>(), move |call| {
             let number = of_point(call.point().coords()[0]) as usize;
-            let block = coordinates[number];
-            if block.0 == block.1 {
+            let rows = coordinates[number];
+            if rows.0 == rows.1 {
                 return Ok(0_i64);
             }
-            let packed = packed(entries.read::<N, T>(call)?, (&variable, block, &least)).map_err(Error::from_task)?;
+            let block = Block { variable: &variable, rows, least: &least };
+            let levels = entries.packed(call, &block, Some(values))?.map_err(Error::from_task)?;
             for written in &all {
-                let array = packed.levels()[written.level].component(written.stored.name);
+                let array = levels[written.level].component(written.stored.name);
                 match (written.stored.per, written.element) {
                     (Per::Word, _) => add_bits(call, written, (array, number))?,
                     (_, ElementType::I32) => write::<i32>(call, written, (array, number))?,
                     _ => write::<i64>(call, written, (array, number))?,
                 }
             }
-            let mut values = call.write::<T, 1>(of_values, values)?;
-            if let Some(own) = only(values.space().rects()) {
-                values.span_mut(own).copy_from_slice(packed.values());
-            }
-            Ok(packed.values().len() as i64)
+            Ok(levels.last().map_or(1, |last| last.positions) as i64)
         })
     }
 }
 
 /// How many positions each level has for the entries of a block, or why levels do not store them.
 pub(super) type Measured = Result<Vec<i64>, String>;
-
-pub(super) fn positions_of<T: Element>(
-    list: EntryList<T>,
-    (variable, block, least): (&TensorVariable, (i64, i64), &[usize]),
-) -> Measured {
-    if block.0 == block.1 {
-        return Ok(vec![0; variable.format().levels().len()]);
-    }
-    let packed = packed(list, (variable, block, least)).map_err(|error| error.to_string())?;
-    Ok(packed.levels().iter().map(|level| level.positions as i64).collect())
-}
 
 /// What all points have measured.
 pub(super) fn all_measured(
@@ -317,24 +352,14 @@ pub(super) fn all_measured(
     measured.into_iter().collect::<Result<_, String>>().map_err(unfit)
 }
 
-/// A block in levels.
-fn packed<T: Element>(
-    list: EntryList<T>,
-    (variable, block, least): (&TensorVariable, (i64, i64), &[usize]),
-) -> Result<SparseTensor<T>, StorageError> {
-    let stored = (variable.format(), variable.dimensions(), fill(variable));
-    pack_block(&Serial, stored, list, (block.0..block.1, least))
-}
-
 /// A tensor in which nothing is stored.
-pub(super) fn without_entries<T: Element + FieldValue>(
-    cx: &Context,
-    variable: &TensorVariable,
-) -> Result<Tensor, DistributedError> {
-    let none = EntryList::new(variable.order());
-    let none = pack(variable.format(), variable.dimensions(), fill::<T>(variable), none, Duplicates::Sum);
-    let none = none.map_err(|error| DistributedError::Broken { tensor: variable.name().to_owned(), error })?;
-    Tensor::from_sparse(cx, variable, none.tensor)
+pub(super) fn without_entries(cx: &Context, variable: &TensorVariable) -> Result<Tensor, DistributedError> {
+    let broken = |error| DistributedError::Broken { tensor: variable.name().to_owned(), error };
+    with_element!(variable.element(), T => {
+        let none = EntryList::new(variable.order());
+        let none = pack(variable.format(), variable.dimensions(), fill::<T>(variable), none, Duplicates::Sum);
+        Tensor::from_sparse(cx, variable, none.map_err(broken)?.tensor)
+    })
 }
 
 /// A task of a tensor's.
@@ -343,19 +368,19 @@ pub(super) fn task<R: Send + Sync + 'static>(
     codec: Codec,
     run: impl Fn(&LeafCall<'_>) -> maniple::Result<R> + Send + Sync + 'static,
 ) -> Arc<TaskDefinition> {
+    task_with((what, variable), codec, Box::new(move |call| Ok(Value::new(run(call)?))))
+}
+
+/// [`task`] for all bodies, so that it is compiled once.
+fn task_with((what, variable): (&str, &TensorVariable), codec: Codec, body: Box<Body>) -> Arc<TaskDefinition> {
     let layout = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), ..LayoutConstraint::default() };
     let options = TaskOptions { layout, ..TaskOptions::default() };
     let task = TaskDefinition::new(&format!("{what} {}", variable.name())).codec(codec);
-    Arc::new(task.leaf(options, move |call| Ok(Value::new(run(call)?))))
-}
-
-/// The only rectangle of a space, as pieces of rows are; none if it is empty.
-pub(super) fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
-    rects.first().copied().filter(|rect| rect.lo <= rect.hi)
+    Arc::new(task.leaf(options, body))
 }
 
 /// Sets all numbers of a component.
-fn set_all(cx: &Context, component: &Component, number: i64) -> Result<(), DistributedError> {
+pub(super) fn set_all(cx: &Context, component: &Component, number: i64) -> Result<(), DistributedError> {
     if component.region.space().space().volume() == 0 {
         return Ok(());
     }

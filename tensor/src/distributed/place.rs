@@ -98,5 +98,5 @@ fn is_first(placed: &Placed, point: &[usize]) -> bool {
 
 fn fill<T: Element + FieldValue>(call: &LeafCall<'_>, field: FieldId, value: Scalar) -> maniple::Result<()> {
     let Some(value) = T::from_scalar(value) else { return Ok(()) };
-    set_rows(call, field, |_: &[i64], into: &mut [T]| into.fill(value))
+    set_rows(call, field, &mut |_: &[i64], into: &mut [T]| into.fill(value))
 }

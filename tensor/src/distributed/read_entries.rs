@@ -3,21 +3,22 @@
 //! Each task reads the entries of its range twice: to count them, and to list them. No node has all of the tensor. All elements of a dense tensor are read once.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use maniple::task::LeafCall;
-use maniple::{Context, FieldValue, Requirement};
+use maniple::{Context, FieldValue};
 use maniple_files::{Number, Order};
 
-use super::entry_file::{EntryFile, Evidence, told};
+use super::batches::Batches;
+use super::entry_file::{EntryFile, told};
 use super::error::DistributedError;
-use super::levels::Index;
-use super::lists::{Lists, Wrong, check_packed, packed, tasks_for};
+use super::lists::{Evidence, Lists, Wrong, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
-use super::numbers::{element_that_is, no_element};
+use super::numbers::{as_element, element_that_is, no_element};
 use super::pending::Pending;
 use super::rows::blocks_for;
 use super::tensor::Tensor;
-use crate::element::{Element, Scalar};
+use crate::element::{Element, ElementType, Scalar};
 use crate::format::Format;
 use crate::notation::TensorVariable;
 use crate::rectangle::Rectangle;
@@ -63,16 +64,20 @@ impl Tensor {
                 return Err(file.wrong((None, reason)));
             }
             let before = file.bytes_read();
-            let is_narrow = file.dimensions().iter().all(|extent| i32::try_from(*extent).is_ok());
             let listed = match is_dense {
                 true => variable.stored(Format::coordinates(variable.order())),
                 false => variable.clone(),
             };
-            let mut tensor = with_element!(variable.element(), T => match (file.order().filter(|_| is_dense), is_narrow) {
-                (Some(order), _) => read_dense::<T>(cx, variable, file, order).await,
-                (None, true) => read::<i32, T>(cx, &listed, file).await,
-                (None, false) => read::<i64, T>(cx, &listed, file).await,
-            })?;
+            let mut tensor = match file.order().filter(|_| is_dense) {
+                Some(order) => {
+                    with_element!(variable.element(), T => read_dense::<T>(cx, variable, file, order).await)?
+                }
+                None => {
+                    let parts = tasks_for(cx, file.length() as usize);
+                    let entries = Parts { file: file.clone(), element: variable.element(), parts };
+                    packed(cx, &listed, (Arc::new(entries), parts)).await?
+                }
+            };
             if *tensor.variable() != *variable {
                 let dense = tensor.converted(cx, variable).await?;
                 tensor.destroy(cx)?;
@@ -84,51 +89,16 @@ impl Tensor {
     }
 }
 
-async fn read<N: Index, T: Element + FieldValue + Number>(
-    cx: &Context,
-    variable: &TensorVariable,
-    file: &EntryFile,
-) -> Result<Tensor, DistributedError> {
-    let parts = tasks_for(cx, file.length() as usize);
-    packed::<N, T, _>(cx, variable, (Parts { file: file.clone(), parts }, parts)).await
-}
-
-/// Visits the entries of one of so many parts of a file, as elements of a type.
-fn read_part<T: Element + Number>(
-    file: &EntryFile,
-    part: (u64, u64),
-    mut visit: impl FnMut(&[u64], T),
-) -> Result<Evidence, Wrong> {
-    if file.has::<T>() {
-        return file.read_part(part, visit);
-    }
-    let mut wrong = None;
-    let mut as_element = |at: &[u64], number: Scalar| match element_that_is(number) {
-        Some(element) => visit(at, element),
-        None => wrong = wrong.take().or(Some(number)),
-    };
-    let read = with_element!(file.element(), S => read_scalars::<S>(file, part, &mut as_element))?;
-    match wrong {
-        None => Ok(read),
-        Some(number) => Err(no_element::<T>(number)),
-    }
-}
-
-fn read_scalars<S: Element + Number>(
-    file: &EntryFile,
-    part: (u64, u64),
-    visit: &mut dyn FnMut(&[u64], Scalar),
-) -> Result<Evidence, Wrong> {
-    file.read_part::<S>(part, |at, number| visit(at, number.to_scalar()))
-}
-
 /// Reads elements of a file that has all, as elements of a type.
 fn read_elements<T: Element + Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<T>, Wrong> {
-    if file.has::<T>() {
+    if file.has(<T as Element>::TYPE) {
         return file.read_elements(elements);
     }
     let scalars = with_element!(file.element(), S => scalars::<S>(file, elements))?;
-    scalars.into_iter().map(|number| element_that_is(number).ok_or_else(|| no_element::<T>(number))).collect()
+    scalars
+        .into_iter()
+        .map(|number| element_that_is(number).ok_or_else(|| no_element(number, <T as Element>::TYPE)))
+        .collect()
 }
 
 fn scalars<S: Element + Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, Wrong> {
@@ -234,45 +204,69 @@ impl Runs {
     }
 }
 
-/// The entries of a file in so many parts.
+/// The entries of a file in so many parts, as elements of a type.
 struct Parts {
     file: EntryFile,
+    element: ElementType,
     parts: i64,
 }
 
-impl<T: Element + Number> Lists<T> for Parts {
-    type Evidence = Evidence;
+/// What hands on entries of a file, and keeps the coordinates of the first that is outside of the tensor.
+struct Within<'a, 'b> {
+    extents: &'a [i64],
+    at: Vec<i64>,
+    outside: Option<Vec<i64>>,
+    into: &'a mut Batches<'b>,
+}
 
+impl Within<'_, '_> {
+    /// Hands on an entry if it is inside.
+    fn hand_on(&mut self, at: &[u64], hand_on: impl FnOnce(&mut Batches<'_>, &[i64])) {
+        self.at.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
+        match at.iter().zip(self.extents).all(|(at, &extent)| *at < extent as u64) {
+            true => hand_on(self.into, &self.at),
+            false => self.outside = self.outside.take().or_else(|| Some(self.at.clone())),
+        }
+    }
+}
+
+impl Parts {
+    /// Lists entries whose elements are read as those of a type.
+    fn read<T: Element + Number>(&self, part: (u64, u64), within: &mut Within<'_, '_>) -> Result<Evidence, Wrong> {
+        self.file.read_part(part, &mut |at, value: T| within.hand_on(at, |into, at| into.push(at, value)))
+    }
+
+    /// Lists entries whose elements are read as those of a type, and converted.
+    fn convert<T: Element + Number>(&self, part: (u64, u64), within: &mut Within<'_, '_>) -> Result<Evidence, Wrong> {
+        let mut wrong = None;
+        let read =
+            self.file.read_part(part, &mut |at, value: T| match as_element(value.to_scalar(), self.element) {
+                Some(value) => within.hand_on(at, |into, at| into.push_scalar(at, value)),
+                None => wrong = wrong.or(Some(value.to_scalar())),
+            })?;
+        wrong.map_or(Ok(read), |number| Err(no_element(number, self.element)))
+    }
+}
+
+impl Lists for Parts {
     fn parts(&self) -> i64 {
         self.parts
     }
 
-    fn requirements(&self) -> &[Requirement] {
-        &[]
-    }
-
-    fn for_each(
-        &self,
-        call: &LeafCall<'_>,
-        mut visit: impl FnMut(&[i64], T),
-    ) -> maniple::Result<Result<Self::Evidence, Wrong>> {
-        let part = (call.point().coords()[0] as u64, self.parts as u64);
-        let extents = self.file.dimensions();
-        let (mut signed, mut outside) = (vec![0; extents.len()], None);
-        let read = read_part(&self.file, part, |at, value| {
-            signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
-            match at.iter().zip(extents).all(|(at, &extent)| *at < extent as u64) {
-                true => visit(&signed, value),
-                false => outside = outside.take().or_else(|| Some(signed.clone())),
-            }
-        });
-        Ok(read.and_then(|read| match outside {
+    fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> {
+        let (part, extents) = ((call.point().coords()[0] as u64, self.parts as u64), self.file.dimensions());
+        let mut within = Within { extents, at: vec![0; extents.len()], outside: None, into };
+        let read = match self.file.has(self.element) {
+            true => with_element!(self.element, T => self.read::<T>(part, &mut within)),
+            false => with_element!(self.file.element(), T => self.convert::<T>(part, &mut within)),
+        };
+        Ok(read.and_then(|read| match within.outside {
             None => Ok(read),
             Some(at) => Err((None, format!("an entry, at {at:?}, is outside of {extents:?}"))),
         }))
     }
 
-    fn check(&self, all: &[Self::Evidence]) -> Result<(), Wrong> {
+    fn check(&self, all: &[Evidence]) -> Result<(), Wrong> {
         self.file.check(all)
     }
 

@@ -1,8 +1,14 @@
 //! Rows of elements, as tasks write them.
 
-use maniple::task::LeafCall;
-use maniple::{Context, FieldId, FieldValue};
+use std::sync::Arc;
 
+use maniple::space::{AnyPoint, AnyRect, AnySpace, Point, Rect};
+use maniple::task::{LeafCall, TaskDefinition, Value};
+use maniple::{
+    Context, Error, FieldId, FieldMask, LogicalRegion, Privilege, Projection, Requirement, Target, TaskLauncher,
+};
+
+use super::error::DistributedError;
 use crate::element::Element;
 
 /// Bytes that a task should write, so that it is worth its cost.
@@ -16,16 +22,34 @@ pub(super) fn blocks_for(cx: &Context, bytes: usize) -> usize {
     (bytes / WRITTEN_AT_ONCE).clamp(cx.nodes(), MOST_WRITERS * cx.nodes())
 }
 
+/// The body of a task.
+pub(super) type Body = dyn Fn(&LeafCall<'_>) -> maniple::Result<Value> + Send + Sync;
+
+/// The launch of a task for each of these pieces of a region, none of which is empty: it is given a field of its piece.
+pub(super) fn in_pieces(
+    cx: &Context,
+    (region, field, privilege): (&LogicalRegion, FieldId, Privilege),
+    pieces: &[AnySpace],
+    task: TaskDefinition,
+) -> Result<(AnyRect, TaskLauncher), DistributedError> {
+    let partitioning = cx.index_partition(region.space(), pieces.len(), pieces)?;
+    let partition = region.partition(&partitioning).map_err(Error::from)?;
+    let own = Projection::Color(Arc::new(|point: AnyPoint| Point([point[0]]).into()));
+    let requirement = Requirement::new(Target::Partition(partition, own), FieldMask::of(field), privilege);
+    let domain = AnyRect::from(Rect::<1>::from(0..pieces.len() as i64));
+    Ok((domain, TaskLauncher::new(&Arc::new(task)).requirement(requirement)))
+}
+
 /// Sets all that a task may write of a field, row by row: `row` is given the coordinates of the first element in the region, and where they go.
-pub(super) fn set_rows<T: Element + FieldValue>(
+pub(super) fn set_rows<T: Element>(
     call: &LeafCall<'_>,
     field: FieldId,
-    row: impl FnMut(&[i64], &mut [T]),
+    row: &mut dyn FnMut(&[i64], &mut [T]),
 ) -> maniple::Result<()> {
-    fn set<T: Element + FieldValue, const D: usize>(
+    fn set<T: Element, const D: usize>(
         call: &LeafCall<'_>,
         field: FieldId,
-        mut row: impl FnMut(&[i64], &mut [T]),
+        row: &mut dyn FnMut(&[i64], &mut [T]),
     ) -> maniple::Result<()> {
         let mut elements = call.write::<T, D>(0, field)?;
         elements.space().rows().for_each(|rows| row(&rows.lo.0, &mut elements.span_mut(rows)));

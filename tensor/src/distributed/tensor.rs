@@ -6,13 +6,13 @@ use std::sync::Arc;
 use maniple::space::{AnyRect, AnySpace};
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
-    Context, Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Region, Requirement,
-    TaskLauncher,
+    Context, Field, FieldId, FieldMask, FieldValue, LogicalRegion, Privilege, Region, Requirement, TaskLauncher,
 };
 use parking_lot::Mutex;
 
 use super::cuts::Cuts;
 use super::error::DistributedError;
+use super::fields::field_type;
 use super::home::Home;
 use super::levels::{Component, Levels};
 use super::modes::Modes;
@@ -70,8 +70,7 @@ impl Tensor {
         let rows = cx.index_space(&AnySpace::from(rows));
         let fields = cx.field_space(1);
         let element = variable.element();
-        let field_type = with_element!(element, T => FieldType::of::<T>());
-        let field = fields.allocate(variable.name(), field_type).map_err(maniple::Error::from)?;
+        let field = fields.allocate(variable.name(), field_type(element)).map_err(maniple::Error::from)?;
         let region = cx.logical_region(&rows, &fields)?;
         let variable = variable.stored(format.clone());
         let tensor = Self {
@@ -165,7 +164,7 @@ impl Tensor {
             let (expected, found) = (describe(own), describe(variable));
             return Err(DistributedError::Shape { tensor: own.name().to_owned(), expected, found });
         }
-        let element = with_element!(variable.element(), T => FieldType::of::<T>());
+        let element = field_type(variable.element());
         let made = Self::in_levels(variable, levels.with_other_values(rank, variable.name(), element)?)?;
         made.fill(cx, variable.fill())?;
         Ok(made)
@@ -501,7 +500,7 @@ fn write_typed<T: Element + FieldValue>(
     field: FieldId,
     (array, modes): (&DenseArray, &Modes),
 ) -> maniple::Result<()> {
-    set_rows(call, field, |first: &[i64], into: &mut [T]| {
+    set_rows(call, field, &mut |first: &[i64], into: &mut [T]| {
         let mut coordinates = modes.coordinates(first);
         for element in into {
             if let Some(value) = array.get(coordinates.as_slice()).and_then(T::from_scalar) {

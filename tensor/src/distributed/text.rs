@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple::space::{AnyRect, Rect};
 use maniple::task::{Codec, LeafCall, TaskDefinition};
-use maniple::{Context, FieldValue, TaskLauncher};
+use maniple::{Context, TaskLauncher};
 use maniple_files::tcs::store::Target;
 use maniple_files::{EntryLines, Number, matrix_market};
 
@@ -83,19 +83,10 @@ impl Tensor {
     async fn lines(
         &self,
         cx: &Context,
-        file: (&Path, TextForm),
-        writers: Writers,
-    ) -> Result<Written, DistributedError> {
-        with_element!(self.variable().element(), T => self.lines_of::<T>(cx, file, writers).await)
-    }
-
-    async fn lines_of<T: Element + FieldValue + Number>(
-        &self,
-        cx: &Context,
         (path, form): (&Path, TextForm),
         writers: Writers,
     ) -> Result<Written, DistributedError> {
-        let source = Arc::new(Source::<T>::of(cx, self).await?.0);
+        let source = Arc::new(Source::of(cx, self).await?.0);
         let parts = source.parts();
         let launcher = |task: &Arc<TaskDefinition>| {
             source.requirements().iter().cloned().fold(TaskLauncher::new(task), TaskLauncher::requirement)
@@ -103,11 +94,11 @@ impl Tensor {
         let of = Arc::clone(&source);
         let measure = task(("measure", self.variable()), Codec::of::<(u64, u64)>(), move |call| {
             let mut bytes = 0;
-            let add = |text: &[u8]| {
+            let mut add = |text: &[u8]| {
                 bytes += text.len() as u64;
                 Ok(())
             };
-            let count = each_text(&of.part(call)?, form, add).map_err(maniple::Error::from_task)?;
+            let count = each_text((&of, call), form, &mut add)?.map_err(maniple::Error::from_task)?;
             Ok((bytes, count))
         });
         let all = AnyRect::from(Rect::<1>::from(0..parts));
@@ -116,8 +107,10 @@ impl Tensor {
         if form == TextForm::MatrixMarket {
             let extent = |mode: usize| self.variable().dimensions().get(mode).map_or(1, |&extent| extent as u64);
             let count = measured.iter().map(|(_, count)| count).sum();
-            matrix_market::write_head::<T>(&mut head, (extent(0), extent(1)), count)
-                .map_err(|error| wrong(path, error.to_string()))?;
+            with_element!(source.element(), T => {
+                matrix_market::write_head::<T>(&mut head, (extent(0), extent(1)), count)
+            })
+            .map_err(|error| wrong(path, error.to_string()))?;
         }
         let mut end = head.len() as u64;
         let begin = |(bytes, _): &(u64, u64)| {
@@ -139,13 +132,13 @@ impl Tensor {
                 Err(error) => return Ok(Err(error.to_string())),
             };
             let mut at = starts[call.point().coords()[0] as usize];
-            let put = |text: &[u8]| {
+            let mut put = |text: &[u8]| {
                 file.write_at(at, text)?;
                 at += text.len() as u64;
                 count.fetch_add(text.len() as u64, Ordering::Relaxed);
                 Ok(())
             };
-            let done = each_text(&of.part(call)?, form, put).and_then(|_| file.sync_data());
+            let done = each_text((&of, call), form, &mut put)?.and_then(|_| file.sync_data());
             Ok(done.map_err(|error| error.to_string()))
         });
         let domains: Vec<AnyRect> = match writers {
@@ -164,16 +157,20 @@ impl Tensor {
     }
 }
 
-/// The lines of the entries of a tensor, some thousands at a time; gives how many entries there are.
-///
-/// # Errors
-///
-/// The first one of `put`.
-fn each_text<T: Element + Number>(
-    tensor: &SparseTensor<T>,
+/// Takes the text of some lines.
+type Put<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
+
+/// The lines of the entries of the part of a task's point, some thousands at a time; gives how many entries there are,
+/// or the first error of `put`.
+fn each_text(
+    (source, call): (&Source, &LeafCall<'_>),
     form: TextForm,
-    mut put: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<u64> {
+    put: &mut Put<'_>,
+) -> maniple::Result<io::Result<u64>> {
+    with_element!(source.element(), T => Ok(each_text_of::<T>(&source.part(call)?, form, put)))
+}
+
+fn each_text_of<T: Element + Number>(tensor: &SparseTensor<T>, form: TextForm, put: &mut Put<'_>) -> io::Result<u64> {
     // A vector is a matrix of one column.
     let columns = if form == TextForm::MatrixMarket { 2 } else { tensor.dimensions().len() };
     let (mut at, mut lines, mut count, mut done) = (vec![0; columns], EntryLines::default(), 0_u64, Ok(()));

@@ -31,7 +31,8 @@ pub(super) fn directly<T: Element>(
         return None;
     }
     let [i, j] = rows.modes;
-    let target = Target { rows, format, dimensions: from.dimensions(), fill: from.fill(), team };
+    let (rows, fill) = (rows.carried(), bytemuck::cast(from.fill()));
+    let target = Target { rows, format, dimensions: from.dimensions(), fill, team };
     let made = match (format.levels(), format.expressions()) {
         ([Level::Dense, Level::Counter], [Mode(row), Mode(_)]) if *row == i => target.slots(),
         ([Level::Compressed, Level::Range], [Difference(column, row), Mode(along)])
@@ -55,7 +56,9 @@ pub(super) fn directly<T: Element>(
         _ => return None,
     };
     let failed = |(level, error)| StorageError::Level { format: format.to_string(), level, error };
-    let made = made.map(|(levels, values)| SparseTensor::of(format, from.dimensions(), from.fill(), levels, values));
+    let made = made.map(|(levels, values)| {
+        SparseTensor::of(format, from.dimensions(), from.fill(), levels, T::from_carriers(values))
+    });
     Some(made.map_err(failed))
 }
 

@@ -52,4 +52,4 @@ pub use statistics::{DiagonalStatistics, LevelStatistics, ModeStatistics, Statis
 pub use tensor::SparseTensor;
 
 pub(crate) use pack::pack_block;
-pub(crate) use segments::{Coordinates, Number, Segments, sort_segments};
+pub(crate) use segments::{Coordinates, Number, Segments};

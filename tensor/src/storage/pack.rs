@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::entries::EntryList;
 use super::error::StorageError;
 use super::radix::Keys;
-use super::sort::{Duplicates, Key, Sorted, outside, sort};
+use super::sort::{Combination, Duplicates, Key, Sorted, outside, sort};
 use super::tensor::{SparseTensor, check_extents};
 use super::value::{is_same, sum};
 use crate::element::Element;
@@ -81,13 +81,35 @@ fn packed<T: Element>(
     block: Option<(Range<i64>, &[usize])>,
 ) -> Result<Packed<T>, StorageError> {
     check_extents(format, dimensions, T::TYPE)?;
+    let EntryList { coordinates, values } = entries;
+    let entries = EntryList { coordinates, values: T::into_carriers(values) };
+    let combination = Combination { duplicates, sum: sum_carried::<T> };
+    let stored = (format, dimensions, bytemuck::cast(fill));
+    let (levels, values, duplicates) = packed_carriers(team, stored, (entries, combination), block)?;
+    let tensor = SparseTensor::of(format, dimensions, fill, levels, T::from_carriers(values));
+    Ok(Packed { tensor, duplicates })
+}
+
+/// The sum of two elements that are carried.
+fn sum_carried<T: Element>(one: T::Carrier, other: T::Carrier) -> T::Carrier {
+    let element = bytemuck::checked::cast::<T::Carrier, T>;
+    bytemuck::cast(sum(element(one), element(other)))
+}
+
+/// What levels store, the elements, and how many entries had the coordinates of one before.
+fn packed_carriers<T: Element>(
+    team: &dyn Team,
+    (format, dimensions, fill): (&Format, &[i64], T),
+    (entries, combination): (EntryList<T>, Combination<T>),
+    block: Option<(Range<i64>, &[usize])>,
+) -> Result<(Vec<LevelData>, Vec<T>, usize), StorageError> {
     let mut bounds: Vec<_> = format.expressions().iter().map(|expression| expression.bounds(dimensions)).collect();
     let (block, least) = block.map_or((None, &[][..]), |(block, least)| (Some(block), least));
     if let (Some(outermost), Some(block)) = (bounds.first_mut(), block) {
         *outermost = block;
     }
     let sorted = match Keys::new(format, dimensions) {
-        Some(keys) => keys.sort(team, entries, duplicates)?,
+        Some(keys) => keys.sort(team, entries, combination)?,
         None => {
             let EntryList { coordinates, values } = entries;
             if let Some(entry) = outside(&coordinates, dimensions, 0..values.len()) {
@@ -95,7 +117,7 @@ fn packed<T: Element>(
                 return Err(StorageError::Outside { coordinates, dimensions: dimensions.to_vec() });
             }
             let levels = LevelCoordinates::new(format, &coordinates, &mut bounds);
-            levels.sorted(&coordinates, dimensions, values, duplicates)?
+            levels.sorted(&coordinates, dimensions, values, combination)?
         }
     };
     let Sorted { levels, values, duplicates } = sorted;
@@ -109,7 +131,7 @@ fn packed<T: Element>(
         positions.iter().zip(&values).for_each(|(&position, &value)| all[position] = value);
         all
     };
-    Ok(Packed { tensor: SparseTensor::of(format, dimensions, fill, stored, values), duplicates })
+    Ok((stored, values, duplicates))
 }
 
 /// Whether each entry has its own number as position.
@@ -192,13 +214,13 @@ impl<'a> LevelCoordinates<'a> {
         coordinates: &[Vec<i64>],
         dimensions: &[i64],
         mut values: Vec<T>,
-        duplicates: Duplicates,
+        combination: Combination<T>,
     ) -> Result<Sorted<T>, StorageError> {
         let mut order: Vec<usize> = (0..values.len()).collect();
         let all = 0..self.format.levels().len();
         let (counts, direct): (Vec<usize>, Vec<usize>) = all.clone().partition(|&level| self.is_count(level));
         self.sort(&direct, &mut order);
-        combine(coordinates, &mut values, &mut order, duplicates)?;
+        combine(coordinates, &mut values, &mut order, combination)?;
         let duplicates = values.len() - order.len();
         if !counts.is_empty() {
             counts.into_iter().for_each(|level| self.count(level, coordinates, dimensions, &order));
@@ -241,15 +263,15 @@ fn combine<T: Element>(
     coordinates: &[Vec<i64>],
     values: &mut [T],
     order: &mut Vec<usize>,
-    duplicates: Duplicates,
+    combination: Combination<T>,
 ) -> Result<(), StorageError> {
     let mut refused = None;
     order.dedup_by(|later, first| {
         if coordinates.iter().any(|all| all[*later] != all[*first]) {
             return false;
         }
-        match duplicates {
-            Duplicates::Sum => values[*first] = sum(values[*first], values[*later]),
+        match combination.duplicates {
+            Duplicates::Sum => values[*first] = (combination.sum)(values[*first], values[*later]),
             Duplicates::First => {}
             Duplicates::Last => values[*first] = values[*later],
             Duplicates::Refuse => refused = refused.or(Some(*first)),
@@ -259,5 +281,59 @@ fn combine<T: Element>(
     match refused {
         None => Ok(()),
         Some(entry) => Err(StorageError::Duplicate { coordinates: coordinates.iter().map(|all| all[entry]).collect() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{Complex, ElementType, Scalar};
+    use crate::notation::cast;
+    use crate::with_element;
+
+    /// Numbers of a type, among them those with special sums.
+    fn numbers<T: Element>() -> Vec<T> {
+        let parts = [0.0, -0.0, 1.0, -1.0, 100.0, 3e9, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        let complex = parts.iter().flat_map(|&re| [Complex::new(re, -0.0), Complex::new(-re, re)]);
+        let numbers = complex.map(|number| match T::TYPE.is_complex() {
+            true => cast(Scalar::C64(number), T::TYPE),
+            false => cast(Scalar::F64(number.re), T::TYPE),
+        });
+        numbers.filter_map(T::from_scalar).collect()
+    }
+
+    fn check_sums<T: Element>() {
+        let numbers = numbers::<T>();
+        assert!(!numbers.is_empty());
+        for &one in &numbers {
+            for &other in &numbers {
+                let carried = sum_carried::<T>(bytemuck::cast(one), bytemuck::cast(other));
+                let found = bytemuck::checked::cast::<T::Carrier, T>(carried);
+                assert!(is_same(found, sum(one, other)), "{one:?} + {other:?} is {found:?}");
+            }
+        }
+    }
+
+    /// Entries in reverse order, with one place twice.
+    fn check_packed<T: Element>() {
+        let format = Format::new([Level::Dense, Level::Compressed], [0, 1]).expect("rows are a format");
+        let numbers = numbers::<T>();
+        let (count, mut entries) = (numbers.len() as i64, EntryList::new(2));
+        (0..count).rev().for_each(|at| entries.push(&[at, at], numbers[at as usize]));
+        entries.push(&[0, 0], numbers[1]);
+        let packed = pack(&format, &[count, count], T::zeroed(), entries, Duplicates::Sum).expect("it is packed");
+        assert_eq!(packed.duplicates, 1);
+        let expected = [sum(numbers[0], numbers[1])].into_iter().chain(numbers[1..].iter().copied());
+        assert!(packed.tensor.values().iter().zip(expected).all(|(found, expected)| is_same(*found, expected)));
+    }
+
+    #[test]
+    fn sums_of_carried_elements_are_those_of_the_elements() {
+        ElementType::ALL.into_iter().for_each(|element| with_element!(element, T => check_sums::<T>()));
+    }
+
+    #[test]
+    fn packed_elements_of_all_types_keep_their_bits() {
+        ElementType::ALL.into_iter().for_each(|element| with_element!(element, T => check_packed::<T>()));
     }
 }

@@ -7,8 +7,7 @@ use std::slice::IterMut;
 
 use super::entries::EntryList;
 use super::error::StorageError;
-use super::sort::{Duplicates, Sorted, outside};
-use super::value::sum;
+use super::sort::{Combination, Duplicates, Sorted, outside};
 use crate::element::Element;
 use crate::format::{Format, LevelExpression};
 use crate::kernel::Team;
@@ -139,7 +138,7 @@ impl<'a> Keys<'a> {
         &self,
         team: &dyn Team,
         entries: EntryList<T>,
-        duplicates: Duplicates,
+        combination: Combination<T>,
     ) -> Result<Sorted<T>, StorageError> {
         let EntryList { mut coordinates, mut values } = entries;
         let Some(&any) = values.first() else {
@@ -163,7 +162,7 @@ impl<'a> Keys<'a> {
         let combined = each(team, split(&mut records, sizes), |scratch, part| {
             let bytes = StorageError::Memory(size_of_val(part) as u128);
             sort_records(part, scratch, self.bits - bits).map_err(|_| bytes)?;
-            let unique = combine(part, duplicates);
+            let unique = combine(part, combination);
             let unique = unique.map_err(|key| StorageError::Duplicate { coordinates: self.coordinates(key) })?;
             Ok(&part[..unique])
         });
@@ -302,10 +301,10 @@ fn sort_records<T: Copy>(
 }
 
 /// Moves one of each several records with the same key to the front, with the element that they have together; gives how many there are, or a key that is there twice where it may not be.
-fn combine<T: Element>(records: &mut [Record<T>], duplicates: Duplicates) -> Result<usize, u64> {
+fn combine<T: Element>(records: &mut [Record<T>], combination: Combination<T>) -> Result<usize, u64> {
     let is_twice = |pair: &[Record<T>]| pair[0].0 == pair[1].0;
     let Some(first) = records.windows(2).position(is_twice) else { return Ok(records.len()) };
-    if duplicates == Duplicates::Refuse {
+    if combination.duplicates == Duplicates::Refuse {
         return Err(records[first].0);
     }
     let mut last = first;
@@ -316,8 +315,8 @@ fn combine<T: Element>(records: &mut [Record<T>], duplicates: Duplicates) -> Res
             records[last] = (key, value);
             continue;
         }
-        match duplicates {
-            Duplicates::Sum => records[last].1 = sum(records[last].1, value),
+        match combination.duplicates {
+            Duplicates::Sum => records[last].1 = (combination.sum)(records[last].1, value),
             Duplicates::Last => records[last].1 = value,
             Duplicates::First | Duplicates::Refuse => {}
         }

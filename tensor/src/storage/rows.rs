@@ -38,6 +38,11 @@ impl<'a, T: Element> Rows<'a, T> {
         Some(Self { pos: inner.component("pos"), crd: inner.component("crd"), values: tensor.values(), modes })
     }
 
+    /// The same rows with what carries their elements.
+    pub(super) fn carried(self) -> Rows<'a, T::Carrier> {
+        Rows { pos: self.pos, crd: self.crd, values: bytemuck::cast_slice(self.values), modes: self.modes }
+    }
+
     /// Where a row starts among the entries.
     pub(super) fn start(&self, row: usize) -> usize {
         self.pos.get(row) as usize

@@ -85,11 +85,6 @@ fn in_width(numbers: Coordinates, width: Width) -> Result<Array, crate::level::L
     }
 }
 
-/// Sorts the entries of each segment by their coordinates.
-pub(crate) fn sort_segments<C: Number, T: Copy + Send>(starts: &[i64], coordinates: &mut [C], values: &mut [T]) {
-    Part { starts, coordinates, values, were_sorted: true }.sort();
-}
-
 /// A part of the segments, which one thread sorts.
 struct Part<'a, C, T> {
     starts: &'a [i64],

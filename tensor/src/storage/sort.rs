@@ -16,6 +16,13 @@ pub enum Duplicates {
     Refuse,
 }
 
+/// What becomes of entries that have the same coordinates, and what carries the sum of two elements.
+#[derive(Clone, Copy)]
+pub(super) struct Combination<C> {
+    pub(super) duplicates: Duplicates,
+    pub(super) sum: fn(C, C) -> C,
+}
+
 /// Entries in the order of a format, each once.
 pub(super) struct Sorted<T> {
     /// For each level, the coordinate of each entry.

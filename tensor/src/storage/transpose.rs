@@ -9,7 +9,7 @@ use super::tensor::SparseTensor;
 use crate::element::Element;
 use crate::format::Format;
 use crate::kernel::Team;
-use crate::level::{Array, Component, LevelError, filled, positions, with_numbers};
+use crate::level::{Array, Component, LevelData, LevelError, filled, positions, with_numbers};
 use crate::parallel::{chunks, each, split};
 
 /// About how many entries are put in order at once: those that fit in a core's cache.
@@ -29,25 +29,28 @@ pub(super) fn transposed<T: Element>(
     let is_counted = |count: u64| count <= u32::MAX.into();
     let counts = from.dimensions().iter().map(|&extent| extent as u64).chain([rows.values.len() as u64]);
     let is_transposed = is_rows(format) && from.format().order() != format.order();
-    (is_transposed && is_unique(from.format()) && is_unique(format) && counts.into_iter().all(is_counted))
-        .then(|| columns_of(&rows, from, format, team))
+    let stored =
+        |(levels, values)| SparseTensor::of(format, from.dimensions(), from.fill(), levels, T::from_carriers(values));
+    (is_transposed && is_unique(from.format()) && is_unique(format) && counts.into_iter().all(is_counted)).then(|| {
+        let into = (format, from.dimensions(), from.levels()[1].extent());
+        columns_of(&rows.carried(), into, team).map(stored)
+    })
 }
 
+/// The levels with compressed columns, and the elements.
 fn columns_of<T: Element>(
     rows: &Rows<'_, T>,
-    from: &SparseTensor<T>,
-    format: &Format,
+    (format, dimensions, columns): (&Format, &[i64], usize),
     team: &dyn Team,
-) -> Result<SparseTensor<T>, StorageError> {
+) -> Result<(Vec<LevelData>, Vec<T>), StorageError> {
     let failed = |error| StorageError::Level { format: format.to_string(), level: 1, error };
-    let columns = from.levels()[1].extent();
-    let mut outer = empty_level(format, from.dimensions(), 0, 1);
-    let mut inner = empty_level(format, from.dimensions(), 1, columns);
+    let mut outer = empty_level(format, dimensions, 0, 1);
+    let mut inner = empty_level(format, dimensions, 1, columns);
     (outer.positions, inner.positions) = (columns, rows.values.len());
     let width = inner.coordinate_width(false).map_err(failed)?;
     let mut coordinates = Array::filled(width, 0, rows.values.len()).map_err(failed)?;
     let bytes = size_of_val(rows.values) as u128;
-    let mut values = filled(from.fill(), rows.values.len()).map_err(|_| StorageError::Memory(bytes))?;
+    let mut values = filled(T::zeroed(), rows.values.len()).map_err(|_| StorageError::Memory(bytes))?;
     let mut starts = filled(0, columns + 1).map_err(failed)?;
     let into = (&mut starts[..], &mut values[..]);
     with_numbers!(&mut coordinates, crd => rows.transpose(columns, into, crd, |row| row as _, team)).map_err(failed)?;
@@ -55,7 +58,7 @@ fn columns_of<T: Element>(
         Component { name: "pos", array: positions(&inner, &starts).map_err(failed)? },
         Component { name: "crd", array: coordinates },
     ];
-    Ok(SparseTensor::of(format, from.dimensions(), from.fill(), vec![outer, inner], values))
+    Ok((vec![outer, inner], values))
 }
 
 /// Where a thread writes the entries of a range of columns next: their rows, columns and values.
