@@ -225,8 +225,8 @@ pub trait Element:
     /// The element type that `Self` is.
     const TYPE: ElementType;
 
-    /// The type of the same size and alignment that carries elements where they are only moved: what moves them is
-    /// compiled for six types, and not for all.
+    /// A type of the same size and alignment, by which elements are represented where they are only moved: code that
+    /// moves them is compiled for six types, and not for all.
     type Carrier: Element<Carrier = Self::Carrier> + AnyBitPattern;
 
     /// `self` as a value of any type.
@@ -235,12 +235,15 @@ pub trait Element:
     /// The element in `scalar`, unless it has another type.
     fn from_scalar(scalar: Scalar) -> Option<Self>;
 
-    /// Elements as what carries them, in the same memory.
+    /// Elements as their representation, in the same memory.
+    ///
+    /// # Panics
+    /// If the representation has another size or alignment.
     fn into_carriers(elements: Vec<Self>) -> Vec<Self::Carrier> {
         cast_vec(elements)
     }
 
-    /// Elements that were carried, in the same memory.
+    /// Elements of their representation, which [`into_carriers`](Self::into_carriers) gave.
     fn from_carriers(carriers: Vec<Self::Carrier>) -> Vec<Self>;
 }
 
@@ -268,7 +271,7 @@ macro_rules! elements {
     )*};
 }
 
-/// Truth values that were carried, in the same memory.
+/// Truth values of their representation.
 fn truth_values(carriers: Vec<u8>) -> Vec<bool> {
     carriers.into_iter().map(|carrier| carrier != 0).collect()
 }

@@ -61,6 +61,7 @@ impl Required {
     /// Sets the numbers that a task writes, of 32 or 64 bits, which they fit.
     pub(super) fn set_numbers(self, call: &LeafCall<'_>, numbers: &[i64]) -> maniple::Result<()> {
         let Some(own) = self.only(call)? else { return Ok(()) };
+        debug_assert_eq!(numbers.len() as u64, own.volume());
         match self.element {
             ElementType::I32 => {
                 let mut to = call.write::<i32, 1>(self.requirement, self.field)?;
@@ -93,10 +94,10 @@ pub(super) trait Row {
     /// All of them.
     fn bytes(&self) -> &[u8];
 
-    /// Sets those at some places. Places that there are not are left out.
+    /// Sets those at some places to as many elements. Places beyond the end are skipped.
     fn set(&mut self, places: &[usize], elements: &[u8]);
 
-    /// Puts those from a place on in another order: in place of each, the one with a number among them.
+    /// Puts those from `first` on in another order: element `first + k` becomes the one that was `first + order[k]`.
     fn reorder(&mut self, first: usize, order: &[usize]);
 
     /// A view of them for a kernel, whose indices are the points.
@@ -122,6 +123,7 @@ impl<E: std::ops::DerefMut<Target = [T]>, T: Element> Row for Elements<E, T> {
     }
 
     fn set(&mut self, places: &[usize], elements: &[u8]) {
+        debug_assert_eq!(elements.len(), places.len() * size_of::<T>());
         let all = &mut *self.elements;
         for (&place, element) in places.iter().zip(elements.chunks_exact(size_of::<T>())) {
             if let Some(to) = all.get_mut(place) {

@@ -18,6 +18,7 @@ use super::packing::{Blocks, Entries, Packing, task, without_entries};
 use super::rows::blocks_for;
 use super::shares::Interval;
 use super::tensor::Tensor;
+use crate::element::ElementType;
 use crate::format::{Format, Level, LevelExpression};
 use crate::notation::TensorVariable;
 
@@ -163,11 +164,12 @@ pub(super) async fn packed(
 
 /// Lists the entries of the part of a task's point, some at a time.
 fn list_batches(
-    (lists, order): (&dyn Lists, usize),
+    lists: &dyn Lists,
+    (order, element): (usize, Option<ElementType>),
     call: &LeafCall<'_>,
     take: &mut Take<'_>,
 ) -> maniple::Result<Result<Evidence, Wrong>> {
-    let mut batches = Batches::new(order, take);
+    let mut batches = Batches::new(order, element, take);
     let evidence = lists.list(call, &mut batches)?;
     batches.finish();
     Ok(evidence)
@@ -184,7 +186,7 @@ async fn counted(
     let codec = Codec::of::<(Vec<i64>, Result<Evidence, Wrong>)>();
     let task = task(("count entries of", variable), codec, move |call| {
         let (mut counts, mut blocks) = (vec![0_i64; outermost.ends.len()], Vec::new());
-        let evidence = list_batches((&*each, order), call, &mut |coordinates, _| {
+        let evidence = list_batches(&*each, (order, None), call, &mut |coordinates, _| {
             outermost.blocks_of(coordinates, &mut blocks);
             blocks.iter().for_each(|&block| counts[block] += 1);
         })?;
@@ -208,7 +210,7 @@ fn list(
     (given, entries): (Requirement, &Entries),
     (starts, total, outermost): (Vec<Vec<i64>>, i64, Arc<Outermost>),
 ) {
-    let (each, order) = (Arc::clone(lists), variable.order());
+    let (each, order, element) = (Arc::clone(lists), variable.order(), variable.element());
     let entries = Entries { requirement: lists.requirements().len(), ..entries.clone() };
     let task = task(("list entries of", variable), Codec::of::<i64>(), move |call| {
         let part = call.point().coords()[0] as usize;
@@ -220,7 +222,7 @@ fn list(
         let mut coordinates: Vec<_> = coordinates.iter_mut().map(|all| all.row(own)).collect();
         let mut values = values.row(own);
         let (mut places, mut narrow) = (Vec::new(), Vec::new());
-        let outcome = list_batches((&*each, order), call, &mut |at, elements| {
+        let outcome = list_batches(&*each, (order, Some(element)), call, &mut |at, elements| {
             outermost.blocks_of(at, &mut places);
             for place in &mut places {
                 let next = &mut next[*place];

@@ -29,7 +29,7 @@ pub fn element_that_is<T: Element>(number: Scalar) -> Option<T> {
     as_element(number, T::TYPE).and_then(T::from_scalar)
 }
 
-/// The same for a type that is known when it is called.
+/// The same for a type given at run time.
 pub(super) fn as_element(number: Scalar, element: ElementType) -> Option<Scalar> {
     let (own, found) = (number.element_type(), cast(number, element));
     let is_one = match (own.is_integer(), element.is_integer()) {

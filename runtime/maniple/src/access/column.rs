@@ -196,9 +196,20 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
         }
     }
 
-    /// How many bytes apart neighbours along the last dimension are, if values have strides.
-    pub(crate) fn row_stride(&self) -> Option<isize> {
-        self.scattered.is_none().then_some(self.strides[D - 1])
+    /// Calls `visit` with the values of a row in order, of as many as lie at equal distances: the place of the first, how
+    /// many there are, and the bytes from one to the next.
+    ///
+    /// # Panics
+    /// As [`row_of`](Self::row_of).
+    pub(crate) fn for_each_stretch(&self, row: &Rect<D>, mut visit: impl FnMut(NonNull<T>, usize, isize)) {
+        let (first, _) = self.row_of(row, 0);
+        let Some(layout) = self.scattered else { return visit(first, row.volume() as usize, self.strides[D - 1]) };
+        // SAFETY: `row_of` has found that the region has the row's points, so this is within the instance's bytes.
+        let at = |offset: usize| unsafe { NonNull::new_unchecked(self.base.wrapping_add(offset)).cast() };
+        layout.for_each_part(*row, |part, address| match address.affine() {
+            Some(affine) => visit(at(address.offset(part.lo)), part.volume() as usize, affine.strides[D - 1]),
+            None => part.points().for_each(|point| visit(at(address.offset(point)), 1, 0)),
+        });
     }
 
     /// [`row`](Self::row) where values have no strides.

@@ -46,8 +46,7 @@ impl<'a> Rows<'a> {
         self.space
     }
 
-    /// Calls `visit` with the values of a row in order: with all at once where they are at equal distances, else with
-    /// one at a time.
+    /// Calls `visit` with the values of a row in order, with as many at once as lie at equal distances.
     ///
     /// # Panics
     /// If the rectangle is no row, or the region lacks one of its points or has another dimension.
@@ -55,20 +54,10 @@ impl<'a> Rows<'a> {
         let space = self.space.typed().expect("rows are asked for in the dimension of the region");
         // SAFETY: the place is of the instance that `new` was given, and any bytes are valid as these.
         let column: Column<'_, MaybeUninit<u8>, D> = unsafe { Column::at(&self.place, space) };
-        let (ty, size) = (self.ty, self.ty.size as isize);
-        let values = |first: NonNull<MaybeUninit<u8>>, len, stride| ErasedValues {
-            first: first.cast(),
-            len,
-            stride,
-            ty,
-            marker: PhantomData,
-        };
-        let len = row.volume() as usize;
-        match (column.row_of(&row, self.ty.size), column.row_stride()) {
-            ((first, true), _) => visit(values(first, len, size)),
-            ((first, false), Some(stride)) => visit(values(first, len, stride)),
-            _ => row.points().for_each(|point| visit(values(column.place_or_panic(point), 1, size))),
-        }
+        let ty = self.ty;
+        column.for_each_stretch(&row, |first, len, stride| {
+            visit(ErasedValues { first: first.cast(), len, stride, ty, marker: PhantomData });
+        });
     }
 }
 

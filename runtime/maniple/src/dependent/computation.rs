@@ -206,7 +206,7 @@ impl Context {
             };
             Ok(Value::new(()))
         };
-        let launcher = reads(parts.clone(), mask, Box::new(body));
+        let launcher = reading_launch(parts.clone(), mask, Box::new(body));
         let launched = match parts {
             Target::Region(..) => Launched::Once(self.launch(launcher)),
             Target::Partition(parts, _) => {
@@ -233,7 +233,7 @@ impl Context {
             finds.lock()[colors.rect().linear(call.point()) as usize] = piece;
             Ok(Value::new(()))
         };
-        let launcher = reads(Target::Partition(pieces.clone(), Projection::Identity), mask, Box::new(body));
+        let launcher = reading_launch(Target::Partition(pieces.clone(), Projection::Identity), mask, Box::new(body));
         Looking { launched: Launched::OnNodes(self.index_launch(colors, launcher)), found }
     }
 }
@@ -245,7 +245,7 @@ type Compute = dyn Fn(&Column<'_>, &AnySpace) -> Result<Vec<AnySpace>> + Send + 
 const ONE_REGION: &str = "pieces have the dimension of what they are pieces of";
 
 /// A task that reads fields.
-fn reads(
+fn reading_launch(
     target: Target,
     fields: FieldMask,
     body: Box<dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync>,

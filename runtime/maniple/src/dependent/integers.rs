@@ -27,6 +27,7 @@ impl Integers {
     /// The field that holds values of a type, and what each is as integers: an `i64`, an array of them, or what is laid
     /// out as one.
     pub(super) fn of<V: FieldValue, N: Pod>(field: FieldId, integers: impl Fn(V) -> N + Send + Sync + 'static) -> Self {
+        const { assert!(size_of::<N>() >= size_of::<i64>() && size_of::<N>().is_multiple_of(size_of::<i64>())) }
         let append = move |values: ErasedValues<'_>, to: &mut Vec<i64>| {
             let start = to.len();
             to.resize(start + values.len() * (size_of::<N>() / size_of::<i64>()), 0);
@@ -97,15 +98,15 @@ fn wraps(most: u64) -> bool {
     most > i64::MAX as u64
 }
 
-/// The integers from one number up to another, either of which may have wrapped, as far as they are numbers of rows:
-/// the first and the last.
+/// The first and the last of the integers from one number up to another, either of which may have wrapped, clipped to
+/// those of an `i64`. `[0, -1]` if there are none.
 pub(super) fn range([lo, end]: [i64; 2], is_unsigned: [bool; 2]) -> [i64; 2] {
     let wide = |number: i64, is_unsigned| if is_unsigned { i128::from(number as u64) } else { i128::from(number) };
-    closed(wide(lo, is_unsigned[0]), wide(end, is_unsigned[1]))
+    clipped(wide(lo, is_unsigned[0]), wide(end, is_unsigned[1]))
 }
 
 /// The same of numbers that have not wrapped.
-pub(super) fn closed(lo: i128, end: i128) -> [i64; 2] {
+pub(super) fn clipped(lo: i128, end: i128) -> [i64; 2] {
     let (first, last) = (lo.max(i64::MIN.into()), end.saturating_sub(1).min(i64::MAX.into()));
     if first > last { [0, -1] } else { [first as i64, last as i64] }
 }

@@ -6,7 +6,7 @@ use maniple_region::{FieldId, LogicalPartition, LogicalRegion};
 use maniple_space::{IndexSpace, Rect, partition};
 
 use super::computation::Computation;
-use super::integers::{Integers, closed};
+use super::integers::{Integers, clipped};
 use super::relation::{Relation, unsuited};
 use super::values::Values;
 use crate::context::Context;
@@ -182,7 +182,7 @@ fn numbers(of: (&str, &LogicalRegion), field: FieldId) -> Result<Integers> {
 /// The numbers of a range as they are read: if they are unsigned, those of 2^63 and more have wrapped.
 fn numbers_within(range: &Range<i128>, are_unsigned: bool) -> IndexSpace<1> {
     let part = |start: i128, end: i128| {
-        let [first, last] = closed(start, end);
+        let [first, last] = clipped(start, end);
         Rect::new([first], [last])
     };
     if !are_unsigned {

@@ -1,7 +1,7 @@
 //! Partitions by what fields say, of so many points that workers share the work: the same as one worker makes them.
 
 use maniple::prelude::*;
-use maniple::{AnySpace, IndexSpace};
+use maniple::{AnySpace, IndexSpace, LogicalPartition, Relation};
 
 #[derive(Fields)]
 struct Node {
@@ -63,5 +63,63 @@ fn several_workers_find_the_pieces_that_one_finds() {
         for workers in [2, 3, 5] {
             assert!(pieces(workers, with_holes) == one, "{workers} workers");
         }
+    }
+}
+
+#[derive(Fields)]
+struct Run {
+    first: u32,
+    end: u64,
+}
+
+/// Runs of 0 to 3 rows each, which follow one another.
+fn first_of(run: i64) -> i64 {
+    run * 3 / 2 + drawn(run, 5, 2)
+}
+
+#[task(leaf)]
+fn fill_runs(#[discards(first, end)] runs: Piece<Run>) {
+    for point in runs.points() {
+        runs.first[point] = first_of(point[0]) as u32;
+        runs.end[point] = (first_of(point[0]) + point[0] % 2) as u64;
+    }
+}
+
+#[test]
+fn ranges_of_many_rows_are_those_that_their_fields_say() {
+    let stretches = |with_holes: bool| match with_holes {
+        false => vec![Rect::<1>::from(0..ROWS)],
+        true => (0..ROWS / 1000).map(|block| Rect::from(1000 * block..1000 * block + 990)).collect(),
+    };
+    for (with_holes, workers) in [(false, 1), (false, 4), (true, 1), (true, 4)] {
+        let runtime = Runtime::builder().workers(workers).build().unwrap();
+        let (sources, found) = runtime
+            .run(async |cx| {
+                let runs = cx.region_over::<Run, 1>(IndexSpace::from_rects(stretches(with_holes)))?;
+                let parts = runs.partition(3).equal()?;
+                cx.index_launch(3, fill_runs(&parts));
+                let nodes = cx.region::<Node>(2 * ROWS as usize)?;
+                let between = Relation::Between(Run::first.id(), Run::end.id());
+                let between = cx.logical_image(nodes.logical(), parts.logical(), between).await?;
+                let offsets = Relation::Offsets(Run::first.id());
+                let offsets = cx.logical_image(nodes.logical(), parts.logical(), offsets).await?;
+                let sources: Vec<_> = parts.pieces().cloned().collect();
+                let volumes = |partition: &LogicalPartition| -> Vec<u64> {
+                    partition.partitioning().pieces().iter().map(|piece| piece.space().volume()).collect()
+                };
+                Ok((sources, [volumes(&between), volumes(&offsets)]))
+            })
+            .unwrap();
+        let rows = |space: &IndexSpace<1>| space.points().map(|point| point[0]).collect::<Vec<_>>();
+        let lengths = |space: &IndexSpace<1>| rows(space).iter().map(|row| row % 2).sum::<i64>() as u64;
+        // Runs that follow one another have no row in common.
+        let steps = |space: &IndexSpace<1>| {
+            let follows = |pair: &[i64; 2]| pair[0] + 1 == pair[1];
+            let rows = rows(space);
+            let pairs = rows.array_windows().filter(|pair| follows(pair));
+            pairs.map(|&[one, next]| (first_of(next) - first_of(one)).max(0)).sum::<i64>() as u64
+        };
+        assert_eq!(found[0], sources.iter().map(lengths).collect::<Vec<_>>(), "{with_holes}, {workers} workers");
+        assert_eq!(found[1], sources.iter().map(steps).collect::<Vec<_>>(), "{with_holes}, {workers} workers");
     }
 }

@@ -1,4 +1,4 @@
-//! The same operators for spaces and fields whose dimensions are known only at run time.
+//! The operators of [`partition`](super) for spaces and fields whose dimensions are known only at run time.
 //!
 //! They are compiled once for each dimension of what values name, whatever the values are stored as and the dimension
 //! of the space that they are at.
@@ -17,8 +17,8 @@ use crate::{AnySpace, DimensionMismatch, IndexSpace, for_dimension};
 /// A field of numbers, points or rectangles, read as integers: a point as its coordinates, a rectangle as those of its
 /// lowest and then of its highest point.
 pub trait IntegerField {
-    /// Calls `visit` with the integers of all points of a space in row-major order, some hundred values at a time. A
-    /// value is in one call.
+    /// Calls `visit` with the integers of all points of a space in row-major order, in chunks of any length that hold
+    /// whole values.
     fn for_each_chunk(&self, space: &AnySpace, visit: &mut dyn FnMut(&[i64]));
 }
 
@@ -52,7 +52,7 @@ impl<'a> Integers<'a> {
         Self { field, space, numbers }
     }
 
-    /// For what does not ask for numbers.
+    /// For operators that take no points' numbers.
     fn unnumbered(field: &'a dyn IntegerField, space: &'a AnySpace) -> Self {
         Self { field, space, numbers: vec![(0, space.volume())] }
     }
@@ -70,7 +70,7 @@ impl<T: Pod> Values<T> for Integers<'_> {
             let mut values: &[T] = bytemuck::cast_slice(chunk);
             while !values.is_empty() {
                 if left == 0 {
-                    (number, left) = runs.next().expect("a field has as many values as the space has points");
+                    (number, left) = runs.next().expect(AS_MANY);
                 }
                 let (now, later) = values.split_at(values.len().min(left as usize));
                 for &value in now {
@@ -80,8 +80,11 @@ impl<T: Pod> Values<T> for Integers<'_> {
                 (left, values) = (left - now.len() as u64, later);
             }
         });
+        assert!(left == 0 && runs.next().is_none_or(|(_, count)| count == 0), "{AS_MANY}");
     }
 }
+
+const AS_MANY: &str = "a field has as many values as the space has points";
 
 /// As [`equal`](super::equal).
 ///
@@ -95,6 +98,9 @@ pub fn equal(parent: &AnySpace, pieces: usize) -> Result<Vec<AnySpace>, Partitio
 ///
 /// # Errors
 /// When there are no colors, or too many.
+///
+/// # Panics
+/// If the field has more or fewer values than the space has points.
 pub fn by_field(parent: &AnySpace, colors: u64, field: &dyn IntegerField) -> Result<Vec<AnySpace>, PartitionError> {
     Ok(spaces(pieces_by_field(checked_pieces(colors)?, &Integers::numbered(field, parent))?, parent))
 }
@@ -102,7 +108,7 @@ pub fn by_field(parent: &AnySpace, colors: u64, field: &dyn IntegerField) -> Res
 /// As [`image`](super::image) and [`image_rects`](super::image_rects).
 ///
 /// # Panics
-/// If the field's integers are not those of points or rectangles of the target's dimension.
+/// If the field's integers are not those of as many points or rectangles of the target's dimension.
 pub fn image(sources: &[AnySpace], names: Names<'_>, target: &AnySpace) -> Vec<AnySpace> {
     for_dimension!(target, |target| match names {
         Names::Points(field) => {
@@ -121,7 +127,7 @@ pub fn image(sources: &[AnySpace], names: Names<'_>, target: &AnySpace) -> Vec<A
 /// When the targets differ in their number of dimensions.
 ///
 /// # Panics
-/// If the field's integers are not those of points or rectangles of the targets' dimension.
+/// If the field's integers are not those of as many points or rectangles of the targets' dimension.
 pub fn preimage(targets: &[AnySpace], names: Names<'_>, source: &AnySpace) -> Result<Vec<AnySpace>, DimensionMismatch> {
     let Some(first) = targets.first() else { return Ok(Vec::new()) };
     let pieces = for_dimension!(first.dim(), T => {
