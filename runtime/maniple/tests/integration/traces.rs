@@ -383,7 +383,8 @@ fn values_that_a_replay_spoils_are_spoilt_in_all_later_runs() {
         });
         let expected: Vec<_> = (0..20).map(|step| (step <= 9).then_some(step)).collect();
         assert_eq!(outcome.expect("the failure was seen"), expected);
-        assert!(runtime.statistics().replays > 10, "{:?}", runtime.statistics());
+        // Runs 1 to 8 at least: the failure may be seen before later ones are issued.
+        assert!(runtime.statistics().replays >= 8, "{:?}", runtime.statistics());
     }
 }
 
