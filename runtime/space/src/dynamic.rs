@@ -393,6 +393,13 @@ macro_rules! for_dimension {
 }
 use for_dimension;
 
+/// The spaces with their dimension in the type; clones of handles, not of points.
+pub(crate) fn typed_list<'a, const D: usize>(
+    spaces: impl IntoIterator<Item = &'a AnySpace>,
+) -> Result<Vec<IndexSpace<D>>, DimensionMismatch> {
+    spaces.into_iter().map(|space| space.typed().cloned()).collect()
+}
+
 /// Runs an expression with the two typed spaces inside, if they have the same dimension.
 macro_rules! for_both {
     ($a:expr, $b:expr, |$x:ident, $y:ident| $body:expr) => {

@@ -1,5 +1,6 @@
 //! Lists of spaces whose dimension is known only at run time.
 
+use crate::dynamic::typed_list;
 use crate::{
     AnySpace, DimensionMismatch, IndexSpace, OverlapLists, first_overlapping_pair, for_dimension, overlapping_pairs,
     partition,
@@ -77,13 +78,6 @@ fn first_pair(
 ) -> Result<Option<(usize, usize)>, DimensionMismatch> {
     AnySpace::empty(dim)?;
     for_dimension!(dim, D => Ok(first_overlapping_pair(&typed_list::<D>(a.iter().copied())?, &typed_list::<D>(b.iter().copied())?, counts)))
-}
-
-/// The spaces with their dimension in the type; clones of handles, not of points.
-pub(crate) fn typed_list<'a, const D: usize>(
-    spaces: impl IntoIterator<Item = &'a AnySpace>,
-) -> Result<Vec<IndexSpace<D>>, DimensionMismatch> {
-    spaces.into_iter().map(|space| space.typed().cloned()).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::field::{Values, numbered_rows};
 use super::image::union_of_rects;
 use super::preimage::{pieces_by_pointers, pieces_by_rects};
 use super::{PartitionError, checked_pieces};
-use crate::dynamic_lists::typed_list;
+use crate::dynamic::typed_list;
 use crate::{AnySpace, DimensionMismatch, IndexSpace, for_dimension};
 
 /// A field of numbers, points or rectangles, read as integers: a point as its coordinates, a rectangle as those of its
