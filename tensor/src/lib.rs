@@ -29,6 +29,7 @@
 //! | [`choose`] | schedules where the user gives none |
 //! | [`substitute`] | leaf kernels by a library of matrix products |
 //! | [`distributed`] | plans on the runtime: tensors as regions, launches as index launches |
+//! | [`compute`] | the front door: statements by their text, on tensors of the runtime |
 //!
 //! Kernels are written in the language of `maniple-kernel`, and run by it: [`element`], [`loops`] and [`kernel`] are its.
 
@@ -38,6 +39,7 @@
 pub mod algorithms;
 pub mod bounds;
 pub mod choose;
+pub mod compute;
 pub mod concrete;
 pub mod cost;
 pub mod distributed;
@@ -59,5 +61,17 @@ pub mod sparse;
 pub mod storage;
 pub mod substitute;
 pub mod traffic;
+
+/// What programs that compute with tensors use, with the [prelude of the runtime](maniple::prelude).
+pub mod prelude {
+    pub use maniple::prelude::*;
+
+    pub use crate::compute::{Compute, ComputeError, TensorContext};
+    pub use crate::distributed::{EntryFile, Tensor, TensorMapper};
+    pub use crate::element::ElementType::{self, *};
+    pub use crate::format::Format;
+    pub use crate::generate::Generator;
+    pub use crate::notation::TensorVariable;
+}
 
 pub use maniple_kernel::{element, execution as kernel, loops, with_element};

@@ -268,6 +268,12 @@ macro_rules! elements {
                 $from_carriers(carriers)
             }
         }
+
+        impl From<$rust> for Scalar {
+            fn from(element: $rust) -> Self {
+                Self::$variant(element)
+            }
+        }
     )*};
 }
 

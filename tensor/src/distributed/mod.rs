@@ -11,6 +11,8 @@
 //! A tensor in levels is too large for one node, perhaps: then tasks [load](Tensor::load) it from a [`TcsFile`], each a piece, and [store](Tensor::store) results to one; or they
 //! [read](Tensor::read_entries) the entries of an [`EntryFile`], each a range of bytes, or [make](Tensor::generated) those of a generator, each some rows.
 //!
+//! How tensors are cut, packed, assembled and rehearsed is told in `README.md` beside this file.
+//!
 //! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it is for, by a launch before. The other points
 //! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
 

@@ -101,6 +101,22 @@ impl Program {
         notation::sketch_all(text, element, variables).and_then(Self::new).map_err(|error| error.within(text))
     }
 
+    /// The index variables of a text: what tensors are indexed by in it, as far as it can be read.
+    pub fn index_variables(text: &str) -> Vec<IndexVariable> {
+        let mut known: Vec<IndexVariable> = Vec::new();
+        while let Err(error) = Self::sketch(text, ElementType::F64, &known) {
+            // Each time, the first that is not known yet.
+            match &error.kind {
+                NotationErrorKind::UnknownVariable(name) if known.iter().all(|known| known.name() != name) => {
+                    known.push(IndexVariable::new(name));
+                }
+                // Other mistakes are told when it is read with its own types.
+                _ => break,
+            }
+        }
+        known
+    }
+
     /// The assignments, in their order.
     pub fn statements(&self) -> &[Assignment] {
         &self.statements

@@ -64,6 +64,7 @@ mod sparse_placements;
 mod sparse_results;
 mod sparse_tensors;
 mod sparse_traffic;
+mod statements_by_text;
 mod stolen_slices;
 mod stolen_tasks;
 mod tcs_files;

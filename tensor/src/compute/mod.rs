@@ -1,0 +1,405 @@
+//! The front door: statements by their text, on tensors of the runtime, computed by tasks on all nodes.
+//!
+//! [`compute`](TensorContext::compute) takes assignments in index notation and the tensors that they name. How loops are
+//! divided among processors is chosen, unless a schedule or a grid says it; operands are converted where loops need them
+//! in another format, and results are assembled.
+//!
+//! ```
+//! use maniple_tensor::prelude::*;
+//!
+//! let runtime = Runtime::builder().workers(2).mapper(TensorMapper::new()).build()?;
+//! let product = runtime.run(async |cx| {
+//!     let matrix = TensorVariable::new("A", F64, [100, 100]).stored("csr".parse()?);
+//!     let a = Tensor::generated(cx, &matrix, &"band:1".parse()?, 1).await?;
+//!     let x = Tensor::new(cx, &TensorVariable::new("x", F64, [100]))?;
+//!     x.fill(cx, 1.0.into())?;
+//!     let y = cx.compute("y(i) = A(i,j) * x(j)").with([&a, &x]).run().await?;
+//!     Ok(y.read_elements::<f64>(cx).await?)
+//! })?;
+//! assert_eq!(product.len(), 100);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod division;
+mod planned;
+mod tensors;
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use maniple::{Context, ProcessorKind};
+
+pub use self::division::{Divided, Division};
+pub use self::planned::{Planned, Statements};
+pub use self::tensors::Tensors;
+use crate::choose;
+use crate::concrete;
+use crate::cost::Rates;
+use crate::distributed::{DistributedError, Tensor};
+use crate::element::ElementType;
+use crate::format::{Format, FormatError};
+use crate::notation::{Assignment, IndexVariable, NotationError, TensorVariable};
+use crate::plan::{Plan, PlanError};
+use crate::program::Program;
+use crate::schedule::{ParseError, Schedule, ScheduleError};
+use crate::sparse::{Computation, SparseError};
+
+/// What tensors add to a task's [`Context`].
+pub trait TensorContext {
+    /// Statements to be computed: assignments in index notation, with `;` or a new line between them.
+    fn compute<'a>(&'a self, text: &'a str) -> Compute<'a>;
+}
+
+impl TensorContext for Context {
+    fn compute<'a>(&'a self, text: &'a str) -> Compute<'a> {
+        Compute {
+            cx: self,
+            text,
+            tensors: Vec::new(),
+            formats: Vec::new(),
+            schedules: Vec::new(),
+            grid: None,
+            rates: Rates::default(),
+            forgets: false,
+        }
+    }
+}
+
+/// Statements, and how they are to be computed. See [`TensorContext::compute`].
+///
+/// All nodes of a job make the same calls.
+#[must_use = "nothing is computed before it runs"]
+pub struct Compute<'a> {
+    cx: &'a Context,
+    text: &'a str,
+    tensors: Vec<&'a Tensor>,
+    formats: Vec<(&'a str, Format)>,
+    schedules: Vec<(usize, &'a str)>,
+    grid: Option<Vec<i64>>,
+    rates: Rates,
+    forgets: bool,
+}
+
+/// A value to come of statements, or why there is none.
+pub type Computing<'a, T> = Pin<Box<dyn Future<Output = Result<T, ComputeError>> + Send + 'a>>;
+
+/// Statements that are not computed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComputeError {
+    /// The text, or tensors that do not fit it.
+    #[error(transparent)]
+    Notation(#[from] NotationError),
+    /// A tensor that is read and not given.
+    #[error("{tensor} is read, and not given; the tensors that are given are {given}: add it by `with`")]
+    Missing {
+        /// Its name.
+        tensor: String,
+        /// Those that are given.
+        given: String,
+    },
+    /// A tensor, a format or a schedule for what the statements do not have.
+    #[error("{found} is given, and the statements have {known}")]
+    Unknown {
+        /// What is given.
+        found: String,
+        /// What there is.
+        known: String,
+    },
+    /// A result whose extents follow from no operand.
+    #[error("how many values {variable} has follows from no tensor that is given: give {tensor} too, which has it")]
+    Extent {
+        /// The index variable.
+        variable: String,
+        /// The result.
+        tensor: String,
+    },
+    /// A format for other tensors.
+    #[error("{tensor}: {error}")]
+    Format {
+        /// The tensor's name.
+        tensor: String,
+        /// What is wrong.
+        error: FormatError,
+    },
+    /// A schedule that cannot be read.
+    #[error(transparent)]
+    Commands(#[from] ParseError),
+    /// A schedule that does not fit its statement.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// Loops over levels that can't be.
+    #[error(transparent)]
+    Loops(#[from] SparseError),
+    /// Loops that can't be divided so.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// What happens when it runs.
+    #[error(transparent)]
+    Run(#[from] DistributedError),
+}
+
+impl From<ComputeError> for maniple::Error {
+    fn from(error: ComputeError) -> Self {
+        match error {
+            ComputeError::Run(error) => error.into(),
+            other => Self::from_task(other),
+        }
+    }
+}
+
+impl<'a> Compute<'a> {
+    /// Gives tensors that the statements name, each under the name of its variable. A dense one that they assign to
+    /// gets the new elements; in the place of one in levels there is a new tensor.
+    pub fn with(mut self, tensors: impl IntoIterator<Item = &'a Tensor>) -> Self {
+        self.tensors.extend(tensors);
+        self
+    }
+
+    /// Has a result that is not given stored in a format. Without this it is dense.
+    pub fn stored(mut self, result: &'a str, format: Format) -> Self {
+        self.formats.push((result, format));
+        self
+    }
+
+    /// Has the loops of a statement, by its number from 1, run as the commands of a [schedule](mod@crate::schedule) say.
+    pub fn schedule(mut self, statement: usize, commands: &'a str) -> Self {
+        self.schedules.push((statement, commands));
+        self
+    }
+
+    /// Has the outermost loops distributed over so many points each.
+    pub fn on_grid(mut self, extents: impl Into<Vec<i64>>) -> Self {
+        self.grid = Some(extents.into());
+        self
+    }
+
+    /// Has nodes forget what they got from others as soon as it has been used: less memory, and more is sent when the
+    /// statements run again.
+    pub fn in_little_memory(mut self) -> Self {
+        self.forgets = true;
+        self
+    }
+
+    /// Computes the statements, and waits for their end. Gives the result of the last one.
+    ///
+    /// # Errors
+    /// [`ComputeError`] if the statements, the tensors and the schedules do not fit each other, or if a task fails.
+    pub fn run(self) -> Computing<'a, Tensor> {
+        Box::pin(async move {
+            let (cx, given) = (self.cx, self.tensors.clone());
+            let mut prepared = self.prepare().await?;
+            prepared.run().await?;
+            let Prepared { statements, mut tensors, last, .. } = prepared;
+            let result = tensors.find(&last).cloned();
+            let missing = || DistributedError::Missing { tensor: last.name().to_owned(), given: String::new() };
+            let result = result.ok_or_else(missing)?;
+            // A result may have the levels of an operand that was converted.
+            if statements.all().iter().all(|planned| planned.plan().pattern().is_none()) {
+                let is_same = |one: &Tensor, other: &Tensor| one.region() == other.region();
+                let is_wanted =
+                    |tensor: &Tensor| is_same(tensor, &result) || given.iter().any(|given| is_same(tensor, given));
+                tensors.retain(cx, is_wanted)?;
+            }
+            Ok(result)
+        })
+    }
+
+    /// Prepares to compute the statements again and again: tensors are partitioned and kernels compiled once, as far as
+    /// that does not depend on what the statements compute.
+    ///
+    /// # Errors
+    /// As of [`run`](Self::run).
+    pub fn prepare(self) -> Computing<'a, Prepared<'a>> {
+        Box::pin(async move {
+            let cx = self.cx;
+            let program = self.program()?;
+            let statements = self.planned(&program)?;
+            let given = self.tensors.iter().map(|&tensor| tensor.clone()).collect();
+            let mut tensors = Tensors::new(given, self.forgets);
+            for result in statements.results().filter(|result| result.format().is_dense()) {
+                if !tensors.has(result.name()) {
+                    tensors.add(Tensor::new(cx, result)?);
+                }
+            }
+            for operand in statements.operands().iter().filter(|operand| !statements.assign(operand.name())) {
+                tensors.convert(cx, operand).await?;
+            }
+            let computation = match statements.are_prepared_once(|name| tensors.has(name)) {
+                true => Some(tensors.prepared(cx, &statements).await?),
+                false => None,
+            };
+            // What is prepared stays.
+            tensors.keep_all();
+            let results = program.results();
+            let last = program.statements().last().map(|last| last.left().tensor.clone());
+            let last = last
+                .ok_or_else(|| ComputeError::Unknown { found: "no statement".to_owned(), known: "none".to_owned() })?;
+            Ok(Prepared { cx, results, last, statements, before: tensors.clone(), tensors, computation })
+        })
+    }
+
+    /// The statements with the extents that the tensors say.
+    fn program(&self) -> Result<Program, ComputeError> {
+        let element = self.tensors.first().map_or(ElementType::F64, |tensor| tensor.variable().element());
+        let sketch = Program::sketch(self.text, element, &Program::index_variables(self.text))?;
+        let names = |tensors: &[TensorVariable]| {
+            let names: Vec<&str> = tensors.iter().map(TensorVariable::name).collect();
+            if names.is_empty() { "no tensor".to_owned() } else { names.join(", ") }
+        };
+        let given: Vec<TensorVariable> = self.tensors.iter().map(|tensor| tensor.variable().clone()).collect();
+        let known = sketch.tensors();
+        let named = given.iter().map(TensorVariable::name).chain(self.formats.iter().map(|(name, _)| *name));
+        for name in named {
+            if known.iter().all(|tensor| tensor.name() != name) {
+                return Err(ComputeError::Unknown { found: name.to_owned(), known: names(&known) });
+            }
+        }
+        let find = |name: &str| given.iter().find(|tensor| tensor.name() == name);
+        if let Some(missing) = sketch.inputs().iter().find(|input| find(input.name()).is_none()) {
+            return Err(ComputeError::Missing { tensor: missing.name().to_owned(), given: names(&given) });
+        }
+        let mut tensors = given.clone();
+        for statement in sketch.statements() {
+            let left = statement.left();
+            if tensors.iter().any(|tensor| tensor.name() == left.tensor.name()) {
+                continue;
+            }
+            let extents = extents(statement, &tensors);
+            let extent = |variable: &IndexVariable| {
+                extents.get(variable.base()).copied().ok_or_else(|| ComputeError::Extent {
+                    variable: variable.name().to_owned(),
+                    tensor: left.tensor.name().to_owned(),
+                })
+            };
+            let dimensions = left.variables.iter().map(extent).collect::<Result<Vec<i64>, _>>()?;
+            let mut made = TensorVariable::new(left.tensor.name(), element, dimensions);
+            if let Some((name, format)) = self.formats.iter().find(|(name, _)| *name == made.name()) {
+                let failed = |error| ComputeError::Format { tensor: (*name).to_owned(), error };
+                format.check(made.order()).map_err(failed)?;
+                made = made.stored(format.clone());
+            }
+            tensors.push(made);
+        }
+        Ok(Program::parse(self.text, &tensors)?)
+    }
+
+    /// The statements as tasks.
+    fn planned(&self, program: &Program) -> Result<Statements, ComputeError> {
+        let mut schedules = BTreeMap::new();
+        for &(number, commands) in &self.schedules {
+            if !(1..=program.statements().len()).contains(&number) {
+                let known = format!("{} statement(s), numbered from 1", program.statements().len());
+                return Err(ComputeError::Unknown { found: format!("a schedule of statement {number}"), known });
+            }
+            schedules.insert(number, Schedule::parse(commands, &program.tensors())?);
+        }
+        let (cx, is_scheduled) = (self.cx, !schedules.is_empty());
+        let workers = cx.machine().processors_of(ProcessorKind::Cpu).count().max(1);
+        let is_dense = |tensor: &TensorVariable| tensor.format().is_dense() && tensor.format().is_plain();
+        let mut planned = Vec::new();
+        if program.tensors().iter().all(is_dense) {
+            let divided = if is_scheduled { program.clone() } else { program.divided(&self.rates) };
+            for (number, statement) in divided.statements().iter().enumerate() {
+                let plan = self.dense_plan(statement, schedules.get(&(number + 1)), workers * cx.nodes())?;
+                planned.push(Planned::dense(Arc::new(plan)));
+            }
+            return Ok(Statements::new(planned));
+        }
+        let points = if cx.nodes() > 1 { cx.nodes() } else { workers };
+        let grid = self.grid.clone().unwrap_or_else(|| vec![points as i64]);
+        let divided = program.by_terms(|statement| !is_scheduled && has_no_loop_around(statement));
+        let mut by_blocks = Vec::new();
+        for (number, statement) in divided.statements().iter().enumerate() {
+            let schedule = schedules.get(&(number + 1));
+            let division = Division { schedule, grid: &grid, nodes: cx.nodes(), is_kept: &|_| false };
+            let divided = division.of(statement, &mut by_blocks)?;
+            let assembled = division.assembled(statement, Some(divided.computation))?;
+            planned.push(Planned::new(&assembled.computation, &statement.left().tensor)?);
+        }
+        Ok(Statements::new(planned))
+    }
+
+    fn dense_plan(
+        &self,
+        statement: &Assignment,
+        schedule: Option<&Schedule>,
+        processors: usize,
+    ) -> Result<Plan, ComputeError> {
+        if let Some(schedule) = schedule {
+            let scheduled = choose::scheduled(&concrete::Statement::new(statement), schedule)?;
+            return Ok(Plan::new(&scheduled.statement)?);
+        }
+        let on_grid = self.grid.as_ref().and_then(|grid| choose::on_grid(statement, grid, &self.rates));
+        Ok(on_grid.map_or_else(|| choose::choose(statement, processors, &self.rates).best().plan.clone(), |c| c.plan))
+    }
+}
+
+/// How many values the index variables of a statement have, as the tensors say that are known.
+fn extents(statement: &Assignment, tensors: &[TensorVariable]) -> BTreeMap<IndexVariable, i64> {
+    let mut extents = BTreeMap::new();
+    for access in statement.right().accesses() {
+        let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == access.tensor.name()) else { continue };
+        for (variable, &extent) in access.variables.iter().zip(tensor.dimensions()) {
+            let extent = match variable.window() {
+                None => Some(extent),
+                Some(window) => window.extent(),
+            };
+            if let Some(extent) = extent {
+                extents.entry(variable.base().clone()).or_insert(extent);
+            }
+        }
+    }
+    extents
+}
+
+/// Whether several loops of a statement follow each other, as those of several sums do.
+fn has_no_loop_around(statement: &Assignment) -> bool {
+    Computation::new(statement).is_ok_and(|computation| computation.statement().spine().is_empty())
+}
+
+/// Statements that can be computed as often as is wanted.
+pub struct Prepared<'a> {
+    cx: &'a Context,
+    statements: Statements,
+    /// The results of the program, without those that it was divided into.
+    results: Vec<TensorVariable>,
+    /// The result of the last statement.
+    last: TensorVariable,
+    /// The tensors as they were before the first run.
+    before: Tensors,
+    tensors: Tensors,
+    computation: Option<crate::distributed::Computation>,
+}
+
+impl Prepared<'_> {
+    /// Computes the statements once more, and waits for their end. Results in levels are made anew; those of the run
+    /// before are destroyed.
+    ///
+    /// # Errors
+    /// [`ComputeError::Run`].
+    pub fn run(&mut self) -> Computing<'_, ()> {
+        Box::pin(async move {
+            match &self.computation {
+                Some(computation) => self.tensors.run(self.cx, computation).await?,
+                None => {
+                    self.tensors.forget(self.cx)?;
+                    self.tensors = self.before.clone();
+                    for planned in self.statements.all() {
+                        self.tensors.compute(self.cx, planned).await?;
+                    }
+                    self.tensors.forget_others(self.cx, &self.results)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// A result of the latest run, by its name.
+    #[must_use]
+    pub fn result(&self, name: &str) -> Option<&Tensor> {
+        let variable = self.results.iter().find(|result| result.name() == name)?;
+        self.tensors.find(variable)
+    }
+}
