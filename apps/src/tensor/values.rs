@@ -1,7 +1,5 @@
 //! The elements of operands.
 
-use std::sync::Arc;
-
 use maniple::Context;
 use maniple_tensor::distributed::{DistributedError, Tensor};
 use maniple_tensor::element::{Element, Scalar};
@@ -53,7 +51,7 @@ impl Values {
                 })
             }
             Self::Given(array) => with_element!(variable.element(), T => {
-                array.elements::<T>().map_or(Ok(()), |elements| tensor.write_elements(cx, Arc::clone(elements)))
+                array.shared::<T>().map_or(Ok(()), |elements| tensor.write_elements(cx, elements))
             }),
         }
     }

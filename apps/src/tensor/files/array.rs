@@ -1,5 +1,6 @@
 //! A tensor that was read from a file, or is to be written to one.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use maniple_files::Number;
@@ -11,35 +12,17 @@ use maniple_tensor::with_element;
 
 use crate::tensor::random::Random;
 
-/// The elements of a tensor, in the order of their coordinates, the last dimension fastest.
-#[derive(Clone, Debug, PartialEq)]
+/// The elements of a tensor, in the order of their coordinates, the last dimension fastest. Copies share them.
+#[derive(Clone, Debug)]
 pub struct Array {
     dimensions: Vec<i64>,
-    elements: Elements,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-#[doc(hidden)]
-pub enum Elements {
-    Bool(Arc<Vec<bool>>),
-    U8(Arc<Vec<u8>>),
-    I8(Arc<Vec<i8>>),
-    I16(Arc<Vec<i16>>),
-    U32(Arc<Vec<u32>>),
-    I32(Arc<Vec<i32>>),
-    I64(Arc<Vec<i64>>),
-    F32(Arc<Vec<f32>>),
-    F64(Arc<Vec<f64>>),
-    C32(Arc<Vec<Complex<f32>>>),
-    C64(Arc<Vec<Complex<f64>>>),
+    element: ElementType,
+    /// A vector of elements of this type.
+    elements: Arc<dyn Any + Send + Sync>,
 }
 
 /// An element type whose values can be in files.
 pub trait Stored: Random + Number {
-    #[doc(hidden)]
-    fn wrap(elements: Arc<Vec<Self>>) -> Elements;
-    #[doc(hidden)]
-    fn unwrap(elements: &Elements) -> Option<&Arc<Vec<Self>>>;
     /// Elements as those of a `.npz` file.
     fn values(elements: Vec<Self>) -> Values;
 }
@@ -47,17 +30,6 @@ pub trait Stored: Random + Number {
 macro_rules! stored {
     ($($type:ty => $variant:ident),*) => {$(
         impl Stored for $type {
-            fn wrap(elements: Arc<Vec<Self>>) -> Elements {
-                Elements::$variant(elements)
-            }
-
-            fn unwrap(elements: &Elements) -> Option<&Arc<Vec<Self>>> {
-                match elements {
-                    Elements::$variant(elements) => Some(elements),
-                    _ => None,
-                }
-            }
-
             fn values(elements: Vec<Self>) -> Values {
                 Values::$variant(elements)
             }
@@ -82,9 +54,9 @@ stored!(
 impl Array {
     /// A tensor with these extents, and as many elements as it has then.
     #[must_use]
-    pub fn new<T: Stored>(dimensions: Vec<i64>, elements: Vec<T>) -> Self {
+    pub fn new<T: Element>(dimensions: Vec<i64>, elements: Vec<T>) -> Self {
         debug_assert_eq!(dimensions.iter().product::<i64>(), elements.len() as i64);
-        Self { dimensions, elements: T::wrap(Arc::new(elements)) }
+        Self { dimensions, element: T::TYPE, elements: Arc::new(elements) }
     }
 
     /// The extent of each dimension.
@@ -103,25 +75,19 @@ impl Array {
     /// The type of the elements.
     #[must_use]
     pub fn element(&self) -> ElementType {
-        match &self.elements {
-            Elements::Bool(_) => ElementType::Bool,
-            Elements::U8(_) => ElementType::U8,
-            Elements::I8(_) => ElementType::I8,
-            Elements::I16(_) => ElementType::I16,
-            Elements::U32(_) => ElementType::U32,
-            Elements::I32(_) => ElementType::I32,
-            Elements::I64(_) => ElementType::I64,
-            Elements::F32(_) => ElementType::F32,
-            Elements::F64(_) => ElementType::F64,
-            Elements::C32(_) => ElementType::C32,
-            Elements::C64(_) => ElementType::C64,
-        }
+        self.element
     }
 
     /// The elements, if they have this type.
     #[must_use]
-    pub fn elements<T: Stored>(&self) -> Option<&Arc<Vec<T>>> {
-        T::unwrap(&self.elements)
+    pub fn elements<T: Element>(&self) -> Option<&Vec<T>> {
+        self.elements.downcast_ref()
+    }
+
+    /// The elements, shared, if they have this type.
+    #[must_use]
+    pub fn shared<T: Element>(&self) -> Option<Arc<Vec<T>>> {
+        Arc::clone(&self.elements).downcast().ok()
     }
 
     /// The element with this number.
@@ -187,35 +153,22 @@ pub fn no_imaginary_parts(own: ElementType, wanted: ElementType) -> String {
 }
 
 /// An element type as `--type` has it.
-fn name(element: ElementType) -> &'static str {
+fn name(element: ElementType) -> String {
     match element {
-        ElementType::Bool => "bool",
-        ElementType::U8 => "u8",
-        ElementType::I8 => "i8",
-        ElementType::I16 => "i16",
-        ElementType::U32 => "u32",
-        ElementType::I32 => "i32",
-        ElementType::I64 => "i64",
-        ElementType::F32 => "f32",
-        ElementType::F64 => "f64",
-        ElementType::C32 => "c32",
-        ElementType::C64 => "c64",
+        ElementType::C32 => "c32".to_owned(),
+        ElementType::C64 => "c64".to_owned(),
+        real => real.to_string(),
     }
 }
 
 fn shown(value: Scalar) -> String {
     match value {
         Scalar::Bool(value) => u8::from(value).to_string(),
-        Scalar::U8(value) => value.to_string(),
-        Scalar::I8(value) => value.to_string(),
-        Scalar::I16(value) => value.to_string(),
-        Scalar::U32(value) => value.to_string(),
-        Scalar::I32(value) => value.to_string(),
-        Scalar::I64(value) => value.to_string(),
         Scalar::F32(value) => format!("{value:e}"),
         Scalar::F64(value) => format!("{value:e}"),
         Scalar::C32(value) => format!("{value:e}"),
         Scalar::C64(value) => format!("{value:e}"),
+        integer => integer.to_string(),
     }
 }
 
