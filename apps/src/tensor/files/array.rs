@@ -8,6 +8,7 @@ use maniple_files::npz::Values;
 use maniple_tensor::distributed::element_that_is;
 use maniple_tensor::element::{Complex, Element, ElementType, Scalar};
 use maniple_tensor::notation::cast;
+use maniple_tensor::storage::{DynamicEntries, EntryList};
 use maniple_tensor::with_element;
 
 use crate::tensor::random::Random;
@@ -134,15 +135,35 @@ impl Array {
         })
     }
 
-    /// The coordinates of the element with this number, counted from 0.
-    fn place(&self, mut number: usize) -> String {
-        let mut place = Vec::new();
-        for &extent in self.dimensions.iter().rev() {
-            place.push((number % extent.max(1) as usize).to_string());
-            number /= extent.max(1) as usize;
+    /// The elements that are not zero, as entries.
+    #[must_use]
+    pub fn entries(&self) -> DynamicEntries {
+        with_element!(self.element, T => self.listed::<T>().into())
+    }
+
+    fn listed<T: Element>(&self) -> EntryList<T> {
+        let mut entries = EntryList::new(self.dimensions.len());
+        let mut at = vec![0; self.dimensions.len()];
+        let elements = self.elements::<T>().into_iter().flatten().enumerate();
+        for (number, element) in elements.filter(|(_, element)| **element != T::zeroed()) {
+            self.locate(number, &mut at);
+            entries.push(&at, *element);
         }
-        place.reverse();
-        format!("[{}]", place.join(", "))
+        entries
+    }
+
+    /// The coordinates of the element with this number, counted from 0.
+    fn locate(&self, number: usize, at: &mut [i64]) {
+        let mut rest = number as i64;
+        for (at, &extent) in at.iter_mut().zip(&self.dimensions).rev() {
+            (*at, rest) = (rest % extent.max(1), rest / extent.max(1));
+        }
+    }
+
+    fn place(&self, number: usize) -> String {
+        let mut at = vec![0; self.dimensions.len()];
+        self.locate(number, &mut at);
+        format!("{at:?}")
     }
 }
 
@@ -174,6 +195,6 @@ fn shown(value: Scalar) -> String {
 
 /// The zero of a type.
 #[must_use]
-pub fn zero<T: Element>() -> T {
-    T::from_scalar(cast(Scalar::F64(0.0), T::TYPE)).expect("all types have a zero")
+pub fn zero(element: ElementType) -> Scalar {
+    cast(Scalar::F64(0.0), element)
 }

@@ -25,7 +25,7 @@ pub use self::array::{Array, Stored, no_imaginary_parts, zero};
 pub use self::by_tasks::FileByTasks;
 pub use self::contents::Contents;
 use self::kind::{Kind, OF_NAMES};
-pub use self::sparse::{SparseFile, of_order, processors};
+pub use self::sparse::{SparseFile, in_full, of_order, processors};
 use self::spooled::Spooled;
 pub use self::tcs::{described, format_of};
 use crate::error::{Error, Result};
