@@ -2,11 +2,11 @@
 
 use clap::Args;
 use maniple_files::tcs::Width;
+use maniple_tensor::element::ElementType;
 use maniple_tensor::format::Format;
-use maniple_tensor::storage::{Duplicates, EntryList, pack};
-use maniple_tensor::with_element;
+use maniple_tensor::storage::{Duplicates, DynamicEntries};
 
-use super::files::{Contents, SparseFile, Stored, TensorFile, format_of, zero};
+use super::files::{Contents, SparseFile, TensorFile, format_of, zero};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::options::whole;
@@ -106,26 +106,27 @@ pub fn run(options: &Options) -> Result<String> {
     if !is_empty && let Some((format, written)) = from.convert_text(&to, (format, extents), options.sort)? {
         return Ok(told(&to, &written.extents, &format, (written.entries, written.added)));
     }
-    with_element!(from.element()?, T => {
-        let contents = if is_empty { without_entries::<T>(extents).map_err(unsuitable)? } else { from.read::<T>()? };
-        let Contents { dimensions, fill, entries } = contents;
-        let dimensions = extended(dimensions, extents).map_err(unsuitable)?;
-        let own = from.header()?.filter(|_| to.has_levels()).and_then(|header| format_of(&header).ok());
-        let format = to.checked_format(from.path(), dimensions.len(), format.or(own.as_ref()))?;
-        let read = entries.len();
-        let packed = pack(&format, &dimensions, fill, entries, Duplicates::Sum).map_err(|error| unsuitable(error.to_string()))?;
-        to.write(&packed.tensor)?;
-        let counts = ((read - packed.duplicates) as u64, packed.duplicates as u64);
-        Ok(told(&to, &dimensions, &format, counts))
-    })
+    let element = from.element()?;
+    let Contents { dimensions, fill, entries } = match is_empty {
+        true => without_entries(element, extents).map_err(unsuitable)?,
+        false => from.read(element)?,
+    };
+    let dimensions = extended(dimensions, extents).map_err(unsuitable)?;
+    let own = from.header()?.filter(|_| to.has_levels()).and_then(|header| format_of(&header).ok());
+    let format = to.checked_format(from.path(), dimensions.len(), format.or(own.as_ref()))?;
+    let read = entries.len();
+    let packed = entries.pack(&format, &dimensions, fill, Duplicates::Sum);
+    let (tensor, added) = packed.map_err(|error| unsuitable(error.to_string()))?;
+    to.write(&tensor)?;
+    Ok(told(&to, &dimensions, &format, ((read - added) as u64, added as u64)))
 }
 
 /// A tensor without entries, whose file tells nothing of it.
-fn without_entries<T: Stored>(extents: Option<&[u64]>) -> std::result::Result<Contents<T>, String> {
+fn without_entries(element: ElementType, extents: Option<&[u64]>) -> std::result::Result<Contents, String> {
     let extents =
         extents.ok_or("there are no entries, which would tell the extents: say them, as with --extents 100,200")?;
-    let fill = zero::<T>();
-    Ok(Contents { dimensions: signed(extents), fill, entries: EntryList::new(extents.len()) })
+    let entries = DynamicEntries::new(element, extents.len());
+    Ok(Contents { dimensions: signed(extents), fill: zero(element), entries })
 }
 
 /// The extents that are given, if the tensor has room in them; without, its own.

@@ -1,12 +1,10 @@
 //! What is in a file of a sparse tensor, and which formats suit it.
 
 use clap::Args;
-use maniple_tensor::element::Element;
 use maniple_tensor::format::Format;
-use maniple_tensor::storage::{Duplicates, ModeStatistics, SparseTensor, Statistics, StorageError, draw, pack};
-use maniple_tensor::with_element;
+use maniple_tensor::storage::{Duplicates, DynamicTensor, ModeStatistics, Statistics, StorageError};
 
-use super::files::{Contents, TensorFile, described};
+use super::files::{Contents, TensorFile, described, in_full};
 use super::svg_file::SvgFile;
 use crate::error::{Error, Result};
 use crate::input::InputError;
@@ -63,21 +61,18 @@ pub fn run(options: &Options) -> Result<String> {
         let note = "0: a .tns file tells the number of dimensions and the extents by its entries alone";
         return Ok(format!("{file}\n{}", Table::new().line("entries", note)));
     }
-    with_element!(from.element()?, T => {
-        let contents = from.read::<T>()?;
-        let unsuitable = |error: StorageError| {
-            Error::from(InputError::Unsuitable { name: file.to_string(), reason: error.to_string() })
-        };
-        let (table, tensor) = told(contents).map_err(unsuitable)?;
-        let table = table.maybe("stored", from.header()?.as_ref().map(described));
-        if let Some(picture) = &options.draw {
-            let format = options.format.clone().unwrap_or_else(|| tensor.format().clone());
-            let stored = tensor.convert(&format).map_err(unsuitable)?;
-            let name = options.file.path().file_stem().unwrap_or_default().to_string_lossy();
-            picture.write(&draw(&stored, &name, None))?;
-        }
-        Ok(format!("{file}\n{table}"))
-    })
+    let contents = from.read(from.element()?)?;
+    let unsuitable =
+        |error: StorageError| Error::from(InputError::Unsuitable { name: file.to_string(), reason: error.to_string() });
+    let (table, tensor) = told(contents).map_err(unsuitable)?;
+    let table = table.maybe("stored", from.header()?.as_ref().map(described));
+    if let Some(picture) = &options.draw {
+        let format = options.format.clone().unwrap_or_else(|| tensor.format().clone());
+        let stored = tensor.convert(&format).map_err(unsuitable)?;
+        let name = options.file.path().file_stem().unwrap_or_default().to_string_lossy();
+        picture.write(&stored.draw(&name, None))?;
+    }
+    Ok(format!("{file}\n{table}"))
 }
 
 /// The names of dimensions.
@@ -92,25 +87,25 @@ const DIMENSIONS: [&str; 8] = [
     "dimension 7",
 ];
 
-fn told<T: Element>(contents: Contents<T>) -> Result<(Table, SparseTensor<T>), StorageError> {
+fn told(contents: Contents) -> Result<(Table, DynamicTensor), StorageError> {
     let Contents { dimensions, fill, entries } = contents;
-    let packed = pack(&Format::coordinates(dimensions.len()), &dimensions, fill, entries, Duplicates::Sum)?;
-    let tensor = packed.tensor;
+    let format = Format::coordinates(dimensions.len());
+    let (tensor, added) = entries.pack(&format, &dimensions, fill, Duplicates::Sum)?;
     let statistics = tensor.statistics().clone();
     let entries = statistics.entries;
     let all = dimensions.iter().map(|&extent| extent as f64).product::<f64>();
     let density = if all > 0.0 { entries as f64 / all } else { 0.0 };
     let extents: Vec<String> = dimensions.iter().map(i64::to_string).collect();
-    let fills = tensor.values().iter().filter(|value| **value == fill).count();
+    let fills = tensor.count_fill();
     let notes = [
-        (fills > 0).then(|| format!("{fills} of them {fill:?}, as what is not stored")),
-        (packed.duplicates > 0).then(|| format!("{} more at the same places were added", packed.duplicates)),
+        (fills > 0).then(|| format!("{fills} of them {}, as what is not stored", in_full(fill))),
+        (added > 0).then(|| format!("{added} more at the same places were added")),
     ];
     let notes: String = notes.into_iter().flatten().map(|note| format!("; {note}")).collect();
     let mut table = Table::new()
         .line("order", dimensions.len())
         .line("extents", extents.join(" x "))
-        .line("entries", format_args!("{entries} of type {}{notes}", T::TYPE))
+        .line("entries", format_args!("{entries} of type {}{notes}", tensor.element()))
         .line("density", percentage(density));
     let alongs = &statistics.modes;
     let names = if dimensions.len() == 2 { &["rows", "columns"] } else { &DIMENSIONS[..] };
@@ -170,13 +165,13 @@ fn suggested(statistics: &Statistics) -> Vec<(String, &'static str)> {
 }
 
 /// Whether a matrix equals its transpose.
-fn symmetry<T: Element>(tensor: &SparseTensor<T>) -> Result<&'static str, StorageError> {
+fn symmetry(tensor: &DynamicTensor) -> Result<&'static str, StorageError> {
     let [rows, columns] = ["dcsr", "dcsc"].map(str::parse::<Format>);
     let (Ok(rows), Ok(columns)) = (rows, columns) else { return Ok("no") };
     let (rows, columns) = (tensor.convert(&rows)?, tensor.convert(&columns)?);
     Ok(match () {
         () if rows.levels() != columns.levels() => "no",
-        () if rows.values() != columns.values() => "where entries are, not what they are",
+        () if !rows.has_values_of(&columns) => "where entries are, not what they are",
         () => "yes",
     })
 }

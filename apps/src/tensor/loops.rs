@@ -5,14 +5,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use maniple_tensor::choose::{Processors, SparseEstimate, choose_sparse};
-use maniple_tensor::element::Element;
 use maniple_tensor::format::{Format, LevelExpression};
 use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::{Computation, SparseError, stored_by_blocks};
-use maniple_tensor::storage::{Parts, SparseTensor, Statistics};
+use maniple_tensor::storage::{DynamicTensor, Parts, Statistics};
 
 use super::options::Options;
 use super::split::Split;
@@ -174,7 +173,7 @@ impl<'p> Loops<'p> {
     ///
     /// # Errors
     /// [`Error::Usage`].
-    pub(super) fn store_by_blocks<T: Element>(&self, tensors: &mut BTreeMap<String, SparseTensor<T>>) -> Result<()> {
+    pub(super) fn store_by_blocks(&self, tensors: &mut BTreeMap<String, DynamicTensor>) -> Result<()> {
         for computation in self.known.iter().flatten() {
             for operand in computation.run_loops().operands() {
                 let stored = computation.stored_as(operand);
@@ -193,11 +192,7 @@ impl<'p> Loops<'p> {
     ///
     /// # Errors
     /// [`Error::Usage`].
-    pub(super) fn of<T: Element>(
-        &mut self,
-        number: usize,
-        tensors: &BTreeMap<String, SparseTensor<T>>,
-    ) -> Result<&Computation<'p>> {
+    pub(super) fn of(&mut self, number: usize, tensors: &BTreeMap<String, DynamicTensor>) -> Result<&Computation<'p>> {
         let chosen = match self.known[number].take() {
             Some(known) => known,
             None => {
@@ -213,7 +208,7 @@ impl<'p> Loops<'p> {
     ///
     /// # Errors
     /// [`Error::Usage`].
-    pub(super) fn explain<T: Element>(&mut self, tensors: &BTreeMap<String, SparseTensor<T>>) -> Result<String> {
+    pub(super) fn explain(&mut self, tensors: &BTreeMap<String, DynamicTensor>) -> Result<String> {
         let mut text = String::new();
         for (number, statement) in self.statements.iter().enumerate() {
             let choice = match &self.known[number] {
@@ -241,7 +236,7 @@ impl<'p> Loops<'p> {
             let _ = writeln!(text, "{statement}\n{}", computation.statement());
             for tensor in statement.tensors() {
                 let Some(stored) = tensors.get(tensor.name()) else { continue };
-                let (format, elements, bytes) = (stored.format(), stored.values().len(), stored.bytes());
+                let (format, elements, bytes) = (stored.format(), stored.count(), stored.bytes());
                 let _ = writeln!(text, "operand {}: {elements} elements as {format}, {bytes} bytes", tensor.name());
             }
             let (made, declared) = (computation.statement().result(), &statement.left().tensor);
@@ -256,12 +251,7 @@ impl<'p> Loops<'p> {
     }
 
     /// The parts that the outermost loop of a statement makes of a tensor, if it runs in parts: those of a grid, or of threads.
-    pub(super) fn parts<T: Element>(
-        &self,
-        number: usize,
-        name: &str,
-        tensors: &BTreeMap<String, SparseTensor<T>>,
-    ) -> Option<Parts> {
+    pub(super) fn parts(&self, number: usize, name: &str, tensors: &BTreeMap<String, DynamicTensor>) -> Option<Parts> {
         let computation = self.known.get(number)?.as_ref()?;
         let (statement, assignment) = (computation.run_loops(), &self.statements[number]);
         let outer = &statement.spine().first()?.variable.clone();
@@ -289,7 +279,7 @@ impl<'p> Loops<'p> {
         });
         let counts = weighted.and_then(|access| tensors.get(access.tensor.name())).map(|stored| {
             let mut counts = vec![0_i64; extent.max(0) as usize + 1];
-            stored.for_each(|at, _| counts[at[0] as usize + 1] += 1);
+            stored.for_each(&mut |at, _| counts[at[0] as usize + 1] += 1);
             for row in 1..counts.len() {
                 counts[row] += counts[row - 1];
             }
@@ -307,10 +297,7 @@ impl<'p> Loops<'p> {
 }
 
 /// What is known of the operands of a statement.
-fn statistics<T: Element>(
-    statement: &Assignment,
-    tensors: &BTreeMap<String, SparseTensor<T>>,
-) -> BTreeMap<String, Arc<Statistics>> {
+fn statistics(statement: &Assignment, tensors: &BTreeMap<String, DynamicTensor>) -> BTreeMap<String, Arc<Statistics>> {
     let known = statement.tensors().into_iter().filter_map(|tensor| {
         let stored = tensors.get(tensor.name()).filter(|stored| !stored.format().is_dense())?;
         Some((tensor.name().to_owned(), stored.statistics().clone()))

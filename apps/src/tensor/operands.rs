@@ -1,39 +1,38 @@
 //! The operands of statements on sparse tensors: from files, from generators, or random ones.
 
-use maniple_tensor::distributed::{TcsFile, element_that_is, is_packed_by_tasks};
-use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::distributed::{TcsFile, as_element, is_packed_by_tasks};
+use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::format::Level;
 use maniple_tensor::generate::Generator;
 use maniple_tensor::notation::{TensorVariable, cast, is_fill, is_zero};
-use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
-use maniple_tensor::with_element;
+use maniple_tensor::storage::{Duplicates, DynamicEntries, DynamicTensor, EntryList, StorageError};
 
-use super::files::{Contents, FileByTasks, SparseFile, Stored, no_imaginary_parts, zero};
+use super::files::{Contents, FileByTasks, SparseFile, no_imaginary_parts, zero};
 use super::options::Options;
-use super::values::{self, Values};
+use super::values;
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::options::place;
 
 /// What is known of a tensor that a file has.
-pub(super) enum Given<T> {
+pub(super) enum Given {
     /// A file that tasks can read, of which no more was read than tells the extents.
     ByTasks(FileByTasks, SparseFile),
     /// All that a file has.
-    All(Read<T>),
+    All(Read),
     /// The entries of a file that does not tell its extents, which are larger than their coordinates; and not the number of dimensions, if it has none.
-    Listed(Read<T>),
+    Listed(Read),
 }
 
 /// What was read from a file.
-pub(super) enum Read<T> {
+pub(super) enum Read {
     /// A tensor as the file stores it.
-    Stored(SparseTensor<T>),
+    Stored(DynamicTensor),
     /// Entries, and what all other elements are.
-    Entries(EntryList<T>, T),
+    Entries(DynamicEntries, Scalar),
 }
 
-impl<T: Copy> Given<T> {
+impl Given {
     /// Makes it that of a tensor of so many dimensions, if all others after these have an extent of 1, as of a vector in a file of a matrix. Whether it is.
     pub(super) fn take_order(&mut self, order: usize) -> bool {
         match self {
@@ -59,7 +58,9 @@ impl<T: Copy> Given<T> {
     /// Makes a file without entries, which tells nothing of dimensions, that of a tensor of so many. Whether it is one.
     pub(super) fn take_empty(&mut self, order: usize) -> bool {
         match self {
-            Self::Listed(Read::Entries(entries, _)) if entries.is_empty() => *entries = EntryList::new(order),
+            Self::Listed(Read::Entries(entries, _)) if entries.is_empty() => {
+                *entries = DynamicEntries::new(entries.element(), order);
+            }
             _ => return false,
         }
         true
@@ -73,38 +74,35 @@ impl<T: Copy> Given<T> {
             *file = extended;
         }
     }
-}
 
-impl<T: Element> Given<T> {
     /// What elements are that a file does not store; nothing if that is zero, which files mostly do not say.
     pub(super) fn fill(&self) -> Option<Scalar> {
         let fill = match self {
-            Self::All(Read::Entries(_, fill)) | Self::Listed(Read::Entries(_, fill)) => fill.to_scalar(),
-            Self::All(Read::Stored(stored)) | Self::Listed(Read::Stored(stored)) => stored.fill().to_scalar(),
+            Self::All(Read::Entries(_, fill)) | Self::Listed(Read::Entries(_, fill)) => *fill,
+            Self::All(Read::Stored(stored)) | Self::Listed(Read::Stored(stored)) => stored.fill(),
             Self::ByTasks(..) => return None,
         };
         (!is_zero(fill)).then_some(fill)
     }
 }
 
-impl<T: Copy> Read<T> {
+impl Read {
     /// Leaves out coordinates after the first ones, where entries have more.
     fn take_order(&mut self, order: usize) {
-        let Self::Entries(entries, _) = self else { return };
-        let (mut coordinates, values) = std::mem::replace(entries, EntryList::new(order)).into_parts();
-        coordinates.truncate(order);
-        *entries = EntryList::of(coordinates, values);
+        if let Self::Entries(entries, _) = self {
+            entries.truncate(order);
+        }
     }
 }
 
 /// Reads the entries of the file of an operand, and the extents; of a file that tasks can read, the extents alone.
-pub(super) fn read_as<T: Stored>(name: &str, file: SparseFile) -> Result<(Vec<i64>, Given<T>)> {
+pub(super) fn read_as(element: ElementType, name: &str, file: SparseFile) -> Result<(Vec<i64>, Given)> {
     if file.is_without_entries()? {
-        return Ok((Vec::new(), Given::Listed(Read::Entries(EntryList::new(0), zero()))));
+        return Ok((Vec::new(), Given::Listed(Read::Entries(DynamicEntries::new(element, 0), zero(element)))));
     }
-    let is_real = |element: ElementType| <T as Element>::TYPE.is_complex() || !element.is_complex();
+    let is_real = |own: ElementType| element.is_complex() || !own.is_complex();
     match file.levels()? {
-        Some(levels) if levels.is_whole() && is_loaded::<T>(&levels) => {
+        Some(levels) if levels.is_whole() && is_loaded(&levels, element) => {
             return Ok((levels.dimensions(), Given::ByTasks(FileByTasks::Levels(levels), file)));
         }
         None if place().nodes > 1 => {
@@ -115,71 +113,58 @@ pub(super) fn read_as<T: Stored>(name: &str, file: SparseFile) -> Result<(Vec<i6
         _ => {}
     }
     let given = if file.tells_extents() { Given::All } else { Given::Listed };
-    read_all(name, &file).map(|(dimensions, read)| (dimensions, given(read)))
+    read_all(element, name, &file).map(|(dimensions, read)| (dimensions, given(read)))
 }
 
 /// Whether tasks load a file: one with elements of the type that is computed with, or on several nodes, those that tasks make of others.
-fn is_loaded<T: Stored>(levels: &TcsFile) -> bool {
-    let (own, wanted) = (levels.element(), <T as Element>::TYPE);
+fn is_loaded(levels: &TcsFile, wanted: ElementType) -> bool {
+    let own = levels.element();
     let is_cast = || levels.format().is_ok_and(|format| is_packed_by_tasks(&format));
     own == wanted || place().nodes > 1 && (wanted.is_complex() || !own.is_complex()) && is_cast()
 }
 
 /// Reads all entries of the file of an operand, as elements of the type that is computed with.
-fn read_all<T: Stored>(name: &str, file: &SparseFile) -> Result<(Vec<i64>, Read<T>)> {
-    if file.is_kept_by(<T as Element>::TYPE)? {
-        if let Some(stored) = file.stored()? {
+fn read_all(wanted: ElementType, name: &str, file: &SparseFile) -> Result<(Vec<i64>, Read)> {
+    if file.is_kept_by(wanted)? {
+        if let Some(stored) = file.stored(wanted)? {
             return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
         }
-        let Contents { dimensions, fill, entries } = file.read::<T>()?;
+        let Contents { dimensions, fill, entries } = file.read(wanted)?;
         return Ok((dimensions, Read::Entries(entries, fill)));
     }
-    let (own, wanted) = (file.element()?, <T as Element>::TYPE);
+    let own = file.element()?;
     if own.is_complex() && !wanted.is_complex() {
         let reason = no_imaginary_parts(own, wanted);
         return Err(InputError::Unsuitable { name: file.path().display().to_string(), reason }.into());
     }
-    with_element!(own, S => {
-        let Contents { dimensions, fill, entries } = file.read::<S>()?;
-        Ok((dimensions, converted(name, (entries, fill))?))
-    })
-}
-
-/// Entries as elements of another type, and what all other elements are.
-fn converted<S: Stored, T: Stored>(name: &str, (entries, fill): (EntryList<S>, S)) -> Result<Read<T>> {
-    let (coordinates, values) = entries.into_parts();
-    let element = |value: S| {
-        element_that_is::<T>(value.to_scalar()).ok_or_else(|| {
-            let problem = format!("{name} has the element {}, which is no {}", value.to_scalar(), <T as Element>::TYPE);
-            Error::Usage(format!("{problem}: leave --type out, or take another one"))
-        })
+    let Contents { dimensions, fill, entries } = file.read(own)?;
+    let refused = |number: Scalar| {
+        let problem = format!("{name} has the element {number}, which is no {wanted}");
+        Error::Usage(format!("{problem}: leave --type out, or take another one"))
     };
-    let values = values.into_iter().map(element).collect::<Result<_>>()?;
-    Ok(Read::Entries(EntryList::of(coordinates, values), element(fill)?))
+    let entries = entries.cast(wanted, &|number| as_element(number, wanted)).map_err(refused)?;
+    Ok((dimensions, Read::Entries(entries, as_element(fill, wanted).ok_or_else(|| refused(fill))?)))
 }
 
 /// Reads the entries of a file whose other elements are zero, and the extents.
 pub(crate) fn read(file: &SparseFile) -> Result<(Vec<i64>, EntryList<f64>)> {
-    let Contents { dimensions, fill, entries } = file.read::<f64>()?;
-    if fill != 0.0 {
+    let Contents { dimensions, fill, entries } = file.read(ElementType::F64)?;
+    if !is_zero(fill) {
         let reason = format!("what is not stored is {fill}, and must be 0 here");
         return Err(InputError::Unsuitable { name: file.path().display().to_string(), reason }.into());
     }
-    Ok((dimensions, entries))
+    Ok((dimensions, entries.downcast().expect("entries have the type that was asked for")))
 }
 
 /// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every hundredth.
-pub(super) fn operand<T: Stored>(
-    options: &Options,
-    tensor: &TensorVariable,
-    given: Option<Given<T>>,
-) -> Result<SparseTensor<T>> {
+pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<Given>) -> Result<DynamicTensor> {
     let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
+    let refused = |error: StorageError| Error::Usage(format!("{tensor}: {error}"));
     let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let given = match given {
         Some(Given::ByTasks(_, file)) => {
-            let mut read = read_all(tensor.name(), &file)?.1;
+            let mut read = read_all(tensor.element(), tensor.name(), &file)?.1;
             read.take_order(dimensions.len());
             Some(read)
         }
@@ -187,10 +172,9 @@ pub(super) fn operand<T: Stored>(
         None => None,
     };
     let entries = match given {
-        Some(Read::Stored(stored)) if is_filled(&stored, tensor) && stored.format() == format => return Ok(stored),
-        Some(Read::Stored(stored)) if !is_filled(&stored, tensor) => stored.entries(),
+        Some(Read::Stored(stored)) if !is_fill(stored.fill(), tensor.fill()) => stored.entries(),
         Some(Read::Stored(stored)) => {
-            return stored.convert(format).map_err(|error| Error::Usage(format!("{tensor}: {error}")));
+            return stored.convert(format).map_err(refused);
         }
         Some(Read::Entries(entries, _)) => entries,
         None if is_dense && !is_generated => {
@@ -201,24 +185,7 @@ pub(super) fn operand<T: Stored>(
                 );
                 return Err(Error::Usage(format!("{problem}: give it a sparse format, or take a smaller --size")));
             }
-            let values = Values::random(seed, tensor);
-            let mut entries = EntryList::new(dimensions.len());
-            let mut at = vec![0; dimensions.len()];
-            for _ in 0..dimensions.iter().product::<i64>() {
-                if let Some(value) = T::from_scalar(values.get(tensor, &at)) {
-                    entries.push(&at, value);
-                }
-                let mut dimension = at.len();
-                while dimension > 0 {
-                    dimension -= 1;
-                    at[dimension] += 1;
-                    if at[dimension] < dimensions[dimension] {
-                        break;
-                    }
-                    at[dimension] = 0;
-                }
-            }
-            entries
+            return values::random(seed, tensor).map_err(refused);
         }
         None => {
             let (kind, seed) = generator(options, tensor)?;
@@ -231,17 +198,12 @@ pub(super) fn operand<T: Stored>(
                 )));
             }
             let rows = 0..dimensions.first().copied().unwrap_or(1);
-            kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
+            let made = kind.dynamic_rows(tensor.element(), dimensions, rows, seed);
+            made.map_err(|error| Error::Usage(format!("--generate: {error}")))?
         }
     };
-    let fill = T::from_scalar(tensor.fill()).unwrap_or_else(zero);
-    let packed = pack(format, dimensions, fill, entries, Duplicates::Sum);
-    Ok(packed.map_err(|error| Error::Usage(format!("{tensor}: {error}")))?.tensor)
-}
-
-/// Whether what a tensor does not store is what the statement says.
-fn is_filled<T: Element>(stored: &SparseTensor<T>, tensor: &TensorVariable) -> bool {
-    is_fill(stored.fill().to_scalar(), tensor.fill())
+    let packed = entries.pack(format, dimensions, tensor.fill(), Duplicates::Sum);
+    Ok(packed.map_err(refused)?.0)
 }
 
 /// What makes a sparse tensor of which no file has the entries, and from which seed.

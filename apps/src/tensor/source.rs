@@ -3,12 +3,11 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use maniple::{Context, FieldValue};
+use maniple::Context;
 use maniple_tensor::distributed::{DistributedError, EntryFile, TcsFile, Tensor};
-use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::storage::{Duplicates, EntryList, pack};
-use maniple_tensor::with_element;
 
 use super::files::SparseFile;
 use super::operands::read;
@@ -78,7 +77,7 @@ impl Source {
     /// The tensor that statements call `variable`, whose elements are doubles: what `number` makes of those of the file, unless these are doubles themselves. Entries at the same place are added.
     ///
     /// # Errors
-    /// Those of [`Tensor::read_entries`], [`Tensor::load`] and [`Tensor::mapped`]; [`DistributedError::File`] if nodes have read different entries.
+    /// Those of [`Tensor::read_entries`], [`Tensor::load`] and [`Tensor::with_elements`]; [`DistributedError::File`] if nodes have read different entries.
     pub(crate) async fn tensor(
         &self,
         cx: &Context,
@@ -105,7 +104,10 @@ impl Source {
         if read.variable() == variable {
             return Ok(read);
         }
-        with_element!(element, T => numbers_of::<T>(cx, &read, (variable, number)).await)
+        let change = Box::new(move |value| Some(Scalar::F64(number(value))));
+        let made = read.with_elements(cx, variable, change).await?;
+        read.destroy(cx)?;
+        Ok(made)
     }
 }
 
@@ -128,16 +130,4 @@ pub(crate) async fn check_same<'e, A: AsRef<[i64]>>(
             Err(DistributedError::File { name: name.to_owned(), reason, is_input: true })
         }
     }
-}
-
-/// The numbers that are made of the elements of a tensor, which goes.
-async fn numbers_of<T: Element + FieldValue>(
-    cx: &Context,
-    given: &Tensor,
-    (variable, number): (&TensorVariable, fn(Scalar) -> f64),
-) -> Result<Tensor, DistributedError> {
-    let made = given.mapped::<T, f64>(cx, variable, move |at, value, visit| visit(at, number(value.to_scalar())));
-    let made = made.await?;
-    given.destroy(cx)?;
-    Ok(made)
 }

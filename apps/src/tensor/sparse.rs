@@ -6,19 +6,18 @@ use std::time::{Duration, Instant};
 
 use maniple_files::tcs::Kind;
 use maniple_tensor::distributed::is_made_by_tasks;
-use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Kernels, Scoped};
 use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable, cast, is_fill, is_zero};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
 use maniple_tensor::sparse::Computation;
-use maniple_tensor::storage::{self, SparseTensor};
-use maniple_tensor::with_element;
+use maniple_tensor::storage::DynamicTensor;
 
 use super::Answer;
 use super::blocks;
-use super::files::{SparseFile, Stored, TensorFile, format_of, left, of_order};
+use super::files::{SparseFile, TensorFile, format_of, left, of_order};
 use super::loops::{Loops, usage};
 use super::operands::{Given, MOST_ELEMENTS, generator, number, operand, read_as};
 use super::options::Options;
@@ -125,7 +124,7 @@ pub fn run(options: &Options) -> Result<Answer> {
     let files: Vec<(String, ElementType)> = options.input.iter().map(of_file).collect::<Result<_>>()?;
     let element =
         types::of_program(options, (text, &index_variables(text)?), files.iter().map(|(name, own)| (&**name, *own)));
-    with_element!(element, T => run_as::<T>(options, text))
+    run_as(element, options, text)
 }
 
 /// Refuses files with blocks of which one has all coordinates of a variable from another one on than the other: what is not in a block is not known to be zero.
@@ -155,14 +154,14 @@ fn check_blocks(options: &Options, program: &Program) -> Result<()> {
     Ok(())
 }
 
-fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> {
+fn run_as(element: ElementType, options: &Options, text: &str) -> Result<Answer> {
     let mut given = BTreeMap::new();
     for (name, file) in &options.input {
-        if given.insert(name.clone(), read_as::<T>(name, file.sparse()?)?).is_some() {
+        if given.insert(name.clone(), read_as(element, name, file.sparse()?)?).is_some() {
             return Err(Error::Usage(format!("--input says twice what {name} is")));
         }
     }
-    let program = declared(options, <T as Element>::TYPE, text, &mut given)?;
+    let program = declared(options, element, text, &mut given)?;
     check_blocks(options, &program)?;
     check_reductions(&program)?;
     let schedules = schedules(options, &program)?;
@@ -296,9 +295,8 @@ fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> 
         for (number, statement) in divided.statements().iter().enumerate() {
             // The first time, what is known of operands says how loops run.
             let computation = loops.of(number, &tensors)?;
-            let operands: Vec<(&str, &SparseTensor<T>)> =
-                tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
-            let result = computation.run_by(&operands, Kernels::shared(), &team);
+            let operands: Vec<_> = tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+            let result = computation.run_dynamic(&operands, Kernels::shared(), &team);
             tensors.insert(statement.left().tensor.name().to_owned(), result.map_err(usage)?);
             check_memory(options, &tensors, 0)?;
         }
@@ -320,7 +318,7 @@ fn run_as<T: Element + Stored>(options: &Options, text: &str) -> Result<Answer> 
     let mut sorted = rest.to_vec();
     sorted.sort_unstable();
     let shown = program.tensors().into_iter().filter_map(|tensor| {
-        let given = || tensors.get(tensor.name()).map(|stored| (stored.values().len(), tensor.format().clone()));
+        let given = || tensors.get(tensor.name()).map(|stored| (stored.count(), tensor.format().clone()));
         let (count, format) = done.counts.get(tensor.name()).cloned().or_else(given)?;
         Some(format!("{tensor} as {format} with {}", counted(count, "element", "elements")))
     });
@@ -352,7 +350,7 @@ fn dense_bytes(tensor: &TensorVariable) -> u64 {
 }
 
 /// Refuses tensors on one node that take, with so many bytes more, more memory than data may take by --memory. What tasks have is limited by the runtime.
-fn check_memory<T: Element>(options: &Options, tensors: &BTreeMap<String, SparseTensor<T>>, more: u64) -> Result<()> {
+fn check_memory(options: &Options, tensors: &BTreeMap<String, DynamicTensor>, more: u64) -> Result<()> {
     let wanted = tensors.values().map(|tensor| tensor.bytes() as u64).fold(more, u64::saturating_add);
     match options.runtime.memory {
         Some(limit) if wanted > limit => {
@@ -381,13 +379,13 @@ fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, SparseFi
 }
 
 /// Draws all tensors that there are, each in the parts that the loops make of it.
-fn drawn<T: Element>(program: &Program, tensors: &BTreeMap<String, SparseTensor<T>>, loops: &Loops<'_>) -> String {
+fn drawn(program: &Program, tensors: &BTreeMap<String, DynamicTensor>, loops: &Loops<'_>) -> String {
     let mut pictures = Vec::new();
     for (number, statement) in program.statements().iter().enumerate() {
         let of_statement = statement.tensors();
         let there = of_statement.iter().filter_map(|tensor| Some((tensor, tensors.get(tensor.name())?)));
-        let picture = |(tensor, stored): (&TensorVariable, &SparseTensor<T>)| {
-            storage::draw(stored, tensor.name(), loops.parts(number, tensor.name(), tensors).as_ref())
+        let picture = |(tensor, stored): (&TensorVariable, &DynamicTensor)| {
+            stored.draw(tensor.name(), loops.parts(number, tensor.name(), tensors).as_ref())
         };
         pictures.push(there.map(picture).collect());
     }
@@ -415,11 +413,11 @@ fn refuse_others(options: &Options) -> Result<()> {
 }
 
 /// The program, with the extents and formats of its tensors.
-fn declared<T: Element>(
+fn declared(
     options: &Options,
     element: ElementType,
     text: &str,
-    given: &mut BTreeMap<String, (Vec<i64>, Given<T>)>,
+    given: &mut BTreeMap<String, (Vec<i64>, Given)>,
 ) -> Result<Program> {
     let names = index_variables(text)?;
     let sketch = sketched(text, element, &names)?;
@@ -544,25 +542,26 @@ fn tolerance(element: ElementType) -> f64 {
 }
 
 /// Compares all results with what the oracle gives.
-fn verified<T: Element>(
+fn verified(
     program: &Program,
-    inputs: &BTreeMap<String, SparseTensor<T>>,
-    results: &BTreeMap<String, SparseTensor<T>>,
+    inputs: &BTreeMap<String, DynamicTensor>,
+    results: &BTreeMap<String, DynamicTensor>,
 ) -> Result<(usize, Duration)> {
     let started = Instant::now();
     let mut maps: BTreeMap<String, SparseMap> =
-        inputs.iter().map(|(name, tensor)| (name.clone(), SparseMap::of_tensor(tensor))).collect();
+        inputs.iter().map(|(name, tensor)| (name.clone(), SparseMap::of_dynamic(tensor))).collect();
     oracle::run(program.statements(), &mut maps).map_err(|error| Error::Usage(format!("--verify: {error}")))?;
     let mut count = 0;
     for result in program.results() {
         let (Some(expected), Some(found)) = (maps.get(result.name()), results.get(result.name())) else { continue };
         let is_equal = |one: Scalar, other: Scalar| {
             let (a, b) = (number(one), number(other));
-            one == other || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance(T::TYPE) * (1.0 + a.abs())
+            one == other || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance(found.element()) * (1.0 + a.abs())
         };
-        count += found.values().len();
-        if let Some(at) = expected.difference(&SparseMap::of_tensor(found), is_equal) {
-            let (expected, found) = (expected.get(&at), found.get(&at).to_scalar());
+        count += found.count();
+        let map = SparseMap::of_dynamic(found);
+        if let Some(at) = expected.difference(&map, is_equal) {
+            let (expected, found) = (expected.get(&at), map.get(&at));
             return Err(Error::Verification(format!("{result}{at:?} is {found}, and by the definition {expected}")));
         }
     }

@@ -1,12 +1,11 @@
 //! The elements of operands.
 
-use std::sync::Arc;
-
 use maniple::Context;
 use maniple_tensor::distributed::{DistributedError, Tensor};
 use maniple_tensor::element::{Element, Scalar};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::rectangle::Rectangle;
+use maniple_tensor::storage::{DynamicTensor, SparseTensor, StorageError};
 use maniple_tensor::with_element;
 
 use super::files::Array;
@@ -53,10 +52,24 @@ impl Values {
                 })
             }
             Self::Given(array) => with_element!(variable.element(), T => {
-                array.elements::<T>().map_or(Ok(()), |elements| tensor.write_elements(cx, Arc::clone(elements)))
+                array.shared::<T>().map_or(Ok(()), |elements| tensor.write_elements(cx, elements))
             }),
         }
     }
+}
+
+/// A dense tensor of random elements, in memory.
+///
+/// # Errors
+/// [`StorageError`].
+pub(super) fn random(seed: u64, tensor: &TensorVariable) -> Result<DynamicTensor, StorageError> {
+    let (key, count) = (key(seed, tensor), tensor.dimensions().iter().product::<i64>() as u64);
+    let made: DynamicTensor = with_element!(tensor.element(), T => {
+        let elements = (0..count).map(|number| T::random(key, number)).collect();
+        let fill = T::from_scalar(tensor.fill()).expect("fill values have the type of their tensors");
+        SparseTensor::from_elements(tensor.dimensions(), fill, elements)?.into()
+    });
+    made.convert(tensor.format())
 }
 
 /// What the random elements of a tensor follow from: tensors of other names have others.

@@ -38,7 +38,7 @@ fn lines(entries: &Sorted, order: usize) -> Vec<u8> {
 /// The text of a tensor is that of its entries.
 #[track_caller]
 fn is_written(format: &str, extents: &[i64], entries: &Sorted) {
-    let (tensor, order) = (tensor(format, extents, entries), extents.len());
+    let (tensor, order) = (tensor(format, extents, entries).into(), extents.len());
     let name = |extension| format!("{}/tensor_text.{extension}", env!("CARGO_TARGET_TMPDIR"));
     let (flat, matrix) = (name("tns"), name("mtx"));
     SparseFile::of(Path::new(&flat)).unwrap().write(&tensor).unwrap();

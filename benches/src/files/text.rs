@@ -8,7 +8,8 @@ use std::time::Instant;
 use maniple_apps::tensor::convert::{self, Options};
 use maniple_apps::tensor::files::SparseFile;
 use maniple_files::npz::{Archive, Compression, Sparse, Structure, Values};
-use maniple_tensor::storage::SparseTensor;
+use maniple_tensor::element::ElementType;
+use maniple_tensor::storage::{DynamicTensor, SparseTensor};
 
 use super::{Stage, matrix};
 use crate::error::{Error, Result};
@@ -55,8 +56,8 @@ pub fn convert(stage: &Stage) -> Result<Vec<Row>> {
 pub fn matrix_market(stage: &Stage) -> Result<Vec<Row>> {
     let (from, into) = (text(stage, "mtx")?, stage.folder.join("written.mtx"));
     let (file, to) = (SparseFile::of(&from)?, SparseFile::of(&into)?);
-    let matrix = stored(stage)?;
-    let read = in_turns(stage, Rival::SciPy, ("read-mtx", &from), || file.read::<f64>().map(drop))?;
+    let matrix = DynamicTensor::from(stored(stage)?);
+    let read = in_turns(stage, Rival::SciPy, ("read-mtx", &from), || file.read(ElementType::F64).map(drop))?;
     let write = in_turns(stage, Rival::SciPy, ("write-mtx", &from), || to.write(&matrix))?;
     let bytes = size(&from)? / 1e6;
     let mut rows = vec![Row::new("a Matrix Market file, read", bytes / read.0, "MB/s")];
@@ -96,15 +97,17 @@ fn stored(stage: &Stage) -> Result<SparseTensor<f64>> {
     if !path.exists() {
         matrix::write(&path, stage.bytes / PART)?;
     }
-    let found = SparseFile::of(&path)?.stored::<f64>()?;
-    found.ok_or_else(|| Error::tensor(std::io::Error::other(format!("{} has no f64", path.display()))))
+    let found = SparseFile::of(&path)?.stored(ElementType::F64)?;
+    found
+        .and_then(|found| found.downcast_ref().cloned())
+        .ok_or_else(|| Error::tensor(std::io::Error::other(format!("{} has no f64", path.display()))))
 }
 
 /// The matrix as text, which is written once.
 fn text(stage: &Stage, extension: &str) -> Result<PathBuf> {
     let path = stage.folder.join(format!("matrix-{}.{extension}", stage.bytes));
     if !path.exists() {
-        SparseFile::of(&path)?.write(&stored(stage)?)?;
+        SparseFile::of(&path)?.write(&stored(stage)?.into())?;
     }
     Ok(path)
 }

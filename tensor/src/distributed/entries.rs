@@ -16,7 +16,7 @@ use super::numbers::{as_element, no_element};
 use super::packing::task;
 use super::pending::Pending;
 use super::tensor::Tensor;
-use crate::element::{Element, ElementType};
+use crate::element::{Element, ElementType, Scalar};
 use crate::notation::TensorVariable;
 use crate::with_element;
 
@@ -92,13 +92,30 @@ impl Tensor {
     ///
     /// [`DistributedError::Unfit`] if an element is none of the other type, as no complex number is of one that is not; as of [`mapped`](Self::mapped).
     pub fn cast<'a>(&'a self, cx: &'a Context, variable: &'a TensorVariable) -> Pending<'a, Self> {
+        let element = variable.element();
+        self.with_elements(cx, variable, Box::new(move |value| as_element(value, element)))
+    }
+
+    /// The tensor that statements call `variable`, with what a function makes of each element of this one, of whatever
+    /// type. Both are in levels.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Unfit`] if it makes none of an element; as of [`mapped`](Self::mapped).
+    pub fn with_elements<'a>(
+        &'a self,
+        cx: &'a Context,
+        variable: &'a TensorVariable,
+        change: Box<Change>,
+    ) -> Pending<'a, Self> {
         Box::pin(async move {
             check_packed(variable)?;
             self.check_in_levels(self.variable().element())?;
             let element = variable.element();
-            let visit: Box<Visit> = Box::new(
-                move |source, call, into| with_element!(source.element(), T => cast::<T>((source, call), element, into)),
-            );
+            let visit: Box<Visit> = Box::new(move |source, call, into| {
+                let change = (&*change, element);
+                with_element!(source.element(), T => changed::<T>((source, call), change, into))
+            });
             Changed::packed((cx, self), variable, visit).await
         })
     }
@@ -114,6 +131,9 @@ impl Tensor {
 
 /// What lists the entries that are made of those of the part of a task's point.
 type Visit = dyn Fn(&Source, &LeafCall<'_>, &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> + Send + Sync;
+
+/// What makes an element of another one, if there is one.
+type Change = dyn Fn(Scalar) -> Option<Scalar> + Send + Sync;
 
 /// What is made of the entries of a tensor.
 struct Changed {
@@ -153,14 +173,14 @@ impl Lists for Changed {
     }
 }
 
-/// Lists the entries of a part with elements of another type.
-fn cast<T: Element>(
+/// Lists the entries of a part with other elements, of this type.
+fn changed<T: Element>(
     (source, call): (&Source, &LeafCall<'_>),
-    element: ElementType,
+    (change, element): (&Change, ElementType),
     into: &mut Batches<'_>,
 ) -> maniple::Result<Result<Evidence, Wrong>> {
     let mut wrong = None;
-    source.part::<T>(call)?.for_each(|at, value| match as_element(value.to_scalar(), element) {
+    source.part::<T>(call)?.for_each(|at, value| match change(value.to_scalar()) {
         Some(value) => into.push_scalar(at, value),
         None => wrong = wrong.or(Some(value.to_scalar())),
     });

@@ -29,8 +29,8 @@ pub fn element_that_is<T: Element>(number: Scalar) -> Option<T> {
     as_element(number, T::TYPE).and_then(T::from_scalar)
 }
 
-/// The same for a type given at run time.
-pub(super) fn as_element(number: Scalar, element: ElementType) -> Option<Scalar> {
+/// [`element_that_is`] for a type that is known at run time only.
+pub fn as_element(number: Scalar, element: ElementType) -> Option<Scalar> {
     let (own, found) = (number.element_type(), cast(number, element));
     let is_one = match (own.is_integer(), element.is_integer()) {
         (_, true) => is_kept(number, found),
@@ -52,18 +52,10 @@ fn is_finite(number: Scalar) -> bool {
 /// What is said of a number that is no element.
 pub(super) fn no_element(number: Scalar, element: ElementType) -> Wrong {
     let number = match number {
-        Scalar::Bool(number) => number.to_string(),
-        Scalar::U8(number) => number.to_string(),
-        Scalar::I8(number) => number.to_string(),
-        Scalar::I16(number) => number.to_string(),
-        Scalar::U32(number) => number.to_string(),
-        Scalar::I32(number) => number.to_string(),
-        Scalar::I64(number) => number.to_string(),
         // As `1e300`, and not with all its digits.
         Scalar::F32(number) => format!("{number:?}"),
         Scalar::F64(number) => format!("{number:?}"),
-        Scalar::C32(number) => number.to_string(),
-        Scalar::C64(number) => number.to_string(),
+        number => number.to_string(),
     };
     (None, format!("it has the element {number}, which is no {element}: read it as elements of another type"))
 }

@@ -20,9 +20,10 @@ mod text;
 
 use std::ops::Range;
 
-use crate::element::{Element, Scalar};
+use crate::element::{Element, ElementType, Scalar};
 use crate::notation::cast;
-use crate::storage::EntryList;
+use crate::storage::{DynamicEntries, EntryList};
+use crate::with_element;
 pub use text::ParseError;
 
 /// A kind of sparse tensor.
@@ -117,6 +118,21 @@ impl Generator {
         let mut entries = EntryList::new(dimensions.len());
         self.for_each(dimensions, rows, seed, |at, value| entries.push(at, value))?;
         Ok(entries)
+    }
+
+    /// The entries of [`rows`](Self::rows), with elements of a type that is known at run time only.
+    ///
+    /// # Errors
+    ///
+    /// [`GenerateError`] if there is no such tensor of these extents.
+    pub fn dynamic_rows(
+        &self,
+        element: ElementType,
+        dimensions: &[i64],
+        rows: Range<i64>,
+        seed: u64,
+    ) -> Result<DynamicEntries, GenerateError> {
+        with_element!(element, T => self.rows::<T>(dimensions, rows, seed).map(DynamicEntries::from))
     }
 
     /// Visits the same entries, in the same order.

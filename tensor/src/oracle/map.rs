@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::element::{Element, ElementType, Scalar};
 use crate::notation::{DenseArray, is_fill};
-use crate::storage::SparseTensor;
+use crate::storage::{DynamicTensor, SparseTensor};
 
 /// A tensor as a map: each coordinate that is not in it has the fill value.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +37,13 @@ impl SparseMap {
     pub fn of_tensor<T: Element>(tensor: &SparseTensor<T>) -> Self {
         let mut map = Self::new(tensor.dimensions(), tensor.fill().to_scalar());
         tensor.for_each(|coordinates, value| _ = map.entries.insert(coordinates.to_vec(), value.to_scalar()));
+        map
+    }
+
+    /// The entries of a tensor whose element type is known at run time only, in any format.
+    pub fn of_dynamic(tensor: &DynamicTensor) -> Self {
+        let mut map = Self::new(tensor.dimensions(), tensor.fill());
+        tensor.for_each(&mut |coordinates, value| _ = map.entries.insert(coordinates.to_vec(), value));
         map
     }
 

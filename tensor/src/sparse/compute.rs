@@ -17,7 +17,8 @@ use crate::loops::Reduction;
 use crate::lower::{Appending, Output, adds_up, stored};
 use crate::notation::{Assignment, DivisorError, Expression, IndexVariable, TensorVariable, is_divisor, is_fill};
 use crate::schedule::{Command, Schedule, ScheduleError, has_positions};
-use crate::storage::SparseTensor;
+use crate::storage::{DynamicTensor, SparseTensor};
+use crate::with_element;
 
 /// An assignment that can be computed on tensors of its formats.
 #[derive(Debug)]
@@ -318,7 +319,30 @@ impl<'a> Computation<'a> {
         }
     }
 
-    /// The same, into a tensor that has the result's format and extents: a dense one keeps its memory, and what it held is lost, unless the assignment accumulates into it.
+    /// [`run_by`](Self::run_by) on tensors whose element type is known at run time only.
+    ///
+    /// # Errors
+    ///
+    /// As of [`run`](Self::run); [`SparseError::Types`] if one has elements of another type than the assignment.
+    pub fn run_dynamic(
+        &self,
+        operands: &[(&str, &DynamicTensor)],
+        kernels: &Kernels,
+        team: &dyn Team,
+    ) -> Result<DynamicTensor, SparseError> {
+        let expected = self.assignment.element();
+        with_element!(expected, T => {
+            let mut typed = Vec::new();
+            for &(name, operand) in operands {
+                let (tensor, found) = (name.to_owned(), operand.element());
+                let operand = operand.downcast_ref::<T>();
+                typed.push((name, operand.ok_or(SparseError::Types { tensor, found, expected })?));
+            }
+            self.run_by(&typed, kernels, team).map(DynamicTensor::from)
+        })
+    }
+
+    /// [`run_by`](Self::run_by), into a tensor that has the result's format and extents: a dense one keeps its memory, and what it held is lost, unless the assignment accumulates into it.
     ///
     /// One that is not dense keeps its levels and its memory if these follow from the operands as they did: if it [shares the levels](SparseTensor::shares_levels) of the operand that has an
     /// element wherever the result has one; or if it is the result of the last call, into which rows were written, and all operands share the levels of those of that call. Then only

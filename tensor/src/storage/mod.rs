@@ -26,11 +26,14 @@
 //! | `rows`, `transpose`, `direct` | compressed rows to compressed columns, blocks, diagonals, slots |
 //! | `convert` | formats to formats |
 //! | `draw` | pictures: [`draw()`] |
+//! | `dynamic`, `dynamic_entries` | tensors and entries whose element type is known at run time: [`DynamicTensor`] |
 
 mod convert;
 mod counted;
 mod direct;
 mod draw;
+mod dynamic;
+mod dynamic_entries;
 mod entries;
 mod error;
 mod pack;
@@ -44,6 +47,8 @@ mod transpose;
 mod value;
 
 pub use draw::{Parts, draw};
+pub use dynamic::DynamicTensor;
+pub use dynamic_entries::DynamicEntries;
 pub use entries::EntryList;
 pub use error::StorageError;
 pub use pack::{Packed, pack, pack_by};

@@ -3,14 +3,36 @@
 use std::io;
 
 use maniple_files::npz::{Sparse, Structure, Values};
-use maniple_tensor::element::Scalar;
+use maniple_tensor::distributed::element_of;
+use maniple_tensor::element::{Element, Scalar};
 use maniple_tensor::format::Format;
-use maniple_tensor::storage::SparseTensor;
+use maniple_tensor::storage::{DynamicTensor, EntryList};
+use maniple_tensor::with_element;
 
 use super::Stored;
+use super::contents::Contents;
+
+/// What is in a file.
+pub fn contents(sparse: &Sparse) -> Contents {
+    let dimensions = sparse.shape().iter().map(|&extent| extent as i64).collect();
+    let fill = scalar(sparse.fill(), 0);
+    let element = sparse.values().number().map_or(fill.element_type(), element_of);
+    let entries = with_element!(element, T => listed::<T>(sparse).into());
+    Contents { dimensions, fill, entries }
+}
+
+fn listed<T: Element>(sparse: &Sparse) -> EntryList<T> {
+    let mut entries = EntryList::new(sparse.shape().len());
+    let mut signed = vec![0; sparse.shape().len()];
+    sparse.for_each(|at, place| {
+        signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
+        entries.push(&signed, T::from_scalar(scalar(sparse.values(), place)).unwrap_or(T::zeroed()));
+    });
+    entries
+}
 
 /// An element of a file.
-pub fn scalar(values: &Values, place: usize) -> Scalar {
+fn scalar(values: &Values, place: usize) -> Scalar {
     match values {
         Values::Bool(values) => Scalar::Bool(values[place]),
         Values::U8(values) => Scalar::U8(values[place]),
@@ -28,7 +50,7 @@ pub fn scalar(values: &Values, place: usize) -> Scalar {
 }
 
 /// A tensor as SciPy stores it: as it is if it has compressed rows or columns, or blocks; otherwise by coordinates.
-pub fn archive<T: Stored>(tensor: &SparseTensor<T>, shape: Vec<u64>) -> io::Result<Sparse> {
+pub fn archive(tensor: &DynamicTensor, shape: Vec<u64>) -> io::Result<Sparse> {
     let named = |name: &str| name.parse::<Format>().is_ok_and(|format| *tensor.format() == format);
     let numbers = |level: usize, name: &str| {
         let array = tensor.levels()[level].component(name);
@@ -36,7 +58,7 @@ pub fn archive<T: Stored>(tensor: &SparseTensor<T>, shape: Vec<u64>) -> io::Resu
         array.read(0, &mut numbers);
         numbers
     };
-    let fill = Some(T::values(vec![tensor.fill()]));
+    let fill = with_element!(tensor.element(), T => T::from_scalar(tensor.fill()).map(|fill| T::values(vec![fill])));
     let (starts, columns) = (|| numbers(1, "pos"), || numbers(1, "crd"));
     let structure = match blocks(tensor.format()) {
         _ if named("csr") => Structure::Compressed { rows: vec![0], starts: starts(), columns: columns() },
@@ -46,12 +68,17 @@ pub fn archive<T: Stored>(tensor: &SparseTensor<T>, shape: Vec<u64>) -> io::Resu
             Structure::Blocks { size, starts: starts(), columns: columns() }
         }
         _ => {
-            let (coordinates, elements) = tensor.entries().into_parts();
-            let sparse = Sparse::new(shape, Structure::Coordinates(coordinates), T::values(elements), fill);
+            let (coordinates, elements) = with_element!(tensor.element(), T => {
+                let entries = tensor.entries().downcast::<T>();
+                let (coordinates, elements) = entries.map(EntryList::into_parts).unwrap_or_default();
+                (coordinates, T::values(elements))
+            });
+            let sparse = Sparse::new(shape, Structure::Coordinates(coordinates), elements, fill);
             return sparse.map_err(io::Error::other);
         }
     };
-    Sparse::new(shape, structure, T::values(tensor.values().to_vec()), fill).map_err(io::Error::other)
+    let elements = with_element!(tensor.element(), T => T::values(tensor.values::<T>().unwrap_or_default().to_vec()));
+    Sparse::new(shape, structure, elements, fill).map_err(io::Error::other)
 }
 
 /// The extents of the blocks of a format that has nothing but them.

@@ -1,5 +1,6 @@
 //! A tensor that was read from a file, or is to be written to one.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use maniple_files::Number;
@@ -7,39 +8,22 @@ use maniple_files::npz::Values;
 use maniple_tensor::distributed::element_that_is;
 use maniple_tensor::element::{Complex, Element, ElementType, Scalar};
 use maniple_tensor::notation::cast;
+use maniple_tensor::storage::{DynamicEntries, EntryList};
 use maniple_tensor::with_element;
 
 use crate::tensor::random::Random;
 
-/// The elements of a tensor, in the order of their coordinates, the last dimension fastest.
-#[derive(Clone, Debug, PartialEq)]
+/// The elements of a tensor, in the order of their coordinates, the last dimension fastest. Copies share them.
+#[derive(Clone, Debug)]
 pub struct Array {
     dimensions: Vec<i64>,
-    elements: Elements,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-#[doc(hidden)]
-pub enum Elements {
-    Bool(Arc<Vec<bool>>),
-    U8(Arc<Vec<u8>>),
-    I8(Arc<Vec<i8>>),
-    I16(Arc<Vec<i16>>),
-    U32(Arc<Vec<u32>>),
-    I32(Arc<Vec<i32>>),
-    I64(Arc<Vec<i64>>),
-    F32(Arc<Vec<f32>>),
-    F64(Arc<Vec<f64>>),
-    C32(Arc<Vec<Complex<f32>>>),
-    C64(Arc<Vec<Complex<f64>>>),
+    element: ElementType,
+    /// A vector of elements of this type.
+    elements: Arc<dyn Any + Send + Sync>,
 }
 
 /// An element type whose values can be in files.
 pub trait Stored: Random + Number {
-    #[doc(hidden)]
-    fn wrap(elements: Arc<Vec<Self>>) -> Elements;
-    #[doc(hidden)]
-    fn unwrap(elements: &Elements) -> Option<&Arc<Vec<Self>>>;
     /// Elements as those of a `.npz` file.
     fn values(elements: Vec<Self>) -> Values;
 }
@@ -47,17 +31,6 @@ pub trait Stored: Random + Number {
 macro_rules! stored {
     ($($type:ty => $variant:ident),*) => {$(
         impl Stored for $type {
-            fn wrap(elements: Arc<Vec<Self>>) -> Elements {
-                Elements::$variant(elements)
-            }
-
-            fn unwrap(elements: &Elements) -> Option<&Arc<Vec<Self>>> {
-                match elements {
-                    Elements::$variant(elements) => Some(elements),
-                    _ => None,
-                }
-            }
-
             fn values(elements: Vec<Self>) -> Values {
                 Values::$variant(elements)
             }
@@ -82,9 +55,9 @@ stored!(
 impl Array {
     /// A tensor with these extents, and as many elements as it has then.
     #[must_use]
-    pub fn new<T: Stored>(dimensions: Vec<i64>, elements: Vec<T>) -> Self {
+    pub fn new<T: Element>(dimensions: Vec<i64>, elements: Vec<T>) -> Self {
         debug_assert_eq!(dimensions.iter().product::<i64>(), elements.len() as i64);
-        Self { dimensions, elements: T::wrap(Arc::new(elements)) }
+        Self { dimensions, element: T::TYPE, elements: Arc::new(elements) }
     }
 
     /// The extent of each dimension.
@@ -103,25 +76,19 @@ impl Array {
     /// The type of the elements.
     #[must_use]
     pub fn element(&self) -> ElementType {
-        match &self.elements {
-            Elements::Bool(_) => ElementType::Bool,
-            Elements::U8(_) => ElementType::U8,
-            Elements::I8(_) => ElementType::I8,
-            Elements::I16(_) => ElementType::I16,
-            Elements::U32(_) => ElementType::U32,
-            Elements::I32(_) => ElementType::I32,
-            Elements::I64(_) => ElementType::I64,
-            Elements::F32(_) => ElementType::F32,
-            Elements::F64(_) => ElementType::F64,
-            Elements::C32(_) => ElementType::C32,
-            Elements::C64(_) => ElementType::C64,
-        }
+        self.element
     }
 
     /// The elements, if they have this type.
     #[must_use]
-    pub fn elements<T: Stored>(&self) -> Option<&Arc<Vec<T>>> {
-        T::unwrap(&self.elements)
+    pub fn elements<T: Element>(&self) -> Option<&Vec<T>> {
+        self.elements.downcast_ref()
+    }
+
+    /// The elements, shared, if they have this type.
+    #[must_use]
+    pub fn shared<T: Element>(&self) -> Option<Arc<Vec<T>>> {
+        Arc::clone(&self.elements).downcast().ok()
     }
 
     /// The element with this number.
@@ -168,15 +135,35 @@ impl Array {
         })
     }
 
-    /// The coordinates of the element with this number, counted from 0.
-    fn place(&self, mut number: usize) -> String {
-        let mut place = Vec::new();
-        for &extent in self.dimensions.iter().rev() {
-            place.push((number % extent.max(1) as usize).to_string());
-            number /= extent.max(1) as usize;
+    /// The elements that are not zero, as entries.
+    #[must_use]
+    pub fn entries(&self) -> DynamicEntries {
+        with_element!(self.element, T => self.listed::<T>().into())
+    }
+
+    fn listed<T: Element>(&self) -> EntryList<T> {
+        let mut entries = EntryList::new(self.dimensions.len());
+        let mut at = vec![0; self.dimensions.len()];
+        let elements = self.elements::<T>().into_iter().flatten().enumerate();
+        for (number, element) in elements.filter(|(_, element)| **element != T::zeroed()) {
+            self.locate(number, &mut at);
+            entries.push(&at, *element);
         }
-        place.reverse();
-        format!("[{}]", place.join(", "))
+        entries
+    }
+
+    /// The coordinates of the element with this number, counted from 0.
+    fn locate(&self, number: usize, at: &mut [i64]) {
+        let mut rest = number as i64;
+        for (at, &extent) in at.iter_mut().zip(&self.dimensions).rev() {
+            (*at, rest) = (rest % extent.max(1), rest / extent.max(1));
+        }
+    }
+
+    fn place(&self, number: usize) -> String {
+        let mut at = vec![0; self.dimensions.len()];
+        self.locate(number, &mut at);
+        format!("{at:?}")
     }
 }
 
@@ -187,40 +174,27 @@ pub fn no_imaginary_parts(own: ElementType, wanted: ElementType) -> String {
 }
 
 /// An element type as `--type` has it.
-fn name(element: ElementType) -> &'static str {
+fn name(element: ElementType) -> String {
     match element {
-        ElementType::Bool => "bool",
-        ElementType::U8 => "u8",
-        ElementType::I8 => "i8",
-        ElementType::I16 => "i16",
-        ElementType::U32 => "u32",
-        ElementType::I32 => "i32",
-        ElementType::I64 => "i64",
-        ElementType::F32 => "f32",
-        ElementType::F64 => "f64",
-        ElementType::C32 => "c32",
-        ElementType::C64 => "c64",
+        ElementType::C32 => "c32".to_owned(),
+        ElementType::C64 => "c64".to_owned(),
+        real => real.to_string(),
     }
 }
 
 fn shown(value: Scalar) -> String {
     match value {
         Scalar::Bool(value) => u8::from(value).to_string(),
-        Scalar::U8(value) => value.to_string(),
-        Scalar::I8(value) => value.to_string(),
-        Scalar::I16(value) => value.to_string(),
-        Scalar::U32(value) => value.to_string(),
-        Scalar::I32(value) => value.to_string(),
-        Scalar::I64(value) => value.to_string(),
         Scalar::F32(value) => format!("{value:e}"),
         Scalar::F64(value) => format!("{value:e}"),
         Scalar::C32(value) => format!("{value:e}"),
         Scalar::C64(value) => format!("{value:e}"),
+        integer => integer.to_string(),
     }
 }
 
 /// The zero of a type.
 #[must_use]
-pub fn zero<T: Element>() -> T {
-    T::from_scalar(cast(Scalar::F64(0.0), T::TYPE)).expect("all types have a zero")
+pub fn zero(element: ElementType) -> Scalar {
+    cast(Scalar::F64(0.0), element)
 }

@@ -17,15 +17,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use maniple_files::matrix_market::{Field, Header, Layout, Reader, write_array};
-use maniple_files::{Complex, Dense, NumberType, Problem, ReadError, npy};
-use maniple_tensor::distributed::EntryFile;
+use maniple_files::{Complex, Dense, Problem, ReadError, npy};
+use maniple_tensor::distributed::{EntryFile, element_of};
 use maniple_tensor::with_element;
 
 pub use self::array::{Array, Stored, no_imaginary_parts, zero};
 pub use self::by_tasks::FileByTasks;
 pub use self::contents::Contents;
 use self::kind::{Kind, OF_NAMES};
-pub use self::sparse::{SparseFile, of_order, processors};
+pub use self::sparse::{SparseFile, in_full, of_order, processors};
 use self::spooled::Spooled;
 pub use self::tcs::{described, format_of};
 use crate::error::{Error, Result};
@@ -212,19 +212,7 @@ impl FromStr for TensorFile {
 fn read_npy(mut source: impl BufRead, length: Option<u64>) -> Result<Array, ReadError> {
     let header = &npy::Header::read(&mut source)?;
     let source = &mut source;
-    Ok(match header.number {
-        NumberType::Bool => array::<bool>(npy::read_elements(header, source, length)?),
-        NumberType::U8 => array::<u8>(npy::read_elements(header, source, length)?),
-        NumberType::I8 => array::<i8>(npy::read_elements(header, source, length)?),
-        NumberType::I16 => array::<i16>(npy::read_elements(header, source, length)?),
-        NumberType::U32 => array::<u32>(npy::read_elements(header, source, length)?),
-        NumberType::I32 => array::<i32>(npy::read_elements(header, source, length)?),
-        NumberType::I64 => array::<i64>(npy::read_elements(header, source, length)?),
-        NumberType::F32 => array::<f32>(npy::read_elements(header, source, length)?),
-        NumberType::F64 => array::<f64>(npy::read_elements(header, source, length)?),
-        NumberType::C32 => array::<Complex<f32>>(npy::read_elements(header, source, length)?),
-        NumberType::C64 => array::<Complex<f64>>(npy::read_elements(header, source, length)?),
-    })
+    with_element!(element_of(header.number), T => Ok(array::<T>(npy::read_elements(header, source, length)?)))
 }
 
 /// Reads a dense matrix of `f64`, `i64` or complex numbers of `f64`, whatever its numbers are, for a tensor of this name.

@@ -1,30 +1,28 @@
 //! Sparse tensors in files: Matrix Market, `.tns`, `.tcs`, `.npz`, and the elements of `.npy` files that are not zero.
 
-use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maniple_files::matrix_market::{self, Field, Layout, Reader};
 use maniple_files::npz::{Archive, Compression, Sparse};
 use maniple_files::tcs::{Header, MOST_LEVELS, Width};
-use maniple_files::{Complex, Entries, Number, NumberType, Parallel, npy, tns, write_parts};
+use maniple_files::{Complex, Entries, Number, NumberType, Parallel, ReadError, npy, tns, write_parts};
 use maniple_tensor::distributed::{EntryFile, TcsFile, TextForm, element_of};
 use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Scoped, Team};
-use maniple_tensor::notation::cast;
-use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
+use maniple_tensor::storage::{DynamicTensor, EntryList, SparseTensor, StorageError};
 use maniple_tensor::with_element;
 
-use super::archive::{archive, scalar};
+use super::archive::{archive, contents};
 use super::contents::Contents;
 use super::early::Early;
 use super::kind::{Kind, OF_NAMES};
 use super::spooled::Spooled;
 use super::tcs::{self, Written};
-use super::{Stored, TensorFile};
+use super::{Stored, TensorFile, zero};
 use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::output::{self, Way};
@@ -403,82 +401,67 @@ impl SparseFile {
     ///
     /// # Errors
     /// [`Error::Input`].
-    pub fn read<T: Stored>(&self) -> Result<Contents<T>> {
+    pub fn read(&self, element: ElementType) -> Result<Contents> {
         let read = |error| Error::from(InputError::read(&self.path, error));
-        let extents = |shape: &[u64]| shape.iter().map(|&extent| extent as i64).collect();
-        let of = |value: Scalar| T::from_scalar(cast(value, <T as Element>::TYPE)).unwrap_or_else(zero);
         let source = self.open()?;
-        let is_complex = |number: NumberType| number.is_complex() && !<T as Number>::TYPE.is_complex();
+        let is_complex = |number: NumberType| number.is_complex() && !element.is_complex();
         let complex = || {
             let (name, reason) = (self.path.display().to_string(), "its elements are complex, and must be real here");
             Error::from(InputError::Unsuitable { name, reason: reason.to_owned() })
         };
-        let (dimensions, entries) = match self.kind {
-            Kind::MatrixMarket => {
+        let contents = match self.kind {
+            Kind::MatrixMarket | Kind::Coordinates => {
                 let text = fs::read(self.place()).map_err(|error| self.unreadable(error))?;
-                let (header, entries) = matrix_market::read_entries::<T>(&text, &processors()).map_err(read)?;
-                (extents(&[header.rows, header.columns]), entries)
-            }
-            Kind::Coordinates => {
-                let text = fs::read(self.place()).map_err(|error| self.unreadable(error))?;
-                let (shape, entries) = tns::read_entries::<T>(&text, 1, None, &processors()).map_err(read)?;
-                (extents(&shape), entries)
+                with_element!(element, T => self.read_text::<T>(&text)).map_err(read)?
             }
             Kind::Levels => {
                 if is_complex(Header::read(&source).map_err(read)?.number) {
                     return Err(complex());
                 }
-                return tcs::read_as(&source, self.element()?).map_err(read);
+                tcs::read(&source).map_err(read)?
             }
             Kind::Archive => {
                 let sparse = self.archived(BufReader::new(source))?;
                 if sparse.values().number().is_some_and(is_complex) {
                     return Err(complex());
                 }
-                let mut entries = EntryList::new(sparse.shape().len());
-                let mut signed = vec![0; sparse.shape().len()];
-                sparse.for_each(|at, place| {
-                    signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
-                    entries.push(&signed, of(scalar(sparse.values(), place)));
-                });
-                let fill = of(scalar(sparse.fill(), 0));
-                return Ok(Contents { dimensions: extents(sparse.shape()), fill, entries });
+                contents(&sparse)
             }
             Kind::Numpy => {
                 let array = TensorFile::from(self.clone()).read("NAME")?;
-                if matches!(array.element(), ElementType::C32 | ElementType::C64) && is_complex(NumberType::C64) {
+                if array.element().is_complex() && is_complex(NumberType::C64) {
                     return Err(complex());
                 }
-                let dimensions = array.dimensions().to_vec();
-                let mut entries = EntryList::new(dimensions.len());
-                let mut at = vec![0; dimensions.len()];
-                let count: i64 = dimensions.iter().product();
-                for number in 0..count {
-                    let mut rest = number;
-                    for (at, extent) in at.iter_mut().zip(&dimensions).rev() {
-                        (*at, rest) = (rest % extent, rest / extent);
-                    }
-                    let value = array.get(number as usize).map_or_else(zero, of);
-                    if value != zero() {
-                        entries.push(&at, value);
-                    }
-                }
-                return Ok(Contents { dimensions, fill: zero(), entries });
+                let (dimensions, fill) = (array.dimensions().to_vec(), zero(array.element()));
+                Contents { dimensions, fill, entries: array.entries() }
             }
         };
-        let Entries { coordinates, values } = entries;
-        Ok(Contents { dimensions, fill: zero(), entries: EntryList::of(coordinates, values) })
+        Ok(contents.cast(element))
+    }
+
+    fn read_text<T: Stored>(&self, text: &[u8]) -> Result<Contents, ReadError> {
+        let (extents, Entries { coordinates, values }) = match self.kind {
+            Kind::MatrixMarket => {
+                let (header, entries) = matrix_market::read_entries::<T>(text, &processors())?;
+                (vec![header.rows, header.columns], entries)
+            }
+            _ => tns::read_entries::<T>(text, 1, None, &processors())?,
+        };
+        let dimensions = extents.into_iter().map(|extent| extent as i64).collect();
+        let entries = EntryList::of(coordinates, values).into();
+        Ok(Contents { dimensions, fill: zero(<T as Element>::TYPE), entries })
     }
 
     /// The tensor of a `.tcs` file, as it is stored there; none of other files, of elements of another type, and of blocks.
     ///
     /// # Errors
     /// [`Error::Input`].
-    pub fn stored<T: Stored>(&self) -> Result<Option<SparseTensor<T>>> {
+    pub fn stored(&self, element: ElementType) -> Result<Option<DynamicTensor>> {
         if self.kind != Kind::Levels {
             return Ok(None);
         }
-        let found = tcs::whole(&self.open()?).map_err(|error| Error::from(InputError::read(&self.path, error)))?;
+        let found =
+            tcs::whole(&self.open()?, element).map_err(|error| Error::from(InputError::read(&self.path, error)))?;
         let unsuitable = |error: StorageError| {
             let (name, reason) = (self.path.display().to_string(), error.to_string());
             Error::from(InputError::Unsuitable { name, reason })
@@ -491,7 +474,7 @@ impl SparseFile {
     ///
     /// # Errors
     /// [`Error::Write`]; [`Error::Usage`] if files of this kind hold no such tensors.
-    pub fn write<T: Stored>(&self, tensor: &SparseTensor<T>) -> Result<()> {
+    pub fn write(&self, tensor: &DynamicTensor) -> Result<()> {
         let order = tensor.dimensions().len();
         let (fits, holds, others) = match self.kind {
             Kind::MatrixMarket => (order <= 2, "at most 2", ".tns or .npz"),
@@ -507,11 +490,10 @@ impl SparseFile {
                 "{file}: such files hold tensors of {holds} dimensions, and the tensor has {order}; take {others}"
             )));
         }
-        if self.kind != Kind::Archive && self.kind != Kind::Numpy && tensor.fill() != zero() {
-            let file = self.path.display();
+        if self.kind != Kind::Archive && self.kind != Kind::Numpy && tensor.fill() != zero(tensor.element()) {
+            let (file, fill) = (self.path.display(), in_full(tensor.fill()));
             return Err(Error::Usage(format!(
-                "{file}: what is not stored is zero in such files, and {:?} in the tensor; take .npz or .npy",
-                tensor.fill()
+                "{file}: what is not stored is zero in such files, and {fill} in the tensor; take .npz or .npy"
             )));
         }
         self.replace(|file| {
@@ -521,21 +503,26 @@ impl SparseFile {
         })
     }
 
-    fn write_into<T: Stored>(&self, tensor: &SparseTensor<T>, into: &mut (impl Write + Seek + Send)) -> io::Result<()> {
+    fn write_into(&self, tensor: &DynamicTensor, into: &mut BufWriter<Early<'_>>) -> io::Result<()> {
         let shape: Vec<u64> = tensor.dimensions().iter().map(|&extent| extent as u64).collect();
+        let converted = |format| tensor.convert(&format).map_err(io::Error::other);
         match self.kind {
-            Kind::Levels => tcs::stored(tensor).map_err(io::Error::other)?.write(self.width, into),
+            Kind::Levels => tcs::store(tensor, self.width, into),
             Kind::Archive => archive(tensor, shape).and_then(|sparse| sparse.write(into, Compression::None)),
             Kind::Numpy => {
-                let dense = tensor.convert(&Format::dense(shape.len())).map_err(io::Error::other)?;
-                npy::write_array(into, &shape, dense.values())
+                let dense = converted(Format::dense(shape.len()))?;
+                with_element!(dense.element(), T => {
+                    npy::write_array(into, &shape, dense.values::<T>().unwrap_or_default())
+                })
             }
             Kind::MatrixMarket | Kind::Coordinates => {
                 let sorted = match tensor.format().is_in_order() {
-                    true => Cow::Borrowed(tensor),
-                    false => Cow::Owned(tensor.convert(&Format::coordinates(shape.len())).map_err(io::Error::other)?),
+                    true => tensor.clone(),
+                    false => converted(Format::coordinates(shape.len()))?,
                 };
-                self.write_lines(&sorted, &shape, into)
+                with_element!(sorted.element(), T => {
+                    sorted.downcast_ref::<T>().map_or(Ok(()), |sorted| self.write_lines(sorted, &shape, into))
+                })
             }
         }
     }
@@ -545,7 +532,7 @@ impl SparseFile {
         &self,
         tensor: &SparseTensor<T>,
         shape: &[u64],
-        into: &mut (impl Write + Send),
+        into: &mut BufWriter<Early<'_>>,
     ) -> io::Result<()> {
         let (threads, total) = (processors(), tensor.values().len());
         let part = |number: usize| number * PART..total.min((number + 1) * PART);
@@ -578,6 +565,7 @@ pub fn of_order(format: &Format, order: usize) -> String {
     }
 }
 
-fn zero<T: Stored>() -> T {
-    T::from_scalar(cast(Scalar::I32(0), <T as Element>::TYPE)).unwrap_or(T::ONE)
+/// An element as its own type is shown, such as `1.0` and not `1`.
+pub fn in_full(value: Scalar) -> String {
+    with_element!(value.element_type(), T => T::from_scalar(value).map_or_else(String::new, |value| format!("{value:?}")))
 }

@@ -1,7 +1,7 @@
 //! Sparse tensors in `.tcs` files.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write};
 use std::path::Path;
 
 use maniple_files::matrix_market::{Reader, Symmetry};
@@ -9,16 +9,17 @@ use maniple_files::tcs::{
     Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Header, Kind, Level, Matrix, Plan, Survey,
     Tensor, Width, sort, survey, write,
 };
-use maniple_files::{Number, ReadError, tns};
+use maniple_files::{ReadError, tns};
+use maniple_tensor::distributed::element_of;
 use maniple_tensor::element::{Element, ElementType};
 use maniple_tensor::format::{self, Format};
 use maniple_tensor::level::{self, Array, Component, LevelData};
-use maniple_tensor::notation::{BinaryOperator, binary, cast};
-use maniple_tensor::storage::{EntryList, SparseTensor, StorageError};
+use maniple_tensor::notation::{BinaryOperator, binary};
+use maniple_tensor::storage::{DynamicTensor, EntryList, SparseTensor, StorageError};
 use maniple_tensor::with_element;
 
-use super::Stored;
 use super::contents::Contents;
+use super::{Stored, zero};
 use crate::error::Error;
 use crate::input::InputError;
 
@@ -71,19 +72,12 @@ pub fn described(header: &Header) -> String {
     format!("{stored}, {} bytes for each position and coordinate{piece}{parts}", header.width.bytes())
 }
 
-/// All that a file has, with elements of this type.
-pub fn read_as<T: Stored>(source: &File, element: ElementType) -> Result<Contents<T>, ReadError> {
-    if element == <T as Element>::TYPE {
-        return read::<T>(source);
-    }
-    with_element!(element, U => {
-        let Contents { dimensions, entries, .. } = read::<U>(source)?;
-        let of = |value: U| T::from_scalar(cast(value.to_scalar(), <T as Element>::TYPE)).unwrap_or(T::zeroed());
-        Ok(Contents { dimensions, fill: T::zeroed(), entries: entries.map(of) })
-    })
+/// All that a file has.
+pub fn read(source: &File) -> Result<Contents, ReadError> {
+    with_element!(element_of(Header::read(source)?.number), T => listed::<T>(source))
 }
 
-fn read<T: Stored>(source: &File) -> Result<Contents<T>, ReadError> {
+fn listed<T: Stored>(source: &File) -> Result<Contents, ReadError> {
     let tensor = Tensor::<T>::read(source)?;
     let dimensions: Vec<i64> = tensor.extents().iter().map(|&extent| extent as i64).collect();
     let mut entries = EntryList::new(dimensions.len());
@@ -92,16 +86,16 @@ fn read<T: Stored>(source: &File) -> Result<Contents<T>, ReadError> {
         signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
         entries.push(&signed, value);
     });
-    Ok(Contents { dimensions, fill: T::zeroed(), entries })
+    Ok(Contents { dimensions, fill: zero(<T as Element>::TYPE), entries: entries.into() })
 }
 
 /// The tensor of a file, with the arrays that the file has; none if its elements are of another type, or coordinates do not begin at 0.
-pub fn whole<T: Stored>(source: &File) -> Result<Option<Result<SparseTensor<T>, StorageError>>, ReadError> {
+pub fn whole(source: &File, element: ElementType) -> Result<Option<Result<DynamicTensor, StorageError>>, ReadError> {
     let header = Header::read(source)?;
-    if header.number != <T as Number>::TYPE || header.levels.iter().any(|level| level.range.start > 0) {
+    if element_of(header.number) != element || header.levels.iter().any(|level| level.range.start > 0) {
         return Ok(None);
     }
-    Tensor::<T>::read(source).map(|tensor| Some(of_file(tensor)))
+    with_element!(element, T => Tensor::<T>::read(source).map(|tensor| Some(of_file(tensor).map(DynamicTensor::from))))
 }
 
 fn of_file<T: Stored>(tensor: Tensor<T>) -> Result<SparseTensor<T>, StorageError> {
@@ -131,8 +125,8 @@ fn narrow(numbers: Vec<i64>, widths: &[level::Width], greatest: i64) -> Array {
     }
 }
 
-/// A tensor as files have it: in its format if it has dense and compressed levels alone, otherwise with compressed levels.
-pub fn stored<T: Stored>(tensor: &SparseTensor<T>) -> Result<Tensor<T>, StorageError> {
+/// Writes a tensor as files have it: in its format if it has dense and compressed levels alone, otherwise with compressed levels.
+pub fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write) -> io::Result<()> {
     let rank = tensor.dimensions().len();
     let (kinds, order) = levels(tensor.format()).unwrap_or_else(|| (vec![Kind::Sparse; rank], (0..rank).collect()));
     let levels: Vec<Level> = kinds
@@ -140,11 +134,13 @@ pub fn stored<T: Stored>(tensor: &SparseTensor<T>) -> Result<Tensor<T>, StorageE
         .zip(&order)
         .map(|(&kind, &mode)| Level::new(kind, mode, tensor.dimensions()[mode] as u64))
         .collect();
-    let plain = format(&levels)?;
+    let plain = format(&levels).map_err(io::Error::other)?;
     let is_stored_so = tensor.format().levels() == plain.levels()
         && tensor.format().properties().iter().all(|properties| !properties.ranges);
-    let converted = if is_stored_so { None } else { Some(tensor.convert(&plain)?) };
-    let tensor = converted.as_ref().unwrap_or(tensor);
+    let tensor = match is_stored_so {
+        true => tensor.clone(),
+        false => tensor.convert(&plain).map_err(io::Error::other)?,
+    };
     let arrays = |(level, kind): (&LevelData, &Kind)| {
         let numbers = |name: &str| {
             let array = level.component(name);
@@ -158,7 +154,10 @@ pub fn stored<T: Stored>(tensor: &SparseTensor<T>) -> Result<Tensor<T>, StorageE
         }
     };
     let arrays = tensor.levels().iter().zip(&kinds).map(arrays).collect();
-    Ok(Tensor { levels, arrays, values: tensor.values().to_vec() })
+    with_element!(tensor.element(), T => {
+        let values = tensor.values::<T>().unwrap_or_default().to_vec();
+        Tensor { levels, arrays, values }.write(width, into)
+    })
 }
 
 /// A text file that becomes a `.tcs` file.

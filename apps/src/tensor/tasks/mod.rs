@@ -11,13 +11,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use maniple::FieldValue;
 use maniple::prelude::*;
 use maniple_files::tcs::Width;
 use maniple_tensor::distributed::{
     DistributedError, Tensor, TensorMapper, TextForm, Writers, check_placement, is_stored_as_npy,
 };
-use maniple_tensor::element::{Element, Scalar};
+use maniple_tensor::element::Scalar;
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::generate::Generator;
 use maniple_tensor::lower::Output;
@@ -25,7 +24,7 @@ use maniple_tensor::machine::{Grid, Machine, MachineError};
 use maniple_tensor::notation::{TensorVariable, cast};
 use maniple_tensor::plan::{Graph, Plan};
 use maniple_tensor::sparse::Computation as Computed;
-use maniple_tensor::storage::SparseTensor;
+use maniple_tensor::storage::DynamicTensor;
 
 use self::tensors::Tensors;
 use super::files::{FileByTasks, SparseFile};
@@ -44,9 +43,9 @@ const MADE_AT_ONCE: usize = 4;
 
 /// What tasks are given, and asked for.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'a, T> {
+pub(super) struct Around<'a> {
     /// Tensors that each node has whole.
-    pub(super) given: &'a BTreeMap<String, SparseTensor<T>>,
+    pub(super) given: &'a BTreeMap<String, DynamicTensor>,
     /// Tensors that tasks read from files, whether they are given too or not.
     pub(super) files: &'a BTreeMap<String, FileByTasks>,
     /// Tensors that tasks make, whether they are given too or not.
@@ -76,12 +75,12 @@ enum WrittenAs {
     Lines(TextForm),
 }
 
-impl<T: Element> Around<'_, T> {
+impl Around<'_> {
     /// What tasks neither read from files nor make.
-    fn given_whole(&self) -> Given<T> {
+    fn given_whole(&self) -> Given {
         let is_given = |name: &String| !self.files.contains_key(name) && !self.made.contains_key(name);
         let given = self.given.iter().filter(|(name, _)| is_given(name));
-        given.map(|(name, tensor)| (name.clone(), Arc::new(tensor.clone()))).collect()
+        given.map(|(name, tensor)| (name.clone(), tensor.clone())).collect()
     }
 
     /// The file that tasks write a result to, and how.
@@ -111,12 +110,12 @@ impl<T: Element> Around<'_, T> {
 }
 
 /// Tensors that each node has whole, by name.
-type Given<T> = BTreeMap<String, Arc<SparseTensor<T>>>;
+type Given = BTreeMap<String, DynamicTensor>;
 
 /// Runs something on all nodes, if they have the same tensors and files, with a mapper for tensors.
-fn on_runtime<T: Element, R: fmt::Display>(
+fn on_runtime<R: fmt::Display>(
     options: &Options,
-    (given, files): (&Given<T>, &BTreeMap<String, FileByTasks>),
+    (given, files): (&Given, &BTreeMap<String, FileByTasks>),
     body: impl AsyncFn(&Context, &Runtime) -> Result<R, DistributedError>,
 ) -> AppResult<R> {
     options.runtime.run_by(
@@ -168,15 +167,15 @@ pub(super) struct Done {
 }
 
 /// What tasks have computed.
-pub(super) struct Outcome<T> {
+pub(super) struct Outcome {
     /// The tensors that each node has whole, by name.
-    pub(super) tensors: BTreeMap<String, SparseTensor<T>>,
+    pub(super) tensors: BTreeMap<String, DynamicTensor>,
     /// How long each run took.
     pub(super) times: Vec<Duration>,
     pub(super) done: Done,
 }
 
-impl<T> fmt::Display for Outcome<T> {
+impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sparse tensors\n  computed {}", counted(self.times.len(), "time", "times"))
     }
@@ -184,14 +183,13 @@ impl<T> fmt::Display for Outcome<T> {
 
 /// Whether a tensor, or the file that tasks read, differs between nodes, each of which has read or made it for itself: which one, and on which nodes. Of `.tcs` files the
 /// headers tell, which have checksums of all that is in them; of others their lengths and what is here and there.
-async fn differing<T: Element>(
+async fn differing(
     cx: &Context,
-    given: &BTreeMap<String, Arc<SparseTensor<T>>>,
+    given: &Given,
     files: &BTreeMap<String, FileByTasks>,
 ) -> maniple::Result<Option<String>> {
     let names = given.keys().cloned().chain(files.iter().map(|(name, file)| format!("{name}, from {},", file.name())));
-    let digests: Vec<u64> =
-        given.values().map(|tensor| digest(tensor)).chain(files.values().map(FileByTasks::digest)).collect();
+    let digests: Vec<u64> = given.values().map(digest).chain(files.values().map(FileByTasks::digest)).collect();
     let nodes = cx.per_node(digests).all().await?;
     let Some(first) = nodes.first() else { return Ok(None) };
     // Files of other kinds on some nodes are read in other ways.
@@ -205,10 +203,10 @@ async fn differing<T: Element>(
 }
 
 /// A number that is different for other extents or entries, as far as 64 bits can be.
-fn digest<T: Element>(tensor: &SparseTensor<T>) -> u64 {
+fn digest(tensor: &DynamicTensor) -> u64 {
     let mut hasher = DefaultHasher::new();
     tensor.dimensions().hash(&mut hasher);
-    tensor.for_each(|at, value| (at, value.to_scalar().bits()).hash(&mut hasher));
+    tensor.for_each(&mut |at, value| (at, value.bits()).hash(&mut hasher));
     hasher.finish()
 }
 
@@ -297,11 +295,7 @@ impl Tasks {
     ///
     /// # Errors
     /// [`AppError::Runtime`] if a task fails.
-    pub(super) fn run<T: Element + FieldValue>(
-        &self,
-        options: &Options,
-        around: Around<'_, T>,
-    ) -> AppResult<Outcome<T>> {
+    pub(super) fn run(&self, options: &Options, around: Around<'_>) -> AppResult<Outcome> {
         let given = around.given_whole();
         on_runtime(options, (&given, around.files), async |cx, runtime| {
             self.run_on((cx, runtime), options, (&given, around)).await
@@ -309,12 +303,12 @@ impl Tasks {
     }
 
     /// All operands, in the formats in which statements use them, where they are placed.
-    async fn gathered<'g, T: Element + FieldValue>(
+    async fn gathered<'g>(
         &self,
         cx: &Context,
         options: &Options,
-        (given, around): (&'g Given<T>, Around<'_, T>),
-    ) -> Result<(Tensors<'g, T>, Done), DistributedError> {
+        (given, around): (&'g Given, Around<'_>),
+    ) -> Result<(Tensors<'g>, Done), DistributedError> {
         let is_short = options.runtime.memory.is_some() && cx.nodes() > 1;
         let mut all = Tensors { given, all: Vec::new(), made: Vec::new(), kept: Vec::new(), is_short };
         let mut done = Done::default();
@@ -381,7 +375,7 @@ impl Tasks {
 
     /// Whether all statements can be prepared before they run. What is assembled or converted is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor
     /// is made when it is its turn.
-    fn is_prepared_once<T>(&self, all: &Tensors<'_, T>) -> bool {
+    fn is_prepared_once(&self, all: &Tensors<'_>) -> bool {
         let names: Vec<&str> = self.planned.iter().map(|planned| planned.declared.name()).collect();
         let is_made = |(number, planned): (usize, &Planned)| {
             let is_there = |tensor: &Tensor| tensor.variable().name() == names[number];
@@ -399,12 +393,12 @@ impl Tasks {
         self.planned.iter().enumerate().all(is_made)
     }
 
-    async fn run_on<T: Element + FieldValue>(
+    async fn run_on(
         &self,
         (cx, runtime): (&Context, &Runtime),
         options: &Options,
-        (given, around): (&Given<T>, Around<'_, T>),
-    ) -> Result<Outcome<T>, DistributedError> {
+        (given, around): (&Given, Around<'_>),
+    ) -> Result<Outcome, DistributedError> {
         let (mut all, mut done) = self.gathered(cx, options, (given, around)).await?;
         let results = self.planned.iter().map(|planned| &planned.declared);
         let prepared = match self.is_prepared_once(&all) {
@@ -438,7 +432,7 @@ impl Tasks {
         for (sent, moved) in done.sent.iter_mut().zip(moved) {
             *sent = cx.per_node(moved).all().await?;
         }
-        let mut found: BTreeMap<String, SparseTensor<T>> = around.given.clone();
+        let mut found = around.given.clone();
         for tensor in &all.all {
             let (name, format) = (tensor.variable().name(), tensor.variable().format());
             let is_result = results.clone().any(|result| result.name() == name && result.format() == format);
@@ -461,24 +455,11 @@ impl Tasks {
                 done.written.insert(name.to_owned(), written.bytes);
             }
             if around.needs(tensor.variable()) {
-                found.insert(name.to_owned(), whole(cx, tensor).await?);
+                found.insert(name.to_owned(), tensor.read_dynamic(cx).await?);
             }
         }
         Ok(Outcome { tensors: found, times, done })
     }
-}
-
-/// All of a tensor.
-async fn whole<T: Element + FieldValue>(cx: &Context, tensor: &Tensor) -> Result<SparseTensor<T>, DistributedError> {
-    let variable = tensor.variable();
-    if !variable.format().is_dense() {
-        return tensor.read_sparse(cx).await;
-    }
-    let elements = tensor.read_elements(cx).await?;
-    let fill = T::from_scalar(variable.fill()).expect("fill values have the type of their tensors");
-    let stored = SparseTensor::from_elements(variable.dimensions(), fill, elements);
-    let stored = stored.and_then(|stored| stored.convert(variable.format()));
-    Ok(stored.map_err(maniple::Error::from_task)?)
 }
 
 /// Where tensors are placed: on the grid of processors, or a line of all nodes.

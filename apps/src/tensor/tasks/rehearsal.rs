@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use maniple::FieldValue;
 use maniple::prelude::*;
 use maniple_tensor::distributed::{DistributedError, Rehearsal};
-use maniple_tensor::element::Element;
 use maniple_tensor::lower::Output;
 
 use super::{Around, Given, Tasks, on_runtime, sent};
@@ -27,22 +25,18 @@ impl Tasks {
     ///
     /// # Errors
     /// As of [`run`](Self::run).
-    pub(in crate::tensor) fn rehearse<T: Element + FieldValue>(
-        &self,
-        options: &Options,
-        around: Around<'_, T>,
-    ) -> AppResult<String> {
+    pub(in crate::tensor) fn rehearse(&self, options: &Options, around: Around<'_>) -> AppResult<String> {
         let given = around.given_whole();
         on_runtime(options, (&given, around.files), async |cx, runtime| {
             self.rehearse_on((cx, runtime), options, (&given, around)).await
         })
     }
 
-    async fn rehearse_on<T: Element + FieldValue>(
+    async fn rehearse_on(
         &self,
         (cx, runtime): (&Context, &Runtime),
         options: &Options,
-        (given, around): (&Given<T>, Around<'_, T>),
+        (given, around): (&Given, Around<'_>),
     ) -> Result<String, DistributedError> {
         let begun = sent(runtime);
         let (mut all, _) = self.gathered(cx, options, (given, around)).await?;

@@ -1,11 +1,7 @@
 //! The tensors of a program, in the formats in which its statements use them.
 
-use std::sync::Arc;
-
-use maniple::FieldValue;
 use maniple::prelude::*;
 use maniple_tensor::distributed::{Computation, DistributedError, Rehearsal, Tensor, assemble, assemble_in_steps};
-use maniple_tensor::element::Element;
 use maniple_tensor::lower::Output;
 use maniple_tensor::notation::TensorVariable;
 
@@ -13,8 +9,8 @@ use super::{Given, Planned, machine, plans};
 use crate::tensor::options::Options;
 
 /// The tensors of a program.
-pub(super) struct Tensors<'g, T> {
-    pub(super) given: &'g Given<T>,
+pub(super) struct Tensors<'g> {
+    pub(super) given: &'g Given,
     /// Under their names in the program; of each format in which one is used there may be one.
     pub(super) all: Vec<Tensor>,
     /// Those that statements have made, in their order.
@@ -25,16 +21,13 @@ pub(super) struct Tensors<'g, T> {
     pub(super) is_short: bool,
 }
 
-impl<T: Element + FieldValue> Tensors<'_, T> {
+impl Tensors<'_> {
     /// Makes one that is given, in the format of the variable, or dense.
     pub(super) fn add(&mut self, cx: &Context, variable: &TensorVariable) -> Result<(), DistributedError> {
         match self.given.get(variable.name()) {
             Some(stored) if !variable.format().is_dense() => {
-                let stored = match stored.format() == variable.format() {
-                    true => Arc::clone(stored),
-                    false => Arc::new(stored.convert(variable.format()).map_err(maniple::Error::from_task)?),
-                };
-                self.all.push(Tensor::from_sparse(cx, variable, stored)?);
+                let stored = stored.convert(variable.format()).map_err(maniple::Error::from_task)?;
+                self.all.push(Tensor::from_dynamic(cx, variable, &stored)?);
             }
             _ if variable.format().is_dense() => self.all.push(Tensor::new(cx, variable)?),
             _ => {}
@@ -196,7 +189,7 @@ impl<T: Element + FieldValue> Tensors<'_, T> {
         }
         for tensor in self.all.iter().filter(|tensor| tensor.variable().format().is_dense()) {
             if let Some(stored) = self.given.get(tensor.variable().name()) {
-                tensor.write_elements(cx, stored.elements())?;
+                tensor.write_dynamic(cx, stored)?;
             }
         }
         Ok(())
