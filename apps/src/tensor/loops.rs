@@ -5,9 +5,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use maniple_tensor::choose::{Processors, SparseEstimate, choose_sparse};
-use maniple_tensor::format::{Format, LevelExpression};
+use maniple_tensor::compute::Division;
 use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable};
-use maniple_tensor::plan::Plan;
 use maniple_tensor::program::Program;
 use maniple_tensor::schedule::Schedule;
 use maniple_tensor::sparse::{Computation, SparseError, stored_by_blocks};
@@ -50,24 +49,17 @@ impl<'p> Loops<'p> {
             if schedule.is_none() && grid.is_empty() {
                 return Ok(None);
             }
+            let is_kept = |tensor: &TensorVariable| is_placed(options, tensor);
+            let division = Division { schedule, grid, nodes: place().nodes, is_kept: &is_kept };
             let split = stored_by_blocks(statement, |variable| length_of(options, statement, variable));
-            if let Some(by_blocks) = by_blocks(split, &computation, (schedule, &[])) {
+            // Splitting is a schedule of its own.
+            let whole = Division { grid: &[], ..division };
+            if let Some(by_blocks) = whole.by_blocks(split, &computation) {
                 return Ok(Some(by_blocks));
             }
-            let looped = in_loops(computation, schedule, grid).map_err(usage)?;
-            let mut stored = stored_by_points(options, &looped);
-            // An operand has blocks of one kind.
-            let is_other = |own: &TensorVariable, known: &TensorVariable| own.name() == known.name() && own != known;
-            stored.retain(|own| !by_points.iter().any(|known| is_other(own, known)));
-            let Some(together) = by_blocks(stored, &looped, (schedule, grid)) else { return Ok(Some(looped)) };
-            for operand in stored_otherwise(&together) {
-                let (name, format) = (operand.name(), operand.format());
-                // Writing to a string succeeds.
-                let _ =
-                    writeln!(told[number], "operand {name}: as {format}, so that what a point uses of it is together");
-                by_points.push(operand);
-            }
-            Ok(Some(together))
+            let divided = division.of(statement, &mut by_points).map_err(usage)?;
+            told[number].push_str(&divided.reasons);
+            Ok(Some(divided.computation))
         });
         let machine = options.runtime.machine();
         let threads = machine.processors_of(maniple::ProcessorKind::Cpu).count();
@@ -95,78 +87,14 @@ impl<'p> Loops<'p> {
         }
         for number in 0..self.known.len() {
             let known = self.known[number].take();
-            let (found, told) = self.assembled(number, known)?;
-            self.known[number] = Some(found);
-            self.told[number].push_str(&told);
+            let schedule = self.schedules.get(&(number + 1));
+            let division = Division { schedule, grid: &self.grid, nodes: place().nodes, is_kept: &|_| true };
+            let divided = division.assembled(&self.statements[number], known).map_err(usage)?;
+            self.known[number] = Some(divided.computation);
+            self.told[number].push_str(&divided.reasons);
         }
         let known = self.known.iter().flatten().zip(self.statements);
         Tasks::new(known.map(|(computation, statement)| (computation, &statement.left().tensor)))
-    }
-
-    /// A statement as points can compute it, if they cannot assemble its result with the loops that it has: with the old elements of the result as an operand, if it accumulates into them; with the
-    /// result in another format, which it is then converted from; else with a loop over a dimension of the result outermost; else with one loop over all processors of the grid.
-    fn assembled(&self, number: usize, known: Option<Computation<'p>>) -> Result<(Computation<'p>, String)> {
-        let statement = &self.statements[number];
-        let plain = Computation::new(statement).and_then(|own| own.with_old_elements()).map_err(usage)?;
-        let is_alone = known.is_none();
-        let known = known.map_or_else(|| Computation::new(statement).map_err(usage), Ok)?;
-        if known.statement().result().format().is_dense() || Plan::new(known.statement()).is_ok() {
-            let told = if known.statement().result().format().is_dense() {
-                String::new()
-            } else {
-                self.told(statement, &self.grid, None)
-            };
-            return Ok((known, told));
-        }
-        let schedule = self.schedules.get(&(number + 1));
-        let line = [self.grid.iter().fold(1_i64, |product, extent| product.saturating_mul(*extent))];
-        let grids = [&self.grid[..], &line].into_iter().take(self.grid.len().clamp(1, 2));
-        let formats: Vec<Option<Format>> =
-            std::iter::once(None).chain(plain.assembled().into_iter().map(Some)).collect();
-        let orders = std::iter::once(None).chain(plain.by_result().into_iter().map(Some));
-        for (grid, order) in grids.flat_map(|grid| orders.clone().map(move |order| (grid, order))) {
-            let planned = |format: &Option<Format>| {
-                let stored = match format {
-                    None => plain.with_old_elements().ok()?,
-                    Some(format) => plain.storing(format).ok()?,
-                };
-                let ordered = match &order {
-                    None => stored,
-                    Some(order) => stored.in_order(order).ok()?,
-                };
-                let looped = if is_alone { ordered } else { in_loops(ordered, schedule, grid).ok()? };
-                Plan::new(looped.statement()).is_ok().then_some(looped)
-            };
-            if let Some(found) = formats.iter().find_map(planned) {
-                let told = self.told(statement, grid, order.as_deref());
-                return Ok((found, told));
-            }
-        }
-        // What is wrong with its own loops is said when they are planned.
-        Ok((known, String::new()))
-    }
-
-    /// Why loops are not those that a statement would have.
-    fn told(&self, statement: &Assignment, grid: &[i64], order: Option<&[IndexVariable]>) -> String {
-        let (result, mut text) = (&statement.left().tensor, String::new());
-        if let Some(operator) = statement.accumulation() {
-            let _ = writeln!(
-                text,
-                "result {result}: its old elements are an operand, and combined with new ones by {operator}"
-            );
-        }
-        if let Some(order) = order {
-            let order: Vec<&str> = order.iter().map(IndexVariable::name).collect();
-            let _ =
-                writeln!(text, "loops {}: in this order points have parts of {result} of their own", order.join(", "));
-        }
-        if *grid != self.grid {
-            let extents: Vec<String> = self.grid.iter().map(i64::to_string).collect();
-            let (extents, count) = (extents.join("x"), grid[0]);
-            let why = format!("as points of several loops cannot assemble {result}");
-            let _ = writeln!(text, "grid {extents}: one loop is distributed over its {count} processors, {why}");
-        }
-        text
     }
 
     /// Stores operands by blocks that loops go through so.
@@ -317,76 +245,9 @@ fn length_of(options: &Options, assignment: &Assignment, variable: &IndexVariabl
     }
 }
 
-/// So many rows in all blocks are not too many, however few entries there may be.
-const FEW_ROWS: i64 = 1 << 20;
-
-/// The operands that are better stored so that each point has its part together. On one node all see them where they are. What is placed stays as it is. Where there are many more blocks than nodes, where
-/// rows begin in each of them might take more than all entries.
-fn stored_by_points(options: &Options, computation: &Computation<'_>) -> Vec<TensorVariable> {
-    let nodes = place().nodes as i64;
-    if nodes == 1 {
-        return Vec::new();
-    }
-    let is_small = |tensor: &TensorVariable| {
-        let (format, dimensions) = (tensor.format(), tensor.dimensions());
-        let blocks = format.expressions().iter().filter_map(|expression| match *expression {
-            LevelExpression::Block(mode, length) => Some((dimensions[mode] + length - 1) / length),
-            _ => None,
-        });
-        let blocks = blocks.fold(1_i64, i64::saturating_mul);
-        let rows = dimensions.iter().copied().fold(1_i64, i64::saturating_mul)
-            / dimensions.iter().copied().max().unwrap_or(1).max(1);
-        blocks <= 2 * nodes || rows.saturating_mul(blocks) <= FEW_ROWS
-    };
-    let is_placed = |tensor: &TensorVariable| options.place.iter().any(|(name, _)| name == tensor.name());
-    let mut stored = computation.stored_by_points();
-    stored.retain(|tensor| !is_placed(tensor) && is_small(tensor));
-    stored
-}
-
-/// The operands that loops know as tensors with a dimension for each level.
-fn stored_otherwise(computation: &Computation<'_>) -> Vec<TensorVariable> {
-    let operands = computation.run_loops().operands().iter();
-    let stored = operands.map(|own| (own, computation.stored_as(own)));
-    stored.filter(|(own, stored)| own.dimensions() != stored.dimensions()).map(|(_, stored)| stored).collect()
-}
-
-/// A computation in blocks, of operands that are stored by blocks; none if loops do not go through these as they are stored.
-fn by_blocks<'c>(
-    mut stored: Vec<TensorVariable>,
-    computation: &Computation<'_>,
-    (schedule, grid): (Option<&Schedule>, &[i64]),
-) -> Option<Computation<'c>> {
-    while !stored.is_empty() {
-        let made = in_loops(computation.reading(&stored).ok()?, schedule, grid).ok()?;
-        let converted = made.conversions();
-        if converted.is_empty() {
-            return Some(made);
-        }
-        let before = stored.len();
-        stored.retain(|tensor| !converted.iter().any(|(name, _)| name == tensor.name()));
-        if stored.len() == before {
-            return None;
-        }
-    }
-    None
-}
-
-/// A computation with the loops that a schedule, or a grid, makes of its own.
-fn in_loops<'c>(
-    computation: Computation<'c>,
-    schedule: Option<&Schedule>,
-    grid: &[i64],
-) -> std::result::Result<Computation<'c>, SparseError> {
-    if let Some(schedule) = schedule {
-        return computation.scheduled(schedule);
-    }
-    // What would be converted may be gone through as it is.
-    let by_entries = if computation.conversions().is_empty() { None } else { computation.by_entries()? };
-    match by_entries {
-        Some(entries) => entries.on_grid(grid),
-        None => computation.on_grid(grid),
-    }
+/// Whether it is said where a tensor lies.
+fn is_placed(options: &Options, tensor: &TensorVariable) -> bool {
+    options.place.iter().any(|(name, _)| name == tensor.name())
 }
 
 pub(super) fn usage(error: SparseError) -> Error {

@@ -67,7 +67,7 @@ impl Problem {
     /// The program of the command line, with the extents of its index variables, and the files.
     pub(super) fn new(options: &Options) -> Result<Self> {
         let text = &said(&options.statement)?;
-        let names = index_variables(text)?;
+        let names = index_variables(text);
         let mut inputs = BTreeMap::<String, Input>::new();
         for (name, file) in &options.input {
             // All of what is verified is looked at.
@@ -562,20 +562,9 @@ pub(super) fn sized(
     sized.map_err(|error| Error::Usage(error.to_string()))
 }
 
-/// The names of a program's index variables: what tensors are indexed by.
-pub(super) fn index_variables(text: &str) -> Result<Vec<String>> {
-    let mut known: Vec<IndexVariable> = Vec::new();
-    while let Err(error) = Program::sketch(text, ElementType::F64, &known) {
-        // Each time, the first that is not known yet.
-        match &error.kind {
-            NotationErrorKind::UnknownVariable(name) if known.iter().all(|known| known.name() != name) => {
-                known.push(IndexVariable::new(name));
-            }
-            _ => break,
-        }
-    }
-    // Other mistakes are told when it is read with its own types.
-    Ok(known.into_iter().map(|variable| variable.name().to_owned()).collect())
+/// The names of a program's index variables.
+pub(super) fn index_variables(text: &str) -> Vec<String> {
+    Program::index_variables(text).iter().map(|variable| variable.name().to_owned()).collect()
 }
 
 /// The extent with which the largest tensor has about a million elements.

@@ -123,7 +123,7 @@ pub fn run(options: &Options) -> Result<Answer> {
     let of_file = |(name, file): &'_ (String, TensorFile)| Ok((name.clone(), file.sparse()?.element()?));
     let files: Vec<(String, ElementType)> = options.input.iter().map(of_file).collect::<Result<_>>()?;
     let element =
-        types::of_program(options, (text, &index_variables(text)?), files.iter().map(|(name, own)| (&**name, *own)));
+        types::of_program(options, (text, &index_variables(text)), files.iter().map(|(name, own)| (&**name, *own)));
     run_as(element, options, text)
 }
 
@@ -419,7 +419,7 @@ fn declared(
     text: &str,
     given: &mut BTreeMap<String, (Vec<i64>, Given)>,
 ) -> Result<Program> {
-    let names = index_variables(text)?;
+    let names = index_variables(text);
     let sketch = sketched(text, element, &names)?;
     for (name, (dimensions, given)) in given.iter_mut() {
         let order = accesses(&sketch, name)?[0].tensor.order();

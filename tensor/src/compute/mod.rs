@@ -36,7 +36,7 @@ pub use self::tensors::Tensors;
 use crate::choose;
 use crate::concrete;
 use crate::cost::Rates;
-use crate::distributed::{DistributedError, Tensor};
+use crate::distributed::{Computation as Distributed, DistributedError, Pending, Tensor};
 use crate::element::ElementType;
 use crate::format::{Format, FormatError};
 use crate::notation::{Assignment, IndexVariable, NotationError, TensorVariable};
@@ -192,8 +192,11 @@ impl<'a> Compute<'a> {
             let mut prepared = self.prepare().await?;
             prepared.run().await?;
             let Prepared { statements, mut tensors, last, .. } = prepared;
-            let result = tensors.find(&last).cloned();
-            let missing = || DistributedError::Missing { tensor: last.name().to_owned(), given: String::new() };
+            let missing = || {
+                let tensor = last.as_ref().map_or_else(String::new, |last| last.name().to_owned());
+                DistributedError::Missing { tensor, given: String::new() }
+            };
+            let result = last.as_ref().and_then(|last| tensors.find(last)).cloned();
             let result = result.ok_or_else(missing)?;
             // A result may have the levels of an operand that was converted.
             if statements.all().iter().all(|planned| planned.plan().pattern().is_none()) {
@@ -226,17 +229,11 @@ impl<'a> Compute<'a> {
             for operand in statements.operands().iter().filter(|operand| !statements.assign(operand.name())) {
                 tensors.convert(cx, operand).await?;
             }
-            let computation = match statements.are_prepared_once(|name| tensors.has(name)) {
-                true => Some(tensors.prepared(cx, &statements).await?),
-                false => None,
-            };
-            // What is prepared stays.
-            tensors.keep_all();
-            let results = program.results();
             let last = program.statements().last().map(|last| last.left().tensor.clone());
             let last = last
                 .ok_or_else(|| ComputeError::Unknown { found: "no statement".to_owned(), known: "none".to_owned() })?;
-            Ok(Prepared { cx, results, last, statements, before: tensors.clone(), tensors, computation })
+            let prepared = Prepared::new(cx, statements, tensors).await?;
+            Ok(Prepared { results: program.results(), last: Some(last), ..prepared })
         })
     }
 
@@ -363,17 +360,68 @@ fn has_no_loop_around(statement: &Assignment) -> bool {
 pub struct Prepared<'a> {
     cx: &'a Context,
     statements: Statements,
-    /// The results of the program, without those that it was divided into.
+    /// The results of the program, without those that it was divided into; none if nobody asks for them.
     results: Vec<TensorVariable>,
     /// The result of the last statement.
-    last: TensorVariable,
+    last: Option<TensorVariable>,
     /// The tensors as they were before the first run.
     before: Tensors,
     tensors: Tensors,
-    computation: Option<crate::distributed::Computation>,
+    computation: Option<Distributed>,
 }
 
-impl Prepared<'_> {
+impl<'a> Prepared<'a> {
+    /// Statements on tensors, partitioned and compiled once if that does not depend on what the statements compute.
+    ///
+    /// # Errors
+    /// As of [`Computation::in_order`](Distributed::in_order).
+    pub fn new(cx: &'a Context, statements: Statements, mut tensors: Tensors) -> Pending<'a, Self> {
+        Box::pin(async move {
+            let computation = match statements.are_prepared_once(|name| tensors.has(name)) {
+                true => Some(tensors.prepared(cx, &statements).await?),
+                false => None,
+            };
+            // What is prepared stays.
+            tensors.keep_all();
+            let before = tensors.clone();
+            Ok(Self { cx, statements, results: Vec::new(), last: None, before, tensors, computation })
+        })
+    }
+
+    /// The tensors, with those that the latest run has made.
+    #[must_use]
+    pub fn tensors(&self) -> &Tensors {
+        &self.tensors
+    }
+
+    /// Destroys what the latest run has made, and gives tensors the elements that were [kept](Tensors::keep).
+    ///
+    /// # Errors
+    /// [`DistributedError::Runtime`].
+    pub fn reset(&mut self) -> Pending<'_, ()> {
+        Box::pin(async move {
+            self.tensors.forget(self.cx)?;
+            self.tensors.clone_from(&self.before);
+            self.tensors.restore(self.cx).await
+        })
+    }
+
+    /// Computes the statements, and waits for their end. To be called once after each [`reset`](Self::reset).
+    ///
+    /// # Errors
+    /// What is wrong with tensors, or with a task.
+    pub fn compute(&mut self) -> Pending<'_, ()> {
+        Box::pin(async move {
+            if let Some(computation) = &self.computation {
+                return self.tensors.run(self.cx, computation).await;
+            }
+            for planned in self.statements.all() {
+                self.tensors.compute(self.cx, planned).await?;
+            }
+            Ok(self.cx.execution_fence().await?)
+        })
+    }
+
     /// Computes the statements once more, and waits for their end. Results in levels are made anew; those of the run
     /// before are destroyed.
     ///
@@ -381,18 +429,9 @@ impl Prepared<'_> {
     /// [`ComputeError::Run`].
     pub fn run(&mut self) -> Computing<'_, ()> {
         Box::pin(async move {
-            match &self.computation {
-                Some(computation) => self.tensors.run(self.cx, computation).await?,
-                None => {
-                    self.tensors.forget(self.cx)?;
-                    self.tensors = self.before.clone();
-                    for planned in self.statements.all() {
-                        self.tensors.compute(self.cx, planned).await?;
-                    }
-                    self.tensors.forget_others(self.cx, &self.results)?;
-                }
-            }
-            Ok(())
+            self.reset().await?;
+            self.compute().await?;
+            Ok(self.tensors.forget_others(self.cx, &self.results)?)
         })
     }
 

@@ -33,6 +33,12 @@ impl Tensors {
         &self.all
     }
 
+    /// Whether statements run in little memory.
+    #[must_use]
+    pub fn forgets(&self) -> bool {
+        self.forgets
+    }
+
     /// Adds one.
     pub fn add(&mut self, tensor: Tensor) {
         self.all.push(tensor);

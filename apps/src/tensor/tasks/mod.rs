@@ -1,32 +1,29 @@
 //! Statements on sparse tensors with distributed loops: as tasks of the runtime, on all nodes.
 //!
-//! `tensors`: the tensors of a program, in the formats in which statements use them; `rehearsal`: what nodes send each other, counted without computing.
+//! `rehearsal`: what nodes send each other, counted without computing.
 
 mod rehearsal;
-mod tensors;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use maniple::prelude::*;
 use maniple_files::tcs::Width;
+use maniple_tensor::compute::{Planned, Prepared, Statements, Tensors};
 use maniple_tensor::distributed::{
     DistributedError, Tensor, TensorMapper, TextForm, Writers, check_placement, is_stored_as_npy,
 };
 use maniple_tensor::element::Scalar;
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::generate::Generator;
-use maniple_tensor::lower::Output;
 use maniple_tensor::machine::{Grid, Machine, MachineError};
 use maniple_tensor::notation::{TensorVariable, cast};
-use maniple_tensor::plan::{Graph, Plan};
+use maniple_tensor::plan::Graph;
 use maniple_tensor::sparse::Computation as Computed;
 use maniple_tensor::storage::DynamicTensor;
 
-use self::tensors::Tensors;
 use super::files::{FileByTasks, SparseFile};
 use super::limit::check_tasks;
 use super::options::Options;
@@ -210,39 +207,8 @@ fn digest(tensor: &DynamicTensor) -> u64 {
     hasher.finish()
 }
 
-/// A statement as tasks.
-struct Planned {
-    plan: Arc<Plan>,
-    /// The operands, each as the plan has it and as the program calls it, in the format in which it is used.
-    operands: Vec<(TensorVariable, TensorVariable)>,
-    /// The result as it is declared, which it is converted to if points assemble it in another format.
-    declared: TensorVariable,
-}
-
-impl Planned {
-    fn is_converted(&self) -> bool {
-        self.plan.statement.result().format() != self.declared.format()
-    }
-
-    /// Whether the tensor that the program calls so is an operand.
-    fn reads(&self, name: &str) -> bool {
-        self.operands.iter().any(|(_, stored)| stored.name() == name)
-    }
-
-    /// The operands that are what the result was before.
-    fn old(&self) -> impl Iterator<Item = &TensorVariable> {
-        self.operands.iter().filter(|(_, stored)| stored.name() == self.declared.name()).map(|(used, _)| used)
-    }
-}
-
-fn plans(planned: &[Planned]) -> Vec<Arc<Plan>> {
-    planned.iter().map(|planned| Arc::clone(&planned.plan)).collect()
-}
-
 /// What statements do as tasks.
-pub(super) struct Tasks {
-    planned: Vec<Planned>,
-}
+pub(super) struct Tasks(Statements);
 
 impl Tasks {
     /// Of these computations, each with its result as it is declared; none if no loop of them is distributed.
@@ -259,36 +225,27 @@ impl Tasks {
             return Ok(None);
         }
         let planned = |(computation, declared): (&Computed<'_>, &TensorVariable)| {
-            let plan = Plan::new(computation.statement()).map(Arc::new);
-            let plan = plan.map_err(|error| AppError::Usage(error.to_string()))?;
-            check_tasks(&plan)?;
-            let operands = plan.statement.operands().iter();
-            let operands = operands.map(|own| (own.clone(), computation.stored_as(own))).collect();
-            Ok(Planned { plan, operands, declared: declared.clone() })
+            let planned = Planned::new(computation, declared).map_err(|error| AppError::Usage(error.to_string()))?;
+            check_tasks(planned.plan())?;
+            Ok(planned)
         };
-        Ok(Some(Self { planned: computations.into_iter().map(planned).collect::<AppResult<_>>()? }))
+        let planned = computations.into_iter().map(planned).collect::<AppResult<_>>()?;
+        Ok(Some(Self(Statements::new(planned))))
     }
 
     /// What is partitioned and launched.
     pub(super) fn graph(&self) -> Graph {
-        if place().nodes > 1 { Graph::gathering(&plans(&self.planned)) } else { Graph::new(&plans(&self.planned)) }
+        if place().nodes > 1 { Graph::gathering(&self.0.plans()) } else { Graph::new(&self.0.plans()) }
     }
 
     /// The operands, each under its name in the program and in the formats in which it is used.
     pub(super) fn operands(&self) -> Vec<TensorVariable> {
-        let mut all: Vec<TensorVariable> = Vec::new();
-        for (_, stored) in self.planned.iter().flat_map(|planned| &planned.operands) {
-            if !all.contains(stored) {
-                all.push(stored.clone());
-            }
-        }
-        all
+        self.0.operands()
     }
 
     /// The formats in which an operand is used, and its own.
     pub(super) fn formats(&self, tensor: &TensorVariable) -> Vec<Format> {
-        let used = self.operands().into_iter().filter(|used| used.name() == tensor.name());
-        used.map(|used| used.format().clone()).chain([tensor.format().clone()]).collect()
+        self.0.formats(tensor)
     }
 
     /// Runs the statements as often as is asked for, and once more before, each time on these tensors.
@@ -303,38 +260,35 @@ impl Tasks {
     }
 
     /// All operands, in the formats in which statements use them, where they are placed.
-    async fn gathered<'g>(
+    async fn gathered(
         &self,
         cx: &Context,
         options: &Options,
-        (given, around): (&'g Given, Around<'_>),
-    ) -> Result<(Tensors<'g>, Done), DistributedError> {
-        let is_short = options.runtime.memory.is_some() && cx.nodes() > 1;
-        let mut all = Tensors { given, all: Vec::new(), made: Vec::new(), kept: Vec::new(), is_short };
-        let mut done = Done::default();
-        let results = self.planned.iter().map(|planned| &planned.declared);
-        let is_result = |name: &str| results.clone().any(|result| result.name() == name);
+        (given, around): (&Given, Around<'_>),
+    ) -> Result<(Tensors, Done), DistributedError> {
+        let mut all = Tensors::new(Vec::new(), options.runtime.memory.is_some() && cx.nodes() > 1);
+        let (statements, mut done) = (&self.0, Done::default());
         let is_given = |name: &str| around.files.contains_key(name) || around.made.contains_key(name);
         let mut variables = self.operands();
         // What is added to a dense result goes into what it has.
-        for result in results.clone().filter(|result| is_given(result.name())) {
+        for result in statements.results().filter(|result| is_given(result.name())) {
             if !variables.iter().any(|variable| variable.name() == result.name()) {
                 variables.push(result.clone());
             }
         }
         for variable in &variables {
-            let is_there = all.all.iter().any(|tensor| tensor.variable().name() == variable.name());
+            let is_there = all.has(variable.name());
             let mut add = |tensor: Tensor| {
                 let stored = tensor.region().space().space().volume() as usize;
                 let format = tensor.variable().format().clone();
                 done.counts.insert(variable.name().to_owned(), (stored, format));
-                all.all.push(tensor);
+                all.add(tensor);
             };
             match (around.files.get(variable.name()), around.made.get(variable.name())) {
                 (Some(file), _) if !is_there => {
                     let (mut tensor, bytes) = file.read(cx, variable).await?;
                     // What is assigned to is where results go.
-                    if is_result(variable.name()) && tensor.variable().format() != variable.format() {
+                    if statements.assign(variable.name()) && tensor.variable().format() != variable.format() {
                         let converted = tensor.converted(cx, variable).await?;
                         tensor.destroy(cx)?;
                         tensor = converted;
@@ -350,47 +304,27 @@ impl Tasks {
                     let tensor = Tensor::new(cx, variable)?;
                     let pieces = tensor.slabs(MADE_AT_ONCE * cx.nodes());
                     Values::random(options.runtime.seed, variable).put(cx, &tensor, &pieces)?;
-                    all.all.push(tensor);
+                    all.add(tensor);
                 }
-                (None, None) => all.add(cx, variable)?,
+                (None, None) => add_given(cx, &mut all, (given, variable))?,
             }
         }
-        for result in results.clone().filter(|result| result.format().is_dense()) {
-            if !all.all.iter().any(|tensor| tensor.variable().name() == result.name()) {
-                all.add(cx, result)?;
+        for result in statements.results().filter(|result| result.format().is_dense()) {
+            if !all.has(result.name()) {
+                add_given(cx, &mut all, (given, result))?;
             }
         }
-        for variable in self.operands().iter().filter(|variable| !is_result(variable.name())) {
+        let operands = self.operands();
+        for variable in operands.iter().filter(|variable| !statements.assign(variable.name())) {
             all.convert(cx, variable).await?;
         }
         // What was loaded in a format in which nothing uses it.
         let is_used =
-            |tensor: &Tensor| is_result(tensor.variable().name()) || self.operands().contains(tensor.variable());
-        all.all.iter().filter(|tensor| !is_used(tensor)).try_for_each(|tensor| tensor.destroy(cx))?;
-        all.all.retain(is_used);
-        all.place(cx, options).await?;
-        all.keep(cx, |name| is_result(name) && is_given(name)).await?;
+            |tensor: &Tensor| statements.assign(tensor.variable().name()) || operands.contains(tensor.variable());
+        all.retain(cx, is_used)?;
+        place_all(cx, &all, options).await?;
+        all.keep(cx, |name| statements.assign(name) && is_given(name)).await?;
         Ok((all, done))
-    }
-
-    /// Whether all statements can be prepared before they run. What is assembled or converted is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor
-    /// is made when it is its turn.
-    fn is_prepared_once(&self, all: &Tensors<'_>) -> bool {
-        let names: Vec<&str> = self.planned.iter().map(|planned| planned.declared.name()).collect();
-        let is_made = |(number, planned): (usize, &Planned)| {
-            let is_there = |tensor: &Tensor| tensor.variable().name() == names[number];
-            let is_other = all.all.iter().any(is_there) || names[..number].contains(&names[number]);
-            let reads_other = planned.operands.iter().any(|(_, stored)| {
-                let mut results = self.planned.iter().map(|planned| &planned.declared);
-                results.any(|result| result.name() == stored.name() && result.format() != stored.format())
-            });
-            let output = planned.plan.leaf().output;
-            !planned.is_converted()
-                && !reads_other
-                && planned.old().next().is_none()
-                && (output == Output::Elements || output == Output::Beside && !is_other)
-        };
-        self.planned.iter().enumerate().all(is_made)
     }
 
     async fn run_on(
@@ -399,30 +333,16 @@ impl Tasks {
         options: &Options,
         (given, around): (&Given, Around<'_>),
     ) -> Result<Outcome, DistributedError> {
-        let (mut all, mut done) = self.gathered(cx, options, (given, around)).await?;
-        let results = self.planned.iter().map(|planned| &planned.declared);
-        let prepared = match self.is_prepared_once(&all) {
-            true => Some(all.prepared(cx, &self.planned, &[]).await?),
-            false => None,
-        };
+        let (all, mut done) = self.gathered(cx, options, (given, around)).await?;
+        let mut prepared = Prepared::new(cx, self.0.clone(), all).await?;
         let progress = Progress::steps(options.repeat + 1, &options.runtime);
-        all.made.clear();
-        let (mut times, mut moved, first) = (Vec::new(), [0; 2], all.all.clone());
+        let (mut times, mut moved) = (Vec::new(), [0; 2]);
         for repeat in 0..=options.repeat {
-            all.forget(cx)?;
-            all.all.clone_from(&first);
-            all.write(cx).await?;
+            prepared.reset().await?;
+            write_given(cx, prepared.tensors(), given)?;
             cx.execution_fence().await?;
             let (started, before) = (Instant::now(), sent(runtime));
-            match &prepared {
-                Some(computation) => all.run(cx, computation).await?,
-                None => {
-                    for planned in &self.planned {
-                        all.compute(cx, planned).await?;
-                    }
-                    cx.execution_fence().await?;
-                }
-            }
+            prepared.compute().await?;
             times.push(started.elapsed());
             moved[repeat.min(1)] = sent(runtime) - before;
             progress.set(repeat + 1, String::new);
@@ -433,9 +353,9 @@ impl Tasks {
             *sent = cx.per_node(moved).all().await?;
         }
         let mut found = around.given.clone();
-        for tensor in &all.all {
+        for tensor in prepared.tensors().all() {
             let (name, format) = (tensor.variable().name(), tensor.variable().format());
-            let is_result = results.clone().any(|result| result.name() == name && result.format() == format);
+            let is_result = self.0.results().any(|result| result.name() == name && result.format() == format);
             let is_declared = given.get(name).is_some_and(|given| given.format() == format) || format.is_dense();
             if !(is_result || is_declared) {
                 continue;
@@ -460,6 +380,47 @@ impl Tasks {
         }
         Ok(Outcome { tensors: found, times, done })
     }
+}
+
+/// Adds a tensor that is given, in the format of the variable, or a dense one.
+fn add_given(
+    cx: &Context,
+    all: &mut Tensors,
+    (given, variable): (&Given, &TensorVariable),
+) -> Result<(), DistributedError> {
+    match given.get(variable.name()) {
+        Some(stored) if !variable.format().is_dense() => {
+            let stored = stored.convert(variable.format()).map_err(maniple::Error::from_task)?;
+            all.add(Tensor::from_dynamic(cx, variable, &stored)?);
+        }
+        _ if variable.format().is_dense() => all.add(Tensor::new(cx, variable)?),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Gives dense tensors the elements that are given.
+fn write_given(cx: &Context, all: &Tensors, given: &Given) -> Result<(), DistributedError> {
+    for tensor in all.all().iter().filter(|tensor| tensor.variable().format().is_dense()) {
+        if let Some(stored) = given.get(tensor.variable().name()) {
+            tensor.write_dynamic(cx, stored)?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings tensors to where they are placed.
+async fn place_all(cx: &Context, all: &Tensors, options: &Options) -> Result<(), DistributedError> {
+    let machine = machine(options, cx.nodes()).map_err(maniple::Error::from_task)?;
+    for (name, placement) in &options.place {
+        for tensor in all.all().iter().filter(|tensor| tensor.variable().name() == name) {
+            match tensor.variable().format().is_dense() {
+                true => tensor.place(cx, placement, &machine)?.await?,
+                false => tensor.place_levels(cx, placement, &machine).await?.await?,
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Where tensors are placed: on the grid of processors, or a line of all nodes.

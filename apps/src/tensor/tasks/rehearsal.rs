@@ -8,7 +8,7 @@ use maniple::prelude::*;
 use maniple_tensor::distributed::{DistributedError, Rehearsal};
 use maniple_tensor::lower::Output;
 
-use super::{Around, Given, Tasks, on_runtime, sent};
+use super::{Around, Given, Tasks, on_runtime, sent, write_given};
 use crate::error::Result as AppResult;
 use crate::report::by_nodes;
 use crate::tensor::options::Options;
@@ -43,18 +43,19 @@ impl Tasks {
         cx.execution_fence().await?;
         let mut told = "sent to other nodes, as counted by moving it:\n".to_owned();
         tell(cx, &mut told, "before the first run", (BTreeMap::new(), sent(runtime) - begun)).await?;
-        let prepared = match self.is_prepared_once(&all) {
-            true => Some(all.rehearsed(cx, &self.planned, &[]).await?),
+        let statements = &self.0;
+        let prepared = match statements.are_prepared_once(|name| all.has(name)) {
+            true => Some(all.rehearsed(cx, statements.all()).await?),
             false => None,
         };
-        all.made.clear();
-        let is_short = all.is_short;
-        let first = all.all.clone();
+        all.keep_all();
+        let (is_short, first) = (all.forgets(), all.clone());
         let mut passing: BTreeMap<Arc<str>, u64> = BTreeMap::new();
         for run in RUNS {
             all.forget(cx)?;
-            all.all.clone_from(&first);
-            all.write(cx).await?;
+            all.clone_from(&first);
+            all.restore(cx).await?;
+            write_given(cx, &all, given)?;
             cx.execution_fence().await?;
             let (mut of_tensors, mut begun) = (BTreeMap::<Arc<str>, u64>::new(), sent(runtime));
             let mut add = |moved: BTreeMap<Arc<str>, u64>| {
@@ -68,18 +69,18 @@ impl Tasks {
             };
             if let Some(rehearsal) = &prepared {
                 pass(rehearsal);
-                add(rehearsal.run(cx, all.is_short, || sent(runtime)).await?);
+                add(rehearsal.run(cx, is_short, || sent(runtime)).await?);
             }
-            for (number, planned) in self.planned.iter().enumerate().filter(|_| prepared.is_none()) {
-                for (_, stored) in &planned.operands {
+            for (number, planned) in statements.all().iter().enumerate().filter(|_| prepared.is_none()) {
+                for stored in planned.operands() {
                     all.convert(cx, stored).await?;
                 }
-                let old = all.old(cx, planned).await?;
-                let rehearsal = all.rehearsed(cx, std::slice::from_ref(planned), &old).await?;
+                let rehearsal = all.rehearsed(cx, std::slice::from_ref(planned)).await?;
                 pass(&rehearsal);
-                add(rehearsal.run(cx, all.is_short, || sent(runtime)).await?);
-                let is_read = || self.planned[number + 1..].iter().any(|later| later.reads(planned.declared.name()));
-                if planned.plan.leaf().output == Output::Entries && is_read() {
+                add(rehearsal.run(cx, is_short, || sent(runtime)).await?);
+                let is_read =
+                    || statements.all()[number + 1..].iter().any(|later| later.reads(planned.declared().name()));
+                if planned.plan().leaf().output == Output::Entries && is_read() {
                     cx.execution_fence().await?;
                     let before = sent(runtime);
                     all.compute(cx, planned).await?;
