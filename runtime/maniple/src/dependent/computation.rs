@@ -241,15 +241,14 @@ impl Context {
 /// What a function finds of each piece, from values and the points of them that it is to look at.
 type Compute = dyn Fn(&Column<'_>, &AnySpace) -> Result<Vec<AnySpace>> + Send + Sync;
 
+/// The body of a task.
+type Body = dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync;
+
 /// Spaces that belong together are of regions with one number of dimensions.
 const ONE_REGION: &str = "pieces have the dimension of what they are pieces of";
 
 /// A task that reads fields.
-fn reading_launch(
-    target: Target,
-    fields: FieldMask,
-    body: Box<dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync>,
-) -> Launch<()> {
+fn reading_launch(target: Target, fields: FieldMask, body: Box<Body>) -> Launch<()> {
     let task = TaskDefinition::new("partition").leaf(TaskOptions::default(), body).dealt_in_blocks();
     TaskLauncher::new(&Arc::new(task)).requirement(Requirement::new(target, fields, Privilege::Read)).typed()
 }
