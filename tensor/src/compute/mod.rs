@@ -274,7 +274,7 @@ impl<'a> Compute<'a> {
             let mut made = TensorVariable::new(left.tensor.name(), element, dimensions);
             if let Some((name, format)) = self.formats.iter().find(|(name, _)| *name == made.name()) {
                 let failed = |error| ComputeError::Format { tensor: (*name).to_owned(), error };
-                format.check(made.order()).map_err(failed)?;
+                format.check_rank(made.order()).map_err(failed)?;
                 made = made.stored(format.clone());
             }
             tensors.push(made);

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::draw::{Parts, draw};
-use super::dynamic_entries::DynamicEntries;
 use super::error::StorageError;
 use super::statistics::Statistics;
 use super::tensor::SparseTensor;
@@ -127,11 +126,6 @@ impl DynamicTensor {
         with_tensor!(self, tensor => tensor.for_each(|coordinates, value| visit(coordinates, value.to_scalar())));
     }
 
-    /// All entries, as [`for_each`](Self::for_each) visits them.
-    pub fn entries(&self) -> DynamicEntries {
-        with_tensor!(self, tensor => tensor.entries().into())
-    }
-
     /// The same tensor in another format, as by [`SparseTensor::convert`].
     ///
     /// # Errors
@@ -160,7 +154,7 @@ mod tests {
     use super::*;
     use crate::notation::cast;
     use crate::oracle::SparseMap;
-    use crate::storage::{Duplicates, EntryList};
+    use crate::storage::{Duplicates, DynamicEntries, EntryList};
 
     /// The matrix `[[0, 1, 0], [1, 0, 1]]` in `csr`.
     fn matrix(element: ElementType) -> DynamicTensor {

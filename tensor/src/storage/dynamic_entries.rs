@@ -29,6 +29,13 @@ impl<T: Element> From<EntryList<T>> for DynamicEntries {
     }
 }
 
+impl DynamicTensor {
+    /// All entries, as [`for_each`](Self::for_each) visits them.
+    pub fn entries(&self) -> DynamicEntries {
+        with_element!(self.element(), T => self.shared::<T>().entries().into())
+    }
+}
+
 impl DynamicEntries {
     /// No entries yet of a tensor of `rank` dimensions.
     pub fn new(element: ElementType, rank: usize) -> Self {
