@@ -62,7 +62,7 @@ pub mod storage;
 pub mod substitute;
 pub mod traffic;
 
-/// What programs that compute with tensors use, with the [prelude of the runtime](maniple::prelude).
+/// Names for programs that compute with tensors, with the [prelude of the runtime](maniple::prelude).
 pub mod prelude {
     pub use maniple::prelude::*;
 

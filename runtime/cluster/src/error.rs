@@ -43,7 +43,7 @@ pub enum Error {
     NotSent(Arc<SendError>),
 }
 
-/// What surrounds the difference in the message of [`Error::NodesDiffer`].
+/// The words around the difference in the message of [`Error::NodesDiffer`].
 const DIFFER: (&str, &str) = (
     "the nodes of the job do not run the same program: ",
     "; look for what a node sees differently: random numbers, the time, the environment, files, the order of hash maps, which of several \

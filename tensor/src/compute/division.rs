@@ -34,7 +34,7 @@ impl Division<'_> {
     /// then. `by_blocks` lists the operands of earlier statements that are stored so, and these are added to it.
     ///
     /// # Errors
-    /// What is wrong with the statement or its schedule.
+    /// [`SparseError`] if the statement or its schedule can't be.
     pub fn of<'p>(
         &self,
         statement: &'p Assignment,
@@ -58,13 +58,13 @@ impl Division<'_> {
         Ok(Divided { computation: together, reasons })
     }
 
-    /// A statement as points can compute it. If they cannot assemble its result with the loops that it has: with the old
-    /// elements of the result as an operand, if it accumulates into them; with the result in another format, which it is
-    /// then converted from; else with a loop over a dimension of the result outermost; else with one loop over all
-    /// processors of the grid.
+    /// A statement as points can compute it. If they cannot assemble its result with the loops that it has: with the
+    /// old elements of the result as an operand, if it accumulates into them; with the result in another format, which
+    /// it is then converted from; else with a loop over a dimension of the result outermost; else with one loop over
+    /// all processors of the grid.
     ///
     /// # Errors
-    /// What is wrong with the statement.
+    /// [`SparseError`] if the statement can't be.
     pub fn assembled<'p>(
         &self,
         statement: &'p Assignment,
@@ -110,7 +110,7 @@ impl Division<'_> {
     /// A computation with the loops that the schedule, or the grid, makes of its own.
     ///
     /// # Errors
-    /// What is wrong with the schedule.
+    /// [`SparseError`] if the schedule is illegal.
     pub fn in_loops<'c>(&self, computation: Computation<'c>) -> Result<Computation<'c>, SparseError> {
         if let Some(schedule) = self.schedule {
             return computation.scheduled(schedule);
@@ -120,8 +120,8 @@ impl Division<'_> {
         by_entries.unwrap_or(computation).on_grid(self.grid)
     }
 
-    /// A computation in blocks, of operands that are stored by blocks. None if loops do not go through these as they are
-    /// stored.
+    /// A computation in blocks, of operands that are stored by blocks. None if loops do not go through these as they
+    /// are stored.
     pub fn by_blocks<'c>(
         &self,
         mut stored: Vec<TensorVariable>,
@@ -142,9 +142,9 @@ impl Division<'_> {
         None
     }
 
-    /// The operands that are better stored so that each point has its part together. On one node all see them where they
-    /// are. What is kept stays as it is. Where there are many more blocks than nodes, where rows begin in each of them
-    /// might take more than all entries.
+    /// The operands that are better stored so that each point has its part together. On one node all see them where
+    /// they are. What is kept stays as it is. Where there are many more blocks than nodes, where rows begin in each of
+    /// them might take more than all entries.
     fn stored_by_points(&self, computation: &Computation<'_>) -> Vec<TensorVariable> {
         if self.nodes == 1 {
             return Vec::new();

@@ -1,8 +1,8 @@
 //! The front door: statements by their text, on tensors of the runtime, computed by tasks on all nodes.
 //!
-//! [`compute`](TensorContext::compute) takes assignments in index notation and the tensors that they name. How loops are
-//! divided among processors is chosen, unless a schedule or a grid says it; operands are converted where loops need them
-//! in another format, and results are assembled.
+//! [`compute`](TensorContext::compute) takes assignments in index notation and the tensors that they name. How loops
+//! are divided among processors is chosen, unless a schedule or a grid says it; operands are converted where loops need
+//! them in another format, and results are assembled.
 //!
 //! ```
 //! use maniple_tensor::prelude::*;
@@ -45,7 +45,7 @@ use crate::program::Program;
 use crate::schedule::{ParseError, Schedule, ScheduleError};
 use crate::sparse::{Computation, SparseError};
 
-/// What tensors add to a task's [`Context`].
+/// Functions of a task's [`Context`] that compute with tensors.
 pub trait TensorContext {
     /// Statements to be computed: assignments in index notation, with `;` or a new line between them.
     fn compute<'a>(&'a self, text: &'a str) -> Compute<'a>;
@@ -96,15 +96,15 @@ pub enum ComputeError {
     Missing {
         /// Its name.
         tensor: String,
-        /// Those that are given.
+        /// The names of those that are given.
         given: String,
     },
     /// A tensor, a format or a schedule for what the statements do not have.
     #[error("{found} is given, and the statements have {known}")]
     Unknown {
-        /// What is given.
+        /// The tensor, the format or the schedule that is given.
         found: String,
-        /// What there is.
+        /// The tensors or statements that there are.
         known: String,
     },
     /// A result whose extents follow from no operand.
@@ -120,7 +120,7 @@ pub enum ComputeError {
     Format {
         /// The tensor's name.
         tensor: String,
-        /// What is wrong.
+        /// The reason.
         error: FormatError,
     },
     /// A schedule that cannot be read.
@@ -135,7 +135,7 @@ pub enum ComputeError {
     /// Loops that can't be divided so.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// What happens when it runs.
+    /// A failure while tensors are prepared or tasks run.
     #[error(transparent)]
     Run(#[from] DistributedError),
 }
@@ -163,7 +163,8 @@ impl<'a> Compute<'a> {
         self
     }
 
-    /// Has the loops of a statement, by its number from 1, run as the commands of a [schedule](mod@crate::schedule) say.
+    /// Has the loops of a statement, by its number from 1, run as the commands of a [schedule](mod@crate::schedule)
+    /// say.
     pub fn schedule(mut self, statement: usize, commands: &'a str) -> Self {
         self.schedules.push((statement, commands));
         self
@@ -409,7 +410,7 @@ impl<'a> Prepared<'a> {
     /// Computes the statements, and waits for their end. To be called once after each [`reset`](Self::reset).
     ///
     /// # Errors
-    /// What is wrong with tensors, or with a task.
+    /// [`DistributedError`] of tensors that do not fit the plans, or of a task that fails.
     pub fn compute(&mut self) -> Pending<'_, ()> {
         Box::pin(async move {
             if let Some(computation) = &self.computation {

@@ -22,7 +22,7 @@ impl Planned {
     /// A statement on tensors in levels, with its result as it is declared.
     ///
     /// # Errors
-    /// What keeps it from being tasks.
+    /// [`PlanError`] if it can't be tasks.
     pub fn new(computation: &Computation<'_>, declared: &TensorVariable) -> Result<Self, PlanError> {
         let plan = Arc::new(Plan::new(computation.statement())?);
         let operands = plan.statement.operands().iter();
@@ -130,9 +130,9 @@ impl Statements {
         used.map(|used| used.format().clone()).chain([tensor.format().clone()]).collect()
     }
 
-    /// Whether all statements can be prepared before they run, if these tensors are there. What is assembled or converted
-    /// is made anew each time, and so is all that is prepared for it; and what takes the place of another tensor is made
-    /// when it is its turn.
+    /// Whether all statements can be prepared before they run, if these tensors are there. What is assembled or
+    /// converted is made anew each time, and so is all that is prepared for it; and what takes the place of another
+    /// tensor is made when it is its turn.
     #[must_use]
     pub fn are_prepared_once(&self, is_there: impl Fn(&str) -> bool) -> bool {
         let names: Vec<&str> = self.results().map(TensorVariable::name).collect();

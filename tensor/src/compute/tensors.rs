@@ -12,7 +12,7 @@ use crate::notation::TensorVariable;
 pub struct Tensors {
     /// Under their names in the program; of each format in which one is used there may be one.
     all: Vec<Tensor>,
-    /// Those that statements have made, in their order.
+    /// Tensors that statements have made, in their order.
     made: Vec<Tensor>,
     /// Dense ones that statements assign to, beside what they had before.
     kept: Vec<(Tensor, Tensor)>,
@@ -155,7 +155,7 @@ impl Tensors {
     /// format.
     ///
     /// # Errors
-    /// What is wrong with its tensors, or with a task.
+    /// [`DistributedError`] of tensors that do not fit the plan, or of a task that fails.
     pub fn compute<'a>(&'a mut self, cx: &'a Context, planned: &'a Planned) -> Pending<'a, ()> {
         Box::pin(async move {
             for stored in planned.operands() {
@@ -196,7 +196,7 @@ impl Tensors {
         }
     }
 
-    /// What a statement reads of what its result was before, under its names.
+    /// The old elements of a statement's result that it reads, under its names.
     async fn old(&mut self, cx: &Context, planned: &Planned) -> Result<Vec<Tensor>, DistributedError> {
         let mut old = Vec::new();
         for variable in planned.old() {
@@ -212,7 +212,7 @@ impl Tensors {
         Ok(old)
     }
 
-    /// What a statement uses, under its names: beside `old`, that of what its result was before.
+    /// The tensors that a statement uses, under its names: beside `old`, the old elements of its result.
     async fn of(&self, cx: &Context, planned: &Planned, old: &[Tensor]) -> Result<Vec<Tensor>, DistributedError> {
         let mut used: Vec<Tensor> = self.find(planned.plan().statement.result()).cloned().into_iter().collect();
         used.extend_from_slice(old);
@@ -235,7 +235,7 @@ impl Tensors {
         self.all.push(tensor);
     }
 
-    /// What statements with results that there are use; `old` is what they read of what these were before.
+    /// The tensors that statements with results that there are use; `old` are the old elements of these.
     async fn used(
         &mut self,
         cx: &Context,

@@ -24,7 +24,8 @@ impl Tensor {
         with_element!(stored.element(), T => Self::from_sparse(cx, variable, stored.shared::<T>()))
     }
 
-    /// Sets all elements of a dense tensor to those of another one, stored or not, as by [`write_elements`](Self::write_elements).
+    /// Sets all elements of a dense tensor to those of another one, stored or not, as by
+    /// [`write_elements`](Self::write_elements).
     ///
     /// # Errors
     ///
@@ -33,8 +34,8 @@ impl Tensor {
         with_element!(stored.element(), T => self.write_elements(cx, stored.shared::<T>().elements()))
     }
 
-    /// All of a tensor, dense or in levels, in its format, as it is after all that was launched before this call: on each
-    /// of several nodes.
+    /// All of a tensor, dense or in levels, in its format, as it is after all that was launched before this call: on
+    /// each of several nodes.
     ///
     /// # Errors
     ///

@@ -32,7 +32,7 @@ pub struct DynamicTensor {
     tensor: Arc<dyn Any + Send + Sync>,
 }
 
-/// What holds of all dynamic tensors.
+/// The invariant of dynamic tensors.
 const HAS_TYPE: &str = "the tensor has elements of the type that is stored with it";
 
 /// Evaluates an expression in which a name is a dynamic tensor with its own element type.

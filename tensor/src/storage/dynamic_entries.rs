@@ -20,7 +20,7 @@ pub struct DynamicEntries {
     list: Box<dyn Any + Send + Sync>,
 }
 
-/// What holds of all dynamic entries.
+/// The invariant of dynamic entries.
 const HAVE_TYPE: &str = "entries have elements of the type that is stored with them";
 
 impl<T: Element> From<EntryList<T>> for DynamicEntries {
@@ -69,8 +69,8 @@ impl DynamicEntries {
         });
     }
 
-    /// The same entries with elements of another type: those that `change` makes of the elements. Elements that have the
-    /// type are kept as they are.
+    /// The same entries with elements of another type: those that `change` makes of the elements. Elements that have
+    /// the type are kept as they are.
     ///
     /// # Errors
     ///
@@ -86,8 +86,8 @@ impl DynamicEntries {
         })
     }
 
-    /// Stores the entries as a tensor, as [`pack`] does, with the fill value in the type of the elements. Also gives how
-    /// many entries had the coordinates of one before.
+    /// Stores the entries as a tensor, as [`pack`] does, with the fill value in the type of the elements. Also gives
+    /// how many entries had the coordinates of one before.
     ///
     /// # Errors
     ///

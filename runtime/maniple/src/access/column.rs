@@ -196,8 +196,8 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
         }
     }
 
-    /// Calls `visit` with the values of a row in order, of as many as lie at equal distances: the place of the first, how
-    /// many there are, and the bytes from one to the next.
+    /// Calls `visit` with the values of a row in order, of as many as lie at equal distances: the place of the first,
+    /// how many there are, and the bytes from one to the next.
     ///
     /// # Panics
     /// As [`row_of`](Self::row_of).
@@ -243,8 +243,8 @@ fn not_a_row<const D: usize>(row: &Rect<D>) -> ! {
     panic!("a span is a row along the last dimension, but {row} is wider in another");
 }
 
-// A column is a reference in disguise. The accessors built on it are `Send` and `Sync` as `&T` or `&mut T` are, by their own fields.
-// SAFETY: as `&'a T`: the column alone only gives addresses; reading through a shared one gives `&T`.
+// A column is a reference in disguise. The accessors built on it are `Send` and `Sync` as `&T` or `&mut T` are, by
+// their own fields. SAFETY: as `&'a T`: the column alone only gives addresses; reading through a shared one gives `&T`.
 unsafe impl<T: Sync, const D: usize> Sync for Column<'_, T, D> {}
 // SAFETY: as above; and sending it gives up nothing that is bound to the thread.
 unsafe impl<T: Send + Sync, const D: usize> Send for Column<'_, T, D> {}

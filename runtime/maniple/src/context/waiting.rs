@@ -37,7 +37,8 @@ impl Waiter {
     }
 }
 
-/// A launching task that has nothing to do goes on when so large a part of its operations have ended, before half of them have: one in so many.
+/// A launching task that has nothing to do goes on when so large a part of its operations have ended, before half of
+/// them have: one in so many.
 const ROOM: usize = 80;
 
 impl ContextState {
@@ -63,14 +64,15 @@ impl ContextState {
         self.window.min(self.replay_window.load(Ordering::Relaxed))
     }
 
-    /// A launching task that has to wait goes on when fewer than this are in flight. The launches of a run that has not come to its end are always fewer.
+    /// A launching task that has to wait goes on when fewer than this are in flight. The launches of a run that has not
+    /// come to its end are always fewer.
     fn few(&self) -> usize {
         self.window().div_ceil(2)
     }
 
-    /// Helps with other work while too many operations are in flight. If this thread has nothing to help with and must not sleep, because
-    /// another task waits below this one on its stack, the limit gives way; so it does while the task has data mapped, which it could not
-    /// release while it waits.
+    /// Helps with other work while too many operations are in flight. If this thread has nothing to help with and must
+    /// not sleep, because another task waits below this one on its stack, the limit gives way; so it does while the
+    /// task has data mapped, which it could not release while it waits.
     ///
     /// # Errors
     /// If the machine has broken down. Then the operation is refused, and with it all that come after it in the task, whether or not there is room for them: a task that
@@ -133,8 +135,9 @@ impl ContextState {
         event
     }
 
-    /// Whether everything that was launched has ended; if not, the waker is told when it has. Then nobody who has been in flight touches the context
-    /// any more without a reference of his own. So it is when the machine ends after a breakdown and no fork is in flight: operations that were not mapped never end.
+    /// Whether everything that was launched has ended; if not, the waker is told when it has. Then nobody who has been
+    /// in flight touches the context any more without a reference of his own. So it is when the machine ends after a
+    /// breakdown and no fork is in flight: operations that were not mapped never end.
     pub(crate) fn poll_drained(&self, waker: &Waker) -> Poll<()> {
         if self.in_flight.count() == 0 {
             return Poll::Ready(());
@@ -152,7 +155,8 @@ impl ContextState {
             end.into_iter().for_each(|end| self.core.realm().trigger(end));
             return Poll::Ready(());
         }
-        // The last one will tell. He must not be overtaken: he may be about to look at the context. Forks end whatever happens.
+        // The last one will tell. He must not be overtaken: he may be about to look at the context. Forks end whatever
+        // happens.
         if waiter.end.is_none() && in_flight > self.in_flight.forks() {
             let end = *waiter.end.insert(self.core.realm().user_event());
             drop(waiter);
@@ -214,7 +218,8 @@ impl ContextState {
         }
     }
 
-    /// The task is gone. Forks that are in flight point to this context without a reference: the last of them lets go of it.
+    /// The task is gone. Forks that are in flight point to this context without a reference: the last of them lets go
+    /// of it.
     pub(super) fn keep_for_forks(self: &Arc<Self>) {
         if self.in_flight.forks() > 0 {
             let mut waiter = self.waiter.lock();

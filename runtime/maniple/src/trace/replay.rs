@@ -93,8 +93,9 @@ struct Launched {
     launched: Option<Provenance>,
 }
 
-// SAFETY: a slot is written by whoever issues the launch, before the stage's gate is opened and after the slot's last run has ended; in between
-// workers only read it, until all points of the stage have ended: then whoever saw that tidies it up. Gate, counters and end order the accesses.
+// SAFETY: a slot is written by whoever issues the launch, before the stage's gate is opened and after the slot's last
+// run has ended; in between workers only read it, until all points of the stage have ended: then whoever saw that
+// tidies it up. Gate, counters and end order the accesses.
 unsafe impl Sync for LaunchSlot {}
 
 impl Replay {
@@ -149,7 +150,8 @@ impl Replay {
         runs.is_armed(run)
     }
 
-    /// Issues a launch, as a stage of a run that has a slot. Memory of the launch that had the slot before is used again where nobody looks.
+    /// Issues a launch, as a stage of a run that has a slot. Memory of the launch that had the slot before is used
+    /// again where nobody looks.
     pub(super) fn launch(
         &self,
         runs: &Arc<GraphRuns>,
@@ -210,8 +212,8 @@ impl Replay {
         results
     }
 
-    /// Issues an internal launch, as a stage of a run that has a slot: with arguments that `complete` makes of those of an earlier run. It gives the parcels for
-    /// which the launch waits.
+    /// Issues an internal launch, as a stage of a run that has a slot: with arguments that `complete` makes of those of
+    /// an earlier run. It gives the parcels for which the launch waits.
     pub(super) fn launch_internal(
         &self,
         runs: &Arc<GraphRuns>,
@@ -372,7 +374,8 @@ impl Replay {
         self.run_is_over();
     }
 
-    /// All runs have ended: so it is on record, if one is kept, and these are their launches, and what their last fills were.
+    /// All runs have ended: so it is on record, if one is kept, and these are their launches, and what their last fills
+    /// were.
     pub(super) fn record_end(&self) -> Option<(Vec<LaunchNumber>, [Vec<FillNumbers>; 2])> {
         self.recorded.as_ref().map(Recorded::end)
     }
@@ -398,8 +401,9 @@ impl Replay {
         if is_partial { self.partial.1.load(Ordering::Relaxed) } else { self.template.stages.len() }
     }
 
-    /// A run has ended: its launches are in flight no more when those of all runs before are not either. Else a worker that loses its core between
-    /// the end of a run and this would leave the launching task without a slot that it has been promised.
+    /// A run has ended: its launches are in flight no more when those of all runs before are not either. Else a worker
+    /// that loses its core between the end of a run and this would leave the launching task without a slot that it has
+    /// been promised.
     fn retire_in_order(&self, run: u64) {
         let ended = |run: u64| &self.ended[run as usize & (self.slots.len() - 1)];
         ended(run).fetch_max(run + 1, Ordering::Relaxed);
@@ -499,7 +503,8 @@ impl Replay {
             Node::Task(task) => self.run_task(run, task, context),
             Node::Transfers(transfers) => {
                 for transfer in transfers {
-                    // SAFETY: as when it was recorded: the graph orders every use of the fields and points concerned before or after this one.
+                    // SAFETY: as when it was recorded: the graph orders every use of the fields and points concerned
+                    // before or after this one.
                     let moved = unsafe { transfer.execute() };
                     moved.map_err(|error| {
                         self.has_failed.store(true, Ordering::Release);
@@ -611,7 +616,7 @@ fn takes_per_point(sources: &[Input]) -> bool {
 
 const IN_PLACE: &str = "a stage is opened after its launch was put in place";
 
-/// How many launches are in flight at a time, unless four runs have more or the task may have fewer: enough for workers that find something to do
-/// while the launching task is held up, and few enough that what a launch leaves for the workers is still in a core's
-/// second cache when its slot comes round again.
+/// How many launches are in flight at a time, unless four runs have more or the task may have fewer: enough for workers
+/// that find something to do while the launching task is held up, and few enough that what a launch leaves for the
+/// workers is still in a core's second cache when its slot comes round again.
 const LAUNCHES_AHEAD: usize = 256;

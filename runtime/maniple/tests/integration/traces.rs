@@ -262,7 +262,8 @@ fn a_task_that_waits_for_a_replay_goes_on_with_the_one_that_follows() {
             short(cx, &open);
             cx.execution_fence().await?;
         }
-        // Replays of the short one have a window of six. Two launches and the end of the trace wait; three more stand in line.
+        // Replays of the short one have a window of six. Two launches and the end of the trace wait; three more stand
+        // in line.
         let closed = Arc::new(OnceLock::new());
         let opener = Arc::clone(&closed);
         let opens = std::thread::spawn(move || {
@@ -313,7 +314,8 @@ fn look_with(#[reads(old)] cells: Piece<Cell>, factor: i64) -> i64 {
     factor * cells.old[0]
 }
 
-/// What a task finds in its instance is not lost because it gets no arguments: contributions are applied all the same, once.
+/// What a task finds in its instance is not lost because it gets no arguments: contributions are applied all the same,
+/// once.
 #[test]
 fn a_task_without_arguments_in_a_replay_spoils_nothing_that_is_moved_for_it() {
     let runtime = Runtime::builder().workers(2).build().expect("there are threads");
@@ -355,7 +357,8 @@ fn hold(everybody: Arc<Barrier>) -> bool {
     true
 }
 
-/// Every run adds to what is there, none writes it anew: so one contribution that is lost spoils all that follows, also what was launched ahead.
+/// Every run adds to what is there, none writes it anew: so one contribution that is lost spoils all that follows, also
+/// what was launched ahead.
 #[test]
 fn values_that_a_replay_spoils_are_spoilt_in_all_later_runs() {
     for mapper in [DefaultMapper::new(), DefaultMapper::piecewise()] {

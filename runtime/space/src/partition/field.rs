@@ -71,11 +71,12 @@ impl<T: Copy, const D: usize> FieldRead<T, D> for SliceField<'_, T, D> {
     }
 }
 
-/// What the operators read: the values of a field at the points of a space, in row-major order, with the points' numbers.
+/// What the operators read: the values of a field at the points of a space, in row-major order, with the points'
+/// numbers.
 ///
-/// In one dimension a number is the point's coordinate. In more it is the rank in the space's bounds, or, where these have
-/// too many points, the rank among the points of the space. So numbers have no dimension, and neither has what deals with
-/// them.
+/// In one dimension a number is the point's coordinate. In more it is the rank in the space's bounds, or, where these
+/// have too many points, the rank among the points of the space. So numbers have no dimension, and neither has what
+/// deals with them.
 pub(crate) trait Values<T> {
     /// The number of points, at most `u64::MAX`.
     fn count(&self) -> u64;
