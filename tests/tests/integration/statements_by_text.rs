@@ -150,9 +150,11 @@ fn results(text: &str, given: &[TensorVariable], formats: &[(&str, &str)]) -> Ve
     let mut extents = BTreeMap::new();
     for access in sketch.statements().iter().flat_map(|statement| statement.right().accesses()) {
         if let Some(tensor) = given.iter().find(|tensor| tensor.name() == access.tensor.name()) {
-            let plain =
-                access.variables.iter().zip(tensor.dimensions()).filter(|(variable, _)| variable.window().is_none());
-            plain.for_each(|(variable, extent)| drop(extents.insert(variable.name().to_owned(), *extent)));
+            for (variable, &extent) in access.variables.iter().zip(tensor.dimensions()) {
+                if variable.window().is_none() {
+                    extents.insert(variable.name().to_owned(), extent);
+                }
+            }
         }
     }
     let made = |left: &maniple_tensor::notation::Access| {
