@@ -15,10 +15,10 @@ use crate::error::{Error, Result};
 /// name nothing, and a range names those of its rows that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
-    /// The field's value is the row: an integer, or a [`Point`] of the other region's dimension.
+    /// The field's value is the row: an integer, or a [`Point`](crate::space::Point) of the other region's dimension.
     Point(FieldId),
     /// The field's value is a range of rows: two integers `[lo, hi]` for `lo..hi`, which is empty unless `lo < hi`, or
-    /// a [`Rect`] of the other region's dimension.
+    /// a [`Rect`](crate::space::Rect) of the other region's dimension.
     Range(FieldId),
     /// The first field's value is the first row of a range, and the second's the row that ends it: the range is empty
     /// unless the first is less. The integers may differ in width.
