@@ -43,6 +43,7 @@ pub mod compute;
 pub mod concrete;
 pub mod cost;
 pub mod distributed;
+mod errors;
 pub mod format;
 pub mod generate;
 mod identical;
