@@ -5,14 +5,14 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use maniple_files::tcs::Kind;
+use maniple_tensor::compute::has_no_loop_around;
 use maniple_tensor::distributed::is_made_by_tasks;
 use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Kernels, Scoped};
-use maniple_tensor::notation::{Assignment, IndexVariable, TensorVariable, cast, is_fill, is_zero};
+use maniple_tensor::notation::{IndexVariable, TensorVariable, cast, is_fill, is_zero};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
-use maniple_tensor::sparse::Computation;
 use maniple_tensor::storage::DynamicTensor;
 
 use super::Answer;
@@ -336,11 +336,6 @@ fn run_as(element: ElementType, options: &Options, text: &str) -> Result<Answer>
         time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
         checked,
     })))
-}
-
-/// Whether several loops of a statement follow each other, as those of several sums do.
-fn has_no_loop_around(statement: &Assignment) -> bool {
-    Computation::new(statement).is_ok_and(|computation| computation.statement().spine().is_empty())
 }
 
 /// The bytes of a dense tensor; of others it is not known before.

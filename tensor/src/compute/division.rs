@@ -199,3 +199,9 @@ fn stored_otherwise(computation: &Computation<'_>) -> Vec<TensorVariable> {
     let stored = operands.map(|own| (own, computation.stored_as(own)));
     stored.filter(|(own, stored)| own.dimensions() != stored.dimensions()).map(|(_, stored)| stored).collect()
 }
+
+/// Whether several loops of a statement follow each other, as those of several sums do.
+#[must_use]
+pub fn has_no_loop_around(statement: &Assignment) -> bool {
+    Computation::new(statement).is_ok_and(|computation| computation.statement().spine().is_empty())
+}

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use maniple::{Context, ProcessorKind};
 
-pub use self::division::{Divided, Division};
+pub use self::division::{Divided, Division, has_no_loop_around};
 pub use self::planned::{Planned, Statements};
 pub use self::tensors::Tensors;
 use crate::choose;
@@ -43,7 +43,7 @@ use crate::notation::{Assignment, IndexVariable, NotationError, TensorVariable};
 use crate::plan::{Plan, PlanError};
 use crate::program::Program;
 use crate::schedule::{ParseError, Schedule, ScheduleError};
-use crate::sparse::{Computation, SparseError};
+use crate::sparse::SparseError;
 
 /// Functions of a task's [`Context`] that compute with tensors.
 pub trait TensorContext {
@@ -106,6 +106,20 @@ pub enum ComputeError {
         found: String,
         /// The tensors or statements that there are.
         known: String,
+    },
+    /// Two tensors, formats or schedules where there can be one.
+    #[error("{0} is given twice: leave one of the two out")]
+    Twice(String),
+    /// A format for a tensor that is given.
+    #[error("{0} is given, and stays in its format: leave `stored` out, or convert the tensor")]
+    Stored(String),
+    /// A grid with more dimensions than a statement has loops to distribute.
+    #[error("the loops of {statement} cannot be distributed over a grid of {grid:?}: take one of fewer dimensions")]
+    Grid {
+        /// The statement.
+        statement: String,
+        /// The extents of the grid.
+        grid: Vec<i64>,
     },
     /// A result whose extents follow from no operand.
     #[error("how many values {variable} has follows from no tensor that is given: give {tensor} too, which has it")]
@@ -170,7 +184,7 @@ impl<'a> Compute<'a> {
         self
     }
 
-    /// Has the outermost loops distributed over so many points each.
+    /// Has the outermost loops of statements without a schedule distributed over so many points each.
     pub fn on_grid(mut self, extents: impl Into<Vec<i64>>) -> Self {
         self.grid = Some(extents.into());
         self
@@ -255,6 +269,13 @@ impl<'a> Compute<'a> {
             }
         }
         let find = |name: &str| given.iter().find(|tensor| tensor.name() == name);
+        let tensor_twice = twice(given.iter().map(TensorVariable::name));
+        if let Some(name) = tensor_twice.or_else(|| twice(self.formats.iter().map(|(name, _)| *name))) {
+            return Err(ComputeError::Twice(name.to_owned()));
+        }
+        if let Some((name, _)) = self.formats.iter().find(|(name, _)| find(name).is_some()) {
+            return Err(ComputeError::Stored((*name).to_owned()));
+        }
         if let Some(missing) = sketch.inputs().iter().find(|input| find(input.name()).is_none()) {
             return Err(ComputeError::Missing { tensor: missing.name().to_owned(), given: names(&given) });
         }
@@ -291,7 +312,9 @@ impl<'a> Compute<'a> {
                 let known = format!("{} statement(s), numbered from 1", program.statements().len());
                 return Err(ComputeError::Unknown { found: format!("a schedule of statement {number}"), known });
             }
-            schedules.insert(number, Schedule::parse(commands, &program.tensors())?);
+            if schedules.insert(number, Schedule::parse(commands, &program.tensors())?).is_some() {
+                return Err(ComputeError::Twice(format!("a schedule of statement {number}")));
+            }
         }
         let (cx, is_scheduled) = (self.cx, !schedules.is_empty());
         let workers = cx.machine().processors_of(ProcessorKind::Cpu).count().max(1);
@@ -329,9 +352,22 @@ impl<'a> Compute<'a> {
             let scheduled = choose::scheduled(&concrete::Statement::new(statement), schedule)?;
             return Ok(Plan::new(&scheduled.statement)?);
         }
-        let on_grid = self.grid.as_ref().and_then(|grid| choose::on_grid(statement, grid, &self.rates));
-        Ok(on_grid.map_or_else(|| choose::choose(statement, processors, &self.rates).best().plan.clone(), |c| c.plan))
+        let Some(grid) = &self.grid else {
+            return Ok(choose::choose(statement, processors, &self.rates).best().plan.clone());
+        };
+        let on_grid = choose::on_grid(statement, grid, &self.rates);
+        let none = || ComputeError::Grid { statement: statement.to_string(), grid: grid.clone() };
+        Ok(on_grid.ok_or_else(none)?.plan)
     }
+}
+
+/// The first name that comes again.
+fn twice<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    names
+        .clone()
+        .enumerate()
+        .find(|(number, name)| names.clone().skip(number + 1).any(|other| other == *name))
+        .map(|(_, name)| name)
 }
 
 /// How many values the index variables of a statement have, as the tensors say that are known.
@@ -352,16 +388,11 @@ fn extents(statement: &Assignment, tensors: &[TensorVariable]) -> BTreeMap<Index
     extents
 }
 
-/// Whether several loops of a statement follow each other, as those of several sums do.
-fn has_no_loop_around(statement: &Assignment) -> bool {
-    Computation::new(statement).is_ok_and(|computation| computation.statement().spine().is_empty())
-}
-
 /// Statements that can be computed as often as is wanted.
 pub struct Prepared<'a> {
     cx: &'a Context,
     statements: Statements,
-    /// The results of the program, without those that it was divided into; none if nobody asks for them.
+    /// The results of the program, without those that it was divided into. [`Compute::prepare`] sets them.
     results: Vec<TensorVariable>,
     /// The result of the last statement.
     last: Option<TensorVariable>,

@@ -129,13 +129,13 @@ impl Tensor {
     }
 }
 
-/// What lists the entries that are made of those of the part of a task's point.
+/// A function that lists the entries that are made of those of the part of a task's point.
 type Visit = dyn Fn(&Source, &LeafCall<'_>, &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>> + Send + Sync;
 
-/// What makes an element of another one, if there is one.
+/// A function that makes an element of another one, or none.
 type Change = dyn Fn(Scalar) -> Option<Scalar> + Send + Sync;
 
-/// What is made of the entries of a tensor.
+/// Entries that are made of those of a tensor.
 struct Changed {
     source: Source,
     variable: TensorVariable,

@@ -85,7 +85,7 @@ pub(super) fn only(rects: &[Rect<1>]) -> Option<Rect<1>> {
 
 /// The elements of a field that a task writes.
 pub(super) trait Column {
-    /// Those at the points of a rectangle.
+    /// The elements at the points of a rectangle.
     fn row(&mut self, row: Rect<1>) -> Box<dyn Row + '_>;
 }
 

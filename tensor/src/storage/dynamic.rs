@@ -91,7 +91,7 @@ impl DynamicTensor {
         with_tensor!(self, tensor => tensor.fill().to_scalar())
     }
 
-    /// What the levels store.
+    /// The components of the levels.
     pub fn levels(&self) -> &[LevelData] {
         with_tensor!(self, tensor => tensor.levels())
     }

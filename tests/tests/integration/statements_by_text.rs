@@ -67,7 +67,7 @@ fn given((_, operands, _): &Case) -> Vec<(TensorVariable, Arc<SparseTensor<i64>>
     operands.iter().zip(2..).map(made).collect()
 }
 
-/// What the oracle says that results are.
+/// The results that the oracle gives.
 fn expected(
     statements: &[Assignment],
     given: &[(TensorVariable, Arc<SparseTensor<i64>>)],
@@ -223,6 +223,9 @@ fn what_does_not_fit_is_told() {
             told(cx.compute("y(i) = A(i,j) * x(j)").with([a, x]).stored("y", "csr".parse().unwrap())).await,
             told(cx.compute("y(i) = A(i,j) * x(j)").with([a, x]).schedule(2, "reorder({i})")).await,
             told(cx.compute("y(i) = A(i,j) * x(j)").with([a, x]).schedule(1, "reorder({k})")).await,
+            told(cx.compute("y(i) = A(i,j) * x(j)").with([a, x, a])).await,
+            told(cx.compute("y(i) = A(i,j) * x(j)").with([a, x]).stored("x", "{C}".parse().unwrap())).await,
+            told(cx.compute("s = x(i) * x(i)").with([x]).on_grid([2, 2])).await,
         ])
     });
     let told = outcomes.into_iter().next().unwrap().unwrap();
@@ -235,7 +238,11 @@ fn what_does_not_fit_is_told() {
         "y: ",
         "a schedule of statement 2 is given, and the statements have 1 statement(s)",
         "k",
+        "A is given twice",
+        "x is given, and stays in its format",
+        "cannot be distributed over a grid of [2, 2]",
     ];
+    assert_eq!(told.len(), expected.len());
     for (told, expected) in told.iter().zip(expected) {
         assert!(told.contains(expected), "{told}");
     }

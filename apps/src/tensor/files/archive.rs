@@ -12,7 +12,7 @@ use maniple_tensor::with_element;
 use super::Stored;
 use super::contents::Contents;
 
-/// What is in a file.
+/// The contents of a file.
 pub fn contents(sparse: &Sparse) -> Contents {
     let dimensions = sparse.shape().iter().map(|&extent| extent as i64).collect();
     let fill = scalar(sparse.fill(), 0);

@@ -1,7 +1,6 @@
 //! Traces change what things cost, and nothing else.
 
 use std::sync::{Arc, Barrier, OnceLock};
-use std::time::Duration;
 
 use maniple::mapper::DefaultMapper;
 use maniple::prelude::*;
@@ -241,9 +240,17 @@ fn a_window_of_one_launch_is_enough_for_a_trace_of_several() {
     }
 }
 
+/// Holds a task up.
+#[derive(Default)]
+struct Gate {
+    has_begun: OnceLock<()>,
+    is_open: OnceLock<()>,
+}
+
 #[task(leaf)]
-fn add_when_open(#[writes(old)] cells: Piece<Cell>, gate: Arc<OnceLock<()>>) {
-    gate.wait();
+fn add_when_open(#[writes(old)] cells: Piece<Cell>, gate: Arc<Gate>) {
+    let _ = gate.has_begun.set(());
+    gate.is_open.wait();
     cells.old[0] += 1;
 }
 
@@ -253,32 +260,35 @@ fn a_task_that_waits_for_a_replay_goes_on_with_the_one_that_follows() {
     let outcome = runtime.run(async |cx| {
         let cells = cx.region::<Cell>(CELLS as usize)?;
         cx.fill(&cells, Cell::old, 0)?;
-        let launch = |cx: &Context, gate: &_| drop(cx.launch(add_when_open(&cells, Arc::clone(gate))));
-        let long = |cx: &Context, gate: &_| cx.trace("long", |cx| (0..4).for_each(|_| launch(cx, gate)));
-        let short = |cx: &Context, gate: &_| (0..2).for_each(|_| cx.trace("short", |cx| launch(cx, gate)));
-        let open = Arc::new(OnceLock::from(()));
-        for _ in 0..5 {
-            long(cx, &open);
-            short(cx, &open);
+        let open = Arc::new(Gate { is_open: OnceLock::from(()), ..Gate::default() });
+        let launch = |gate: &_| drop(cx.launch(add_when_open(&cells, Arc::clone(gate))));
+        // The program is about to launch what finds the window full, or not: when the gate opens is a race.
+        for _ in 0..TURNS {
+            let (closed, last) = (Arc::new(Gate::default()), Arc::new(OnceLock::new()));
+            let (gate, is_last) = (Arc::clone(&closed), Arc::clone(&last));
+            let opens = std::thread::spawn(move || {
+                is_last.wait();
+                gate.is_open.set(())
+            });
+            // Replays of the short one have a window of six. Two launches and the end of the trace wait; three more
+            // stand in line.
+            (0..2).for_each(|_| cx.trace("short", |_| launch(&closed)));
+            closed.has_begun.wait();
+            cx.trace("long", |_| {
+                (0..3).for_each(|_| launch(&open));
+                let _ = last.set(());
+                launch(&open);
+            });
+            opens.join().expect("it opens the gate").expect("it is opened once");
             cx.execution_fence().await?;
         }
-        // Replays of the short one have a window of six. Two launches and the end of the trace wait; three more stand
-        // in line.
-        let closed = Arc::new(OnceLock::new());
-        let opener = Arc::clone(&closed);
-        let opens = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(50));
-            opener.set(())
-        });
-        short(cx, &closed);
-        std::thread::sleep(Duration::from_millis(20));
-        long(cx, &open);
-        let opened = opens.join().is_ok_and(|set| set.is_ok());
-        Ok((opened, cx.launch(look(&cells, false)).await?))
+        cx.launch(look(&cells, false)).await
     });
-    assert_eq!(outcome.expect("no task fails"), (true, 6 * (4 + 2)));
-    assert!(runtime.statistics().replays >= 4);
+    assert_eq!(outcome.expect("no task fails"), TURNS * (2 + 4));
+    assert!(runtime.statistics().replays >= TURNS as u64);
 }
+
+const TURNS: i64 = 200;
 
 #[task(leaf)]
 fn look(#[reads(old)] cells: Piece<Cell>, fails: bool) -> Result<i64> {
