@@ -262,23 +262,21 @@ fn a_task_that_waits_for_a_replay_goes_on_with_the_one_that_follows() {
         cx.fill(&cells, Cell::old, 0)?;
         let open = Arc::new(Gate { is_open: OnceLock::from(()), ..Gate::default() });
         let launch = |gate: &_| drop(cx.launch(add_when_open(&cells, Arc::clone(gate))));
-        // The program is about to launch what finds the window full, or not: when the gate opens is a race.
-        for _ in 0..TURNS {
-            let (closed, last) = (Arc::new(Gate::default()), Arc::new(OnceLock::new()));
-            let (gate, is_last) = (Arc::clone(&closed), Arc::clone(&last));
+        // When the gate opens is a race with launches that find the window full, which other turns decide otherwise.
+        for turn in 0..TURNS {
+            let (closed, comes) = (Arc::new(Gate::default()), Arc::new(OnceLock::new()));
+            let (gate, long_one_comes) = (Arc::clone(&closed), Arc::clone(&comes));
             let opens = std::thread::spawn(move || {
-                is_last.wait();
+                long_one_comes.wait();
+                (0..turn * 200).for_each(|_| std::hint::spin_loop());
                 gate.is_open.set(())
             });
             // Replays of the short one have a window of six. Two launches and the end of the trace wait; three more
             // stand in line.
             (0..2).for_each(|_| cx.trace("short", |_| launch(&closed)));
             closed.has_begun.wait();
-            cx.trace("long", |_| {
-                (0..3).for_each(|_| launch(&open));
-                let _ = last.set(());
-                launch(&open);
-            });
+            let _ = comes.set(());
+            cx.trace("long", |_| (0..4).for_each(|_| launch(&open)));
             opens.join().expect("it opens the gate").expect("it is opened once");
             cx.execution_fence().await?;
         }
