@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use maniple_files::NumberType;
-use maniple_files::tcs::store::{write_numbers, write_values};
+use maniple_files::tcs::store::{Writer, write_numbers};
 use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
 
 use crate::error::{Error, Result};
@@ -46,11 +46,12 @@ pub fn write(path: &Path, bytes: u64) -> Result<()> {
         let file = File::create(path)?;
         let pos = (0..=rows).map(|row| row * ENTRIES);
         let columns = (0..rows * ENTRIES).map(|entry| column(entry, rows));
-        let values = (0..rows * ENTRIES).map(|entry| (entry % 7) as f64 + 0.25);
+        let mut values = Writer::new(&file, &header, Part::Values, 0);
+        (0..rows * ENTRIES).try_for_each(|entry| values.values(&[(entry % 7) as f64 + 0.25]))?;
         let sums = [
             (Part::Pos(1), write_numbers(&file, &header, (Part::Pos(1), 0), pos)?),
             (Part::Idx(1), write_numbers(&file, &header, (Part::Idx(1), 0), columns)?),
-            (Part::Values, write_values(&file, &header, 0, values)?),
+            (Part::Values, values.finish()?),
         ];
         sums.into_iter().for_each(|(part, sum)| header.set_checksum(part, Summed::join([sum])));
         std::os::unix::fs::FileExt::write_all_at(&file, &header.to_bytes(), 0)?;

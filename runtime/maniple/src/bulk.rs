@@ -353,13 +353,22 @@ pub(crate) fn one<F, T: FieldValue, const D: usize>(
     field: Field<F, T>,
     privilege: Privilege,
 ) -> Result<Requirement> {
-    let (fields, wanted) = (region.logical().fields(), FieldType::of::<T>());
-    let declared = fields.type_of(field.id())?;
+    of_type(region.logical(), (field.id(), FieldType::of::<T>()), privilege)
+}
+
+/// A requirement of one field, which has to have this type.
+pub(crate) fn of_type(
+    region: &LogicalRegion,
+    (field, wanted): (FieldId, FieldType),
+    privilege: Privilege,
+) -> Result<Requirement> {
+    let fields = region.fields();
+    let declared = fields.type_of(field)?;
     if declared != wanted {
-        let problem = format!("field `{}` holds {declared:?}, not {wanted:?}", fields.name_of(field.id()));
+        let problem = format!("field `{}` holds {declared:?}, not {wanted:?}", fields.name_of(field));
         return Err(Error::launch("bulk operation", problem));
     }
-    Ok(Requirement::new(region.logical().clone(), FieldMask::of(field.id()), privilege))
+    Ok(Requirement::new(region.clone(), FieldMask::of(field), privilege))
 }
 
 /// What is wrong if fields of two regions can't be copied in pairs.

@@ -3,9 +3,9 @@
 use std::slice;
 use std::sync::Arc;
 
-use maniple_region::{Field, FieldId, FieldMask, FieldValue, LogicalRegion, Privilege, Requirement};
+use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
 
-use crate::bulk::one;
+use crate::bulk::{of_type, one};
 use crate::context::{Context, DESTRUCTION, FillOperation, NEW_FIELDS};
 use crate::error::Result;
 use crate::fill::FillValue;
@@ -31,12 +31,7 @@ impl Context {
         field: Field<F, T>,
         value: T,
     ) -> Result<()> {
-        let requirement = one(region, field, Privilege::Discard)?;
-        let with = match Replica::of(&self.state) {
-            Some(_) => Compared::one(&value, region.logical().fields().type_of(field.id())?),
-            None => None,
-        };
-        self.give(Filling::new("fill", requirement, FillValue::of(value)), with)
+        self.fill_field(region.logical(), field.id(), value)
     }
 
     /// Gives a field known only at run time one value at all points of a region.
@@ -44,13 +39,26 @@ impl Context {
     /// # Errors
     /// As [`Context::fill`].
     #[track_caller]
-    pub fn fill_field<F, T: FieldValue, const D: usize>(
+    pub fn fill_field<T: FieldValue>(
         &self,
-        region: &Region<F, D>,
+        region: impl AsRef<LogicalRegion>,
         field: FieldId,
         value: T,
     ) -> Result<()> {
-        self.fill(region, Field::new(field), value)
+        let (region, ty) = (region.as_ref(), FieldType::of::<T>());
+        let with = Replica::of(&self.state).and_then(|_| Compared::one(&value, ty));
+        self.fill_with(region, (field, ty), (FillValue::of(value), with))
+    }
+
+    #[track_caller]
+    fn fill_with(
+        &self,
+        region: &LogicalRegion,
+        (field, ty): (FieldId, FieldType),
+        (value, with): (FillValue, Option<Compared>),
+    ) -> Result<()> {
+        let requirement = of_type(region, (field, ty), Privilege::Discard)?;
+        self.give(Filling::new("fill", requirement, value), with)
     }
 
     /// Gives up the values of a field at all points of a region: from here on it reads as zero, as if it had never been written. Nothing is moved, and nothing

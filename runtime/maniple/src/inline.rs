@@ -202,8 +202,22 @@ impl Context {
         region: &Region<F, D>,
         field: Field<F, T>,
     ) -> impl Future<Output = Result<ReadMapping<T, D>>> + Send + use<F, T, D> {
-        let begun = self.begin_mapping::<T>(region.logical(), field.id(), Privilege::Read);
+        let begun = self.begin_mapping(region.logical(), (field.id(), FieldType::of::<T>()), Privilege::Read);
         async move { Ok(ReadMapping::new(begun?.wait().await?)) }
+    }
+
+    /// A copy of all values of a field, in the row-major order of their points, as they are after all that was launched
+    /// before this call: for code that knows neither the region's fields nor its dimension when it is compiled.
+    ///
+    /// # Errors
+    /// As [`Context::map_read`].
+    pub fn read_field<T: FieldValue>(
+        &self,
+        region: &LogicalRegion,
+        field: FieldId,
+    ) -> impl Future<Output = Result<Vec<T>>> + Send + use<T> {
+        let begun = self.begin_mapping(region, (field, FieldType::of::<T>()), Privilege::Read);
+        async move { Ok(begun?.wait().await?.to_vec()) }
     }
 
     /// Maps a field of a region to read and change it here, at this place in the program as [`Context::map_read`] does. The future is ready when the data
@@ -219,25 +233,25 @@ impl Context {
         region: &Region<F, D>,
         field: Field<F, T>,
     ) -> impl Future<Output = Result<WriteMapping<T, D>>> + Send + use<F, T, D> {
-        let begun = self.begin_mapping::<T>(region.logical(), field.id(), Privilege::ReadWrite);
+        let begun = self.begin_mapping(region.logical(), (field.id(), FieldType::of::<T>()), Privilege::ReadWrite);
         async move { Ok(WriteMapping::new(begun?.wait().await?)) }
     }
 
-    fn begin_mapping<T: FieldValue>(
+    fn begin_mapping(
         &self,
         region: &LogicalRegion,
-        field: FieldId,
+        (field, ty): (FieldId, FieldType),
         privilege: Privilege,
     ) -> Result<Begun> {
         let state = &self.state;
         let declared = region.fields().type_of(field)?;
-        if declared != FieldType::of::<T>() {
+        if declared != ty {
             return Err(Error::Access {
                 task: state.name().to_owned(),
                 requirement: 0,
                 field: region.fields().name_of(field),
                 region: region.to_string(),
-                problem: format!("it holds {declared:?}, not {}", std::any::type_name::<T>()),
+                problem: format!("it holds {declared:?}, not {ty:?}"),
             });
         }
         let requirement = Requirement::new(region.clone(), FieldMask::of(field), privilege);

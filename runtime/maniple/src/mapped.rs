@@ -6,10 +6,10 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use maniple_realm::UserEvent;
-use maniple_region::{FieldId, FieldValue, LogicalRegion};
+use maniple_region::{FieldId, FieldType, FieldValue, LogicalRegion};
 use maniple_space::{IndexSpace, Point};
 
-use crate::access::{Column, Read, Write};
+use crate::access::{Column, Read, Rows, Write};
 use crate::core::RuntimeCore;
 use crate::instances::instance::PhysicalInstance;
 
@@ -146,6 +146,20 @@ impl Mapped {
 
     fn space<const D: usize>(&self) -> &IndexSpace<D> {
         self.region.space().space().typed().expect("the dimension was checked when the mapping was made")
+    }
+
+    /// All values, in the row-major order of their points.
+    pub(crate) fn to_vec<T: FieldValue>(&self) -> Vec<T> {
+        let (place, space) = ((self.field, FieldType::of::<T>()), self.region.space().space());
+        // SAFETY: as in `column`.
+        let rows = unsafe { Rows::new(self.instance.storage(), place, space) };
+        let rows = rows.expect("that the instance has the field was checked when the mapping was made");
+        let mut all = Vec::with_capacity(rows.count());
+        rows.for_each(&mut |_, values| match values.as_slice() {
+            Some(values) => all.extend_from_slice(values),
+            None => all.extend(values.typed::<T>()),
+        });
+        all
     }
 
     fn column<T: FieldValue, const D: usize>(&self) -> Column<'_, T, D> {

@@ -24,7 +24,7 @@ pub(super) fn checking(cx: &Context, tensor: &Tensor) -> Result<Option<(AnyRect,
     let (name, field, modes) = (variable.name().to_owned(), tensor.field(), tensor.modes().clone());
     let element = variable.element();
     let task = TaskDefinition::new("check divisors").leaf(TaskOptions::default(), move |call| {
-        let wrong = with_element!(element, T => of_any_order::<T>(call, field)?);
+        let wrong = with_element!(element, T => first_wrong::<T>(call, field)?);
         match wrong {
             None => Ok(Value::new(())),
             Some((at, element)) => {
@@ -39,23 +39,13 @@ pub(super) fn checking(cx: &Context, tensor: &Tensor) -> Result<Option<(AnyRect,
 /// The place of the first element that is no divisor, and the element.
 type Wrong = Option<(Vec<i64>, Scalar)>;
 
-fn of_any_order<T: Element + FieldValue>(call: &LeafCall<'_>, field: FieldId) -> maniple::Result<Wrong> {
-    fn first<T: Element + FieldValue, const D: usize>(call: &LeafCall<'_>, field: FieldId) -> maniple::Result<Wrong> {
-        let elements = call.read::<T, D>(0, field)?;
-        for rows in elements.space().rows() {
-            let row = elements.span(rows);
-            if let Some(place) = row.iter().position(|element| !is_divisor(*element)) {
-                let mut at = rows.lo.0.to_vec();
-                at[D - 1] += place as i64;
-                return Ok(Some((at, row[place].to_scalar())));
-            }
+fn first_wrong<T: Element + FieldValue>(call: &LeafCall<'_>, field: FieldId) -> maniple::Result<Wrong> {
+    let mut wrong = None;
+    call.read_rows(0, field, &mut |first, elements: &[T]| {
+        let place = if wrong.is_none() { elements.iter().position(|element| !is_divisor(*element)) } else { None };
+        if let (Some(place), [above @ .., last]) = (place, first) {
+            wrong = Some(([above, &[last + place as i64]].concat(), elements[place].to_scalar()));
         }
-        Ok(None)
-    }
-    match call.region(0)?.space().space().dim() {
-        1 => first::<T, 1>(call, field),
-        2 => first::<T, 2>(call, field),
-        3 => first::<T, 3>(call, field),
-        _ => first::<T, 4>(call, field),
-    }
+    })?;
+    Ok(wrong)
 }

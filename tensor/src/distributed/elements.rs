@@ -1,16 +1,15 @@
 //! Many elements at once: slices into tensors and back, and elements made where they are.
 
 use std::collections::BTreeSet;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use maniple::space::AnySpace;
 use maniple::task::{Codec, TaskDefinition, TaskOptions, Value};
-use maniple::{Context, Field, FieldValue, FutureMap, Privilege};
+use maniple::{Context, FieldValue, FutureMap, Privilege};
 
 use super::error::DistributedError;
 use super::lists::Wrong;
-use super::rows::{Body, blocks_for, in_pieces, set_rows};
+use super::rows::{Body, blocks_for, in_pieces};
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::rectangle::Rectangle;
@@ -59,30 +58,16 @@ impl Tensor {
     /// # Errors
     ///
     /// [`DistributedError::Shape`] if they have another type, [`DistributedError::Runtime`]: what has failed before.
-    pub fn read_elements<T: Element + FieldValue>(
-        &self,
+    pub fn read_elements<'t, T: Element + FieldValue>(
+        &'t self,
         cx: &Context,
-    ) -> impl Future<Output = Result<Vec<T>, DistributedError>> + Send {
-        let reading: Stored<'_, T> = match self.region().space().space().dim() {
-            1 => Box::pin(self.read_stored::<T, 1>(cx)),
-            2 => Box::pin(self.read_stored::<T, 2>(cx)),
-            3 => Box::pin(self.read_stored::<T, 3>(cx)),
-            _ => Box::pin(self.read_stored::<T, 4>(cx)),
-        };
+    ) -> impl Future<Output = Result<Vec<T>, DistributedError>> + Send + use<'t, T> {
+        let checked = self.check_dense().and_then(|()| self.check_type(T::TYPE));
+        let reading = checked.map(|()| cx.read_field::<T>(self.region(), self.field()));
         async move {
-            let stored = reading.await?;
+            let stored = reading?.await?;
             Ok(if self.modes().are_in_order() { stored } else { self.in_order(&stored) })
         }
-    }
-
-    /// All elements in the order of the region.
-    fn read_stored<T: Element + FieldValue, const D: usize>(
-        &self,
-        cx: &Context,
-    ) -> impl Future<Output = Result<Vec<T>, DistributedError>> + Send + use<T, D> {
-        let region = self.check_dense().and_then(|()| self.check_type(T::TYPE)).and_then(|()| self.typed::<D>());
-        let mapping = region.map(|region| cx.map_read(&region, Field::<(), T>::new(self.field())));
-        async move { Ok(mapping?.await?.to_vec()) }
     }
 
     /// Elements in the order of their coordinates, of those in the order of the region.
@@ -160,7 +145,7 @@ impl Tensor {
             pieces,
             Box::new(move |call| {
                 let (mut kept, mut outcome) = (K::default(), Ok(()));
-                set_rows(call, field, &mut |at: &[i64], into: &mut [T]| {
+                call.write_rows(0, field, &mut |at, into: &mut [T]| {
                     if outcome.is_ok() {
                         outcome = row(&mut kept, modes.coordinates(at).as_slice(), into);
                     }
@@ -188,6 +173,3 @@ impl Tensor {
 
 /// Elements that are being set: what is wrong for each piece.
 type Put = FutureMap<Result<(), Wrong>>;
-
-/// Elements that are being read.
-type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, DistributedError>> + Send + 'a>>;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use maniple::space::{AnyRect, AnySpace, Rect};
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
-use maniple::{Context, Error, Field, FieldId, FieldType, FieldValue, LogicalRegion, Privilege, Region};
+use maniple::{Context, Error, FieldId, FieldType, FieldValue, LogicalRegion, Privilege};
 
 use super::error::DistributedError;
 use super::fields::field_type;
-use super::rows::{Body, blocks_for, in_pieces, set_rows};
+use super::pending::Pending;
+use super::rows::{Body, blocks_for, in_pieces};
 use crate::element::{Element, ElementType};
 use crate::format::{Format, Level};
 use crate::level::{Array, Component as Named, LevelData, Per, Stored, with_numbers};
@@ -38,8 +39,7 @@ impl Component {
         if self.region.space().space().volume() == 0 {
             return Ok(Vec::new());
         }
-        let region: Region<(), 1> = Region::try_from_logical(self.region.clone())?;
-        Ok(cx.map_read(&region, Field::<(), T>::new(self.field)).await?.to_vec())
+        Ok(cx.read_field(&self.region, self.field).await?)
     }
 }
 
@@ -144,11 +144,8 @@ impl Levels {
         Ok(())
     }
 
-    /// What each level stores, and the elements, as they are after all that was launched before.
-    pub(super) async fn read<T: Element + FieldValue>(
-        &self,
-        cx: &Context,
-    ) -> Result<(Vec<Vec<Named>>, Vec<T>), DistributedError> {
+    /// What each level stores, as it is after all that was launched before.
+    async fn read_levels(&self, cx: &Context) -> Result<Vec<Vec<Named>>, DistributedError> {
         let mut levels = Vec::new();
         for level in &self.levels {
             let mut components = Vec::new();
@@ -161,7 +158,17 @@ impl Levels {
             }
             levels.push(components);
         }
-        Ok((levels, self.values.read(cx).await?))
+        Ok(levels)
+    }
+
+    /// What each level stores, and the elements, as they are after all that was launched before.
+    pub(super) async fn read<T: Element + FieldValue>(
+        &self,
+        cx: &Context,
+    ) -> Result<(Vec<Vec<Named>>, Vec<T>), DistributedError> {
+        // Boxed: it is one future for all types of elements.
+        let levels: Pending<'_, Vec<Vec<Named>>> = Box::pin(self.read_levels(cx));
+        Ok((levels.await?, self.values.read(cx).await?))
     }
 
     /// How many positions a level has.
@@ -341,7 +348,7 @@ fn put<T: Element + FieldValue>(
 ) -> Result<(), DistributedError> {
     let field = to.field;
     let body = move |call: &LeafCall<'_>| {
-        set_rows(call, field, &mut |at: &[i64], into: &mut [T]| set(at[0] as usize, into))?;
+        call.write_rows(0, field, &mut |at, into: &mut [T]| set(at[0] as usize, into))?;
         Ok(Value::new(()))
     };
     put_with(cx, to, rows, Box::new(body))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maniple::space::{AnyRect, Point, Rect};
+use maniple::space::{AnyRect, Rect};
 
 use crate::format::{Format, FormatError};
 use crate::rectangle::Rectangle;
@@ -47,11 +47,6 @@ impl Modes {
     pub(super) fn rect(&self, rectangle: &Rectangle) -> Option<AnyRect> {
         let bounds: Vec<(i64, i64)> = rectangle.bounds().collect();
         rect(&self.0.iter().map(|&mode| bounds[mode]).collect::<Vec<_>>())
-    }
-
-    /// The point of the region with the element at these coordinates. A scalar has one row, and no coordinates.
-    pub(super) fn point<const D: usize>(&self, coordinates: &[i64]) -> Point<D> {
-        Point(std::array::from_fn(|level| self.0.get(level).map_or(0, |&mode| coordinates[mode])))
     }
 
     /// The coordinates of the element at a point of the region: as many as there are dimensions.

@@ -10,7 +10,6 @@ use super::error::DistributedError;
 use super::fetch::by_color;
 use super::home::Home;
 use super::launched::Launched;
-use super::rows::set_rows;
 use super::tensor::Tensor;
 use crate::element::{Element, Scalar};
 use crate::machine::Machine;
@@ -98,5 +97,5 @@ fn is_first(placed: &Placed, point: &[usize]) -> bool {
 
 fn fill<T: Element + FieldValue>(call: &LeafCall<'_>, field: FieldId, value: Scalar) -> maniple::Result<()> {
     let Some(value) = T::from_scalar(value) else { return Ok(()) };
-    set_rows(call, field, &mut |_: &[i64], into: &mut [T]| into.fill(value))
+    call.write_rows(0, field, &mut |_, into: &mut [T]| into.fill(value))
 }

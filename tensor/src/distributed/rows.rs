@@ -9,7 +9,6 @@ use maniple::{
 };
 
 use super::error::DistributedError;
-use crate::element::Element;
 
 /// Bytes that a task should write, so that it is worth its cost.
 const WRITTEN_AT_ONCE: usize = 256 << 10;
@@ -38,27 +37,4 @@ pub(super) fn in_pieces(
     let requirement = Requirement::new(Target::Partition(partition, own), FieldMask::of(field), privilege);
     let domain = AnyRect::from(Rect::<1>::from(0..pieces.len() as i64));
     Ok((domain, TaskLauncher::new(&Arc::new(task)).requirement(requirement)))
-}
-
-/// Sets all that a task may write of a field, row by row: `row` is given the coordinates of the first element in the region, and where they go.
-pub(super) fn set_rows<T: Element>(
-    call: &LeafCall<'_>,
-    field: FieldId,
-    row: &mut dyn FnMut(&[i64], &mut [T]),
-) -> maniple::Result<()> {
-    fn set<T: Element, const D: usize>(
-        call: &LeafCall<'_>,
-        field: FieldId,
-        row: &mut dyn FnMut(&[i64], &mut [T]),
-    ) -> maniple::Result<()> {
-        let mut elements = call.write::<T, D>(0, field)?;
-        elements.space().rows().for_each(|rows| row(&rows.lo.0, &mut elements.span_mut(rows)));
-        Ok(())
-    }
-    match call.region(0)?.space().space().dim() {
-        1 => set::<T, 1>(call, field, row),
-        2 => set::<T, 2>(call, field, row),
-        3 => set::<T, 3>(call, field, row),
-        _ => set::<T, 4>(call, field, row),
-    }
 }

@@ -16,7 +16,6 @@ use super::fields::field_type;
 use super::home::Home;
 use super::levels::{Component, Levels};
 use super::modes::Modes;
-use super::rows::set_rows;
 use crate::element::{Element, ElementType, Scalar};
 use crate::format::{Format, Level};
 use crate::lower::Slot;
@@ -383,18 +382,8 @@ impl Tensor {
         let element = self.variable.element();
         with_element!(element, T => {
             let value = T::from_scalar(value).ok_or_else(|| self.other_type(value.element_type()))?;
-            self.fill_typed(cx, value)
+            Ok(cx.fill_field(&self.region, self.field, value)?)
         })
-    }
-
-    fn fill_typed<T: FieldValue>(&self, cx: &Context, value: T) -> Result<(), DistributedError> {
-        match self.region.space().space().dim() {
-            1 => cx.fill_field(&self.typed::<1>()?, self.field, value)?,
-            2 => cx.fill_field(&self.typed::<2>()?, self.field, value)?,
-            3 => cx.fill_field(&self.typed::<3>()?, self.field, value)?,
-            _ => cx.fill_field(&self.typed::<4>()?, self.field, value)?,
-        }
-        Ok(())
     }
 
     /// Sets all elements to those of an array.
@@ -431,30 +420,20 @@ impl Tensor {
     /// # Errors
     ///
     /// [`DistributedError::Runtime`]: what has failed before.
-    pub fn read(&self, cx: &Context) -> impl Future<Output = Result<DenseArray, DistributedError>> + Send {
+    pub fn read<'t>(
+        &'t self,
+        cx: &Context,
+    ) -> impl Future<Output = Result<DenseArray, DistributedError>> + Send + use<'t> {
         let element = self.variable.element();
-        let reading: Reading<'_> = with_element!(element, T => match self.region.space().space().dim() {
-            1 => Box::pin(self.read_typed::<T, 1>(cx)),
-            2 => Box::pin(self.read_typed::<T, 2>(cx)),
-            3 => Box::pin(self.read_typed::<T, 3>(cx)),
-            _ => Box::pin(self.read_typed::<T, 4>(cx)),
+        let reading: Reading<'t> = with_element!(element, T => {
+            let elements = self.read_elements::<T>(cx);
+            Box::pin(async {
+                let elements = elements.await?;
+                let array = DenseArray::from_elements(self.variable.dimensions(), &elements);
+                Ok(array.expect("there are as many elements as the tensor has"))
+            })
         });
         reading
-    }
-
-    fn read_typed<T: Element + FieldValue, const D: usize>(
-        &self,
-        cx: &Context,
-    ) -> impl Future<Output = Result<DenseArray, DistributedError>> + Send + use<'_, T, D> {
-        let mapping = self
-            .check_dense()
-            .and_then(|()| self.typed::<D>())
-            .map(|region| cx.map_read(&region, Field::<(), T>::new(self.field)));
-        async move {
-            let values = mapping?.await?;
-            let value = |coordinates: &[i64]| values[self.modes.point::<D>(coordinates)].to_scalar();
-            Ok(DenseArray::from_fn(T::TYPE, self.variable.dimensions(), value))
-        }
     }
 
     /// An error unless elements have this type.
@@ -479,10 +458,6 @@ impl Tensor {
         DistributedError::Order { tensor: self.variable.name().to_owned(), found: self.variable.order() }
     }
 
-    pub(super) fn typed<const D: usize>(&self) -> Result<Region<(), D>, DistributedError> {
-        Ok(Region::try_from_logical(self.region.clone())?)
-    }
-
     fn other_type(&self, found: ElementType) -> DistributedError {
         DistributedError::Shape {
             tensor: self.variable.name().to_owned(),
@@ -500,7 +475,7 @@ fn write_typed<T: Element + FieldValue>(
     field: FieldId,
     (array, modes): (&DenseArray, &Modes),
 ) -> maniple::Result<()> {
-    set_rows(call, field, &mut |first: &[i64], into: &mut [T]| {
+    call.write_rows(0, field, &mut |first, into: &mut [T]| {
         let mut coordinates = modes.coordinates(first);
         for element in into {
             if let Some(value) = array.get(coordinates.as_slice()).and_then(T::from_scalar) {

@@ -22,4 +22,4 @@ pub use strided::Strided;
 pub use write::Write;
 
 pub(crate) use column::{Column, ColumnPlace};
-pub(crate) use rows::{ErasedValues, Rows};
+pub(crate) use rows::{ErasedValues, Rows, RowsMut};

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use maniple_realm::instance::Instance;
 use maniple_region::{FieldId, FieldType, FieldValue};
-use maniple_space::{AnySpace, Rect};
+use maniple_space::{AnySpace, Rect, for_dimension};
 
 use super::{Column, ColumnPlace};
 
@@ -16,6 +16,9 @@ pub(crate) struct Rows<'a> {
     ty: FieldType,
     space: &'a AnySpace,
 }
+
+/// Reads and writes a field of a type that is known at run time, a row at a time.
+pub(crate) struct RowsMut<'a>(Rows<'a>);
 
 /// Values of a type that is known at run time, at equal distances in an instance.
 pub(crate) struct ErasedValues<'a> {
@@ -59,6 +62,66 @@ impl<'a> Rows<'a> {
             visit(ErasedValues { first: first.cast(), len, stride, ty, marker: PhantomData });
         });
     }
+
+    /// Calls `visit` with all values in the row-major order of their points, with as many at once as lie at equal
+    /// distances in a row, and the coordinates of the first.
+    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(&[i64], ErasedValues<'_>)) {
+        for_dimension!(self.space.dim(), D => {
+            let rows = self.space.typed::<D>().into_iter().flat_map(|space| space.rows());
+            for row in rows {
+                let mut first = row.lo.0;
+                self.visit(row, &mut |values| {
+                    let count = values.len() as i64;
+                    visit(&first, values);
+                    first[D - 1] += count;
+                });
+            }
+        });
+    }
+
+    /// How many values there are.
+    pub(crate) fn count(&self) -> usize {
+        self.space.volume() as usize
+    }
+}
+
+impl<'a> RowsMut<'a> {
+    /// The rows of a field that may be changed.
+    ///
+    /// # Safety
+    /// As for [`Rows::new`]; and for `'a`, nothing but this touches the values.
+    pub(crate) unsafe fn new(
+        instance: &'a Instance,
+        field: (FieldId, FieldType),
+        space: &'a AnySpace,
+    ) -> Option<Self> {
+        // SAFETY: promised by the caller.
+        unsafe { Rows::new(instance, field, space) }.map(Self)
+    }
+
+    /// Calls `visit` with all values, as [`Rows::for_each`] does: with copies, which are written back, where values do
+    /// not lie side by side.
+    ///
+    /// # Panics
+    /// If the values have another type.
+    pub(crate) fn for_each<V: FieldValue>(&mut self, visit: &mut dyn FnMut(&[i64], &mut [V])) {
+        let mut copies = Vec::new();
+        self.0.for_each(&mut |first, values| {
+            if values.is_slice() {
+                let all = std::ptr::slice_from_raw_parts_mut(values.place::<V>(), values.len);
+                // SAFETY: so many valid values lie side by side there, and nothing but this accessor, which is
+                // borrowed mutably, touches them.
+                return visit(first, unsafe { &mut *all });
+            }
+            copies.clear();
+            copies.extend(values.typed::<V>());
+            visit(first, &mut copies);
+            for (number, value) in copies.iter().enumerate() {
+                // SAFETY: as above; the value was read from there.
+                unsafe { values.place::<V>().byte_offset(number as isize * values.stride).write(*value) };
+            }
+        });
+    }
 }
 
 impl<'a> ErasedValues<'a> {
@@ -72,10 +135,31 @@ impl<'a> ErasedValues<'a> {
     /// # Panics
     /// If they have another type.
     pub(crate) fn typed<V: FieldValue>(&self) -> impl ExactSizeIterator<Item = V> + use<'a, V> {
-        assert_eq!(self.ty, FieldType::of::<V>(), "values are read as what the field holds");
-        let (first, stride) = (self.first.cast::<V>(), self.stride);
+        let (first, stride) = (self.place::<V>(), self.stride);
         // SAFETY: a valid value of the field's type, which is this one, lies there. `Rows`, which lent these values for
         // `'a`, vouches that nothing changes them.
         (0..self.len).map(move |number| unsafe { first.byte_offset(number as isize * stride).read() })
+    }
+
+    /// The values, if they lie side by side.
+    ///
+    /// # Panics
+    /// If they have another type.
+    pub(crate) fn as_slice<V: FieldValue>(&self) -> Option<&'a [V]> {
+        // SAFETY: as in `typed`, with one value behind the other.
+        self.is_slice().then(|| unsafe { std::slice::from_raw_parts(self.place::<V>(), self.len) })
+    }
+
+    fn is_slice(&self) -> bool {
+        self.len <= 1 || self.stride == self.ty.size as isize
+    }
+
+    /// The place of the first value.
+    ///
+    /// # Panics
+    /// If it has another type.
+    fn place<V: FieldValue>(&self) -> *mut V {
+        assert_eq!(self.ty, FieldType::of::<V>(), "values are read as what the field holds");
+        self.first.cast::<V>().as_ptr()
     }
 }

@@ -13,7 +13,7 @@ use maniple_region::{
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, PointSet};
 use smallvec::SmallVec;
 
-use crate::access::{Column, PieceInfo, Read, Reduce, Rows, Strided, Write};
+use crate::access::{Column, PieceInfo, Read, Reduce, Rows, RowsMut, Strided, Write};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::placement::PhysicalRegion;
@@ -132,6 +132,54 @@ impl<'a> LeafCall<'a> {
     ) -> Result<Read<'a, T, D>> {
         let physical = self.readable(requirement, field)?;
         Ok(Read::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
+    }
+
+    /// Reads a field of a requirement with the privilege `reads`, whatever the region's dimension: calls `visit` with
+    /// all values in the row-major order of their points, row by row or in parts of rows, and the coordinates of the
+    /// first of each. Costs nothing where the layout keeps values together, a copy otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Access`] if field, type or privilege do not fit.
+    pub fn read_rows<T: FieldValue>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+        visit: &mut dyn FnMut(&[i64], &[T]),
+    ) -> Result<()> {
+        let (rows, mut copies) = (self.rows(requirement, (field, FieldType::of::<T>()))?, Vec::new());
+        rows.for_each(&mut |first, values| match values.as_slice() {
+            Some(values) => visit(first, values),
+            None => {
+                copies.clear();
+                copies.extend(values.typed::<T>());
+                visit(first, &copies);
+            }
+        });
+        Ok(())
+    }
+
+    /// Reads and writes a field of a requirement with the privilege `writes` or `discards`, as
+    /// [`read_rows`](Self::read_rows) reads one: what `visit` does to the values it does to the field.
+    ///
+    /// # Errors
+    /// [`Error::Access`] if field, type or privilege do not fit, or the field is taken already.
+    pub fn write_rows<T: FieldValue>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+        visit: &mut dyn FnMut(&[i64], &mut [T]),
+    ) -> Result<()> {
+        self.rows_mut(requirement, (field, FieldType::of::<T>()))?.for_each(visit);
+        Ok(())
+    }
+
+    fn rows_mut(&self, requirement: usize, (field, ty): (FieldId, FieldType)) -> Result<RowsMut<'a>> {
+        let physical = self.writable(requirement, field)?;
+        let instance = self.mapped(physical, requirement, field, ty)?;
+        self.take(requirement, field)?;
+        // SAFETY: as in `column_within`.
+        let rows = unsafe { RowsMut::new(instance, (field, ty), physical.space()) };
+        rows.ok_or_else(|| self.not_mapped(requirement, field))
     }
 
     /// As [`read`](Self::read), for code that knows the field's type at run time.

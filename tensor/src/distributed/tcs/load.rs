@@ -6,7 +6,7 @@ use maniple::access::Write;
 use maniple::space::{AnyRect, Point, Rect};
 use maniple::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, FieldValue, Privilege, TaskLauncher};
-use maniple_files::tcs::load::{Finder, Pieces, check_gaps, check_piece, read_numbers, read_values};
+use maniple_files::tcs::load::{Finder, Pieces, Values, check_gaps, check_piece, read_numbers};
 use maniple_files::tcs::{Kind, Part, Summed};
 use maniple_files::{Number, ReadError};
 
@@ -172,13 +172,7 @@ fn read_piece(
             }
             [values, ..] => {
                 let range = pieces.range(Part::Values, piece);
-                let read = with_element!(values.element, T => match call.region(values.requirement)?.space().space().dim() {
-                    1 => read_elements::<T, 1>(call, file, (values, range))?,
-                    2 => read_elements::<T, 2>(call, file, (values, range))?,
-                    3 => read_elements::<T, 3>(call, file, (values, range))?,
-                    _ => read_elements::<T, 4>(call, file, (values, range))?,
-                });
-                (read, 1)
+                (with_element!(values.element, T => read_elements::<T>(call, file, (values, range))?), 1)
             }
         };
         match read {
@@ -229,23 +223,16 @@ fn fill<N: Element + FieldValue + Narrowed>(
 }
 
 /// Reads a range of elements to where a task has room for them, row after row.
-fn read_elements<T: Element + FieldValue + Number, const D: usize>(
+fn read_elements<T: Element + FieldValue + Number>(
     call: &LeafCall<'_>,
     file: &TcsFile,
     (array, range): (&Array, std::ops::Range<u64>),
 ) -> maniple::Result<Result<Vec<Summed>, ReadError>> {
-    let mut elements = call.write::<T, D>(array.requirement, array.field)?;
-    let mut rows = elements.space().rows();
-    let mut row: Option<(Rect<D>, usize)> = None;
-    let read = read_values(file.source(), file.header(), range, |mut values: &[T]| {
-        while !values.is_empty() {
-            let Some((rect, done)) = row.take().or_else(|| rows.next().map(|rect| (rect, 0))) else { return };
-            let mut span = elements.span_mut(rect);
-            let count = values.len().min(span.len() - done);
-            span[done..done + count].copy_from_slice(&values[..count]);
-            row = (done + count < span.len()).then_some((rect, done + count));
-            values = &values[count..];
+    let (mut values, mut read) = (Values::new(file.source(), file.header(), range), Ok(()));
+    call.write_rows(array.requirement, array.field, &mut |_, row: &mut [T]| {
+        if read.is_ok() {
+            read = values.read(row);
         }
-    });
-    Ok(read.map(|sum| vec![sum]))
+    })?;
+    Ok(read.and_then(|()| values.finish()).map(|sum| vec![sum]))
 }

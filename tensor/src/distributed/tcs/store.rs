@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use maniple::task::LeafCall;
 use maniple::{Context, FieldValue, Privilege};
 use maniple_files::tcs::load::Pieces;
-use maniple_files::tcs::store::{Target, write_numbers, write_values};
+use maniple_files::tcs::store::{Target, Writer};
 use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
 use maniple_files::{Number, Order, npy};
 
@@ -206,12 +206,7 @@ fn write_piece(
         let start = pieces.range(array.part, piece).start;
         let written = match array.part {
             Part::Values => {
-                with_element!(array.element, T => match call.region(array.requirement)?.space().space().dim() {
-                    1 => write_elements::<T, 1>(call, &file, (header, array, start))?,
-                    2 => write_elements::<T, 2>(call, &file, (header, array, start))?,
-                    3 => write_elements::<T, 3>(call, &file, (header, array, start))?,
-                    _ => write_elements::<T, 4>(call, &file, (header, array, start))?,
-                })
+                with_element!(array.element, T => write_elements::<T>(call, &file, (header, array, start))?)
             }
             _ if array.element == ElementType::I32 => write_part::<i32>(call, &file, (header, array, start))?,
             _ => write_part::<i64>(call, &file, (header, array, start))?,
@@ -229,18 +224,26 @@ fn write_part<N: Element + FieldValue + Into<i64>>(
     file: &Moved<'_>,
     (header, array, start): (&Header, &Array, u64),
 ) -> maniple::Result<io::Result<Summed>> {
-    let numbers = call.read::<N, 1>(array.requirement, array.field)?;
-    let spans = numbers.space().rows().map(|row| numbers.span(row));
-    let numbers = spans.flat_map(|span| (0..span.len()).map(move |place| span[place].into()));
-    Ok(write_numbers(file, header, (array.part, start), numbers.map(|number| number as u64)))
+    let (mut writer, mut written) = (Writer::new(file, header, array.part, start), Ok(()));
+    call.read_rows(array.requirement, array.field, &mut |_, row: &[N]| {
+        if written.is_ok() {
+            let numbers = row.iter().map(|&number| Into::<i64>::into(number) as u64);
+            written = numbers.into_iter().try_for_each(|number| writer.number(number));
+        }
+    })?;
+    Ok(written.and_then(|()| writer.finish()))
 }
 
-fn write_elements<T: Element + FieldValue + Number, const D: usize>(
+fn write_elements<T: Element + FieldValue + Number>(
     call: &LeafCall<'_>,
     file: &Moved<'_>,
     (header, array, start): (&Header, &Array, u64),
 ) -> maniple::Result<io::Result<Summed>> {
-    let elements = call.read::<T, D>(array.requirement, array.field)?;
-    let spans = elements.space().rows().map(|row| elements.span(row));
-    Ok(write_values(file, header, start, spans.flat_map(|span| (0..span.len()).map(move |place| span[place]))))
+    let (mut writer, mut written) = (Writer::new(file, header, array.part, start), Ok(()));
+    call.read_rows(array.requirement, array.field, &mut |_, row: &[T]| {
+        if written.is_ok() {
+            written = writer.values(row);
+        }
+    })?;
+    Ok(written.and_then(|()| writer.finish()))
 }

@@ -58,5 +58,5 @@ pub use blocks::{Block, BlockPart, BlockPlan, bounds, count, merge, merge_all, w
 pub use iterate::{Found, Piece, SortedEntries};
 pub use position::Finder;
 pub use search::{Cut, search};
-pub use section::{Pieces, check_gaps, check_piece, read_numbers, read_values};
+pub use section::{Pieces, Values, check_gaps, check_piece, read_numbers};
 pub use splits::{SplitError, Splits};

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use bytemuck::Zeroable;
-
 use crate::error::ReadError;
 use crate::number::Number;
 use crate::tcs::check::check_padding;
@@ -93,23 +91,35 @@ impl Pieces {
     }
 }
 
-fn chunks(
-    source: &(impl Source + ?Sized),
-    header: &Header,
-    (part, range): (Part, Range<u64>),
-    mut visit: impl FnMut(u64, &mut [u8]) -> Result<(), ReadError>,
-) -> Result<Summed, ReadError> {
-    let size = header.size(part);
-    let (mut place, mut sum, mut bytes) = (range.start, Summing::default(), Vec::new());
-    while place < range.end {
-        let count = (CHUNK / size).min(range.end - place);
-        bytes.resize((count * size) as usize, 0);
-        source.read_at(header.section(part).offset + place * size, &mut bytes)?;
-        sum.update(&bytes);
-        visit(place, &mut bytes)?;
-        place += count;
+/// Elements of an array one after another, as bytes, of which many are read at once.
+struct Chunks<'s, S: ?Sized> {
+    source: &'s S,
+    header: &'s Header,
+    part: Part,
+    /// The elements that were not read yet.
+    rest: Range<u64>,
+    bytes: Vec<u8>,
+    sum: Summing,
+}
+
+impl<'s, S: Source + ?Sized> Chunks<'s, S> {
+    fn new(source: &'s S, header: &'s Header, (part, rest): (Part, Range<u64>)) -> Self {
+        Self { source, header, part, rest, bytes: Vec::new(), sum: Summing::default() }
     }
-    Ok(sum.finish())
+
+    /// The next ones, and the number of the first; none at the end.
+    fn next(&mut self) -> Result<Option<(u64, &mut [u8])>, ReadError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let (size, first) = (self.header.size(self.part), self.rest.start);
+        let count = (CHUNK / size).min(self.rest.end - first);
+        self.bytes.resize((count * size) as usize, 0);
+        self.source.read_at(self.header.section(self.part).offset + first * size, &mut self.bytes)?;
+        self.sum.update(&self.bytes);
+        self.rest.start += count;
+        Ok(Some((first, &mut self.bytes)))
+    }
 }
 
 /// Reads a range of `pos` or `idx`, number by number. Bounds are at most the number of coordinates, and coordinates in the range of their level.
@@ -128,7 +138,8 @@ pub fn read_numbers(
         Part::Values => 0..0,
     };
     let size = header.size(part) as usize;
-    chunks(source, header, (part, range), |first, bytes| {
+    let mut chunks = Chunks::new(source, header, (part, range));
+    while let Some((first, bytes)) = chunks.next()? {
         for (place, bytes) in (first..).zip(bytes.chunks_exact(size)) {
             match number(bytes) {
                 number if allowed.contains(&number) => take(number),
@@ -138,27 +149,60 @@ pub fn read_numbers(
                 }
             }
         }
-        Ok(())
-    })
+    }
+    Ok(chunks.sum.finish())
 }
 
-/// Reads a range of `val`, some elements at a time.
-///
-/// # Errors
-/// As of the source.
-pub fn read_values<T: Number>(
-    source: &(impl Source + ?Sized),
-    header: &Header,
-    range: Range<u64>,
-    mut take: impl FnMut(&[T]),
-) -> Result<Summed, ReadError> {
-    chunks(source, header, (Part::Values, range), |_, bytes| {
-        little_endian(bytes, T::TYPE.part_size());
-        let mut bits: Vec<T::Bits> = vec![Zeroable::zeroed(); bytes.len() / size_of::<T>()];
-        bytemuck::cast_slice_mut(&mut bits).copy_from_slice(bytes);
-        take(&T::of_bits(bits));
+/// Reads a range of `val`, one element after another.
+pub struct Values<'s, S: ?Sized> {
+    chunks: Chunks<'s, S>,
+    /// How many bytes of the last chunk were given out.
+    given: usize,
+}
+
+impl<'s, S: Source + ?Sized> Values<'s, S> {
+    /// These elements of a file.
+    pub fn new(source: &'s S, header: &'s Header, range: Range<u64>) -> Self {
+        Self { chunks: Chunks::new(source, header, (Part::Values, range)), given: 0 }
+    }
+
+    /// Sets elements to the next ones, of the type that the header says: all of them, or as many as are left.
+    ///
+    /// # Errors
+    /// As of the source.
+    pub fn read<T: Number>(&mut self, mut into: &mut [T]) -> Result<(), ReadError> {
+        while !into.is_empty() && self.advance()? {
+            let bytes = self.chunks.bytes[self.given..].chunks_exact(size_of::<T>());
+            let count = bytes.len().min(into.len());
+            for (element, bytes) in into.iter_mut().zip(bytes) {
+                *element = T::of_one(bytemuck::pod_read_unaligned(bytes));
+            }
+            self.given += count * size_of::<T>();
+            into = &mut into[count..];
+        }
         Ok(())
-    })
+    }
+
+    /// Reads what is left, and gives the sum of all.
+    ///
+    /// # Errors
+    /// As of the source.
+    pub fn finish(mut self) -> Result<Summed, ReadError> {
+        while self.chunks.next()?.is_some() {}
+        Ok(self.chunks.sum.finish())
+    }
+
+    /// Whether there is a next element, which is then among the bytes.
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        if self.given < self.chunks.bytes.len() {
+            return Ok(true);
+        }
+        let size = self.chunks.header.number.part_size();
+        let Some((_, bytes)) = self.chunks.next()? else { return Ok(false) };
+        little_endian(bytes, size);
+        self.given = 0;
+        Ok(true)
+    }
 }
 
 /// Checks what a piece has of a sparse level, of which functions give the numbers that it has read; the two numbers beside them are looked up. If that holds of all pieces, then all that

@@ -27,31 +27,71 @@ impl Target for std::fs::File {
     }
 }
 
-/// Writes elements of an array, of so many bytes each, from element `start` on: `put` appends the bytes of one to a buffer.
-fn write_at<E>(
-    target: &(impl Target + ?Sized),
-    mut offset: u64,
-    elements: impl IntoIterator<Item = E>,
-    put: impl Fn(&mut Vec<u8>, E),
-) -> io::Result<Summed> {
-    let (mut sum, mut bytes) = (Summing::default(), Vec::with_capacity(CHUNK + 16));
-    let mut flush = |bytes: &mut Vec<u8>| {
-        sum.update(bytes);
-        target.write_at(offset, bytes)?;
-        offset += bytes.len() as u64;
-        bytes.clear();
-        Ok::<_, io::Error>(())
-    };
-    for element in elements {
-        put(&mut bytes, element);
-        if bytes.len() >= CHUNK {
-            flush(&mut bytes)?;
+/// Writes elements of an array one after another.
+pub struct Writer<'t> {
+    target: &'t dyn Target,
+    /// Where the bytes go that wait.
+    offset: u64,
+    waiting: Vec<u8>,
+    sum: Summing,
+    width: Width,
+}
+
+impl<'t> Writer<'t> {
+    /// Of an array, from element `start` on.
+    #[must_use]
+    pub fn new(target: &'t dyn Target, header: &Header, part: Part, start: u64) -> Self {
+        let offset = header.section(part).offset + start * header.size(part);
+        let waiting = Vec::with_capacity(CHUNK + 16);
+        Self { target, offset, waiting, sum: Summing::default(), width: header.width }
+    }
+
+    /// Writes a number of `pos` or `idx`, which is in the range that the header's lengths and levels say.
+    ///
+    /// # Errors
+    /// As of the target.
+    pub fn number(&mut self, number: u64) -> io::Result<()> {
+        match self.width {
+            Width::Four => self.waiting.extend((number as u32).to_le_bytes()),
+            Width::Eight => self.waiting.extend(number.to_le_bytes()),
         }
+        self.write_chunk(CHUNK)
     }
-    if !bytes.is_empty() {
-        flush(&mut bytes)?;
+
+    /// Writes elements of `val`, of the type that the header says.
+    ///
+    /// # Errors
+    /// As of the target.
+    pub fn values<T: Number>(&mut self, values: &[T]) -> io::Result<()> {
+        for values in values.chunks((CHUNK / size_of::<T>()).max(1)) {
+            let begin = self.waiting.len();
+            self.waiting.extend_from_slice(bytemuck::cast_slice(values));
+            little_endian(&mut self.waiting[begin..], T::TYPE.part_size());
+            self.write_chunk(CHUNK)?;
+        }
+        Ok(())
     }
-    Ok(sum.finish())
+
+    /// Writes all that waits, and gives the sum of what was written.
+    ///
+    /// # Errors
+    /// As of the target.
+    pub fn finish(mut self) -> io::Result<Summed> {
+        self.write_chunk(1)?;
+        Ok(self.sum.finish())
+    }
+
+    /// Writes what waits, if it has so many bytes.
+    fn write_chunk(&mut self, least: usize) -> io::Result<()> {
+        if self.waiting.len() < least {
+            return Ok(());
+        }
+        self.sum.update(&self.waiting);
+        self.target.write_at(self.offset, &self.waiting)?;
+        self.offset += self.waiting.len() as u64;
+        self.waiting.clear();
+        Ok(())
+    }
 }
 
 /// Writes numbers of `pos` or `idx` from element `start` on. They are in the ranges that the header's lengths and levels say.
@@ -59,32 +99,12 @@ fn write_at<E>(
 /// # Errors
 /// As of the target.
 pub fn write_numbers(
-    target: &(impl Target + ?Sized),
+    target: &dyn Target,
     header: &Header,
     (part, start): (Part, u64),
     numbers: impl IntoIterator<Item = u64>,
 ) -> io::Result<Summed> {
-    let offset = header.section(part).offset + start * header.size(part);
-    match header.width {
-        Width::Four => write_at(target, offset, numbers, |bytes, number| bytes.extend((number as u32).to_le_bytes())),
-        Width::Eight => write_at(target, offset, numbers, |bytes, number| bytes.extend(number.to_le_bytes())),
-    }
-}
-
-/// Writes elements of `val` from element `start` on.
-///
-/// # Errors
-/// As of the target.
-pub fn write_values<T: Number>(
-    target: &(impl Target + ?Sized),
-    header: &Header,
-    start: u64,
-    values: impl IntoIterator<Item = T>,
-) -> io::Result<Summed> {
-    let offset = header.section(Part::Values).offset + start * header.size(Part::Values);
-    write_at(target, offset, values, |bytes, value| {
-        let begin = bytes.len();
-        bytes.extend_from_slice(bytemuck::bytes_of(&value));
-        little_endian(&mut bytes[begin..], T::TYPE.part_size());
-    })
+    let mut writer = Writer::new(target, header, part, start);
+    numbers.into_iter().try_for_each(|number| writer.number(number))?;
+    writer.finish()
 }

@@ -4,8 +4,8 @@ use std::fs::File;
 
 use maniple_files::NumberType;
 use maniple_files::ReadError;
-use maniple_files::tcs::load::{Finder, Pieces, check_gaps, check_piece, read_numbers, read_values};
-use maniple_files::tcs::store::{Target, write_numbers, write_values};
+use maniple_files::tcs::load::{Finder, Pieces, Values, check_gaps, check_piece, read_numbers};
+use maniple_files::tcs::store::{Target, Writer, write_numbers};
 use maniple_files::tcs::{Arrays, Header, Part, Summed, Tensor, Width};
 use proptest::prelude::*;
 
@@ -34,7 +34,12 @@ fn read(file: &[u8], count: u64) -> Result<(Header, Pieces, Vec<Tensor<f64>>), R
             let range = pieces.range(part, piece);
             of_piece.push(match part {
                 Part::Values => {
-                    read_values(file, &header, range, |values: &[f64]| own.values.extend_from_slice(values))?
+                    own.values = vec![0.0; (range.end - range.start) as usize];
+                    let (own, mut values) = (&mut own.values, Values::new(file, &header, range));
+                    let middle = own.len() / 3;
+                    values.read(&mut own[..middle])?;
+                    values.read(&mut own[middle..])?;
+                    values.finish()?
                 }
                 Part::Pos(level) => read_numbers(file, &header, (part, range), |number| {
                     own.arrays[level].pos.push(number as i64);
@@ -137,7 +142,11 @@ fn parts_that_are_written_at_their_places_make_the_file_of_the_whole() {
                 match part {
                     Part::Pos(level) => numbers(&tensor.arrays[level].pos),
                     Part::Idx(level) => numbers(&tensor.arrays[level].idx),
-                    Part::Values => write_values(file.as_file(), &header, at.1, tensor.values[range.clone()].iter().copied()),
+                    Part::Values => {
+                        let mut writer = Writer::new(file.as_file(), &header, part, at.1);
+                        tensor.values[range.clone()].chunks(3).try_for_each(|values| writer.values(values)).unwrap();
+                        writer.finish()
+                    }
                 }.unwrap()
             }).collect();
             sums.reverse();
