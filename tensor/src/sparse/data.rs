@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use super::calls::Operand;
 use super::error::SparseError;
 use crate::element::{Element, ElementType};
 use crate::format::Format;
 use crate::kernel::{View, row_major};
-use crate::level::{Array, Width, with_numbers};
+use crate::level::{Array, LevelData, Width, with_numbers};
 use crate::storage::SparseTensor;
 
 /// A tensor that kernels read.
@@ -32,16 +33,25 @@ impl<'a, T: Element> Data<'a, T> {
     pub(super) fn new(tensor: Cow<'a, SparseTensor<T>>, (format, dimensions): (&'a Format, &'a [i64])) -> Self {
         Self { tensor, format, dimensions }
     }
+}
 
-    /// A component of a level.
-    pub(super) fn numbers(&self, level: usize, component: &str) -> Numbers<'_> {
-        Numbers::of(self.tensor.levels()[level].component(component))
+impl<T: Element> Operand for Data<'_, T> {
+    fn format(&self) -> &Format {
+        self.tensor.format()
     }
 
-    /// The elements of a tensor whose levels are dense.
-    pub(super) fn elements(&self) -> Result<View<'_>, SparseError> {
+    fn levels(&self) -> &[LevelData] {
+        self.tensor.levels()
+    }
+
+    fn elements(&self) -> Result<View<'_>, SparseError> {
         let values = self.tensor.values();
         Ok(View::read(values, &whole(self.dimensions), &strides(self.format, self.dimensions))?)
+    }
+
+    fn values(&self) -> Result<View<'_>, SparseError> {
+        let values = self.tensor.values();
+        Ok(View::dense(values, &[values.len() as i64])?)
     }
 }
 

@@ -37,6 +37,7 @@
 
 mod arrange;
 mod blocks;
+mod calls;
 mod compute;
 mod data;
 mod entries;

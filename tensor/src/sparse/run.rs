@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::data::{Data, Numbers, strides, whole};
+use super::calls::{Assembled, Calls, Loops, Operand, Shared, Written, all_of};
+use super::data::{Data, strides, whole};
 use super::error::SparseError;
 use crate::concrete::Statement;
 use crate::element::{Element, ElementType, Scalar};
@@ -17,56 +18,6 @@ use crate::loops::Reduction;
 use crate::lower::{Appending, NumberTypes, Output, Slot, StoredKernel, stored};
 use crate::notation::{Access, TensorVariable};
 use crate::storage::{Coordinates, Duplicates, EntryList, Segments, SparseTensor, StorageError, pack};
-
-/// What a kernel gives, and the types of the positions and coordinates that it reads and writes.
-type Variant = (Output, Vec<ElementType>);
-
-/// The loops of a statement, and what is known of its kernels and results.
-#[derive(Debug)]
-pub(super) struct Loops {
-    /// The loops as they run.
-    pub(super) statement: Statement,
-    pub(super) appending: Option<Appending>,
-    /// The kernels so far.
-    made: Mutex<BTreeMap<Variant, Arc<StoredKernel>>>,
-    /// The levels of the last result that was appended.
-    assembled: Mutex<Option<Assembled>>,
-}
-
-/// The levels of a result, which follow from those of the operands alone.
-#[derive(Debug)]
-struct Assembled {
-    operands: Vec<Shared>,
-    result: Shared,
-    /// Whether elements were written in the order of their coordinates.
-    in_order: bool,
-}
-
-/// The levels of a tensor.
-type Shared = Arc<Vec<LevelData>>;
-
-impl Loops {
-    pub(super) fn new(statement: Statement, appending: Option<Appending>) -> Self {
-        Self { statement, appending, made: Mutex::default(), assembled: Mutex::default() }
-    }
-
-    /// The kernel for operands whose numbers have these types, which is made once.
-    fn kernel(&self, output: Output, types: NumberTypes<'_>) -> Arc<StoredKernel> {
-        let tensors = self.statement.tensors().into_iter().filter(|tensor| !tensor.format().is_dense());
-        let levels =
-            tensors.flat_map(|tensor| (0..tensor.format().levels().len()).map(move |level| (tensor.name(), level)));
-        let all =
-            levels.flat_map(|(name, level)| ["pos", "used", "crd"].map(|what| types(name, level, what))).collect();
-        let mut made = self.made.lock();
-        let key = (output, all);
-        if let Some(kernel) = made.get(&key) {
-            return kernel.clone();
-        }
-        let kernel = Arc::new(stored(&self.statement, types, output));
-        made.insert(key, kernel.clone());
-        kernel
-    }
-}
 
 pub(super) fn given<'t, T>(
     operands: &[(&str, &'t SparseTensor<T>)],
@@ -85,129 +36,16 @@ pub(super) struct Run<'r, T: Element> {
     pub(super) team: &'r dyn Team,
 }
 
-/// What a kernel writes.
-enum Written<'w, T> {
-    Elements(View<'w>),
-    Counts(&'w mut [i64]),
-    Again { next: &'w mut [i64], levels: &'w LevelData, values: &'w mut [T] },
-    Beside(&'w mut [T]),
-    Entries { next: &'w mut [i64], coordinates: &'w mut [Coordinates], values: &'w mut [T] },
-}
-
-impl<T> Written<'_, T> {
-    /// The type of the numbers of a component of the result's last level.
-    fn type_of(&self, what: &str) -> ElementType {
-        match self {
-            Self::Again { levels, .. } => Numbers::type_of(levels.component(what)),
-            Self::Entries { coordinates, .. } => match coordinates.first() {
-                Some(Coordinates::Wide(_)) => ElementType::I64,
-                Some(Coordinates::Narrow(_)) | None => ElementType::I32,
-            },
-            Self::Elements(_) | Self::Counts(_) | Self::Beside(_) => ElementType::I32,
-        }
-    }
-}
-
 impl<T: Element> Run<'_, T> {
-    /// The kernel that gives `output`, for a result whose last level has numbers of the types that `of_result` gives for `pos` and `crd`.
-    fn made(&self, output: Output, of_result: &dyn Fn(&str) -> ElementType) -> Arc<StoredKernel> {
-        let result = self.loops.statement.result().name();
-        let component = |name: &str, level: usize, what: &str| {
-            let level = self.data.get(name)?.tensor.levels().get(level)?;
-            level.components.iter().find(|component| component.name == what).map(|component| &component.array)
-        };
-        self.loops.kernel(output, &|name, level, what| match name == result {
-            // Results have no slots.
-            true if what == "used" => ElementType::I32,
-            true => of_result(what),
-            false => component(name, level, what).map_or(ElementType::I32, Numbers::type_of),
-        })
+    /// Calls of kernels, whatever the type of elements.
+    fn calls(&self) -> Calls<'_> {
+        let operands = self.data.iter().map(|(name, data)| (&**name, data as &dyn Operand)).collect();
+        Calls { loops: self.loops, operands, kernels: self.kernels, team: self.team }
     }
 
     /// Calls the kernel that gives `output`.
-    fn call(&self, output: Output, mut written: Written<'_, T>) -> Result<(), SparseError> {
-        let made = self.made(output, &|what| written.type_of(what));
-        let numbers = |name: &str, level: usize, component: &str| self.data[name].numbers(level, component);
-        let numbers = made.slots.iter().map(|slot| match slot {
-            Slot::Positions(name, level) => {
-                let kind = self.data[name].tensor.format().levels()[*level];
-                Some(numbers(name, *level, if kind == Level::Counter { "used" } else { "pos" }))
-            }
-            Slot::Coordinates(name, level) => Some(numbers(name, *level, "crd")),
-            Slot::Bits(name, level) => Some(numbers(name, *level, "bits")),
-            _ => None,
-        });
-        let numbers: Vec<Option<Numbers<'_>>> = numbers.collect();
-        let (mut elements, mut next, mut coordinates, mut values) = (None, None, Vec::new(), None);
-        let mut known = [None, None];
-        match &mut written {
-            Written::Elements(view) => elements = Some(view),
-            Written::Counts(counts) => next = Some(&mut **counts),
-            Written::Beside(stored) => values = Some(&mut **stored),
-            Written::Again { next: to, levels, values: stored } => {
-                (next, values) = (Some(&mut **to), Some(&mut **stored));
-                known = ["pos", "crd"].map(|what| Some(Numbers::of(levels.component(what))));
-            }
-            Written::Entries { next: to, coordinates: all, values: stored } => {
-                (next, values) = (Some(&mut **to), Some(&mut **stored));
-                coordinates = all.iter_mut().map(Some).collect();
-            }
-        }
-        let mut coordinates = coordinates.into_iter();
-        let extents = &self.loops.statement;
-        let mut arguments = Vec::with_capacity(made.slots.len());
-        for (slot, numbers) in made.slots.iter().zip(&numbers) {
-            arguments.push(match slot {
-                Slot::Elements(name) => match self.data.get(name) {
-                    Some(data) => Argument::View(data.elements()?),
-                    None => match elements.take() {
-                        Some(view) => Argument::View(view.part_mut(&view_bounds(view))),
-                        None => return Err(SparseError::Missing(name.clone())),
-                    },
-                },
-                Slot::Extent(name, level) => {
-                    Argument::Scalar(Scalar::I64(self.data[name].tensor.levels()[*level].extent() as i64))
-                }
-                Slot::Slots(name, level) => {
-                    let level = &self.data[name].tensor.levels()[*level];
-                    Argument::Scalar(Scalar::I64(level.positions.checked_div(level.parents).unwrap_or(0) as i64))
-                }
-                Slot::Positions(..) | Slot::Coordinates(..) | Slot::Bits(..) => match numbers {
-                    Some(numbers) => Argument::View(numbers.view()?),
-                    None => unreachable!("each such slot has numbers"),
-                },
-                Slot::Values(name) => match self.data.get(name) {
-                    Some(data) => {
-                        let values = data.tensor.values();
-                        Argument::View(View::dense(values, &[values.len() as i64])?)
-                    }
-                    None => Argument::View(all_of(values.take().unwrap_or_default())?),
-                },
-                Slot::KnownPositions | Slot::KnownCoordinates => {
-                    let numbers = &known[usize::from(*slot == Slot::KnownCoordinates)];
-                    match numbers {
-                        Some(numbers) => Argument::View(numbers.view()?),
-                        None => unreachable!("only what is written again is known"),
-                    }
-                }
-                Slot::Next => Argument::View(all_of(next.take().unwrap_or_default())?),
-                Slot::ResultCoordinates(_) => match coordinates.next().flatten() {
-                    Some(Coordinates::Narrow(numbers)) => Argument::View(all_of(numbers)?),
-                    Some(Coordinates::Wide(numbers)) => Argument::View(all_of(numbers)?),
-                    None => Argument::View(all_of::<i64>(&mut [])?),
-                },
-                Slot::ResultValues => Argument::View(all_of(values.take().unwrap_or_default())?),
-                Slot::Size(variable) => Argument::Scalar(Scalar::I64(extents.extent(variable).unwrap_or(0))),
-                Slot::Fixed(_) | Slot::Count(..) => {
-                    unreachable!("no loops are around the kernel of a whole statement")
-                }
-                Slot::Chunks => Argument::Scalar(Scalar::I64(self.team.size() as i64)),
-            });
-        }
-        let executable = self.kernels.get(&made.kernel)?;
-        // SAFETY: the kernel was made for these operands, whose levels have been checked: positions and coordinates are within the components. What is written fits what was counted by the
-        // same loops, and iterations that run at the same time write below different parents, or elements of their own.
-        unsafe { executable.call(&mut arguments, self.team) }.map_err(SparseError::from)
+    fn call(&self, output: Output, written: Written<'_>) -> Result<(), SparseError> {
+        self.calls().call(output, written)
     }
 
     /// A dense result.
@@ -229,7 +67,7 @@ impl<T: Element> Run<'_, T> {
         let statement = &self.loops.statement;
         let result = statement.result();
         let initial = statement.initial().and_then(T::from_scalar).unwrap_or(fill(result));
-        let overwrites = self.made(Output::Elements, &|_| ElementType::I32).overwrites;
+        let overwrites = self.calls().made(Output::Elements, &|_| ElementType::I32).overwrites;
         if !(statement.accumulates() || overwrites || zeroed && initial == zero()) {
             values.fill(initial);
         }
@@ -254,7 +92,7 @@ impl<T: Element> Run<'_, T> {
         let (result, operand) = (self.loops.statement.result(), &self.data[access.tensor.name()].tensor);
         let last = operand.levels().get(result.format().rank() - 1);
         let mut values = room(fill(result), last.map_or(1, |last| last.positions))?;
-        self.call(Output::Beside, Written::Beside(&mut values))?;
+        self.call(Output::Beside, Written::Beside(all_of(&mut values)?))?;
         let made = operand.with_levels_of(result.format(), result.dimensions(), fill(result), values);
         let result = Arc::clone(made.shared_levels());
         *self.loops.assembled.lock() = self.levels().map(|operands| Assembled { operands, result, in_order: true });
@@ -278,7 +116,7 @@ impl<T: Element> Run<'_, T> {
         if pattern.is_some() {
             if is_shared || in_order.is_some() {
                 result.values_mut().fill(fill(self.loops.statement.result()));
-                self.call(Output::Beside, Written::Beside(result.values_mut()))?;
+                self.call(Output::Beside, Written::Beside(all_of(result.values_mut())?))?;
             }
             return Ok(is_shared || in_order.is_some());
         }
@@ -286,8 +124,9 @@ impl<T: Element> Run<'_, T> {
         let pos = last.component("pos");
         let mut next = zeros::<i64>(last.parents)?;
         next.iter_mut().enumerate().for_each(|(parent, next)| *next = pos.get(parent));
-        let written = Written::Again { next: &mut next, levels: last, values: result.values_mut() };
-        if !in_order && !self.made(Output::Again, &|what| written.type_of(what)).follows {
+        let values = all_of(result.values_mut())?;
+        let written = Written::Again { next: &mut next, levels: last, values };
+        if !in_order && !self.calls().made(Output::Again, &|what| written.type_of(what)).follows {
             return Ok(false);
         }
         self.call(Output::Again, written)?;
@@ -335,7 +174,7 @@ impl<T: Element> Run<'_, T> {
         });
         let mut coordinates = coordinates.collect::<Result<Vec<_>, _>>()?;
         let mut values = zeros::<T>(total)?;
-        let (all, stored) = (&mut coordinates, &mut values);
+        let (all, stored) = (&mut coordinates, all_of(&mut values)?);
         self.call(Output::Entries, Written::Entries { next: &mut next, coordinates: all, values: stored })?;
         drop(next);
         if appending.in_place {
@@ -371,15 +210,6 @@ fn is_same(levels: &Shared, others: &Shared) -> bool {
 
 fn fill<T: Element>(tensor: &TensorVariable) -> T {
     T::from_scalar(tensor.fill()).expect("fill values have the type of their tensors")
-}
-
-fn view_bounds(view: &View<'_>) -> Vec<(i64, i64)> {
-    view.dimensions().iter().map(|dimension| (dimension.low, dimension.high)).collect()
-}
-
-fn all_of<N: Element>(numbers: &mut [N]) -> Result<View<'_>, SparseError> {
-    let extent = numbers.len() as i64;
-    Ok(View::dense_mut(numbers, &[extent])?)
 }
 
 fn zero<T: Element>() -> T {
