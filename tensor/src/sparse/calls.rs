@@ -134,7 +134,7 @@ impl Calls<'_> {
         let numbers = |name: &str, level: usize, component: &str| Numbers::of(self.operands[name].levels()[level].component(component));
         let numbers = made.slots.iter().map(|slot| match slot {
             Slot::Positions(name, level) => {
-                let kind = self.operands[name].format().levels()[*level];
+                let kind = self.operands[&**name].format().levels()[*level];
                 Some(numbers(name, *level, if kind == Level::Counter { "used" } else { "pos" }))
             }
             Slot::Coordinates(name, level) => Some(numbers(name, *level, "crd")),
@@ -170,10 +170,10 @@ impl Calls<'_> {
                     },
                 },
                 Slot::Extent(name, level) => {
-                    Argument::Scalar(Scalar::I64(self.operands[name].levels()[*level].extent() as i64))
+                    Argument::Scalar(Scalar::I64(self.operands[&**name].levels()[*level].extent() as i64))
                 }
                 Slot::Slots(name, level) => {
-                    let level = &self.operands[name].levels()[*level];
+                    let level = &self.operands[&**name].levels()[*level];
                     Argument::Scalar(Scalar::I64(level.positions.checked_div(level.parents).unwrap_or(0) as i64))
                 }
                 Slot::Positions(..) | Slot::Coordinates(..) | Slot::Bits(..) => match numbers {

@@ -4,18 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::calls::{Assembled, Calls, Loops, Operand, Shared, Written, all_of};
 use super::data::{Data, strides, whole};
 use super::error::SparseError;
-use crate::concrete::Statement;
-use crate::element::{Element, ElementType, Scalar};
-use crate::format::Level;
-use crate::kernel::{Argument, Kernels, Team, View};
-use crate::level::{LevelData, filled};
+use crate::element::{Element, ElementType};
+use crate::kernel::{Kernels, Team, View};
+use crate::level::filled;
 use crate::loops::Reduction;
-use crate::lower::{Appending, NumberTypes, Output, Slot, StoredKernel, stored};
+use crate::lower::{Appending, Output};
 use crate::notation::{Access, TensorVariable};
 use crate::storage::{Coordinates, Duplicates, EntryList, Segments, SparseTensor, StorageError, pack};
 
