@@ -1,7 +1,6 @@
 //! Work divided among the threads of a team in safe code: each part is moved to the thread that does it.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maniple_kernel::execution::{Scoped, Team};
 use parking_lot::Mutex;
@@ -35,23 +34,24 @@ fn each_of<S: Default, P: Send, R: Send>(
         let mut scratch = S::default();
         return parts.into_iter().map(|part| body(&mut scratch, part)).collect();
     }
-    let cells: Vec<Mutex<(Option<P>, Option<R>)>> =
-        parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
-    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    results.lock().resize_with(parts.len(), || None);
+    let next = Mutex::new(parts.into_iter().enumerate());
     let work = |_| {
         let mut scratch = S::default();
-        while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let part = cell.lock().0.take();
-            if let Some(part) = part {
-                let result = body(&mut scratch, part);
-                cell.lock().1 = Some(result);
-            }
+        loop {
+            // No thread holds the lock while it works.
+            let taken = next.lock().next();
+            let Some((number, part)) = taken else { return };
+            let result = body(&mut scratch, part);
+            results.lock()[number] = Some(result);
         }
     };
     team.run(workers, &work);
     // If the team has run nothing.
     work(0);
-    cells.into_iter().map(|cell| cell.into_inner().1.expect("a team returns when all is done")).collect()
+    let done = |result: Option<R>| result.expect("a team returns when all is done");
+    results.into_inner().into_iter().map(done).collect()
 }
 
 /// `0..count` in at most `parts` ranges of about the same length.

@@ -226,11 +226,16 @@ impl<S: Source> EntryArrays<S> {
     pub fn read_part<T: Number>(
         &self,
         part: (u64, u64),
-        mut visit: impl FnMut(&[u64], T),
+        visit: impl FnMut(&[u64], T),
     ) -> Result<Vec<(u32, u64)>, ReadError> {
+        self.visit_part(part, &mut Visiting { read: Vec::new(), visit })
+    }
+
+    /// [`read_part`](Self::read_part) for elements of all types.
+    fn visit_part(&self, part: (u64, u64), elements: &mut dyn Elements<S>) -> Result<Vec<(u32, u64)>, ReadError> {
         let mut at = vec![0; self.shape.len()];
         let Entries::Sparse { form, starts, indices, offsets } = &self.entries else {
-            return self.read_all(part, visit);
+            return self.read_all(part, elements);
         };
         let mut read = match form {
             Form::Coordinates => {
@@ -239,15 +244,15 @@ impl<S: Source> EntryArrays<S> {
                 let mut all: Vec<_> = indices.iter().map(|numbers| self.reader(numbers, &own)).collect();
                 for some in own.clone().step_by(AT_ONCE as usize) {
                     let count = AT_ONCE.min(own.end - some);
-                    let values = values.numbers::<T>(count)?;
+                    elements.read(&mut values, count)?;
                     let coordinates =
                         all.iter_mut().zip(&self.shape).enumerate().map(|(dimension, (all, &extent))| {
                             all.indices(count, || coordinates_of(dimension), extent)
                         });
                     let coordinates = coordinates.collect::<Result<Vec<_>, _>>()?;
-                    for (place, value) in values.into_iter().enumerate() {
+                    for place in 0..count as usize {
                         at.iter_mut().zip(&coordinates).for_each(|(at, all)| *at = all[place] as u64);
-                        visit(&at, value);
+                        elements.visit(place, &at);
                     }
                 }
                 let all = all.into_iter().map(Reader::piece);
@@ -260,16 +265,16 @@ impl<S: Source> EntryArrays<S> {
                 let (mut row, mut known) = (self.row_of(starts.as_ref(), own.clone())?, None);
                 for some in own.clone().step_by(AT_ONCE as usize) {
                     let count = AT_ONCE.min(own.end - some);
-                    let values = values.numbers::<T>(count)?;
+                    elements.read(&mut values, count)?;
                     let columns = columns.indices(count, || "indices".to_owned(), extent)?;
-                    for ((place, value), column) in (some..).zip(values).zip(columns) {
-                        let own = row.at(place)?;
+                    for (place, column) in columns.into_iter().enumerate() {
+                        let own = row.at(some + place as u64)?;
                         if known != Some(own) {
                             apart(own, rows, &self.shape, &mut at);
                             known = Some(own);
                         }
                         apart(column as u64, &inner, &self.shape, &mut at);
-                        visit(&at, value);
+                        elements.visit(place, &at);
                     }
                 }
                 vec![values.piece(), columns.piece()]
@@ -286,12 +291,15 @@ impl<S: Source> EntryArrays<S> {
                     let count = at_once.min(own.end - some);
                     let columns = columns.indices(count, || "indices".to_owned(), extent)?;
                     for first in (0..count * each).step_by(AT_ONCE as usize) {
-                        let numbers = values.numbers::<T>(AT_ONCE.min(count * each - first))?;
-                        for (place, value) in (first..).zip(numbers).filter(|(_, value)| *value != T::zeroed()) {
+                        elements.read(&mut values, AT_ONCE.min(count * each - first))?;
+                        let mut next = 0;
+                        while let Some(number) = elements.next(next) {
+                            let place = first + number as u64;
                             let (block, within) = (place / each, place % each);
                             let column = columns[block as usize] as u64;
                             let row = row.at(some + block)? * height + within / width;
-                            visit(&[row, column * width + within % width], value);
+                            elements.visit(number, &[row, column * width + within % width]);
+                            next = number + 1;
                         }
                     }
                 }
@@ -301,13 +309,16 @@ impl<S: Source> EntryArrays<S> {
                 let own = share(self.values.header.count(), part);
                 let mut values = self.reader(&self.values, &own);
                 for some in own.clone().step_by(AT_ONCE as usize) {
-                    let numbers = values.numbers::<T>(AT_ONCE.min(own.end - some))?;
-                    for (place, value) in (some..).zip(numbers).filter(|(_, value)| *value != T::zeroed()) {
+                    elements.read(&mut values, AT_ONCE.min(own.end - some))?;
+                    let mut next = 0;
+                    while let Some(number) = elements.next(next) {
+                        let place = some + number as u64;
                         let (offset, column) = (offsets[(place / length) as usize], place % length);
                         let row = (column as i64).checked_sub(offset).and_then(|row| u64::try_from(row).ok());
                         if let Some(row) = row.filter(|row| *row < self.shape[0] && column < self.shape[1]) {
-                            visit(&[row, column], value);
+                            elements.visit(number, &[row, column]);
                         }
+                        next = number + 1;
                     }
                 }
                 vec![values.piece()]
@@ -342,11 +353,7 @@ impl<S: Source> EntryArrays<S> {
     }
 
     /// One of so many parts of a dense array.
-    fn read_all<T: Number>(
-        &self,
-        part: (u64, u64),
-        mut visit: impl FnMut(&[u64], T),
-    ) -> Result<Vec<(u32, u64)>, ReadError> {
+    fn read_all(&self, part: (u64, u64), elements: &mut dyn Elements<S>) -> Result<Vec<(u32, u64)>, ReadError> {
         let own = share(self.values.header.count(), part);
         let mut values = self.reader(&self.values, &own);
         let mut order: Vec<usize> = (0..self.shape.len()).collect();
@@ -355,10 +362,12 @@ impl<S: Source> EntryArrays<S> {
         }
         let mut at = vec![0; self.shape.len()];
         for some in own.clone().step_by(AT_ONCE as usize) {
-            let numbers = values.numbers::<T>(AT_ONCE.min(own.end - some))?;
-            for (place, value) in (some..).zip(numbers).filter(|(_, value)| *value != T::zeroed()) {
-                apart(place, &order, &self.shape, &mut at);
-                visit(&at, value);
+            elements.read(&mut values, AT_ONCE.min(own.end - some))?;
+            let mut next = 0;
+            while let Some(number) = elements.next(next) {
+                apart(some + number as u64, &order, &self.shape, &mut at);
+                elements.visit(number, &at);
+                next = number + 1;
             }
         }
         Ok(Vec::new())
@@ -407,6 +416,39 @@ impl<S: Source> EntryArrays<S> {
             before = all.last().copied();
         }
         Ok(reader.piece())
+    }
+}
+
+/// Elements of a part, some at a time, whose type only this knows.
+trait Elements<S> {
+    /// Reads the next ones, so many, in the place of those before.
+    fn read(&mut self, from: &mut Reader<'_, S>, count: u64) -> Result<(), ReadError>;
+
+    /// The first that is not zero, of those from this one on.
+    fn next(&self, first: usize) -> Option<usize>;
+
+    /// Visits one of them with its coordinates.
+    fn visit(&mut self, number: usize, at: &[u64]);
+}
+
+/// Elements that are visited by a function.
+struct Visiting<T, V> {
+    read: Vec<T>,
+    visit: V,
+}
+
+impl<S: Source, T: Number, V: FnMut(&[u64], T)> Elements<S> for Visiting<T, V> {
+    fn read(&mut self, from: &mut Reader<'_, S>, count: u64) -> Result<(), ReadError> {
+        self.read = from.numbers(count)?;
+        Ok(())
+    }
+
+    fn next(&self, first: usize) -> Option<usize> {
+        self.read[first..].iter().position(|element| *element != T::zeroed()).map(|place| first + place)
+    }
+
+    fn visit(&mut self, number: usize, at: &[u64]) {
+        (self.visit)(at, self.read[number]);
     }
 }
 

@@ -6,6 +6,7 @@ use super::error::DistributedError;
 use super::pending::Pending;
 use super::tensor::Tensor;
 use crate::element::Element;
+use crate::level::Component;
 use crate::notation::TensorVariable;
 use crate::storage::{DynamicTensor, SparseTensor};
 use crate::with_element;
@@ -41,17 +42,33 @@ impl Tensor {
     ///
     /// [`DistributedError::Runtime`]: what has failed before.
     pub fn read_dynamic<'a>(&'a self, cx: &'a Context) -> Pending<'a, DynamicTensor> {
-        with_element!(self.variable().element(), T => Box::pin(async move { self.whole::<T>(cx).await.map(DynamicTensor::from) }))
+        Box::pin(async move {
+            let levels = match self.levels() {
+                Some(levels) => Some(levels.read_levels(cx).await?),
+                None => None,
+            };
+            with_element!(self.variable().element(), T => {
+                let elements: Pending<'_, Vec<T>> = match self.levels() {
+                    Some(levels) => Box::pin(levels.values().read(cx)),
+                    None => Box::pin(self.read_elements(cx)),
+                };
+                self.whole(levels, elements.await?)
+            })
+        })
     }
 
-    async fn whole<T: Element + FieldValue>(&self, cx: &Context) -> Result<SparseTensor<T>, DistributedError> {
-        let variable = self.variable();
-        if !variable.format().is_dense() {
-            return self.read_sparse(cx).await;
+    /// The tensor in memory with what its levels store, unless it is dense, and these elements.
+    fn whole<T: Element + FieldValue>(
+        &self,
+        levels: Option<Vec<Vec<Component>>>,
+        elements: Vec<T>,
+    ) -> Result<DynamicTensor, DistributedError> {
+        if let Some(levels) = levels {
+            return Ok(self.with_components(levels, elements)?.into());
         }
-        let elements = self.read_elements(cx).await?;
+        let variable = self.variable();
         let fill = T::from_scalar(variable.fill()).expect("fill values have the type of their tensors");
-        let stored = SparseTensor::from_elements(variable.dimensions(), fill, elements);
+        let stored = SparseTensor::from_elements(variable.dimensions(), fill, elements).map(DynamicTensor::from);
         let stored = stored.and_then(|stored| stored.convert(variable.format()));
         Ok(stored.map_err(maniple::Error::from_task)?)
     }

@@ -35,7 +35,7 @@ pub(super) struct Component {
 
 impl Component {
     /// All of it, as it is after all that was launched before.
-    async fn read<T: FieldValue>(&self, cx: &Context) -> Result<Vec<T>, DistributedError> {
+    pub(super) async fn read<T: FieldValue>(&self, cx: &Context) -> Result<Vec<T>, DistributedError> {
         if self.region.space().space().volume() == 0 {
             return Ok(Vec::new());
         }
@@ -145,7 +145,7 @@ impl Levels {
     }
 
     /// What each level stores, as it is after all that was launched before.
-    async fn read_levels(&self, cx: &Context) -> Result<Vec<Vec<Named>>, DistributedError> {
+    pub(super) async fn read_levels(&self, cx: &Context) -> Result<Vec<Vec<Named>>, DistributedError> {
         let mut levels = Vec::new();
         for level in &self.levels {
             let mut components = Vec::new();

@@ -18,6 +18,7 @@ use super::levels::{Component, Levels};
 use super::modes::Modes;
 use crate::element::{Element, ElementType, Scalar};
 use crate::format::{Format, Level};
+use crate::level::Component as Named;
 use crate::lower::Slot;
 use crate::notation::{DenseArray, TensorVariable};
 use crate::plan::{Plan, Space};
@@ -196,13 +197,24 @@ impl Tensor {
         cx: &Context,
     ) -> Result<SparseTensor<T>, DistributedError> {
         self.check_type(T::TYPE)?;
-        let (name, format) = (self.variable.name(), self.variable.format());
-        let (Some(levels), Some(fill)) = (&self.levels, T::from_scalar(self.variable.fill())) else {
-            return Err(DistributedError::Stored { tensor: name.to_owned(), format: format.clone() });
+        let Some(levels) = &self.levels else {
+            let (tensor, format) = (self.variable.name().to_owned(), self.variable.format().clone());
+            return Err(DistributedError::Stored { tensor, format });
         };
         let (components, values) = levels.read::<T>(cx).await?;
-        let made = SparseTensor::from_components(format, self.variable.dimensions(), fill, components, values);
-        made.map_err(|error| DistributedError::Broken { tensor: name.to_owned(), error })
+        self.with_components(components, values)
+    }
+
+    /// The tensor in memory with what its levels store, and these elements.
+    pub(super) fn with_components<T: Element>(
+        &self,
+        components: Vec<Vec<Named>>,
+        values: Vec<T>,
+    ) -> Result<SparseTensor<T>, DistributedError> {
+        let (variable, fill) = (&self.variable, T::from_scalar(self.variable.fill()));
+        let fill = fill.expect("fill values have the type of their tensors");
+        let made = SparseTensor::from_components(variable.format(), variable.dimensions(), fill, components, values);
+        made.map_err(|error| DistributedError::Broken { tensor: variable.name().to_owned(), error })
     }
 
     /// The tensor that statements call `variable`, with its elements in a field of a region that the program has: each at its coordinates. What tasks of the program and computations

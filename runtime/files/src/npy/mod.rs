@@ -13,7 +13,7 @@ use bytemuck::Zeroable;
 
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
-use crate::number::Number;
+use crate::number::{Number, NumberType};
 
 /// Bytes of elements that are read at once.
 const CHUNK: usize = 64 << 10;
@@ -28,50 +28,68 @@ pub fn read_elements<T: Number>(
     source: &mut impl Read,
     length: Option<u64>,
 ) -> Result<Dense<T>, ReadError> {
-    if header.number != T::TYPE {
-        let reason = format!("its elements are {}, not {}", header.number, T::TYPE);
-        return Err(ReadError::Byte { byte: 0, problem: Problem::Unsupported(reason) });
-    }
+    check(header, T::TYPE, length)?;
     let count = header.count() as usize;
     let mut elements: Vec<T::Bits> = Vec::new();
-    if let Some(length) = length {
-        if header.bytes() > length {
-            let reason = format!("it says that it has {} elements, but has only {length} bytes", header.extents());
-            return Err(ReadError::Byte { byte: length, problem: Problem::Truncated(reason) });
-        }
+    if length.is_some() {
         elements.reserve_exact(count);
     }
-    let stored = header.stored_size();
     let mut narrow = Vec::new();
     while elements.len() < count {
         let start = elements.len();
         elements.resize(count.min(start + CHUNK / size_of::<T>()), Zeroable::zeroed());
-        let length = (elements.len() - start) * stored;
-        let chunk: &mut [u8] = bytemuck::cast_slice_mut(&mut elements[start..]);
-        narrow.resize(if stored < size_of::<T>() { length } else { 0 }, 0);
-        let into = if narrow.is_empty() { &mut *chunk } else { &mut narrow[..] };
-        let found = fill(source, into)?;
-        if found < length {
-            let found = (start * stored + found) as u64;
-            let reason = format!(
-                "this is no whole .npy file: it ends after {found} of {} bytes of its elements",
-                header.bytes()
-            );
-            return Err(ReadError::Byte { byte: header.start + found, problem: Problem::Truncated(reason) });
-        }
-        if header.big_endian != cfg!(target_endian = "big") {
-            into.chunks_exact_mut(stored.min(T::TYPE.part_size())).for_each(<[u8]>::reverse);
-        }
-        if let Some(other) = header.other {
-            let widened = other.widen(&narrow, chunk);
-            widened.map_err(|problem| ReadError::Byte { byte: header.start, problem })?;
-        }
+        let chunk = bytemuck::cast_slice_mut(&mut elements[start..]);
+        read_chunk(header, source, (start, chunk), (size_of::<T>(), &mut narrow))?;
     }
     Ok(Dense { shape: header.shape.clone(), order: header.order, elements: T::of_bits(elements) })
 }
 
+/// Refuses a file that has elements of another type, or is too short if its length is known.
+fn check(header: &Header, wanted: NumberType, length: Option<u64>) -> Result<(), ReadError> {
+    if header.number != wanted {
+        let reason = format!("its elements are {}, not {wanted}", header.number);
+        return Err(ReadError::Byte { byte: 0, problem: Problem::Unsupported(reason) });
+    }
+    match length.filter(|length| header.bytes() > *length) {
+        None => Ok(()),
+        Some(length) => {
+            let reason = format!("it says that it has {} elements, but has only {length} bytes", header.extents());
+            Err(ReadError::Byte { byte: length, problem: Problem::Truncated(reason) })
+        }
+    }
+}
+
+/// Reads the elements from one on, of so many bytes each: as many as fit `chunk`. They are widened from `narrow` if the
+/// file has fewer bytes of each.
+fn read_chunk(
+    header: &Header,
+    source: &mut dyn Read,
+    (start, chunk): (usize, &mut [u8]),
+    (size, narrow): (usize, &mut Vec<u8>),
+) -> Result<(), ReadError> {
+    let stored = header.stored_size();
+    let length = chunk.len() / size * stored;
+    narrow.resize(if stored < size { length } else { 0 }, 0);
+    let into = if narrow.is_empty() { &mut *chunk } else { &mut narrow[..] };
+    let found = fill(source, into)?;
+    if found < length {
+        let found = (start * stored + found) as u64;
+        let reason =
+            format!("this is no whole .npy file: it ends after {found} of {} bytes of its elements", header.bytes());
+        return Err(ReadError::Byte { byte: header.start + found, problem: Problem::Truncated(reason) });
+    }
+    if header.big_endian != cfg!(target_endian = "big") {
+        into.chunks_exact_mut(stored.min(header.number.part_size())).for_each(<[u8]>::reverse);
+    }
+    if let Some(other) = header.other {
+        let widened = other.widen(narrow, chunk);
+        widened.map_err(|problem| ReadError::Byte { byte: header.start, problem })?;
+    }
+    Ok(())
+}
+
 /// Reads until the bytes are full or the source ends, and gives how many there are.
-pub(crate) fn fill(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn fill(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut found = 0;
     while found < bytes.len() {
         match source.read(&mut bytes[found..]) {
