@@ -9,7 +9,7 @@ use super::tensor::SparseTensor;
 use crate::element::Element;
 use crate::format::Format;
 use crate::kernel::Team;
-use crate::level::{Array, Component, LevelData, LevelError, filled, positions, with_numbers};
+use crate::level::{Array, Component, LevelData, LevelError, Width, filled, positions, with_numbers};
 use crate::parallel::{chunks, each, split};
 
 /// About how many entries are put in order at once: those that fit in a core's cache.
@@ -48,17 +48,45 @@ fn columns_of<T: Element>(
     let mut inner = empty_level(format, dimensions, 1, columns);
     (outer.positions, inner.positions) = (columns, rows.values.len());
     let width = inner.coordinate_width(false).map_err(failed)?;
-    let mut coordinates = Array::filled(width, 0, rows.values.len()).map_err(failed)?;
     let bytes = size_of_val(rows.values) as u128;
     let mut values = filled(T::zeroed(), rows.values.len()).map_err(|_| StorageError::Memory(bytes))?;
     let mut starts = filled(0, columns + 1).map_err(failed)?;
     let into = (&mut starts[..], &mut values[..]);
-    with_numbers!(&mut coordinates, crd => rows.transpose(columns, into, crd, |row| row as _, team)).map_err(failed)?;
+    let coordinates = coordinates(rows, (columns, width), into, team).map_err(failed)?;
     inner.components = vec![
         Component { name: "pos", array: positions(&inner, &starts).map_err(failed)? },
         Component { name: "crd", array: coordinates },
     ];
     Ok((vec![outer, inner], values))
+}
+
+/// The coordinates of the result, which are moved as numbers of 16 or 32 bits.
+fn coordinates<T: Element>(
+    rows: &Rows<'_, T>,
+    (columns, width): (usize, Width),
+    into: (&mut [usize], &mut [T]),
+    team: &dyn Team,
+) -> Result<Array, LevelError> {
+    let count = rows.values.len();
+    let widened = |numbers: &mut dyn Iterator<Item = i64>| {
+        let mut array = Array::filled(width, 0, count)?;
+        with_numbers!(&mut array, array => array.iter_mut().zip(numbers).for_each(|(to, from)| *to = from as _));
+        Ok(array)
+    };
+    match width {
+        Width::U8 | Width::I16 => {
+            let mut moved = filled(0_i16, count)?;
+            rows.transpose(columns, into, &mut moved, |row| row as i16, team)?;
+            if width == Width::I16 { Ok(Array::I16(moved)) } else { widened(&mut moved.iter().map(|&row| row.into())) }
+        }
+        Width::I32 | Width::I64 => {
+            let mut moved = filled(0_i32, count)?;
+            rows.transpose(columns, into, &mut moved, |row| row as i32, team)?;
+            // Rows are counted in 32 bits without a sign.
+            let wide = |&row: &i32| i64::from(row as u32);
+            if width == Width::I32 { Ok(Array::I32(moved)) } else { widened(&mut moved.iter().map(wide)) }
+        }
+    }
 }
 
 /// Where a thread writes the entries of a range of columns next: their rows, columns and values.

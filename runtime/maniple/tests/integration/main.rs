@@ -42,6 +42,7 @@ mod provenance;
 mod records;
 mod records_of_traces;
 mod reductions;
+mod rows;
 mod sessions;
 mod shared_partitioning;
 mod sharing;
