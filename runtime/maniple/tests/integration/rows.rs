@@ -60,7 +60,7 @@ async fn check<const D: usize>(cx: &Context, space: &IndexSpace<D>, layouts: [La
         TaskLauncher::new(&task).requirement(Requirement::new(cells.logical().clone(), fields, privilege))
     };
     cx.fill_field(&cells, field, -1_i64)?;
-    assert_eq!(cx.read_field(cells.logical(), field).await?, vec![-1_i64; space.volume() as usize]);
+    assert_eq!(cx.read_field::<i64>(cells.logical(), field).await?, vec![-1_i64; space.volume() as usize]);
     cx.launch(launcher("write", layouts[0], write, Privilege::ReadWrite).typed::<()>()).await?;
     let found = cx.launch(launcher("read", layouts[1], read, Privilege::Read).typed::<Vec<Vec<i64>>>()).await?;
     let points: Vec<Vec<i64>> = space.points().map(|point| point.0.to_vec()).collect();
