@@ -39,12 +39,7 @@ impl Context {
     /// # Errors
     /// As [`Context::fill`].
     #[track_caller]
-    pub fn fill_field<T: FieldValue>(
-        &self,
-        region: impl AsRef<LogicalRegion>,
-        field: FieldId,
-        value: T,
-    ) -> Result<()> {
+    pub fn fill_field<T: FieldValue>(&self, region: impl AsRef<LogicalRegion>, field: FieldId, value: T) -> Result<()> {
         let (region, ty) = (region.as_ref(), FieldType::of::<T>());
         let with = Replica::of(&self.state).and_then(|_| Compared::one(&value, ty));
         self.fill_with(region, (field, ty), (FillValue::of(value), with))

@@ -144,7 +144,7 @@ impl Levels {
         Ok(())
     }
 
-    /// What each level stores, as it is after all that was launched before.
+    /// The contents of each level, as they are after all that was launched before.
     pub(super) async fn read_levels(&self, cx: &Context) -> Result<Vec<Vec<Named>>, DistributedError> {
         let mut levels = Vec::new();
         for level in &self.levels {
@@ -161,7 +161,7 @@ impl Levels {
         Ok(levels)
     }
 
-    /// What each level stores, and the elements, as they are after all that was launched before.
+    /// The contents of each level and the elements, as they are after all that was launched before.
     pub(super) async fn read<T: Element + FieldValue>(
         &self,
         cx: &Context,

@@ -15,7 +15,7 @@ use crate::level::LevelData;
 use crate::lower::{Appending, NumberTypes, Output, Slot, StoredKernel, stored};
 use crate::storage::Coordinates;
 
-/// What a kernel gives, and the types of the positions and coordinates that it reads and writes.
+/// The output of a kernel, and the types of the positions and coordinates that it reads and writes.
 type Variant = (Output, Vec<ElementType>);
 
 /// The loops of a statement, and what is known of its kernels and results.
@@ -80,7 +80,7 @@ pub(super) trait Operand {
     fn values(&self) -> Result<View<'_>, SparseError>;
 }
 
-/// What a kernel writes.
+/// The memory that a kernel writes to.
 pub(super) enum Written<'w> {
     Elements(View<'w>),
     Counts(&'w mut [i64]),
@@ -113,7 +113,8 @@ pub(super) struct Calls<'c> {
 }
 
 impl Calls<'_> {
-    /// The kernel that gives `output`, for a result whose last level has numbers of the types that `of_result` gives for `pos` and `crd`.
+    /// The kernel that gives `output`, for a result whose last level has numbers of the types that `of_result` gives
+    /// for `pos` and `crd`.
     pub(super) fn made(&self, output: Output, of_result: &dyn Fn(&str) -> ElementType) -> Arc<StoredKernel> {
         let result = self.loops.statement.result().name();
         let component = |name: &str, level: usize, what: &str| {
@@ -131,7 +132,9 @@ impl Calls<'_> {
     /// Calls the kernel that gives `output`.
     pub(super) fn call(&self, output: Output, mut written: Written<'_>) -> Result<(), SparseError> {
         let made = self.made(output, &|what| written.type_of(what));
-        let numbers = |name: &str, level: usize, component: &str| Numbers::of(self.operands[name].levels()[level].component(component));
+        let numbers = |name: &str, level: usize, component: &str| {
+            Numbers::of(self.operands[name].levels()[level].component(component))
+        };
         let numbers = made.slots.iter().map(|slot| match slot {
             Slot::Positions(name, level) => {
                 let kind = self.operands[&**name].format().levels()[*level];
@@ -206,8 +209,9 @@ impl Calls<'_> {
             });
         }
         let executable = self.kernels.get(&made.kernel)?;
-        // SAFETY: the kernel was made for these operands, whose levels have been checked: positions and coordinates are within the components. What is written fits what was counted by the
-        // same loops, and iterations that run at the same time write below different parents, or elements of their own.
+        // SAFETY: the kernel was made for these operands, whose levels have been checked: positions and coordinates are
+        // within the components. What is written fits what was counted by the same loops, and iterations that run at
+        // the same time write below different parents, or elements of their own.
         unsafe { executable.call(&mut arguments, self.team) }.map_err(SparseError::from)
     }
 }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::arrange::{Renamed, arrange, arrange_converted, free_loops, on_grid, on_threads, order_of_result};
+use super::calls::Loops;
 use super::data::Data;
 use super::entries::by_entries;
 use super::error::SparseError;
 use super::reshape::{as_scheduled, in_blocks};
-use super::calls::Loops;
 use super::run::{Run, given};
 use crate::concrete::Statement;
 use crate::element::{Element, ElementType};

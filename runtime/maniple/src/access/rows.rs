@@ -90,11 +90,7 @@ impl<'a> RowsMut<'a> {
     ///
     /// # Safety
     /// As for [`Rows::new`]; and for `'a`, nothing but this touches the values.
-    pub(crate) unsafe fn new(
-        instance: &'a Instance,
-        field: (FieldId, FieldType),
-        space: &'a AnySpace,
-    ) -> Option<Self> {
+    pub(crate) unsafe fn new(instance: &'a Instance, field: (FieldId, FieldType), space: &'a AnySpace) -> Option<Self> {
         // SAFETY: promised by the caller.
         unsafe { Rows::new(instance, field, space) }.map(Self)
     }

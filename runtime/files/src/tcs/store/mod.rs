@@ -4,7 +4,8 @@
 //! 2. A piece of all blocks is one sequence by [`Merge`]. [`load::count`](super::load::count) goes through it, and [`load::merge_all`](super::load::merge_all) makes a plan of what all pieces have counted.
 //! 3. [`load::write`](super::load::write) goes through it again and writes sections of all arrays, whose places in the file are known then; [`load::assemble`](super::load::assemble) joins them.
 //!
-//! Where the arrays are those of the whole tensor, spread over many memories, [`write_numbers`] and a [`Writer`] put parts of them at their places, and [`Summed`](super::Summed) joins checksums.
+//! Where the arrays are those of the whole tensor, spread over many memories, [`write_numbers`] and a [`Writer`] put
+//! parts of them at their places, and [`Summed`](super::Summed) joins checksums.
 
 mod cuts;
 mod merge;

@@ -30,7 +30,7 @@ impl Target for std::fs::File {
 /// Writes elements of an array one after another.
 pub struct Writer<'t> {
     target: &'t dyn Target,
-    /// Where the bytes go that wait.
+    /// The place in the file of the bytes that wait.
     offset: u64,
     waiting: Vec<u8>,
     sum: Summing,
