@@ -1,7 +1,8 @@
-//! The book of Maniple, as a crate: each chapter is a module, so that `cargo test` compiles and runs every sample in it.
+//! The book of Maniple, as a crate: each chapter is a module, so that `cargo test` compiles and runs every sample in
+//! it.
 //!
-//! The chapters are Markdown under `src/`, in the order of `src/SUMMARY.md`; `mdbook build docs` makes a site of them. Samples are
-//! ordinary doc tests, with lines hidden by `# ` as rustdoc and mdBook both know them.
+//! The chapters are Markdown under `src/`, in the order of `src/SUMMARY.md`; `mdbook build docs` makes a site of them.
+//! Samples are ordinary doc tests, with lines hidden by `# ` as rustdoc and mdBook both know them.
 
 #[doc = include_str!("../README.md")]
 pub mod readme {}

@@ -1,4 +1,5 @@
-//! What each node of a job finds for itself, such as what is in a folder: good if it is on all nodes, and the same there.
+//! What each node of a job finds for itself, such as what is in a folder: good if it is on all nodes, and the same
+//! there.
 
 use maniple::Runtime;
 
@@ -7,7 +8,8 @@ use crate::error::{Error, Result};
 /// What a node has found, if all nodes have found the same, as far as its digest tells. Each node comes here.
 ///
 /// # Errors
-/// What this node has failed with, or else [`Error::Usage`] for the first other node that has failed; [`Error::Usage`] for one that has found something else; [`Error::Runtime`] if a node is lost.
+/// What this node has failed with, or else [`Error::Usage`] for the first other node that has failed; [`Error::Usage`]
+/// for one that has found something else; [`Error::Runtime`] if a node is lost.
 pub(crate) fn on_all_nodes<T>(
     runtime: &Runtime,
     what: &str,

@@ -96,7 +96,8 @@ pub enum Error {
     Output(#[from] std::io::Error),
 }
 
-/// What the runtime says, without the line of this program that launched what failed: its users know their command line, and statements that errors name.
+/// What the runtime says, without the line of this program that launched what failed: its users know their command
+/// line, and statements that errors name.
 fn without_lines(error: &maniple::Error) -> String {
     let text = error.to_string();
     match error.provenance().filter(|place| place.said().is_none()) {

@@ -54,7 +54,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub mapping: Option<PathBuf>,
 
-    /// Measure how fast a processor computes and reads memory instead, and print it as a file that `maniple tensor --rates` takes
+    /// Measure how fast a processor computes and reads memory instead, and print it as a file that
+    /// `maniple tensor --rates` takes
     #[arg(long, conflicts_with_all = ["mapping", "workers", "memory"])]
     pub rates: bool,
 }

@@ -1,20 +1,23 @@
 //! # The `maniple` program
 //!
-//! Three simulations, a recursion and a benchmark written as a user of the runtime would write them, each checked against something simpler than itself,
-//! and a command line around them. In reading order:
+//! Three simulations, a recursion and a benchmark written as a user of the runtime would write them, each checked
+//! against something simpler than itself, and a command line around them. In reading order:
 //!
-//! - [`circuit`]: an electrical circuit on a random graph. Partitions are computed from the data; neighbours' nodes are reduced to;
+//! - [`circuit`]: an electrical circuit on a random graph. Partitions are computed from the data; neighbours' nodes are
+//!   reduced to;
 //! - [`cg`]: conjugate gradients on a sparse matrix. Every scalar is a future; nothing waits within an iteration;
 //! - [`stencil`]: a star stencil on a grid. Tiles read a halo of their neighbours;
 //! - [`recursion`]: trees of tasks without regions, which idle workers and nodes take from others;
-//! - [`taskbench`]: graphs of tasks that only depend on each other, to measure what a task costs; [`metg`]: how short tasks may be;
+//! - [`taskbench`]: graphs of tasks that only depend on each other, to measure what a task costs; [`metg`]: how short
+//!   tasks may be;
 //! - [`tensor`]: tensor algebra: statements in index notation, computed by published algorithms on grids of processors;
 //! - [`decomposition`]: tensors of low rank, by compiled statements;
-//! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
-//!   runtime sees it;
+//! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run
+//!   did; [`info`]: the machine as the runtime sees it;
 //! - `output`: whether files can be written; [`prof`]: looking at profiles, which all of them record if asked to;
 //! - [`launch`]: starting any program as several nodes;
-//! - [`verify`]: what a wrong result is; [`input`]: why a file can't be used; [`error`]: what else can go wrong, and the exit codes;
+//! - [`verify`]: what a wrong result is; [`input`]: why a file can't be used; [`error`]: what else can go wrong, and
+//!   the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!
 //! Each simulation can be run from Rust:

@@ -1,7 +1,9 @@
-//! The minimum effective task granularity (Slaughter et al. 2020, section 4): how short tasks may be before half of the time is lost.
+//! The minimum effective task granularity (Slaughter et al. 2020, section 4): how short tasks may be before half of the
+//! time is lost.
 //!
-//! Task Bench runs with ever shorter tasks. Of each length, *granularity* is the time that a processor spends a task, and *efficiency* the part of
-//! it that the same work takes where tasks are long. METG(50%) is the smallest granularity at which the efficiency is still a half.
+//! Task Bench runs with ever shorter tasks. Of each length, *granularity* is the time that a processor spends a task,
+//! and *efficiency* the part of it that the same work takes where tasks are long. METG(50%) is the smallest granularity
+//! at which the efficiency is still a half.
 //!
 //! [`sweep`]: which lengths of tasks are tried, and what follows from the times; here: the sweep over this runtime.
 
@@ -137,7 +139,8 @@ pub fn run(options: &Options) -> Result<Report> {
     }
     let mut runtime = options.runtime.clone();
     runtime.workers = runtime.workers.or(options.cores);
-    // A runtime for each run, so that nothing that one leaves behind helps or hurts the next; but a process joins its job once.
+    // A runtime for each run, so that nothing that one leaves behind helps or hurts the next; but a process joins its
+    // job once.
     let of_job = (place().nodes > 1).then(|| runtime.start()).transpose()?;
     let cores = match (options.cores, &of_job) {
         (Some(cores), _) => cores,

@@ -36,14 +36,14 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "N", value_parser = worker_count, allow_hyphen_values = true, help = WORKERS_HELP)]
     pub workers: Option<usize>,
 
-    /// Who decides where tasks run and where data lives: `default`, `piecewise` (a piece of data has memory of its own, and
-    /// neighbours' data is copied), `random` or `random:SEED` (an adversary), `log` (the default, telling every decision on
-    /// standard error)
+    /// Who decides where tasks run and where data lives: `default`, `piecewise` (a piece of data has memory of its own,
+    /// and neighbours' data is copied), `random` or `random:SEED` (an adversary), `log` (the default, telling every
+    /// decision on standard error)
     #[arg(long, value_name = "NAME", default_value_t = MapperChoice::Default)]
     pub mapper: MapperChoice,
 
-    /// A file that says where tasks run and where data lives, in TOML; what it does not say is left to the mapper. `maniple info --mapping FILE` explains it, the book's
-    /// chapter on mapping files has its keys
+    /// A file that says where tasks run and where data lives, in TOML; what it does not say is left to the mapper.
+    /// `maniple info --mapping FILE` explains it, the book's chapter on mapping files has its keys
     #[arg(long, value_name = "FILE")]
     pub mapping: Option<PathBuf>,
 
@@ -55,7 +55,8 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = positive, allow_hyphen_values = true)]
     pub window: usize,
 
-    /// Record what every worker does into this file, for `maniple prof FILE`; `%p` in it stands for the number of the process
+    /// Record what every worker does into this file, for `maniple prof FILE`; `%p` in it stands for the number of the
+    /// process
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
 
@@ -63,7 +64,8 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
 
-    /// Analyse and map every launch anew: nothing is recorded and replayed, neither marked stretches of the program nor ones that repeat
+    /// Analyse and map every launch anew: nothing is recorded and replayed, neither marked stretches of the program nor
+    /// ones that repeat
     #[arg(long)]
     pub no_tracing: bool,
 
@@ -106,7 +108,8 @@ pub(crate) fn machine(workers: Option<usize>, memory: Option<u64>) -> Machine {
     topology.machine(1.0)
 }
 
-/// How many workers the job has: what defaults follow from. Machines may be unequal, so each node says how many it has, and all come to the same.
+/// How many workers the job has: what defaults follow from. Machines may be unequal, so each node says how many it has,
+/// and all come to the same.
 pub(crate) fn workers_of_job(runtime: &Runtime) -> Result<usize> {
     let own = runtime.machine().processors_of(ProcessorKind::Cpu).count();
     if runtime.nodes() == 1 {
@@ -116,7 +119,8 @@ pub(crate) fn workers_of_job(runtime: &Runtime) -> Result<usize> {
     Ok(all as usize)
 }
 
-/// What to say about more memory than there is. It is no error: what was found may be wrong, and data may never take so much.
+/// What to say about more memory than there is. It is no error: what was found may be wrong, and data may never take so
+/// much.
 #[must_use]
 pub fn memory_warning(wanted: u64, found: u64) -> Option<String> {
     if wanted <= found {
@@ -141,12 +145,12 @@ impl RuntimeOptions {
         self.machine().memories().iter().map(|memory| memory.capacity).sum()
     }
 
-    /// Starts the runtime, runs a program on it, ends it, and does with the record of the run what is asked for. Then its profile, if one was
-    /// asked for, is whole.
+    /// Starts the runtime, runs a program on it, ends it, and does with the record of the run what is asked for. Then
+    /// its profile, if one was asked for, is whole.
     ///
     /// # Errors
-    /// Those of [`RuntimeOptions::start`], and the program's; else [`Error::AfterRun`], with those of [`RecordOptions::conclude`], and
-    /// [`Error::ProfileLost`] if the profile could not be written.
+    /// Those of [`RuntimeOptions::start`], and the program's; else [`Error::AfterRun`], with those of
+    /// [`RecordOptions::conclude`], and [`Error::ProfileLost`] if the profile could not be written.
     pub fn run<T: fmt::Display>(&self, program: impl FnOnce(&Runtime) -> Result<T>) -> Result<T> {
         self.run_by(|| Box::new(DefaultMapper::new()), program)
     }
@@ -214,8 +218,8 @@ impl RuntimeOptions {
     /// Starts the runtime.
     ///
     /// # Errors
-    /// If the system does not give the threads, or the file of the profile can't be written; [`Error::Usage`] if command lines of the job's nodes differ in
-    /// what they may not.
+    /// If the system does not give the threads, or the file of the profile can't be written; [`Error::Usage`] if
+    /// command lines of the job's nodes differ in what they may not.
     pub fn start(&self) -> Result<Runtime> {
         self.start_by(|| Box::new(DefaultMapper::new()))
     }
@@ -371,8 +375,8 @@ pub(crate) fn whole(least: u64, most: u64, text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads a size in bytes: a number, and optionally a unit. KiB, MiB, GiB, TiB (also K, M, G, T) are powers of 1024; KB, MB, GB, TB
-/// powers of 1000.
+/// Reads a size in bytes: a number, and optionally a unit. KiB, MiB, GiB, TiB (also K, M, G, T) are powers of 1024; KB,
+/// MB, GB, TB powers of 1000.
 ///
 /// # Errors
 /// What was expected.

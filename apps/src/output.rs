@@ -15,7 +15,8 @@ pub(crate) enum Way {
     Beside,
 }
 
-/// Whether a file is a pipe or a device, which is written as it is, and whose name tells nothing. So is what a shell has put in the place of one.
+/// Whether a file is a pipe or a device, which is written as it is, and whose name tells nothing. So is what a shell
+/// has put in the place of one.
 pub(crate) fn is_special(path: &Path) -> bool {
     is_descriptor(path) || fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
@@ -54,7 +55,8 @@ pub(crate) fn around(path: &Path) -> (String, &'static str) {
     (format!(".{name}."), ".part")
 }
 
-/// Writes a file beside another one, which then takes its place; if that fails, all stays as it was. A pipe or device gets all at the end.
+/// Writes a file beside another one, which then takes its place; if that fails, all stays as it was. A pipe or device
+/// gets all at the end.
 ///
 /// # Errors
 /// [`Error::Write`].

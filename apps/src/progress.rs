@@ -53,7 +53,8 @@ impl Progress {
         Self { bar }
     }
 
-    /// Advances by one when an index launch has ended. Launching goes on meanwhile: this is where the work is, not the program.
+    /// Advances by one when an index launch has ended. Launching goes on meanwhile: this is where the work is, not the
+    /// program.
     pub fn advance_after<T: Clone + Send + Sync + 'static>(&self, launch: &FutureMap<T>) {
         self.advance_by_after(1, launch);
     }

@@ -18,16 +18,18 @@ use crate::output::{self, Way};
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = RECORD_HEADING)]
 pub struct RecordOptions {
-    /// Prove that the run was right: that tasks and copies that get in each other's way were made to wait for each other, and that every
-    /// task saw what it would have seen if all had run one after another
+    /// Prove that the run was right: that tasks and copies that get in each other's way were made to wait for each
+    /// other, and that every task saw what it would have seen if all had run one after another
     #[arg(long)]
     pub check: bool,
 
-    /// Draw what waited for what, into a file that ends in .svg (for a browser) or .dot (for Graphviz). Best of few pieces and steps
+    /// Draw what waited for what, into a file that ends in .svg (for a browser) or .dot (for Graphviz). Best of few
+    /// pieces and steps
     #[arg(long, value_name = "FILE")]
     pub graph: Option<GraphFile>,
 
-    /// What to draw: `tasks` (with the copies, fills and reductions between them), or `launches` (with the fields that make one wait for another)
+    /// What to draw: `tasks` (with the copies, fills and reductions between them), or `launches` (with the fields that
+    /// make one wait for another)
     #[arg(long, value_name = "WHAT", default_value = "tasks", requires = "graph", hide_possible_values = true)]
     pub graph_of: Subject,
 
@@ -117,7 +119,8 @@ impl RecordOptions {
         file.map_or(Ok(()), |file| output::check(&file.path, Way::Over))
     }
 
-    /// Does with the record of a runtime on which nothing runs any more what is asked for, and says on standard error what has come of it.
+    /// Does with the record of a runtime on which nothing runs any more what is asked for, and says on standard error
+    /// what has come of it.
     ///
     /// # Errors
     /// [`Error::Check`] if the record is no proof; [`Error::Graph`] if the graph is too large or can't be written.

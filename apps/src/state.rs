@@ -1,7 +1,9 @@
-//! The state of a simulation in a folder, where a later run goes on from it: an `.npy` file for each array, and `state.json`, which says what they are of.
+//! The state of a simulation in a folder, where a later run goes on from it: an `.npy` file for each array, and
+//! `state.json`, which says what they are of.
 //!
-//! Arrays are written beside those that are there, under names of their own. That `state.json` names the new ones makes them the state, from one moment to the next: a program that ends before has changed
-//! nothing, and one that ends later has stored everything.
+//! Arrays are written beside those that are there, under names of their own. That `state.json` names the new ones makes
+//! them the state, from one moment to the next: a program that ends before has changed nothing, and one that ends later
+//! has stored everything.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +29,8 @@ pub struct StateOptions {
     #[arg(long, value_name = "DIR")]
     pub load: Option<PathBuf>,
 
-    /// Store the state after the last step in this folder, as .npy files; it replaces one that is there when it is whole
+    /// Store the state after the last step in this folder, as .npy files; it replaces one that is there when it is
+    /// whole
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
 }
@@ -272,7 +275,8 @@ impl Storing {
     }
 }
 
-/// Writes what a folder has, beside its place, and puts it there when it is whole. What a program that was killed has left beside it is overwritten.
+/// Writes what a folder has, beside its place, and puts it there when it is whole. What a program that was killed has
+/// left beside it is overwritten.
 fn replace(folder: &Path, manifest: &Manifest) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(manifest)?;
     let (path, beside) = (folder.join(STATE), folder.join(format!(".{STATE}.part")));

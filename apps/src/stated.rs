@@ -1,7 +1,7 @@
 //! Whether the nodes of a job were given the same options.
 //!
-//! The runtime compares what nodes do, but not all that they do it with: tasks with arguments that it does not know would run on each node with what was
-//! said there, and make a mixture.
+//! The runtime compares what nodes do, but not all that they do it with: tasks with arguments that it does not know
+//! would run on each node with what was said there, and make a mixture.
 
 use std::ffi::OsStr;
 
@@ -11,8 +11,8 @@ use maniple::Runtime;
 use crate::error::{Error, Result};
 use crate::headings::{RECORD_HEADING, RUNTIME_HEADING};
 
-/// What a command line says that must be the same on all nodes: the program, its options by name, and the seed. What else is said of the runtime may
-/// differ, for machines do.
+/// What a command line says that must be the same on all nodes: the program, its options by name, and the seed. What
+/// else is said of the runtime may differ, for machines do.
 #[derive(Clone, Debug, Default)]
 pub struct Stated(Vec<(String, String)>);
 

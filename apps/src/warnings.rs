@@ -10,8 +10,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// The variable that asks for more: targets and levels, as in many programs that are written in Rust.
 const VARIABLE: &str = "RUST_LOG";
 
-/// From now on, prints on the standard error what the tensor compiler warns of, that there is no C compiler, or that a library cannot be used; and what a mapping file says in vain. What the
-/// runtime has to say of failures comes with the error that ends the program. Prints what `RUST_LOG` asks for instead, if that is set: `maniple=debug` tells why
+/// From now on, prints on the standard error what the tensor compiler warns of, that there is no C compiler, or that a
+/// library cannot be used; and what a mapping file says in vain. What the runtime has to say of failures comes with the
+/// error that ends the program. Prints what `RUST_LOG` asks for instead, if that is set: `maniple=debug` tells why
 /// replays are given up.
 pub(crate) fn print() {
     let lines =

@@ -1,4 +1,5 @@
-//! Conjugate gradients on the Poisson problem of 1000 x 1000 unknowns: ours against a plain loop on two threads over the same arrays.
+//! Conjugate gradients on the Poisson problem of 1000 x 1000 unknowns: ours against a plain loop on two threads over
+//! the same arrays.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -38,8 +39,8 @@ fn main() {
     line("speed relative to the plain loop", theirs / ours, "", "at least 0.7");
 }
 
-/// Preconditioned conjugate gradients as one would write it by hand: each loop over the rows is done by two threads, a half each. Gives the
-/// seconds, and the relative residual.
+/// Preconditioned conjugate gradients as one would write it by hand: each loop over the rows is done by two threads, a
+/// half each. Gives the seconds, and the relative residual.
 fn plain(matrix: &Matrix, iterations: usize) -> (f64, f64) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads can be started");
     pool.install(|| plain_on_two_threads(matrix, iterations))

@@ -1,4 +1,5 @@
-//! Files of tensors: read, written and converted by this project, beside what the system takes for as many bytes, SciPy and NumPy.
+//! Files of tensors: read, written and converted by this project, beside what the system takes for as many bytes, SciPy
+//! and NumPy.
 //!
 //! ```console
 //! $ cargo bench -p maniple-benches --bench files                  # everything
@@ -18,9 +19,11 @@ use maniple_benches::machine;
 use maniple_benches::targets::findings::table;
 use maniple_benches::toolbox::{Rival, Toolbox};
 
-/// Read, write and convert files of tensors, beside what the system takes for as many bytes, SciPy and NumPy, and print what each figure must be.
+/// Read, write and convert files of tensors, beside what the system takes for as many bytes, SciPy and NumPy, and print
+/// what each figure must be.
 ///
-/// What is compared runs in turn, and medians count. Files are made in --folder the first time, and stay there. Nothing is installed: of what is missing no row is printed. Nothing fails because it is slow.
+/// What is compared runs in turn, and medians count. Files are made in --folder the first time, and stay there. Nothing
+/// is installed: of what is missing no row is printed. Nothing fails because it is slow.
 #[derive(Parser)]
 #[command(name = "files", bin_name = "cargo bench -p maniple-benches --bench files --")]
 struct Options {
@@ -39,7 +42,8 @@ struct Options {
     #[arg(long, value_name = "N", default_value_t = NonZero::new(5).expect("5 is not 0"))]
     rounds: NonZero<usize>,
 
-    /// The size of the .tcs file that is loaded, in millions of bytes [default: 2000, or a sixth of the room on the disk]
+    /// The size of the .tcs file that is loaded, in millions of bytes [default: 2000, or a sixth of the room on the
+    /// disk]
     #[arg(long, value_name = "MB")]
     megabytes: Option<NonZero<u64>>,
 

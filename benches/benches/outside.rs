@@ -1,7 +1,9 @@
-//! Data from outside, and sizes that are known afterwards: attached memory, attached files, outputs of tasks, partitions by what fields say.
+//! Data from outside, and sizes that are known afterwards: attached memory, attached files, outputs of tasks,
+//! partitions by what fields say.
 //!
-//! Rivals are what a program would do by itself: nothing at all for attached memory, which is counted in bytes and time; reading a file with one buffer, as `dd` does; threads that push rows into vectors;
-//! tasks that read the field once.
+//! Rivals are what a program would do by itself: nothing at all for attached memory, which is counted in bytes and
+//! time; reading a file with one buffer, as `dd` does; threads that push rows into vectors; tasks that read the field
+//! once.
 
 use std::collections::VecDeque;
 use std::fs::File as Plain;

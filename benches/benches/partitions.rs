@@ -1,8 +1,9 @@
-//! What dependent partitioning costs, against reading the field and sorting what was read: 10 million pointers, 1,000 colors.
+//! What dependent partitioning costs, against reading the field and sorting what was read: 10 million pointers, 1,000
+//! colors.
 //!
-//! The rival of an image reads the pointers of each color and sorts them. The rival of a partition by field, and of a preimage, reads the color of
-//! each point and sorts pairs of color and point. A ratio below 1 means that the operator, which also removes repetitions and builds the
-//! spaces, is faster.
+//! The rival of an image reads the pointers of each color and sorts them. The rival of a partition by field, and of a
+//! preimage, reads the color of each point and sorts pairs of color and point. A ratio below 1 means that the operator,
+//! which also removes repetitions and builds the spaces, is faster.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! What recording a profile costs: a circuit with and without, in turn; its default pieces, then tiny ones that do next to nothing but cost the
-//! runtime its time.
+//! What recording a profile costs: a circuit with and without, in turn; its default pieces, then tiny ones that do next
+//! to nothing but cost the runtime its time.
 
 use std::path::PathBuf;
 

@@ -19,8 +19,8 @@ use maniple_benches::toolbox::{Rival, Toolbox};
 
 /// Run the same programs on Maniple and on its rivals, in turn, and print a table for each.
 ///
-/// Nothing is installed. Rivals that are missing are named, and how to get them. Rivals' programs are compiled with CC, CXX (else cc and c++) and
-/// mpicc; TASKFLOW_INCLUDE may name the folder of Taskflow's headers.
+/// Nothing is installed. Rivals that are missing are named, and how to get them. Rivals' programs are compiled with CC,
+/// CXX (else cc and c++) and mpicc; TASKFLOW_INCLUDE may name the folder of Taskflow's headers.
 #[derive(Parser)]
 #[command(name = "rivals", bin_name = "cargo bench -p maniple-benches --bench rivals --")]
 struct Options {

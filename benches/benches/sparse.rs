@@ -18,10 +18,11 @@ use maniple_benches::targets::findings::table;
 use maniple_benches::tensors::contest::{Scale, Stage};
 use maniple_benches::toolbox::{Rival, Toolbox};
 
-/// Compute with sparse tensors by Maniple and by its rivals, in turn, and print a table for each, and at the end what each must be.
+/// Compute with sparse tensors by Maniple and by its rivals, in turn, and print a table for each, and at the end what
+/// each must be.
 ///
-/// Nothing is installed. Rivals that are missing are named, and how to get them. Their programs are run by python3; MKL_RT may name MKL's library, and TACO_ROOT the folder of TACO.
-/// Nothing fails because it is slow.
+/// Nothing is installed. Rivals that are missing are named, and how to get them. Their programs are run by python3;
+/// MKL_RT may name MKL's library, and TACO_ROOT the folder of TACO. Nothing fails because it is slow.
 #[derive(Parser)]
 #[command(name = "sparse", bin_name = "cargo bench -p maniple-benches --bench sparse --")]
 struct Options {

@@ -17,8 +17,9 @@ use maniple_benches::targets::{ELSEWHERE, Effort, TARGETS, Target};
 
 /// Measure what the runtime costs, and lay it beside what it is to cost.
 ///
-/// What is compared runs in turn, and medians count. Prints what some of the figures are made of, and then a table of all: the figure, what it
-/// must be, what it should be, and which of the two it is ("no" for neither). Nothing fails because it is slow.
+/// What is compared runs in turn, and medians count. Prints what some of the figures are made of, and then a table of
+/// all: the figure, what it must be, what it should be, and which of the two it is ("no" for neither). Nothing fails
+/// because it is slow.
 #[derive(Parser)]
 #[command(name = "targets", bin_name = "cargo bench -p maniple-benches --bench targets --")]
 struct Options {

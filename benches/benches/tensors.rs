@@ -18,10 +18,11 @@ use maniple_benches::tensors::contest::{Scale, Stage};
 use maniple_benches::tensors::{CONTESTS, kernels};
 use maniple_benches::toolbox::{Rival, Toolbox};
 
-/// Compute with tensors on Maniple and on its rivals, in turn, and print a table for each, and at the end what each must be.
+/// Compute with tensors on Maniple and on its rivals, in turn, and print a table for each, and at the end what each
+/// must be.
 ///
-/// Nothing is installed. Rivals that are missing are named, and how to get them. Their programs are compiled with CC (else cc) and mpicc, or run by python3.
-/// Nothing fails because it is slow.
+/// Nothing is installed. Rivals that are missing are named, and how to get them. Their programs are compiled with CC
+/// (else cc) and mpicc, or run by python3. Nothing fails because it is slow.
 #[derive(Parser)]
 #[command(name = "tensors", bin_name = "cargo bench -p maniple-benches --bench tensors --")]
 struct Options {

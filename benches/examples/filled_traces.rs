@@ -1,8 +1,10 @@
 //! What a fill, an invalidation and a temporary region cost in a loop that is replayed.
 //!
-//! `cargo run --release -p maniple-benches --example filled_traces -- 20000` prints nanoseconds of the launching task for each launch of a step, of three launches over four pieces, and of the whole
-//! program: with launches alone, with a fill before them, with an invalidation after them, and with a scratch region in place of a region that stays. For comparison, the same with a
-//! fill that differs from step to step, which ends a replay. Wanted: all but the last as without a fill, but for the filling itself.
+//! `cargo run --release -p maniple-benches --example filled_traces -- 20000` prints nanoseconds of the launching task
+//! for each launch of a step, of three launches over four pieces, and of the whole program: with launches alone, with a
+//! fill before them, with an invalidation after them, and with a scratch region in place of a region that stays. For
+//! comparison, the same with a fill that differs from step to step, which ends a replay. Wanted: all but the last as
+//! without a fill, but for the filling itself.
 
 #![allow(clippy::print_stdout)] // that is what it is for
 

@@ -1,11 +1,14 @@
 //! What launches cost, to be counted in instructions: wall time says little on a machine that does other things too.
 //!
-//! `cargo build --release -p maniple-benches --example launch_costs`, then `valgrind --tool=callgrind --separate-threads=yes launch_costs WHAT COUNT`. The instructions of a
-//! launch are the difference of two runs with different counts, divided by the difference of the counts. The program itself prints allocations, of which the same holds.
+//! `cargo build --release -p maniple-benches --example launch_costs`, then
+//! `valgrind --tool=callgrind --separate-threads=yes launch_costs WHAT COUNT`. The instructions of a launch are the
+//! difference of two runs with different counts, divided by the difference of the counts. The program itself prints
+//! allocations, of which the same holds.
 //!
-//! *index*: an index launch of 4 points that read a field of their pieces, write one, add to one, and read a fourth as a whole; *cold*: the same, each with a tag of its own;
-//! *point*: a single task that reads one field of a region and writes another one; *cold-point*: the same, each with a tag of its own; *tree*: a task without regions
-//! that launches others, 177 in all. A fence comes after every 100 launches.
+//! *index*: an index launch of 4 points that read a field of their pieces, write one, add to one, and read a fourth as
+//! a whole; *cold*: the same, each with a tag of its own; *point*: a single task that reads one field of a region and
+//! writes another one; *cold-point*: the same, each with a tag of its own; *tree*: a task without regions that launches
+//! others, 177 in all. A fence comes after every 100 launches.
 
 #![allow(clippy::print_stdout)] // that is what it is for
 

@@ -1,7 +1,8 @@
 //! Many tasks that each make a region and leave it behind, every other one by failing: memory has to stay as it is.
 //!
-//! `cargo run --release -p maniple-benches --example scratch_regions -- 1000000` says how much memory the process has after each tenth of so many tasks (a million if none are
-//! given), and fails if it has grown by more than a tenth since the second. In the first the reasons of the last 131,072 failed events fill their table.
+//! `cargo run --release -p maniple-benches --example scratch_regions -- 1000000` says how much memory the process has
+//! after each tenth of so many tasks (a million if none are given), and fails if it has grown by more than a tenth
+//! since the second. In the first the reasons of the last 131,072 failed events fill their table.
 
 #![allow(clippy::print_stdout)] // that is what it is for
 
@@ -23,8 +24,8 @@ fn fail(#[writes(value)] _cells: Piece<Cell>, number: usize) -> Result<()> {
     Err(Error::application(format!("leaf {number} fails on purpose")))
 }
 
-/// Makes a region and uses it. Every second one fails: of four that do, one by itself, one as a leaf task does that it waits for, one as another does that it does not wait for, and one by a
-/// panic.
+/// Makes a region and uses it. Every second one fails: of four that do, one by itself, one as a leaf task does that it
+/// waits for, one as another does that it does not wait for, and one by a panic.
 #[task]
 async fn scratch(cx: &Context, number: usize) -> Result<()> {
     let cells = cx.region::<Cell>(100)?;

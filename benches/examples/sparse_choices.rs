@@ -1,7 +1,9 @@
-//! How good the loops are that are chosen for statements on sparse tensors: of each of twenty statements and data, all candidates are run that are not estimated to be far slower.
+//! How good the loops are that are chosen for statements on sparse tensors: of each of twenty statements and data, all
+//! candidates are run that are not estimated to be far slower.
 //!
-//! `cargo run --release -p maniple-benches --example sparse_choices` prints for each what the chosen candidate takes relative to the fastest one. Wanted is 1.3 at most. With a word, only
-//! statements that contain it are run, and all candidates are listed.
+//! `cargo run --release -p maniple-benches --example sparse_choices` prints for each what the chosen candidate takes
+//! relative to the fastest one. Wanted is 1.3 at most. With a word, only statements that contain it are run, and all
+//! candidates are listed.
 
 #![allow(clippy::print_stdout)] // that is what it is for
 
@@ -21,7 +23,8 @@ type Error = Box<dyn std::error::Error>;
 const FAR: f64 = 25.0;
 const ROUNDS: usize = 3;
 
-/// A statement, its size, and of each tensor its name, format and extents, and where its elements come from: a generator, or nothing for a dense operand or the result.
+/// A statement, its size, and of each tensor its name, format and extents, and where its elements come from: a
+/// generator, or nothing for a dense operand or the result.
 type Case = (&'static str, &'static [(&'static str, &'static str, &'static [i64], &'static str)]);
 
 const CASES: &[Case] = &[

@@ -1,7 +1,7 @@
 //! # Measuring
 //!
-//! Every benchmark is a program that prints ratios, ours against hand-written code or a limit in one run, or costs an operation. Run all with
-//! `cargo bench -p maniple-benches`, one with `cargo bench -p maniple-benches --bench NAME`:
+//! Every benchmark is a program that prints ratios, ours against hand-written code or a limit in one run, or costs an
+//! operation. Run all with `cargo bench -p maniple-benches`, one with `cargo bench -p maniple-benches --bench NAME`:
 //!
 //! - `overhead`: events, empty tasks of the machine layer, and point tasks of a circuit with tiny pieces;
 //! - `recursion`: tasks that launch tasks, without regions, against rayon;

@@ -58,7 +58,8 @@ fn locked_version(package: &str) -> Option<&'static str> {
     rest.split('"').next()
 }
 
-/// A number that a thread changes and another waits for, alone in its cache line and the next, which processors load together.
+/// A number that a thread changes and another waits for, alone in its cache line and the next, which processors load
+/// together.
 #[derive(Default)]
 #[repr(align(128))]
 struct Flag(AtomicU64);
@@ -75,8 +76,8 @@ impl Flag {
     }
 }
 
-/// The seconds that a cache line takes from one core to another: no program that waits for a neighbour at each step makes steps faster. None where
-/// there is but one core.
+/// The seconds that a cache line takes from one core to another: no program that waits for a neighbour at each step
+/// makes steps faster. None where there is but one core.
 fn crossing() -> Option<f64> {
     const TURNS: u64 = 2000;
     if !available_parallelism().is_ok_and(|cores| cores.get() > 1) {

@@ -4,11 +4,11 @@ use maniple_realm::machine::ProcessorId;
 
 use crate::{Extent, Mapper, MappingContext, ReductionPlace, RequirementMapping, TaskInfo};
 
-/// A mapper that is right on a laptop: index launches are dealt out in blocks over the processors, and data is kept in one instance a
-/// region tree in the nearest memory, so that neighbours read each other's data where it is.
+/// A mapper that is right on a laptop: index launches are dealt out in blocks over the processors, and data is kept in
+/// one instance a region tree in the nearest memory, so that neighbours read each other's data where it is.
 ///
-/// [`DefaultMapper::piecewise`] gives every piece of data instances of its own instead, as machines with several memories want it; then
-/// neighbours' data is copied.
+/// [`DefaultMapper::piecewise`] gives every piece of data instances of its own instead, as machines with several
+/// memories want it; then neighbours' data is copied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DefaultMapper {
     piecewise: bool,

@@ -31,7 +31,8 @@ pub struct TaskInfo<'a> {
     pub origin: ProcessorId,
     /// How many tasks are above this one.
     pub depth: usize,
-    /// A number that the application attached to the launch; 0 unless it did. A [`RECEIVE`] has that of the launch that it is for.
+    /// A number that the application attached to the launch; 0 unless it did. A [`RECEIVE`] has that of the launch that
+    /// it is for.
     pub tag: u64,
 }
 
@@ -78,8 +79,8 @@ pub struct RequirementInfo {
     pub fields: FieldMask,
     /// What is done with them.
     pub privilege: Privilege,
-    /// Whether different points of the launch may use the same data through this requirement, or through this and an earlier one. Reductions
-    /// for which that is so run side by side only in buffers.
+    /// Whether different points of the launch may use the same data through this requirement, or through this and an
+    /// earlier one. Reductions for which that is so run side by side only in buffers.
     pub is_shared: bool,
 }
 
@@ -151,8 +152,8 @@ pub struct InstanceInfo {
     pub id: InstanceId,
     /// Where it is.
     pub memory: MemoryId,
-    /// The region that it was made for; it can hold that region and all below it. If it stores several rectangles, regions below that are a rectangle only
-    /// where they lie in one.
+    /// The region that it was made for; it can hold that region and all below it. If it stores several rectangles,
+    /// regions below that are a rectangle only where they lie in one.
     pub region: LogicalRegion,
     /// The fields that it can hold.
     pub fields: FieldMask,
@@ -169,14 +170,17 @@ pub trait MappingContext {
     /// The processors and memories.
     fn machine(&self) -> &Machine;
 
-    /// The instances that can hold a requirement's data, with what they hold now: a region that is a rectangle in one rectangle.
+    /// The instances that can hold a requirement's data, with what they hold now: a region that is a rectangle in one
+    /// rectangle.
     fn instances(&self, requirement: usize) -> Vec<InstanceInfo>;
 
     /// Bytes in use in a memory at this moment.
     fn bytes_used(&self, memory: MemoryId) -> u64;
 
-    /// How many tasks mappers have put on this processor that have not ended: those that wait for their data or for others, and those that idle processors have taken, included. Only tasks count of which the
-    /// decision [holds once](crate::Validity::Once), as those of a mapper that balances loads do. A sample, which may be over when it is looked at.
+    /// How many tasks mappers have put on this processor that have not ended: those that wait for their data or for
+    /// others, and those that idle processors have taken, included. Only tasks count of which the decision [holds
+    /// once](crate::Validity::Once), as those of a mapper that balances loads do. A sample, which may be over when it
+    /// is looked at.
     fn load(&self, processor: ProcessorId) -> usize {
         let _ = processor;
         0
@@ -270,14 +274,16 @@ pub struct MappedTask {
     pub processor: ProcessorId,
     /// The implementation, an index into [`TaskInfo::variants`].
     pub variant: usize,
-    /// For each requirement, its instances: several if several hold its fields. None for a task that is mapped virtually, and for a reduction that was never begun.
+    /// For each requirement, its instances: several if several hold its fields. None for a task that is mapped
+    /// virtually, and for a reduction that was never begun.
     pub requirements: Vec<Vec<MappedInstance>>,
 }
 
 /// An instance that a requirement got.
 #[derive(Clone, Debug)]
 pub struct MappedInstance {
-    /// The instance. Its [`valid`](InstanceInfo::valid) fields are those of which it held current values before the task: what it lacks and the task reads is copied there.
+    /// The instance. Its [`valid`](InstanceInfo::valid) fields are those of which it held current values before the
+    /// task: what it lacks and the task reads is copied there.
     pub instance: InstanceInfo,
     /// Whether it was made for this task.
     pub is_new: bool,
@@ -307,6 +313,7 @@ pub struct TaskProfile {
     pub started: u64,
     /// The body ended.
     pub ended: u64,
-    /// All that it launched has ended too, and its data is where the mapper wanted it; of a task that launches nothing, the same as [`ended`](Self::ended).
+    /// All that it launched has ended too, and its data is where the mapper wanted it; of a task that launches nothing,
+    /// the same as [`ended`](Self::ended).
     pub finished: u64,
 }

@@ -6,8 +6,8 @@
 //! - [`TaskInfo`], [`RequirementInfo`], [`InstanceInfo`], [`MappingContext`]: what a mapper is told and may look up;
 //! - [`Mail`]: messages to the mappers of other processors and nodes;
 //! - [`TaskMapping`], [`InstanceChoice`], [`Slice`], [`NodeSlice`], [`Sharding`]: what it answers;
-//! - [`DefaultMapper`], [`ShardingMapper`] (another one, with shardings of one's own), [`RandomMapper`] (an adversary for tests), [`LoggingMapper`] (tells
-//!   what another decides), [`RuleMapper`] (obeys a file, [`MappingRules`]).
+//! - [`DefaultMapper`], [`ShardingMapper`] (another one, with shardings of one's own), [`RandomMapper`] (an adversary
+//!   for tests), [`LoggingMapper`] (tells what another decides), [`RuleMapper`] (obeys a file, [`MappingRules`]).
 //!
 //! ```
 //! use maniple_mapper::{Mapper, ReadyOperation};

@@ -8,8 +8,8 @@ use crate::{
     VariantInfo,
 };
 
-/// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
-/// mapped in its order is not worth a line.
+/// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything
+/// that is ready is to be mapped in its order is not worth a line.
 ///
 /// ```text
 /// map update(3) on processor 1: reads leakage and writes charge of piece (3) of partition 4 of Node region 3 -> memory 0, the whole | the part
@@ -37,8 +37,8 @@ impl<M: Mapper> LoggingMapper<M> {
     }
 }
 
-/// Where data goes: `: reads a and writes b of Cell region 3 -> memory 0; ...`. Requirements that follow each other with one region and one place
-/// are told of together.
+/// Where data goes: `: reads a and writes b of Cell region 3 -> memory 0; ...`. Requirements that follow each other
+/// with one region and one place are told of together.
 fn places(requirements: &[RequirementInfo], mappings: &[RequirementMapping]) -> String {
     let mut text = String::new();
     let mut pairs = requirements.iter().zip(mappings).peekable();

@@ -22,16 +22,20 @@ impl fmt::Display for MapperAddress {
 /// The bytes that a message has at most.
 pub const LONGEST_MESSAGE: usize = 1 << 20;
 
-/// So many bytes of messages that were not heard may one node have for the mappers of another, or for its own; each counts 64 bytes more than it has.
+/// So many bytes of messages that were not heard may one node have for the mappers of another, or for its own; each
+/// counts 64 bytes more than it has.
 pub const MOST_UNHEARD: usize = 16 << 20;
 
-/// So often at most is a message answered, and that answer answered: mappers that go on for ever would keep a program from ending.
+/// So often at most is a message answered, and that answer answered: mappers that go on for ever would keep a program
+/// from ending.
 pub const MOST_ANSWERS: u8 = 64;
 
-/// How mappers send messages to those of other processors and nodes: loads, times that they have measured, decisions that all are to make alike.
+/// How mappers send messages to those of other processors and nodes: loads, times that they have measured, decisions
+/// that all are to make alike.
 ///
-/// The other mapper [hears](crate::Mapper::hear) of a message when it has time, after the call in which that was sent; those from one mapper to another in the order in which they were sent. Results of
-/// the program can't depend on it. What is still under way when the program ends is lost.
+/// The other mapper [hears](crate::Mapper::hear) of a message when it has time, after the call in which that was sent;
+/// those from one mapper to another in the order in which they were sent. Results of the program can't depend on it.
+/// What is still under way when the program ends is lost.
 pub trait Mail {
     /// The mapper that sends.
     fn here(&self) -> MapperAddress;
@@ -42,8 +46,9 @@ pub trait Mail {
     /// Sends a message. Does not wait.
     ///
     /// # Errors
-    /// If there is no such node, or, of this node, no such processor; if the message is too long, or one answer too many; or if the mappers there have not heard too much that they were sent before. A processor that another node has not is
-    /// found out there, and logged.
+    /// If there is no such node, or, of this node, no such processor; if the message is too long, or one answer too
+    /// many; or if the mappers there have not heard too much that they were sent before. A processor that another node
+    /// has not is found out there, and logged.
     fn send(&self, to: MapperAddress, message: &[u8]) -> Result<(), MailError>;
 }
 

@@ -9,11 +9,13 @@ use crate::{
     Validity, VariantInfo,
 };
 
-/// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every answer.
+/// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every
+/// answer.
 ///
-/// Every call has a sound default, so that a mapper overrides only what it cares about. The runtime keeps one mapper object for each
-/// processor and never calls one object from two threads at once; an object is called for the tasks whose parent runs on its
-/// processor. Calls must not block. A panic in a call fails the operation that was being mapped.
+/// Every call has a sound default, so that a mapper overrides only what it cares about. The runtime keeps one mapper
+/// object for each processor and never calls one object from two threads at once; an object is called for the tasks
+/// whose parent runs on its processor. Calls must not block. A panic in a call fails the operation that was being
+/// mapped.
 ///
 /// ```
 /// use maniple_mapper::{Mapper, TaskInfo};
@@ -36,8 +38,9 @@ pub trait Mapper: Send {
 
     /// The mapper that decides whatever this one does not override. By default none: then the defaults below do.
     ///
-    /// It decides as it would by itself: what this one overrides, such as [`select_processor`](Self::select_processor), is not asked when the other's
-    /// [`map_task`](Self::map_task) comes to it. Override `map_task` too, and change what the other says.
+    /// It decides as it would by itself: what this one overrides, such as [`select_processor`](Self::select_processor),
+    /// is not asked when the other's [`map_task`](Self::map_task) comes to it. Override `map_task` too, and change what
+    /// the other says.
     ///
     /// ```
     /// use maniple_mapper::{DefaultMapper, Mapper, TaskInfo};
@@ -61,12 +64,12 @@ pub trait Mapper: Send {
         None
     }
 
-    /// Deals the points of a launch to the nodes of a job: asked in programs that run on several nodes, about what the top-level task launches, on every
-    /// node, when something is launched for the first time.
+    /// Deals the points of a launch to the nodes of a job: asked in programs that run on several nodes, about what the
+    /// top-level task launches, on every node, when something is launched for the first time.
     ///
-    /// All nodes must answer the same. So the answer may follow from the launch and the number of nodes alone, and not from the machine, a node's number, chance or
-    /// what was asked before. Should nodes differ, the job ends with an error that shows both answers. The point is the first of the domain, and the
-    /// requirements are not told.
+    /// All nodes must answer the same. So the answer may follow from the launch and the number of nodes alone, and not
+    /// from the machine, a node's number, chance or what was asked before. Should nodes differ, the job ends with an
+    /// error that shows both answers. The point is the first of the domain, and the requirements are not told.
     ///
     /// By default in blocks.
     fn shard_launch(&mut self, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
@@ -77,15 +80,21 @@ pub trait Mapper: Send {
         Sharding::Blocked
     }
 
-    /// Cuts an index launch into slices that different nodes run. Asked in jobs of several nodes, when an index launch is about to be mapped whose points can go as slices: of a
-    /// task without regions or of a leaf task, whose arguments and result can be sent, launched by a task that runs on one node, as all do but the top-level one. And where a slice arrives
-    /// that was to be [sliced again](NodeSlice::recurse): then the domain of the launch is the slice; of leaf tasks with regions, which may arrive in parts, for each part. This node is `here`, and the job has so many nodes.
+    /// Cuts an index launch into slices that different nodes run. Asked in jobs of several nodes, when an index launch
+    /// is about to be mapped whose points can go as slices: of a task without regions or of a leaf task, whose
+    /// arguments and result can be sent, launched by a task that runs on one node, as all do but the top-level one. And
+    /// where a slice arrives that was to be [sliced again](NodeSlice::recurse): then the domain of the launch is the
+    /// slice; of leaf tasks with regions, which may arrive in parts, for each part. This node is `here`, and the job
+    /// has so many nodes.
     ///
-    /// Every point of the domain must be in exactly one slice. Without regions, what goes to another node is mapped there. Leaf tasks with regions are mapped here, and go together with their data as
-    /// [`select_node`](Self::select_node) has them go one by one, which is not asked about them. What stays is mapped as any launch, by [`slice_launch`](Self::slice_launch) first. The answer
-    /// that all stays holds as long as what is said of the points.
+    /// Every point of the domain must be in exactly one slice. Without regions, what goes to another node is mapped
+    /// there. Leaf tasks with regions are mapped here, and go together with their data as
+    /// [`select_node`](Self::select_node) has them go one by one, which is not asked about them. What stays is mapped
+    /// as any launch, by [`slice_launch`](Self::slice_launch) first. The answer that all stays holds as long as what is
+    /// said of the points.
     ///
-    /// By default all stays: how much work a point is, against what it takes to send it, only a mapper can know that knows the program.
+    /// By default all stays: how much work a point is, against what it takes to send it, only a mapper can know that
+    /// knows the program.
     fn slice_across_nodes(&mut self, launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice> {
         if let Some(inner) = self.inner() {
             return inner.slice_across_nodes(launch, here, nodes);
@@ -94,7 +103,8 @@ pub trait Mapper: Send {
         vec![NodeSlice { domain: launch.domain, node: here, recurse: false }]
     }
 
-    /// Cuts an index launch into parts that are mapped separately, perhaps in parallel. Every point must be in exactly one part.
+    /// Cuts an index launch into parts that are mapped separately, perhaps in parallel. Every point must be in exactly
+    /// one part.
     ///
     /// By default a part has up to 256 points.
     fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {
@@ -110,8 +120,8 @@ pub trait Mapper: Send {
 
     /// Picks the processor of a task.
     ///
-    /// By default the points of an index launch are dealt out in blocks over the processors that have a variant, and a single task
-    /// stays on its parent's.
+    /// By default the points of an index launch are dealt out in blocks over the processors that have a variant, and a
+    /// single task stays on its parent's.
     fn select_processor(&mut self, task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
         if let Some(inner) = self.inner() {
             return inner.select_processor(task, machine);
@@ -128,12 +138,15 @@ pub trait Mapper: Send {
         able().nth(chosen).map_or(task.origin, |processor| processor.id)
     }
 
-    /// Selects the node that runs a leaf task, to which its data goes and from which what it has made comes back. Asked once the task is mapped, in jobs of several nodes,
-    /// about tasks that can go: those whose arguments and result can be sent, and that are launched by a task that runs on one node, as all do but the
-    /// top-level one. This node is `here`, and the job has so many nodes. The answer holds as long as that of [`map_task`](Self::map_task). There the task is run by whichever
-    /// worker is free, in instances with the layout that its variant asks for, in the best memory that has room; no mapper of that node is asked.
+    /// Selects the node that runs a leaf task, to which its data goes and from which what it has made comes back. Asked
+    /// once the task is mapped, in jobs of several nodes, about tasks that can go: those whose arguments and result can
+    /// be sent, and that are launched by a task that runs on one node, as all do but the top-level one. This node is
+    /// `here`, and the job has so many nodes. The answer holds as long as that of [`map_task`](Self::map_task). There
+    /// the task is run by whichever worker is free, in instances with the layout that its variant asks for, in the best
+    /// memory that has room; no mapper of that node is asked.
     ///
-    /// By default none: the task runs here, unless a node that has nothing to do [may have it](Self::permit_steal_with_data). `Some(here)` keeps it.
+    /// By default none: the task runs here, unless a node that has nothing to do [may have
+    /// it](Self::permit_steal_with_data). `Some(here)` keeps it.
     fn select_node(&mut self, task: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Option<NodeId> {
         if let Some(inner) = self.inner() {
             return inner.select_node(task, here, nodes);
@@ -155,10 +168,12 @@ pub trait Mapper: Send {
         known.and_then(|processor| task.variants_for(processor.kind).next()).unwrap_or(0)
     }
 
-    /// Picks the implementation of a task that is mapped to [any variant](TaskMapping::any_variant), of those that can work with the instances that were chosen: an index into
-    /// `fitting`. Not asked if there is one only. Among them may be variants that were made while the program runs, which are not in [`TaskInfo::variants`].
+    /// Picks the implementation of a task that is mapped to [any variant](TaskMapping::any_variant), of those that can
+    /// work with the instances that were chosen: an index into `fitting`. Not asked if there is one only. Among them
+    /// may be variants that were made while the program runs, which are not in [`TaskInfo::variants`].
     ///
-    /// By default the one with most conditions for the layouts of its data, which can count on most; of several the first.
+    /// By default the one with most conditions for the layouts of its data, which can count on most; of several the
+    /// first.
     fn select_fitting(&mut self, task: &TaskInfo<'_>, fitting: &[&VariantInfo]) -> usize {
         if let Some(inner) = self.inner() {
             return inner.select_fitting(task, fitting);
@@ -170,8 +185,9 @@ pub trait Mapper: Send {
 
     /// Decides everything about one task.
     ///
-    /// By default asks [`select_processor`](Self::select_processor), [`select_variant`](Self::select_variant), for each requirement
-    /// [`map_requirement`](Self::map_requirement), and [`priority`](Self::priority); the decision holds as [`validity`](Self::validity) says.
+    /// By default asks [`select_processor`](Self::select_processor), [`select_variant`](Self::select_variant), for each
+    /// requirement [`map_requirement`](Self::map_requirement), and [`priority`](Self::priority); the decision holds as
+    /// [`validity`](Self::validity) says.
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
         if let Some(inner) = self.inner() {
             return inner.map_task(task, context);
@@ -201,9 +217,9 @@ pub trait Mapper: Send {
 
     /// Says where the data of one requirement of a task shall be.
     ///
-    /// By default in the memories that the processor sees, best first: an instance that exists, else a new one for the whole region
-    /// if it fits, else one for the region asked for. Reductions go in place where nobody else can meet them. The layout is left open: the runtime adds what the
-    /// variant asks for.
+    /// By default in the memories that the processor sees, best first: an instance that exists, else a new one for the
+    /// whole region if it fits, else one for the region asked for. Reductions go in place where nobody else can meet
+    /// them. The layout is left open: the runtime adds what the variant asks for.
     fn map_requirement(
         &mut self,
         task: &TaskInfo<'_>,
@@ -234,10 +250,12 @@ pub trait Mapper: Send {
         RequirementMapping::Instance(choices_by_affinity(requirement, processor, context.machine()))
     }
 
-    /// Ranks the instances from which current values could be copied into `destination`: indices into `sources`, best first. Sources
-    /// left out come last, as do all if this panics; numbers that are no indices, and those given before, do not count. The runtime logs the first such answer.
+    /// Ranks the instances from which current values could be copied into `destination`: indices into `sources`, best
+    /// first. Sources left out come last, as do all if this panics; numbers that are no indices, and those given
+    /// before, do not count. The runtime logs the first such answer.
     ///
-    /// [`valid`](InstanceInfo::valid) of a source are those of the wanted fields of which it holds all the wanted values; others hold a part. Of the destination it is empty.
+    /// [`valid`](InstanceInfo::valid) of a source are those of the wanted fields of which it holds all the wanted
+    /// values; others hold a part. Of the destination it is empty.
     ///
     /// By default by the bandwidth of the path.
     fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {
@@ -265,8 +283,8 @@ pub trait Mapper: Send {
 
     /// How long a decision about a task holds. Decisions that hold make the launches of a loop several times as fast.
     ///
-    /// By default for as long as the same is launched: a mapper that would decide otherwise the next time, because it balances loads or draws
-    /// lots, says [`Validity::Once`].
+    /// By default for as long as the same is launched: a mapper that would decide otherwise the next time, because it
+    /// balances loads or draws lots, says [`Validity::Once`].
     fn validity(&mut self, task: &TaskInfo<'_>) -> Validity {
         if let Some(inner) = self.inner() {
             return inner.validity(task);
@@ -275,9 +293,10 @@ pub trait Mapper: Send {
         Validity::WhileUnchanged
     }
 
-    /// Picks which of the operations that could be mapped now, oldest first, are mapped now: indices into `ready`. The others are asked
-    /// about again when something else has finished. If nothing is left to wait for, the runtime maps the oldest anyway. All are mapped if this panics; numbers that are
-    /// no indices, and those given before, do not count. The runtime logs the first such answer.
+    /// Picks which of the operations that could be mapped now, oldest first, are mapped now: indices into `ready`. The
+    /// others are asked about again when something else has finished. If nothing is left to wait for, the runtime maps
+    /// the oldest anyway. All are mapped if this panics; numbers that are no indices, and those given before, do not
+    /// count. The runtime logs the first such answer.
     ///
     /// By default all.
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
@@ -288,7 +307,8 @@ pub trait Mapper: Send {
         (0..ready.len()).collect()
     }
 
-    /// A number that the application leaves to the mapper, such as how many pieces to make; `None` if this mapper does not know the name.
+    /// A number that the application leaves to the mapper, such as how many pieces to make; `None` if this mapper does
+    /// not know the name.
     ///
     /// By default `"pieces"` and `"processors"` are the number of CPU processors.
     fn tunable(&mut self, tunable: &Tunable<'_>, machine: &Machine) -> Option<i64> {
@@ -300,8 +320,9 @@ pub trait Mapper: Send {
         matches!(tunable.name, "pieces" | "processors").then_some(processors as i64)
     }
 
-    /// Whether a node that has nothing to do may take a task without regions that waits here to be run, with all that it will launch; or an equal part of an index launch of
-    /// such a task that stays here, has more points than there are processors, and is about to be mapped.
+    /// Whether a node that has nothing to do may take a task without regions that waits here to be run, with all that
+    /// it will launch; or an equal part of an index launch of such a task that stays here, has more points than there
+    /// are processors, and is about to be mapped.
     ///
     /// By default it may. If this panics the task stays, and the first time the runtime logs that.
     fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
@@ -312,11 +333,13 @@ pub trait Mapper: Send {
         true
     }
 
-    /// Whether a node that has nothing to do may run a leaf task that would begin here now, with its data: so many bytes go there and come back. Of an index launch the node gets its share of the
-    /// points that have not ended, in one message: this is asked about each, with the bytes of all so far.
+    /// Whether a node that has nothing to do may run a leaf task that would begin here now, with its data: so many
+    /// bytes go there and come back. Of an index launch the node gets its share of the points that have not ended, in
+    /// one message: this is asked about each, with the bytes of all so far.
     ///
-    /// By default it may if these are at most a megabyte, or the [inner](Self::inner) mapper permits it, and [`permit_steal`](Self::permit_steal) permits it too. How much work the task is nobody knows: a mapper that
-    /// does should say. If this panics the task stays, and the first time the runtime logs that.
+    /// By default it may if these are at most a megabyte, or the [inner](Self::inner) mapper permits it, and
+    /// [`permit_steal`](Self::permit_steal) permits it too. How much work the task is nobody knows: a mapper that does
+    /// should say. If this panics the task stays, and the first time the runtime logs that.
     fn permit_steal_with_data(&mut self, task: &str, thief: NodeId, bytes: u64) -> bool {
         const MOST: u64 = 1 << 20;
         let is_little = match self.inner() {
@@ -326,31 +349,34 @@ pub trait Mapper: Send {
         is_little && self.permit_steal(task, thief)
     }
 
-    /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind. An inline mapping is told of as a task called
-    /// `inline mapping`, with one requirement and no variants, launched by the task that maps. If this panics, the mapping goes on, and the first time the runtime logs that.
+    /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind. An
+    /// inline mapping is told of as a task called `inline mapping`, with one requirement and no variants, launched by
+    /// the task that maps. If this panics, the mapping goes on, and the first time the runtime logs that.
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
         if let Some(inner) = self.inner() {
             inner.mapping_failed(task, failure);
         }
     }
 
-    /// Hears which instances a task got, if its [`TaskMapping::report`] asked for it: when it is mapped by what [`map_task`](Self::map_task) has just said, and not when an earlier decision holds. If this panics,
-    /// the mapping goes on, and the first time the runtime logs that.
+    /// Hears which instances a task got, if its [`TaskMapping::report`] asked for it: when it is mapped by what
+    /// [`map_task`](Self::map_task) has just said, and not when an earlier decision holds. If this panics, the mapping
+    /// goes on, and the first time the runtime logs that.
     fn task_mapped(&mut self, task: &TaskInfo<'_>, mapped: &MappedTask) {
         if let Some(inner) = self.inner() {
             inner.task_mapped(task, mapped);
         }
     }
 
-    /// Hears a message of another mapper of the same name, that of another processor or node, or its own: see [`Mail`]. If this panics, the message counts as heard, and the first time the runtime
-    /// logs that.
+    /// Hears a message of another mapper of the same name, that of another processor or node, or its own: see [`Mail`].
+    /// If this panics, the message counts as heard, and the first time the runtime logs that.
     fn hear(&mut self, from: MapperAddress, message: &[u8], mail: &dyn Mail) {
         if let Some(inner) = self.inner() {
             inner.hear(from, message, mail);
         }
     }
 
-    /// Hears when and where a task ran, if its [`TaskMapping::profile`] asked for it. If this panics, nothing else happens, and the first time the runtime logs that.
+    /// Hears when and where a task ran, if its [`TaskMapping::profile`] asked for it. If this panics, nothing else
+    /// happens, and the first time the runtime logs that.
     fn task_profiled(&mut self, task: &str, profile: &TaskProfile) {
         if let Some(inner) = self.inner() {
             inner.task_profiled(task, profile);

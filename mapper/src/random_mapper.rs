@@ -16,10 +16,11 @@ use crate::{
 /// Of more processors than this, groups have all or none.
 const MOST_IN_ANY_GROUP: usize = 8;
 
-/// An adversary: every decision is drawn at random from all that are allowed. Whatever it does, programs must give the same results.
+/// An adversary: every decision is drawn at random from all that are allowed. Whatever it does, programs must give the
+/// same results.
 ///
-/// The same seed draws the same numbers; which decision gets which number depends on the order in which the runtime asks. A
-/// [steady](RandomMapper::steady) one answers the same question the same way each time.
+/// The same seed draws the same numbers; which decision gets which number depends on the order in which the runtime
+/// asks. A [steady](RandomMapper::steady) one answers the same question the same way each time.
 #[derive(Clone, Debug)]
 pub struct RandomMapper {
     random: Rng,
@@ -36,8 +37,9 @@ impl RandomMapper {
         Self { random: Rng::with_seed(seed), order: Rng::with_seed(!seed), steady: None }
     }
 
-    /// An adversary that decides by chance, but the same each time that it is asked the same: launches that repeat are mapped as they were, as
-    /// traces need it. Launches are the same if task, points and tag are. New instances are seldom demanded where there is one.
+    /// An adversary that decides by chance, but the same each time that it is asked the same: launches that repeat are
+    /// mapped as they were, as traces need it. Launches are the same if task, points and tag are. New instances are
+    /// seldom demanded where there is one.
     ///
     /// Which operation goes first remains a matter of chance.
     #[must_use]
@@ -85,7 +87,8 @@ impl RandomMapper {
         choices[self.random.usize(..choices.len())]
     }
 
-    /// Memories that a processor sees, in random order; each once with every extent so that something fits if anything does.
+    /// Memories that a processor sees, in random order; each once with every extent so that something fits if anything
+    /// does.
     fn choices(
         &mut self,
         (number, requirement): (usize, &RequirementInfo),

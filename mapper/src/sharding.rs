@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use maniple_space::{AnyPoint, AnyRect};
 
-/// How the points of a launch are dealt to the nodes of a job. Every node finds out by itself where each point runs, so all must come to the same.
+/// How the points of a launch are dealt to the nodes of a job. Every node finds out by itself where each point runs, so
+/// all must come to the same.
 ///
-/// Of a task that is launched once, the point is the color of the first piece that it names, and the domain that of all colors of its partition; if it names
-/// none, there is one point.
+/// Of a task that is launched once, the point is the color of the first piece that it names, and the domain that of all
+/// colors of its partition; if it names none, there is one point.
 #[derive(Clone, Debug, Default)]
 pub enum Sharding {
     /// Each node gets a block of neighbouring points, in the order of nodes; blocks have about the same size.
     #[default]
     Blocked,
-    /// The points go around the nodes, in row-major order: for work that gets more, or less, from one end of the domain to the other.
+    /// The points go around the nodes, in row-major order: for work that gets more, or less, from one end of the domain
+    /// to the other.
     ///
     /// Points that do not lie side by side on a node are mapped there as launches of their own, at the cost of these.
     Cyclic,
@@ -25,9 +27,11 @@ pub enum Sharding {
 }
 
 impl Sharding {
-    /// Each point runs on the node that a function gives for it: of the point, the domain and the number of nodes, and of nothing else. The name is for messages.
+    /// Each point runs on the node that a function gives for it: of the point, the domain and the number of nodes, and
+    /// of nothing else. The name is for messages.
     ///
-    /// Every node calls it for each point of a launch, when that is launched for the first time. See also [`Sharding::Cyclic`].
+    /// Every node calls it for each point of a launch, when that is launched for the first time. See also
+    /// [`Sharding::Cyclic`].
     ///
     /// ```
     /// use maniple_mapper::Sharding;

@@ -1,4 +1,6 @@
-//! Packing and conversion beside SciPy's, as ratios of one run: `cargo run --release -p maniple-tensor --example conversions`. SciPy is asked through `MANIPLE_PYTHON`, or `python3`.
+//! Packing and conversion beside SciPy's, as ratios of one run:
+//! `cargo run --release -p maniple-tensor --example conversions`. SciPy is asked through `MANIPLE_PYTHON`, or
+//! `python3`.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! How long it takes to make, write and read all elements of a matrix: `cargo run --release -p maniple-tensor --example elements -- [SIZE]`.
+//! How long it takes to make, write and read all elements of a matrix:
+//! `cargo run --release -p maniple-tensor --example elements -- [SIZE]`.
 //!
 //! Wanted for 2048 x 2048 of f64, which are 34 MB: some milliseconds to make, some tens to read.
 

@@ -1,4 +1,5 @@
-//! Chooses a schedule and says why: `cargo run -p maniple-tensor --example explain -- 'A(i,j) = B(i,k) * C(k,j)' i=2048,j=2048,k=2048 4`.
+//! Chooses a schedule and says why:
+//! `cargo run -p maniple-tensor --example explain -- 'A(i,j) = B(i,k) * C(k,j)' i=2048,j=2048,k=2048 4`.
 
 use maniple_tensor::choose::choose;
 use maniple_tensor::cost::Rates;

@@ -1,4 +1,5 @@
-//! Draws the messages of each step of Cannon's algorithm as SVG: `cargo run -p maniple-tensor --example messages -- 4 > picture.svg`.
+//! Draws the messages of each step of Cannon's algorithm as SVG:
+//! `cargo run -p maniple-tensor --example messages -- 4 > picture.svg`.
 
 use maniple_tensor::algorithms;
 use maniple_tensor::concrete::Statement;

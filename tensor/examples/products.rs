@@ -1,8 +1,8 @@
 //! Matrix products, TTM and MTTKRP by the crate `gemm` with one and two threads, beside OpenBLAS where it is installed.
 //!
-//! `cargo run --release -p maniple-tensor --example products -- [SIZE]`, with `OPENBLAS_NUM_THREADS=2`. The library is the one that the environment variable
-//! `OPENBLAS` names, or `libopenblas.so.0`. Versions that do not know the processor take code for an old one: `OPENBLAS_CORETYPE=SkylakeX` helps. Wanted: 0.95 of
-//! OpenBLAS with two threads.
+//! `cargo run --release -p maniple-tensor --example products -- [SIZE]`, with `OPENBLAS_NUM_THREADS=2`. The library is
+//! the one that the environment variable `OPENBLAS` names, or `libopenblas.so.0`. Versions that do not know the
+//! processor take code for an old one: `OPENBLAS_CORETYPE=SkylakeX` helps. Wanted: 0.95 of OpenBLAS with two threads.
 
 use std::time::Instant;
 
@@ -16,7 +16,8 @@ type Gemm<T> = unsafe extern "C" fn(i32, i32, i32, i32, i32, i32, T, *const T, i
 /// Something that takes time.
 type Run<'a> = Box<dyn FnMut() + 'a>;
 
-/// For each of `runs`, the best and the median of seconds. They take turns, so that what else the machine does disturbs all alike.
+/// For each of `runs`, the best and the median of seconds. They take turns, so that what else the machine does disturbs
+/// all alike.
 fn time(mut runs: Vec<Run<'_>>) -> Vec<[f64; 2]> {
     let mut times = vec![Vec::new(); runs.len()];
     for repeat in 0..8 {

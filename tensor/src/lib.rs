@@ -31,7 +31,8 @@
 //! | [`distributed`] | plans on the runtime: tensors as regions, launches as index launches |
 //! | [`compute`] | the front door: statements by their text, on tensors of the runtime |
 //!
-//! Kernels are written in the language of `maniple-kernel`, and run by it: [`element`], [`loops`] and [`kernel`] are its.
+//! Kernels are written in the language of `maniple-kernel`, and run by it: [`element`], [`loops`] and [`kernel`] are
+//! its.
 
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

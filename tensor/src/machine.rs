@@ -142,7 +142,8 @@ impl Machine {
         Grid { extents: self.extents() }.point(number)
     }
 
-    /// The number of a point in [`points`](Self::points), if it is one. Placements and computations number processors alike, by this.
+    /// The number of a point in [`points`](Self::points), if it is one. Placements and computations number processors
+    /// alike, by this.
     pub fn number(&self, point: &[usize]) -> Option<usize> {
         Grid { extents: self.extents() }.number(point)
     }

@@ -14,7 +14,8 @@ pub(crate) fn threads(entries: usize) -> Scoped {
     Scoped { threads: if entries < ENOUGH { 1 } else { all() } }
 }
 
-/// Does `body` with each part, and gives the results in the order of parts. Whichever thread is free takes the next part; each thread has a scratch value of its own.
+/// Does `body` with each part, and gives the results in the order of parts. Whichever thread is free takes the next
+/// part; each thread has a scratch value of its own.
 pub(crate) fn each<S: Default, P: Send, R: Send>(
     team: &dyn Team,
     parts: Vec<P>,

@@ -23,7 +23,8 @@ impl Rectangle {
         Self { low: vec![0; extents.len()], high: extents.to_vec() }
     }
 
-    /// No points, in a space of `order` dimensions. Without dimensions there is no such rectangle, and this one has a point.
+    /// No points, in a space of `order` dimensions. Without dimensions there is no such rectangle, and this one has a
+    /// point.
     pub fn empty(order: usize) -> Self {
         Self { low: vec![0; order], high: vec![0; order] }
     }

@@ -1,7 +1,7 @@
 //! The circuit, with pieces so small that what it costs is what the runtime does.
 //!
-//! Pieces form a ring. Each has two private nodes and two shared ones, of which the first is a ghost of the piece to the left and the second of the piece to
-//! the right, as in `golden_circuit.rs`.
+//! Pieces form a ring. Each has two private nodes and two shared ones, of which the first is a ghost of the piece to
+//! the left and the second of the piece to the right, as in `golden_circuit.rs`.
 
 use std::ops::Range;
 

@@ -159,7 +159,8 @@ impl Environment {
         }
     }
 
-    /// Starts a runtime, perhaps as a node of a job, with or without a record of what it does, and a trace of what mappers decide.
+    /// Starts a runtime, perhaps as a node of a job, with or without a record of what it does, and a trace of what
+    /// mappers decide.
     ///
     /// # Errors
     /// As [`maniple::RuntimeBuilder::build`].
@@ -228,7 +229,8 @@ fn machine(random: &mut Rng, processors: usize, room: Room) -> Machine {
             Room::Enough => (random.u64(0..2048), false),
         };
         let memory = builder.memory(MemoryKind::System, capacity);
-        // Programs are small: by pages of the system all instances would count as a whole. Without another draw, so that seeds stay those of the same programs.
+        // Programs are small: by pages of the system all instances would count as a whole. Without another draw, so
+        // that seeds stay those of the same programs.
         match (capacity as usize + number + processors.len()) % 3 {
             0 => {}
             page => _ = builder.pages(memory, [8, 48][page - 1]),

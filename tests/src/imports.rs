@@ -1,7 +1,9 @@
-//! What the sources import, read from their tokens: paths that begin with `crate`, `super` or `self`, tests apart; and what crates depend on.
+//! What the sources import, read from their tokens: paths that begin with `crate`, `super` or `self`, tests apart; and
+//! what crates depend on.
 //!
-//! The file of a folder (`mod.rs`, or `name.rs` beside `name/`) belongs to no layer of that folder, as it declares and re-exports the others; seen from outside, it is
-//! part of the folder. [`pictures`](crate::pictures) draws it, and `tests/integration/layers.rs` holds the order.
+//! The file of a folder (`mod.rs`, or `name.rs` beside `name/`) belongs to no layer of that folder, as it declares and
+//! re-exports the others; seen from outside, it is part of the folder. [`pictures`](crate::pictures) draws it, and
+//! `tests/integration/layers.rs` holds the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

@@ -28,8 +28,8 @@ impl Lifetime {
     }
 }
 
-/// Runs nodes in a simulation to their end, one of which may be killed at some turn, and gives what those came to that were not. Each must leave no runtime in memory
-/// and, if none was killed, no thread.
+/// Runs nodes in a simulation to their end, one of which may be killed at some turn, and gives what those came to that
+/// were not. Each must leave no runtime in memory and, if none was killed, no thread.
 ///
 /// # Panics
 /// If one does, or the simulation hangs, with the seed.

@@ -1,6 +1,7 @@
 //! Programs on several nodes of one process.
 //!
-//! They are connected by a loopback network, which delays by chance; by what processes would be connected with, if [`OVER`] says so.
+//! They are connected by a loopback network, which delays by chance; by what processes would be connected with, if
+//! [`OVER`] says so.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,8 @@ use maniple::net::tcp::{Meeting, Secret, Settings, Tcp};
 use maniple::{Context, Machine, Result, Runtime};
 use maniple_tensor::distributed::TensorMapper;
 
-/// The variable with what connects nodes in tests: `loopback`, if it is not set, `sockets`, or `memory` that they share.
+/// The variable with what connects nodes in tests: `loopback`, if it is not set, `sockets`, or `memory` that they
+/// share.
 pub const OVER: &str = "MANIPLE_TESTS_OVER";
 
 /// What connects the nodes of a job in this process.
@@ -25,7 +27,8 @@ pub enum Connections {
     Tcp(Settings),
 }
 
-/// More nodes than so many are always connected by a loopback network: of sockets there would be a pair for each two of them.
+/// More nodes than so many are always connected by a loopback network: of sockets there would be a pair for each two of
+/// them.
 const MOST_OVER_TCP: usize = 16;
 
 impl Connections {

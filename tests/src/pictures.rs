@@ -25,7 +25,8 @@ fn crates() -> Graph {
     graph("what each crate depends on", &labels, &below)
 }
 
-/// The parts of `runtime/maniple`, each above those that it imports. Parts that import each other in a circle are one box.
+/// The parts of `runtime/maniple`, each above those that it imports. Parts that import each other in a circle are one
+/// box.
 fn parts() -> Graph {
     let modules = Modules::read(&root().join("runtime/maniple/src"));
     let mut imports = modules.layers().remove(&Vec::new()).unwrap_or_default();
@@ -45,7 +46,8 @@ fn parts() -> Graph {
     graph("what each part of the crate maniple imports", &labels, &below)
 }
 
-/// A graph of boxes by their keys, with their labels, each above others. Resting the pointer on a box tells of all of those.
+/// A graph of boxes by their keys, with their labels, each above others. Resting the pointer on a box tells of all of
+/// those.
 fn graph(title: &str, labels: &BTreeMap<String, Vec<String>>, below: &BTreeMap<String, BTreeSet<String>>) -> Graph {
     let position: BTreeMap<&String, usize> = labels.keys().zip(0..).collect();
     let details = |key: &String| match below.get(key) {

@@ -92,7 +92,8 @@ fn numbered(file: &Path, number: u64) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// What processes have come to that are so many nodes, by rank: they meet by this file, which must not be there yet, and may talk by memory that they share.
+/// What processes have come to that are so many nodes, by rank: they meet by this file, which must not be there yet,
+/// and may talk by memory that they share.
 ///
 /// # Panics
 /// If they cannot be started.

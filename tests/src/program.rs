@@ -1,8 +1,9 @@
 //! Random programs as plain data.
 //!
-//! A program is a block of statements; a launch of a task with a context has a block for each point. All names are unique in the whole
-//! program, so that what a name stands for does not depend on who looks. That holds for loops as well: they are written out turn by turn, with
-//! new names in each, and statements of different turns that are one statement of the loop have its *site* in common.
+//! A program is a block of statements; a launch of a task with a context has a block for each point. All names are
+//! unique in the whole program, so that what a name stands for does not depend on who looks. That holds for loops as
+//! well: they are written out turn by turn, with new names in each, and statements of different turns that are one
+//! statement of the loop have its *site* in common.
 
 use std::fmt;
 use std::ops::Range;
@@ -333,7 +334,8 @@ pub enum Split {
     Difference(PartitionName, PartitionName),
     /// By a field that holds colors, into so many.
     ByField(Column, usize),
-    /// The points of the region that the pointers of each piece of a partition name; the column is of the partition's parent.
+    /// The points of the region that the pointers of each piece of a partition name; the column is of the partition's
+    /// parent.
     Image(RegionName, PartitionName, Column),
     /// The points whose pointers lead into each piece of a partition; of the column's place, which is split.
     Preimage(Column, RegionName, PartitionName),

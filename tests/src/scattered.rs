@@ -1,4 +1,5 @@
-//! A region whose cells have colors that are as scattered as can be, and point to one another: what is found in it are pieces of single points.
+//! A region whose cells have colors that are as scattered as can be, and point to one another: what is found in it are
+//! pieces of single points.
 
 use maniple::prelude::*;
 

@@ -10,7 +10,8 @@ use crate::trial::Trial;
 /// After how long without progress a program counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Drops statements, turns of loops, requirements, arguments and fields, and unwraps loops and traces, as long as some deviation remains, and gives the smallest program found.
+/// Drops statements, turns of loops, requirements, arguments and fields, and unwraps loops and traces, as long as some
+/// deviation remains, and gives the smallest program found.
 ///
 /// A failure may depend on the schedule: a smaller program is taken to be right only after so many tries.
 #[must_use]

@@ -71,7 +71,8 @@ pub fn pass_on(launch: &TaskInfo<'_>, here: NodeId, _: usize) -> Vec<NodeSlice> 
     vec![slice(launch.domain, 1 - usize::from(here.0), true)]
 }
 
-/// Runs a program on so many nodes: what each has come to, what it has done, and how many frames it has sent, if they are [counted](Connections::frames).
+/// Runs a program on so many nodes: what each has come to, what it has done, and how many frames it has sent, if they
+/// are [counted](Connections::frames).
 ///
 /// # Panics
 /// If a node cannot be started, panics, or has done what makes no sense by its record.

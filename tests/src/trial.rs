@@ -296,8 +296,8 @@ impl Trial {
         }
     }
 
-    /// The same trial with a misfortune of this kind, which follows from the seed. It comes at some turn of a run without one, which this makes. For trials of several
-    /// nodes that have a schedule.
+    /// The same trial with a misfortune of this kind, which follows from the seed. It comes at some turn of a run
+    /// without one, which this makes. For trials of several nodes that have a schedule.
     #[must_use]
     pub fn with_misfortune(self, faults: Faults) -> Self {
         let Some(turns) = Self { misfortune: Misfortune::None, ..self.clone() }.run().turns.map(|report| report.turns)

@@ -161,7 +161,8 @@ macro_rules! with_kind {
 }
 
 impl Kind {
-    /// The word of a value of this kind, made from a random word. Half of the integers are small, so that they can be colors.
+    /// The word of a value of this kind, made from a random word. Half of the integers are small, so that they can be
+    /// colors.
     #[must_use]
     pub fn make(self, random: Word) -> Word {
         match self {
@@ -258,8 +259,8 @@ impl ReductionOperator<Pair> for Tally {
     }
 }
 
-/// Runs an expression with the Rust types of an operator and of the field that it reduces to; the other one if the operator is not
-/// known on the field.
+/// Runs an expression with the Rust types of an operator and of the field that it reduces to; the other one if the
+/// operator is not known on the field.
 #[macro_export]
 macro_rules! with_operator {
     ($operator:expr, $kind:expr, $Op:ident, $T:ident => $body:expr, else $other:expr) => {

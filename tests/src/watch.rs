@@ -12,13 +12,14 @@ use crate::program::Program;
 use crate::trial::{Outcome, Trial};
 
 impl Trial {
-    /// Runs a program on a thread of its own, and waits as long as statements and tasks keep beginning. If none has for so long, or a little
-    /// longer, then the run counts as hanging and is left behind with its threads.
+    /// Runs a program on a thread of its own, and waits as long as statements and tasks keep beginning. If none has for
+    /// so long, or a little longer, then the run counts as hanging and is left behind with its threads.
     ///
-    /// A process may be stopped for as long as somebody likes, and then goes on. So it looks many times: all the time that the process was stopped is one look.
+    /// A process may be stopped for as long as somebody likes, and then goes on. So it looks many times: all the time
+    /// that the process was stopped is one look.
     ///
-    /// Nothing else can tell a hang: there is no event for what never happens. The patience says how long a machine may take over one task, not
-    /// over a program, so it can be ample without a hang going unnoticed.
+    /// Nothing else can tell a hang: there is no event for what never happens. The patience says how long a machine may
+    /// take over one task, not over a program, so it can be ample without a hang going unnoticed.
     #[must_use]
     pub fn watch(&self, program: Program, patience: Duration) -> Outcome {
         let tally = Arc::<Tally>::default();
@@ -47,12 +48,13 @@ impl Trial {
 /// How often to look for progress before a run counts as hanging.
 const LOOKS: u32 = 20;
 
-/// Keeps panics that are part of the programs from being printed; others are still. The thread of a test prints its own: an assertion that fails may quote what
-/// a planned panic has said.
+/// Keeps panics that are part of the programs from being printed; others are still. The thread of a test prints its
+/// own: an assertion that fails may quote what a planned panic has said.
 pub fn silence_planned_panics() {
     static SILENCED: Once = Once::new();
     SILENCED.call_once(|| {
-        // The first runtime of the process sets a hook of its own. Were another thread to do so at this moment, one of the two would be lost.
+        // The first runtime of the process sets a hook of its own. Were another thread to do so at this moment, one of
+        // the two would be lost.
         let first = Runtime::builder().workers(1).alone().build();
         drop(first.expect("a runtime of one worker can be started"));
         let print = std::panic::take_hook();

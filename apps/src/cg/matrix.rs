@@ -17,7 +17,8 @@ pub fn from_entries(rows: usize, entries: EntryList<f64>) -> Result<Matrix, Stor
     Ok(pack_by(&team, &csr, &[rows as i64; 2], 0.0, entries, Duplicates::Sum)?.tensor)
 }
 
-/// The five-point discretisation of the Laplace equation on a square of `side` x `side` unknowns, with zero on the boundary.
+/// The five-point discretisation of the Laplace equation on a square of `side` x `side` unknowns, with zero on the
+/// boundary.
 ///
 /// # Errors
 /// If the system does not give the memory.
@@ -33,8 +34,8 @@ pub fn rows(matrix: &Matrix) -> usize {
     matrix.dimensions()[0] as usize
 }
 
-/// As many cuts of rows as make so many pieces that have at least a row each: those given, which ascend, moved as far as they must be, and others at the end. There must not be more pieces than
-/// rows.
+/// As many cuts of rows as make so many pieces that have at least a row each: those given, which ascend, moved as far
+/// as they must be, and others at the end. There must not be more pieces than rows.
 #[must_use]
 pub fn each_with_a_row(cuts: &[i64], (pieces, rows): (usize, usize)) -> Vec<i64> {
     let mut first = 0;

@@ -1,7 +1,8 @@
 //! Symmetric matrices from Matrix Market files.
 //!
-//! Read are real numbers in all forms that the format has for them: `coordinate` and `array`; `real`, `integer` and `pattern` (all ones); `symmetric`, and `general` if the numbers are
-//! symmetric. What is refused is refused with the name of the file, the line and the reason.
+//! Read are real numbers in all forms that the format has for them: `coordinate` and `array`; `real`, `integer` and
+//! `pattern` (all ones); `symmetric`, and `general` if the numbers are symmetric. What is refused is refused with the
+//! name of the file, the line and the reason.
 //!
 //! Tasks read the entries, each a range of the file.
 
@@ -83,7 +84,8 @@ impl MatrixFile {
         self.header.rows as usize
     }
 
-    /// How many entries the matrix has, as far as the file tells before it is read: those that it gives twice count twice.
+    /// How many entries the matrix has, as far as the file tells before it is read: those that it gives twice count
+    /// twice.
     #[must_use]
     pub fn entries(&self) -> usize {
         let Header { rows, symmetry, .. } = self.header;
@@ -100,7 +102,8 @@ impl MatrixFile {
     /// Reads the matrix, as `variable`, and checks that its numbers are finite and symmetric.
     ///
     /// # Errors
-    /// [`DistributedError::File`] if a line does not make sense, or the matrix can't be solved; and as [`Tensor::read_entries`].
+    /// [`DistributedError::File`] if a line does not make sense, or the matrix can't be solved; and as
+    /// [`Tensor::read_entries`].
     pub async fn read(&self, cx: &Context, variable: &TensorVariable) -> Result<Tensor, DistributedError> {
         let matrix = match &self.entries {
             Entries::ByTasks(file, _) => Tensor::read_entries(cx, variable, file).await?.0,
@@ -205,7 +208,8 @@ fn counted_from_one(at: [i64; 2]) -> String {
     format!("({}, {})", at[0] + 1, at[1] + 1)
 }
 
-/// All entries of a file, those too that follow by symmetry. The file may promise more than it has: memory is taken for what is there.
+/// All entries of a file, those too that follow by symmetry. The file may promise more than it has: memory is taken for
+/// what is there.
 fn all(path: &Path, reader: &mut Reader<impl BufRead>) -> Result<Matrix, InputError> {
     let (mut entries, symmetry) = (EntryList::new(2), reader.header().symmetry);
     while let Some(entry) = reader.next_entry::<f64>().map_err(|error| InputError::read(path, error))? {
@@ -247,7 +251,8 @@ fn fitting(header: &Header) -> Result<(), String> {
     Ok(())
 }
 
-/// How far apart, relative to the larger, two entries may be that should be equal: enough for files that print few digits.
+/// How far apart, relative to the larger, two entries may be that should be equal: enough for files that print few
+/// digits.
 const SYMMETRY_TOLERANCE: f64 = 1e-9;
 
 #[cfg(test)]

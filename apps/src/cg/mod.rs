@@ -1,8 +1,10 @@
-//! Solves a sparse symmetric positive definite system by conjugate gradients (Hestenes and Stiefel 1952) with Jacobi's preconditioner.
+//! Solves a sparse symmetric positive definite system by conjugate gradients (Hestenes and Stiefel 1952) with Jacobi's
+//! preconditioner.
 //!
-//! [`problem`], [`matrix`], [`matrix_market`]: the matrix, of which each node makes or reads a part; [`mod@rows`], [`tasks`]: vectors as fields of a region, and what is computed with them;
-//! [`scalars`]: the scalars between the tasks; `system`: how rows are split, and what is launched, among it the product of the matrix and a vector, a statement in index notation; here: what is
-//! solved, and whether the result is right.
+//! [`problem`], [`matrix`], [`matrix_market`]: the matrix, of which each node makes or reads a part;
+//! [`mod@rows`], [`tasks`]: vectors as fields of a region, and what is computed with them; [`scalars`]: the scalars
+//! between the tasks; `system`: how rows are split, and what is launched, among it the product of the matrix and a
+//! vector, a statement in index notation; here: what is solved, and whether the result is right.
 
 mod kernels;
 pub mod matrix;
@@ -93,7 +95,8 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = piece_count, allow_hyphen_values = true)]
     pub pieces: Option<usize>,
 
-    /// Mark an iteration as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that iterations repeat
+    /// Mark an iteration as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that
+    /// iterations repeat
     #[arg(long, conflicts_with = "no_tracing")]
     pub trace: bool,
 
@@ -148,8 +151,8 @@ impl fmt::Display for Report {
 /// Solves a system whose right-hand side is all ones.
 ///
 /// # Errors
-/// [`Error::Input`] if the matrix can't be read or is not symmetric, [`Error::Usage`] if there are more pieces than rows,
-/// [`Error::NoConvergence`] if the tolerance was not reached, [`Error::Runtime`] if a task fails.
+/// [`Error::Input`] if the matrix can't be read or is not symmetric, [`Error::Usage`] if there are more pieces than
+/// rows, [`Error::NoConvergence`] if the tolerance was not reached, [`Error::Runtime`] if a task fails.
 pub fn run(options: &Options) -> Result<Report> {
     let problem = match &options.matrix {
         Some(file) => Problem::file(file)?,
@@ -159,8 +162,8 @@ pub fn run(options: &Options) -> Result<Report> {
     options.runtime.run(|runtime| solve(runtime, options, &problem))
 }
 
-/// Solves a system on a runtime that was started before. The options' matrix is not looked at; of their runtime, only what is said of progress
-/// counts.
+/// Solves a system on a runtime that was started before. The options' matrix is not looked at; of their runtime, only
+/// what is said of progress counts.
 ///
 /// # Errors
 /// As [`run`].
@@ -173,11 +176,12 @@ pub fn solve(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<
     Ok(Report { matrix, rows, entries, pieces, iterations, restarts, residual, time })
 }
 
-/// Iterates on a system without asking what has become of it: what [`solve`] does before it looks at the answer. Gives how many iterations there
-/// were, at most as many as the options allow, and how long they took.
+/// Iterates on a system without asking what has become of it: what [`solve`] does before it looks at the answer. Gives
+/// how many iterations there were, at most as many as the options allow, and how long they took.
 ///
 /// # Errors
-/// [`Error::Input`] if a file can't be read or its matrix not be solved, [`Error::Usage`] if there are more pieces than rows, [`Error::Runtime`] if a task fails.
+/// [`Error::Input`] if a file can't be read or its matrix not be solved, [`Error::Usage`] if there are more pieces than
+/// rows, [`Error::Runtime`] if a task fails.
 pub fn iterate(runtime: &Runtime, options: &Options, problem: &Problem) -> Result<(usize, Duration)> {
     let attempt = attempt(runtime, options, problem)?;
     Ok((attempt.outcome.iterations, attempt.time))

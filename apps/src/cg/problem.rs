@@ -34,7 +34,8 @@ enum Source {
 }
 
 impl Problem {
-    /// The five-point discretisation of the Laplace equation on a square of `side` x `side` unknowns, with zero on the boundary.
+    /// The five-point discretisation of the Laplace equation on a square of `side` x `side` unknowns, with zero on the
+    /// boundary.
     ///
     /// # Errors
     /// [`Error::Usage`] if it has more rows than can be numbered.
@@ -77,7 +78,8 @@ impl Problem {
         self.rows
     }
 
-    /// Refuses a system for which the nodes have no room together, each of which has so many bytes. To read and check it may take more.
+    /// Refuses a system for which the nodes have no room together, each of which has so many bytes. To read and check
+    /// it may take more.
     pub(super) fn check_room(&self, capacity: u64) -> Result<()> {
         let (what, entries) = match &self.source {
             // It is there.
@@ -97,7 +99,8 @@ impl Problem {
         }
     }
 
-    /// The matrix as `A`, in compressed rows; of a file all that can be told of one that is solved, but for its diagonal.
+    /// The matrix as `A`, in compressed rows; of a file all that can be told of one that is solved, but for its
+    /// diagonal.
     pub(super) async fn matrix(&self, cx: &Context) -> Result<Tensor, DistributedError> {
         let stored = "csr".parse().map_err(maniple::Error::from_task)?;
         let variable = TensorVariable::new("A", F64, [self.rows as i64; 2]).stored(stored);

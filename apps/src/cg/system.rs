@@ -53,8 +53,8 @@ pub(super) enum End {
 /// A new start must have made the square of the residual's norm so many times smaller for another to be worthwhile.
 const WORTHWHILE: f64 = 4.0;
 
-/// The square of the factor by which the norm of a residual can fall before all of it is rounding: what is iterated goes on falling, but says
-/// nothing of b - A x any more.
+/// The square of the factor by which the norm of a residual can fall before all of it is rounding: what is iterated
+/// goes on falling, but says nothing of b - A x any more.
 const DEEPEST: f64 = f64::EPSILON * f64::EPSILON;
 
 /// How many iterations are launched before the outcome of the first of them is looked at.
@@ -75,7 +75,8 @@ impl System {
     /// Puts the matrix into regions and splits rows so that each piece has about as many entries.
     ///
     /// # Errors
-    /// [`DistributedError::File`] if a file is wrong, or the diagonal has an entry that is not positive; [`DistributedError::Runtime`].
+    /// [`DistributedError::File`] if a file is wrong, or the diagonal has an entry that is not positive;
+    /// [`DistributedError::Runtime`].
     pub(super) async fn load(cx: &Context, problem: &Problem, pieces: usize) -> Result<Self, DistributedError> {
         let a = problem.matrix(cx).await?;
         let count = problem.rows() as i64;
@@ -111,7 +112,8 @@ impl System {
         self.matrix.region().space().space().volume() as usize
     }
 
-    /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts again from there.
+    /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts
+    /// again from there.
     pub(super) async fn iterate(&self, cx: &Context, limits: &Limits, progress: &Progress) -> Result<Outcome> {
         let mut iterations = 0;
         let mut residuals: Vec<f64> = Vec::new();
@@ -132,7 +134,8 @@ impl System {
         Ok(Outcome { end, iterations, restarts: residuals.len().saturating_sub(1) })
     }
 
-    /// r = b - A x, and the first direction. The iteration from there has converged when r is small enough, or too small to mean anything.
+    /// r = b - A x, and the first direction. The iteration from there has converged when r is small enough, or too
+    /// small to mean anything.
     fn start(&self, cx: &Context, limits: &Limits) -> Result<Future<State>> {
         let (products, target) = (self.begin(cx)?, limits.target);
         Ok(products.map(move |products| State::start(target.max(products.residual * DEEPEST), products)))
@@ -145,7 +148,8 @@ impl System {
         Ok(products.fold(Products::default(), Products::and))
     }
 
-    /// Iterates until r is small (`None`), or something else ends it. Looks at an iteration when [`LOOKAHEAD`] more have been launched.
+    /// Iterates until r is small (`None`), or something else ends it. Looks at an iteration when [`LOOKAHEAD`] more
+    /// have been launched.
     async fn descend(
         &self,
         cx: &Context,
@@ -194,7 +198,8 @@ impl System {
         Ok(state)
     }
 
-    /// The square of the norm of b - A x, computed anew: entry by entry, and not by the statement, unless there are so many rows that nodes are not to have all of x.
+    /// The square of the norm of b - A x, computed anew: entry by entry, and not by the statement, unless there are so
+    /// many rows that nodes are not to have all of x.
     pub(super) async fn residual(&self, cx: &Context) -> Result<f64, DistributedError> {
         if self.all.space().volume() > MOST_CHECKED {
             return Ok(self.begin(cx)?.await?.residual);

@@ -15,8 +15,8 @@ pub fn bytes(rows: u64, entries: u64) -> u64 {
     rows.saturating_mul(row as u64).saturating_add(entries.saturating_mul(entry as u64)).saturating_add(index as u64)
 }
 
-/// Sets the vectors that are known: the right-hand side is all ones. The diagonal is replaced by its inverse; returns the first row whose diagonal entry is not positive, as it is in all positive
-/// definite matrices, and the entry.
+/// Sets the vectors that are known: the right-hand side is all ones. The diagonal is replaced by its inverse; returns
+/// the first row whose diagonal entry is not positive, as it is in all positive definite matrices, and the entry.
 #[task(leaf)]
 pub fn load(
     #[writes(inverse_diagonal)]

@@ -4,7 +4,8 @@ use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
 /// What a random circuit is like. The same shape is always the same circuit.
-// What serde knows is compared between nodes when a task is given it: so nodes that were told to make different circuits say so.
+// What serde knows is compared between nodes when a task is given it: so nodes that were told to make different
+// circuits say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// The number of pieces.
@@ -64,7 +65,8 @@ impl Shape {
         })
     }
 
-    /// The wires that start in a piece. Resistances grow with the number of wires a node, so that explicit steps are stable.
+    /// The wires that start in a piece. Resistances grow with the number of wires a node, so that explicit steps are
+    /// stable.
     pub fn wires_of(&self, piece: usize) -> impl Iterator<Item = WireValues> + use<> {
         let shape = *self;
         let mut random = self.random(piece, 1);

@@ -1,7 +1,7 @@
 //! Simulates an electrical circuit on a random graph (Bauer 2014, section 2.2), the example that Legion was made for.
 //!
-//! [`graph`]: the random circuit; [`tasks`]: what is computed; [`pieces`]: how the circuit is partitioned; [`reference`](mod@reference): the
-//! same, sequentially; here: what is launched, and whether the result is right.
+//! [`graph`]: the random circuit; [`tasks`]: what is computed; [`pieces`]: how the circuit is partitioned;
+//! [`reference`](mod@reference): the same, sequentially; here: what is launched, and whether the result is right.
 
 pub mod graph;
 pub mod pieces;
@@ -89,7 +89,8 @@ pub struct Options {
     #[arg(long)]
     pub no_verify: bool,
 
-    /// Mark a time step as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that the steps repeat
+    /// Mark a time step as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that the
+    /// steps repeat
     #[arg(long, conflicts_with = "no_tracing")]
     pub trace: bool,
 
@@ -157,8 +158,8 @@ impl fmt::Display for Report {
 /// Simulates a circuit, and compares it with a sequential simulation unless told otherwise.
 ///
 /// # Errors
-/// [`AppError::Usage`] if the circuit is too large to be numbered, [`AppError::Verification`] if the voltages are wrong,
-/// [`AppError::Runtime`] if a task fails, for instance for want of memory.
+/// [`AppError::Usage`] if the circuit is too large to be numbered, [`AppError::Verification`] if the voltages are
+/// wrong, [`AppError::Runtime`] if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
     options.runtime.run(|runtime| run_on(runtime, options))
 }

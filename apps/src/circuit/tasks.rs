@@ -59,7 +59,8 @@ pub fn make_piece(
     }
 }
 
-/// Ohm's law on each wire. Its ends are among the piece's private nodes, its shared nodes, or other pieces' shared nodes, its ghosts.
+/// Ohm's law on each wire. Its ends are among the piece's private nodes, its shared nodes, or other pieces' shared
+/// nodes, its ghosts.
 #[task(leaf)]
 pub fn calc_new_currents(
     #[reads(from, to, resistance)]

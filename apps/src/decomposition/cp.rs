@@ -1,7 +1,9 @@
-//! Canonical polyadic decomposition by alternating least squares (Kolda and Bader, *Tensor decompositions and applications*, 2009, figure 3.3).
+//! Canonical polyadic decomposition by alternating least squares (Kolda and Bader, *Tensor decompositions and
+//! applications*, 2009, figure 3.3).
 //!
-//! The tensor is to be the sum over l of A(i,l) B(j,l) C(k,l). In turn each factor is computed from the others: A is X(i,j,k) B(j,l) C(k,l), the matricized tensor times a Khatri-Rao
-//! product, times the inverse of the elementwise product of the other factors' Gram matrices.
+//! The tensor is to be the sum over l of A(i,l) B(j,l) C(k,l). In turn each factor is computed from the others: A is
+//! X(i,j,k) B(j,l) C(k,l), the matricized tensor times a Khatri-Rao product, times the inverse of the elementwise
+//! product of the other factors' Gram matrices.
 
 use std::path::PathBuf;
 
@@ -53,7 +55,8 @@ fn rank(text: &str) -> Result<usize, String> {
 /// Decomposes a tensor of this rank.
 ///
 /// # Errors
-/// [`NoConvergence`](crate::error::Error::NoConvergence) if the tensor was not found again, [`Runtime`](crate::error::Error::Runtime) if a task fails, for instance for want of memory.
+/// [`NoConvergence`](crate::error::Error::NoConvergence) if the tensor was not found again,
+/// [`Runtime`](crate::error::Error::Runtime) if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
     let given = options.tensor.as_ref().map(|file| sparse::Given::open(file)).transpose()?;
     let decompose = async |algebra: &Algebra<'_>| match &given {

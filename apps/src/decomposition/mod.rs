@@ -1,7 +1,10 @@
-//! Tensors of low rank that are near to a given one, by alternating least squares: two applications of compiled tensor algebra.
+//! Tensors of low rank that are near to a given one, by alternating least squares: two applications of compiled tensor
+//! algebra.
 //!
-//! All that touches the large tensor is a statement in index notation, whose schedule is chosen by estimated costs, and which runs on all nodes. What is left is small and dense, and every node computes it for
-//! itself. [`cp`]: sums of outer products, `rounds`: how these are found, `sparse`: of sparse tensors; [`tucker`]: a small core times a basis for each dimension, `sparse_tucker`: of sparse tensors; here: what the two share.
+//! All that touches the large tensor is a statement in index notation, whose schedule is chosen by estimated costs, and
+//! which runs on all nodes. What is left is small and dense, and every node computes it for itself. [`cp`]: sums of
+//! outer products, `rounds`: how these are found, `sparse`: of sparse tensors; [`tucker`]: a small core times a basis
+//! for each dimension, `sparse_tucker`: of sparse tensors; here: what the two share.
 
 pub mod cp;
 mod rounds;
@@ -64,7 +67,8 @@ fn tolerance(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "it must be a number between 0 and 1".to_owned())
 }
 
-/// A tensor that has exactly the rank that is looked for differs by no more than this: the error is the root of a difference of squares, each of which is right to some 1e-15.
+/// A tensor that has exactly the rank that is looked for differs by no more than this: the error is the root of a
+/// difference of squares, each of which is right to some 1e-15.
 pub const LARGEST_ERROR: f64 = 1e-5;
 
 /// What was found.
@@ -80,7 +84,8 @@ pub struct Report {
     pub iterations: usize,
     /// How far what was found is from the tensor, relative to it.
     pub error: f64,
-    /// The same of some elements, which are computed one by one, without the statements and the library that multiplies; of a sparse tensor, of all.
+    /// The same of some elements, which are computed one by one, without the statements and the library that
+    /// multiplies; of a sparse tensor, of all.
     pub compared: f64,
     /// How many entries a tensor has that was given: of one that was made, the error is known.
     pub entries: Option<usize>,
@@ -187,7 +192,8 @@ impl Algebra<'_> {
         tensor.write_elements(self.cx, matrix.transpose().as_slice().to_vec())
     }
 
-    /// The leading eigenvectors of a symmetric matrix, as columns. If there are too few, the rest is zero; if there are none, as of a matrix that is not finite, all is NaN.
+    /// The leading eigenvectors of a symmetric matrix, as columns. If there are too few, the rest is zero; if there are
+    /// none, as of a matrix that is not finite, all is NaN.
     fn leading(symmetric: DMatrix<f64>, count: usize) -> DMatrix<f64> {
         let rows = symmetric.nrows();
         let eigen = is_finite(&symmetric).then(|| SymmetricEigen::try_new(symmetric, f64::EPSILON, MOST_ITERATIONS));
@@ -205,7 +211,8 @@ fn is_finite(matrix: &DMatrix<f64>) -> bool {
     matrix.iter().all(|value| value.is_finite())
 }
 
-/// The relative error whose square, times that of the tensor, is `difference`. Rounding may make a difference of 0 negative, but only by so much: then it is NaN.
+/// The relative error whose square, times that of the tensor, is `difference`. Rounding may make a difference of 0
+/// negative, but only by so much: then it is NaN.
 fn relative_error(difference: f64, square: f64) -> f64 {
     match difference < 0.0 && difference >= -LARGEST_ERROR.powi(2) * square {
         true => 0.0,
@@ -216,7 +223,8 @@ fn relative_error(difference: f64, square: f64) -> f64 {
 /// Elements are compared with as many multiplications as take a moment.
 const MULTIPLICATIONS: usize = 1 << 23;
 
-/// The relative error of random elements, or of all if these are few: of what was found against what was looked for, both computed by so many multiplications.
+/// The relative error of random elements, or of all if these are few: of what was found against what was looked for,
+/// both computed by so many multiplications.
 fn compare(
     size: [i64; 3],
     seed: u64,

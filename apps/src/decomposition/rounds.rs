@@ -24,7 +24,8 @@ pub(super) struct Found {
     pub(super) time: Duration,
 }
 
-/// Computes one factor after the other anew, until that makes no difference. `square` is the sum of the squares of the tensor's elements.
+/// Computes one factor after the other anew, until that makes no difference. `square` is the sum of the squares of the
+/// tensor's elements.
 pub(super) async fn iterate(
     algebra: &Algebra<'_>,
     (rank, options): (usize, &CommonOptions),

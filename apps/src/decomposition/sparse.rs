@@ -1,7 +1,7 @@
 //! Sparse tensors as sums of outer products; and what all decompositions of sparse tensors need.
 //!
-//! In each of three orders of its dimensions the tensor is stored once, in parts on all nodes: the product for a factor goes through the tensor with the factor's dimension first, whose rows are dealt
-//! to all processors.
+//! In each of three orders of its dimensions the tensor is stored once, in parts on all nodes: the product for a factor
+//! goes through the tensor with the factor's dimension first, whose rows are dealt to all processors.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -112,7 +112,8 @@ impl Stored {
         self.by_mode[0].region().space().space().volume() as usize
     }
 
-    /// A product of the tensor, `X(i,j,k)`, and dense operands, into a dense result, of which a dimension is the first one: its rows are dealt to all processors.
+    /// A product of the tensor, `X(i,j,k)`, and dense operands, into a dense result, of which a dimension is the first
+    /// one: its rows are dealt to all processors.
     pub(super) async fn product(
         &self,
         algebra: &Algebra<'_>,
@@ -129,8 +130,8 @@ impl Stored {
         Computation::new(algebra.cx, &plan, &tensors).await
     }
 
-    /// How far what was found is from the tensor, relative to it: `nearby` gives its elements, of whose squares the sum is `all`. Entry by entry, on the nodes that have them, and where there are none
-    /// by what is left of `all`.
+    /// How far what was found is from the tensor, relative to it: `nearby` gives its elements, of whose squares the sum
+    /// is `all`. Entry by entry, on the nodes that have them, and where there are none by what is left of `all`.
     pub(super) async fn difference(
         &self,
         algebra: &Algebra<'_>,

@@ -1,7 +1,8 @@
 //! Tucker decomposition of sparse tensors, by the same iteration as that of dense ones.
 //!
-//! The product of the tensor with two factors is one statement, which visits what is stored and has a small dense result: nothing between has more elements. Where a dimension is long, its
-//! leading singular vectors come from the eigenvectors of the smaller of the two products of that result with itself.
+//! The product of the tensor with two factors is one statement, which visits what is stored and has a small dense
+//! result: nothing between has more elements. Where a dimension is long, its leading singular vectors come from the
+//! eigenvectors of the smaller of the two products of that result with itself.
 
 use std::time::Instant;
 
@@ -74,7 +75,8 @@ pub(super) async fn decompose(
     Ok(Report { name: "tucker", size, rank, iterations, error, compared, entries, time })
 }
 
-/// The leading left singular vectors of a matrix, as columns: by the eigenvectors of its product with itself that is the smaller one. All NaN, if there are none.
+/// The leading left singular vectors of a matrix, as columns: by the eigenvectors of its product with itself that is
+/// the smaller one. All NaN, if there are none.
 fn leading(matrix: &DMatrix<f64>, count: usize) -> DMatrix<f64> {
     let rows = matrix.nrows();
     if rows <= matrix.ncols() {
@@ -86,7 +88,8 @@ fn leading(matrix: &DMatrix<f64>, count: usize) -> DMatrix<f64> {
     let mut order: Vec<usize> = (0..eigen.eigenvalues.len()).collect();
     order.sort_by(|&a, &b| eigen.eigenvalues[b].total_cmp(&eigen.eigenvalues[a]));
     let vectors = eigen.eigenvectors.select_columns(order.iter().take(count));
-    // What they become has the lengths of the singular values; their orthonormal basis has the same span, whatever rounding did to the short ones.
+    // What they become has the lengths of the singular values; their orthonormal basis has the same span, whatever
+    // rounding did to the short ones.
     (matrix * vectors).qr().q()
 }
 

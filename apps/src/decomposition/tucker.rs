@@ -1,7 +1,9 @@
-//! Tucker decomposition by higher-order orthogonal iteration (De Lathauwer, De Moor, Vandewalle, *On the best rank-1 and rank-(R1, R2, ..., RN) approximation of higher-order tensors*, 2000).
+//! Tucker decomposition by higher-order orthogonal iteration (De Lathauwer, De Moor, Vandewalle, *On the best rank-1
+//! and rank-(R1, R2, ..., RN) approximation of higher-order tensors*, 2000).
 //!
-//! The tensor is to be S(p,q,r) A(i,p) B(j,q) C(k,r) with orthonormal factors. In turn each factor becomes the leading left singular vectors of the tensor times the transposes of the others: two
-//! products of a tensor with a matrix, and a product of the result with itself.
+//! The tensor is to be S(p,q,r) A(i,p) B(j,q) C(k,r) with orthonormal factors. In turn each factor becomes the leading
+//! left singular vectors of the tensor times the transposes of the others: two products of a tensor with a matrix, and
+//! a product of the result with itself.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -54,7 +56,8 @@ default_from_command_line!(Options);
 /// Decomposes a tensor of these ranks.
 ///
 /// # Errors
-/// [`Usage`](AppError::Usage) if the core is larger than the tensor, [`Input`](AppError::Input) if a file has none, [`NoConvergence`](AppError::NoConvergence) if the tensor was not found again, [`Runtime`](AppError::Runtime) if a
+/// [`Usage`](AppError::Usage) if the core is larger than the tensor, [`Input`](AppError::Input) if a file has none,
+/// [`NoConvergence`](AppError::NoConvergence) if the tensor was not found again, [`Runtime`](AppError::Runtime) if a
 /// task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
     let given = options.tensor.as_ref().map(|file| Given::open(file)).transpose()?;
@@ -222,7 +225,8 @@ async fn step(
     (size, ranks): ([i64; 3], [i64; 3]),
     mode: usize,
 ) -> Result<Mode, DistributedError> {
-    // The last other dimension first: then the sum of the first product is along rows, unless it is the last that stays.
+    // The last other dimension first: then the sum of the first product is along rows, unless it is the last that
+    // stays.
     let (early, late) = [(2, 1), (2, 0), (1, 0)][mode];
     let (mut extents, mut indices) = (size, INDICES);
     (extents[early], indices[early]) = (ranks[early], CORE[early]);

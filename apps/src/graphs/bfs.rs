@@ -1,4 +1,5 @@
-//! How far vertices are from one, by breadth-first search in the language of linear algebra (Kepner and Gilbert, *Graph algorithms in the language of linear algebra*, 2011).
+//! How far vertices are from one, by breadth-first search in the language of linear algebra (Kepner and Gilbert, *Graph
+//! algorithms in the language of linear algebra*, 2011).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -95,8 +96,8 @@ async fn search(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, 
     Ok(Ok(Report::new("bfs", graph, time, found)))
 }
 
-/// What contradicts distances: an edge that leads further than by one, or a vertex with no edge from one that is nearer by one. If nothing does, they are right, as each vertex has a path of its length,
-/// and no path is shorter.
+/// What contradicts distances: an edge that leads further than by one, or a vertex with no edge from one that is nearer
+/// by one. If nothing does, they are right, as each vertex has a path of its length, and no path is shorter.
 async fn contradiction(graph: &Graph<'_>, distances: &Arc<Vec<u32>>) -> Result<Option<String>, DistributedError> {
     let cx = graph.cx;
     let of = Arc::clone(distances);

@@ -1,7 +1,8 @@
 //! Graphs as sparse matrices: three algorithms whose work is statements in index notation, on any number of nodes.
 //!
-//! [`pagerank`]: how important vertices are; [`bfs`]: how far they are from one; [`triangles`]: how many vertices are each other's neighbours by three; here: what they share. Edges are read or made
-//! where they are computed with. No node has all of a graph.
+//! [`pagerank`]: how important vertices are; [`bfs`]: how far they are from one; [`triangles`]: how many vertices are
+//! each other's neighbours by three; here: what they share. Edges are read or made where they are computed with. No
+//! node has all of a graph.
 
 pub mod bfs;
 pub mod pagerank;
@@ -36,7 +37,8 @@ pub struct GraphOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "generate")]
     pub matrix: Option<PathBuf>,
 
-    /// A graph that is made: `rmat:SCALE` with 2^SCALE vertices, `poisson:SIDE`, a grid of SIDE x SIDE, and others of `maniple tensor --generate`
+    /// A graph that is made: `rmat:SCALE` with 2^SCALE vertices, `poisson:SIDE`, a grid of SIDE x SIDE, and others of
+    /// `maniple tensor --generate`
     #[arg(long, value_name = "KIND", default_value = "rmat:12")]
     pub generate: Generator,
 

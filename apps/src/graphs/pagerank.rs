@@ -1,4 +1,5 @@
-//! PageRank (Page, Brin, Motwani, Winograd, *The PageRank citation ranking: bringing order to the web*, 1999) by the power method.
+//! PageRank (Page, Brin, Motwani, Winograd, *The PageRank citation ranking: bringing order to the web*, 1999) by the
+//! power method.
 
 use std::time::Instant;
 
@@ -51,7 +52,8 @@ fn part(text: &str) -> Result<f64, String> {
 /// Ranks the vertices of a graph.
 ///
 /// # Errors
-/// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::NoConvergence`], [`Error::Verification`], [`Error::Runtime`].
+/// [`Error::Usage`] and [`Error::Input`] for the graph, [`Error::NoConvergence`], [`Error::Verification`],
+/// [`Error::Runtime`].
 pub fn run(options: &Options) -> Result<Report> {
     options.graph.run(async |graph| rank(graph, options).await)
 }

@@ -1,4 +1,5 @@
-//! How many triangles a graph has: products of its lower triangle with itself, where it has edges (Azad, Buluç, Gilbert, *Parallel triangle counting and enumeration using matrix algebra*, 2015).
+//! How many triangles a graph has: products of its lower triangle with itself, where it has edges (Azad, Buluç,
+//! Gilbert, *Parallel triangle counting and enumeration using matrix algebra*, 2015).
 
 use std::time::Instant;
 

@@ -14,9 +14,11 @@ use super::cores::Shares;
 use super::hosts::Place;
 use crate::error::{Error, Result};
 
-/// In both scripts below: kills every process that has this node's rank and this job's secret in its environment, wherever it has gone, where the system has
-/// Linux's `/proc`. Neither the script nor what it starts has them there. A process that is just becoming another program shows neither environment nor command
-/// line: it is hardly missed if there was no such process, and nothing to kill, five times in a row. One that never shows a command line is not waited for as long.
+/// In both scripts below: kills every process that has this node's rank and this job's secret in its environment,
+/// wherever it has gone, where the system has Linux's `/proc`. Neither the script nor what it starts has them there. A
+/// process that is just becoming another program shows neither environment nor command line: it is hardly missed if
+/// there was no such process, and nothing to kill, five times in a row. One that never shows a command line is not
+/// waited for as long.
 macro_rules! sweep {
     () => {
         "sweep() { rounds=0; clean=0; while [ $clean -lt 5 ] && [ $((rounds += 1)) -lt 1000 ]; do clean=$((clean + 1)); \
@@ -31,9 +33,10 @@ macro_rules! sweep {
     };
 }
 
-/// Beside a node of this machine, in the same process group: reads the secret, then the names of signals for the group. SIGKILL is the last. If nobody can send
-/// any more, the launcher was killed: then this removes the job's directory, if it is given one, and kills what is left wherever it is. It has made that directory itself, and said so: the launcher may be killed at
-/// any time.
+/// Beside a node of this machine, in the same process group: reads the secret, then the names of signals for the group.
+/// SIGKILL is the last. If nobody can send any more, the launcher was killed: then this removes the job's directory, if
+/// it is given one, and kills what is left wherever it is. It has made that directory itself, and said so: the launcher
+/// may be killed at any time.
 const GUARD: &str = concat!(
     "trap '' HUP INT TERM QUIT USR1 USR2 TSTP PIPE; ",
     sweep!(),
@@ -42,8 +45,9 @@ const GUARD: &str = concat!(
     [ $# = 0 ] || rm -rf -- \"$1\"; sweep; kill -s KILL 0"
 );
 
-/// On another machine: reads the secret, becomes the node, and leaves a guard behind. There `$$` is the node, and the leader of its process group where
-/// ssh's server has started it. SIGTSTP has no effect on a group without a terminal, hence SIGSTOP, for the node alone: the guard is of the same group.
+/// On another machine: reads the secret, becomes the node, and leaves a guard behind. There `$$` is the node, and the
+/// leader of its process group where ssh's server has started it. SIGTSTP has no effect on a group without a terminal,
+/// hence SIGSTOP, for the node alone: the guard is of the same group.
 const REMOTE: &str = concat!(
     "IFS= read -r secret || exit 1; exec 3<&0; rank=$MANIPLE_RANK; ",
     sweep!(),

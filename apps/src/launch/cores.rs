@@ -1,4 +1,5 @@
-//! Cores of their own for the nodes of this machine: nodes that wait for each other by looking must not take each other's time.
+//! Cores of their own for the nodes of this machine: nodes that wait for each other by looking must not take each
+//! other's time.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -9,7 +10,8 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Cores next to each other for each of so many nodes; none if there are fewer cores than nodes, or only one node, or the system does not say.
+    /// Cores next to each other for each of so many nodes; none if there are fewer cores than nodes, or only one node,
+    /// or the system does not say.
     #[must_use]
     pub fn new(nodes: usize) -> Option<Self> {
         let all = sched_getaffinity(None).ok()?;
@@ -25,7 +27,8 @@ impl Shares {
         Some(Self { all, shares: (0..nodes).map(share).collect() })
     }
 
-    /// Does something, such as starting a process, on the share of the node that is `node`th on this machine. What it starts stays there.
+    /// Does something, such as starting a process, on the share of the node that is `node`th on this machine. What it
+    /// starts stays there.
     pub fn on_share<R>(&self, node: usize, start: impl FnOnce() -> R) -> R {
         // If the system refuses, the node runs on all cores: slower, and as right.
         let is_bound = self.shares.get(node).is_some_and(|share| sched_setaffinity(None, share).is_ok());

@@ -1,7 +1,9 @@
-//! What nodes of this machine have started, wherever it has gone: a process that leaves its group and its session stays a descendant of the launcher.
+//! What nodes of this machine have started, wherever it has gone: a process that leaves its group and its session stays
+//! a descendant of the launcher.
 //!
-//! The launcher is a *subreaper* (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`): the children of a process that has ended become its own, not those of the system's
-//! first process. So what is left at the end can be found, and be killed, generation after generation.
+//! The launcher is a *subreaper* (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`): the children of a process that has ended
+//! become its own, not those of the system's first process. So what is left at the end can be found, and be killed,
+//! generation after generation.
 
 use std::fs;
 

@@ -65,7 +65,8 @@ impl Hosts {
         Ok(Self { file: file.to_owned(), machines })
     }
 
-    /// Where each node runs, by rank: each machine is filled before the next one. As many nodes as there are slots, or as are asked for.
+    /// Where each node runs, by rank: each machine is filled before the next one. As many nodes as there are slots, or
+    /// as are asked for.
     ///
     /// # Errors
     /// [`Error::Usage`] if there are fewer slots than nodes, or none.
@@ -91,7 +92,8 @@ impl Hosts {
     }
 }
 
-/// A machine as ssh wants it: it knows addresses of IPv6 without the brackets that tell them from a port. What is no machine, or a machine and a port, is refused.
+/// A machine as ssh wants it: it knows addresses of IPv6 without the brackets that tell them from a port. What is no
+/// machine, or a machine and a port, is refused.
 fn without_brackets(machine: &str) -> Result<String, Option<(&str, &str)>> {
     let (user, host) = match machine.rsplit_once('@') {
         Some((user, host)) => (format!("{user}@"), host),

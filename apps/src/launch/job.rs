@@ -20,7 +20,8 @@ use super::output::{self, Screen, Style};
 use super::signals;
 use crate::error::{Error, Result};
 
-/// How long the others have, when one node has failed, to notice that and to say what they make of it, before they are sent a signal.
+/// How long the others have, when one node has failed, to notice that and to say what they make of it, before they are
+/// sent a signal.
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// How long to wait before looking again for processes that were being started.
@@ -62,7 +63,8 @@ enum Failure {
 /// Starts the nodes of a job and waits until all have ended.
 ///
 /// # Errors
-/// If one of them cannot be started; then none is left. If what they print cannot be shown, other than because nobody reads it.
+/// If one of them cannot be started; then none is left. If what they print cannot be shown, other than because nobody
+/// reads it.
 pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitCode> {
     let places = starter.places;
     // Before the first node, so that no signal ends us without ending it.
@@ -156,7 +158,8 @@ fn show(
     })
 }
 
-/// Shows the launcher's own messages, on a thread of its own: who reads them may take its time, in which the nodes are not to be left alone.
+/// Shows the launcher's own messages, on a thread of its own: who reads them may take its time, in which the nodes are
+/// not to be left alone.
 fn tell_on(screen: Arc<Screen>, sender: Sender<Event>) -> Result<Sender<String>> {
     let (telling, messages) = channel::<String>();
     spawn(move || {
@@ -337,7 +340,8 @@ impl Job<'_> {
         }
     }
 
-    /// When all nodes have ended: ends what they have left behind, and those that are being started, and shows the last that was printed.
+    /// When all nodes have ended: ends what they have left behind, and those that are being started, and shows the last
+    /// that was printed.
     fn end(&mut self, has_started_all: impl Fn() -> bool) {
         self.is_over.store(true, Ordering::Relaxed);
         self.is_killed |= self.is_starting;
@@ -364,7 +368,8 @@ impl Job<'_> {
                     return;
                 }
                 Ok(event) => self.handle(event),
-                // Whoever reads may take its time. But what was not ended may hold on to a pipe, and nobody waits for that for ever.
+                // Whoever reads may take its time. But what was not ended may hold on to a pipe, and nobody waits for
+                // that for ever.
                 Err(_) if self.screens.iter().any(|screen| screen.is_busy()) => {}
                 Err(_) => return,
             }

@@ -1,16 +1,19 @@
 //! `maniple launch`: starts the nodes of a job.
 //!
-//! [`hosts`] says which node runs where, [`command`] how it is started there and told its place, [`cores`] which cores it has, [`output`] how what it prints is shown,
-//! [`signals`] which signals it is sent, and [`job`] what happens when nodes end, fail, or are to be ended.
+//! [`hosts`] says which node runs where, [`command`] how it is started there and told its place, [`cores`] which cores
+//! it has, [`output`] how what it prints is shown, [`signals`] which signals it is sent, and [`job`] what happens when
+//! nodes end, fail, or are to be ended.
 //!
 //! # Nobody is left behind
 //!
-//! Each node has a *leash*: a pipe of which the launcher holds one end, and a small shell beside the node the other. The shell passes on the signals that are
-//! written into the pipe, and kills the node with all that it has started when the pipe is closed. It is closed when the launcher ends, however
-//! that happens. Here the node and its shell are a process group of their own. Elsewhere, the leash is what ssh's standard input becomes.
+//! Each node has a *leash*: a pipe of which the launcher holds one end, and a small shell beside the node the other.
+//! The shell passes on the signals that are written into the pipe, and kills the node with all that it has started when
+//! the pipe is closed. It is closed when the launcher ends, however that happens. Here the node and its shell are a
+//! process group of their own. Elsewhere, the leash is what ssh's standard input becomes.
 //!
-//! A process can leave its group, by `setsid`. So on Linux the launcher adopts what nodes of its machine have started, and kills what is left of that at the end ([`descendants`]). Where it
-//! cannot, because it was killed or is on another machine, the shell kills the processes that have the node's rank and the job's secret in their environment.
+//! A process can leave its group, by `setsid`. So on Linux the launcher adopts what nodes of its machine have started,
+//! and kills what is left of that at the end ([`descendants`]). Where it cannot, because it was killed or is on another
+//! machine, the shell kills the processes that have the node's rank and the job's secret in their environment.
 
 pub mod command;
 #[cfg(target_os = "linux")]
@@ -129,13 +132,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// Starts the nodes, waits until all have ended, and gives the status of the job.
 ///
 /// # Errors
-/// [`Error::Usage`] if the options make no sense or there is no such program, [`Error::Launch`] if something cannot be started.
+/// [`Error::Usage`] if the options make no sense or there is no such program, [`Error::Launch`] if something cannot be
+/// started.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let places = match &options.hosts {
         Some(file) => Hosts::read(file)?.places(options.nodes)?,
         None => vec![None; options.nodes.unwrap_or(1)],
     };
-    // Where the nodes of this machine meet. It is made with the first of them, by who is left to remove it if we are killed.
+    // Where the nodes of this machine meet. It is made with the first of them, by who is left to remove it if we are
+    // killed.
     let directory = Directory(
         std::path::absolute(env::temp_dir().join(format!("maniple-{}", random_name())))
             .map_err(Error::launch("finding the folder for temporary files"))?,

@@ -1,9 +1,10 @@
 //! How what nodes print is shown: whole lines, each with the number of its node before it.
 //!
-//! A line is kept until it is whole, and then shown in one piece with others that have come with it. One that is longer than `LONGEST` is shown as it
-//! comes, and has the [`Screen`] to itself until it ends: lines of other nodes wait. They do not wait for ever, since the node may in turn wait for them: when
-//! as much waits as a line may be long, the long line is cut. So the memory is bounded, no node is held up by another one, and a line stays whole unless it is
-//! longer than that *and* others print more than that meanwhile.
+//! A line is kept until it is whole, and then shown in one piece with others that have come with it. One that is longer
+//! than `LONGEST` is shown as it comes, and has the [`Screen`] to itself until it ends: lines of other nodes wait. They
+//! do not wait for ever, since the node may in turn wait for them: when as much waits as a line may be long, the long
+//! line is cut. So the memory is bounded, no node is held up by another one, and a line stays whole unless it is longer
+//! than that *and* others print more than that meanwhile.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -206,7 +207,8 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// The last line ends even if the node did not end it: at once if it has a number before it, else when something follows. What is shown without numbers may be no text, and is shown as it is.
+    /// The last line ends even if the node did not end it: at once if it has a number before it, else when something
+    /// follows. What is shown without numbers may be no text, and is shown as it is.
     fn end(self, screen: &Screen) -> io::Result<()> {
         let mut screen = screen.lock();
         let is_open = screen.open == Some(self.source);

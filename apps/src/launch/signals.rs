@@ -1,7 +1,7 @@
 //! Which signals the launcher passes on to the nodes.
 //!
-//! Those that ask a program to end, to stop and to go on, or to do what it likes: whoever sends them means the job. Others have been caused by what the launcher does
-//! itself, or are about its own terminal and children.
+//! Those that ask a program to end, to stop and to go on, or to do what it likes: whoever sends them means the job.
+//! Others have been caused by what the launcher does itself, or are about its own terminal and children.
 
 use std::thread;
 
@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 /// Signals that ask a program to end. The same one a second time kills.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGQUIT];
 
-/// Signals that are passed on unless the launcher was started to ignore them, as by `nohup`: then nodes ignore them too.
+/// Signals that are passed on unless the launcher was started to ignore them, as by `nohup`: then nodes ignore them
+/// too.
 const OTHERS: [i32; 5] = [SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT];
 
 /// Whether whoever sends it twice wants the job to end at once.

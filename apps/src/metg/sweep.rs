@@ -1,7 +1,7 @@
 //! Shorter and shorter tasks: which lengths are tried, how often, and what follows from the times.
 //!
-//! Several programs can be measured side by side. Each length is then tried in all of them, one after the other, before the next: what disturbs the
-//! machine for a while disturbs them all.
+//! Several programs can be measured side by side. Each length is then tried in all of them, one after the other, before
+//! the next: what disturbs the machine for a while disturbs them all.
 
 use std::time::Duration;
 
@@ -37,15 +37,15 @@ impl Curve {
 
     /// METG(50%) in seconds: the granularity of the shortest tasks that are efficient. None if there are no rows.
     ///
-    /// Lengths are halved from row to row, so the number is up to half larger than where the efficiency falls below a half: see
-    /// [`crossing`](Self::crossing).
+    /// Lengths are halved from row to row, so the number is up to half larger than where the efficiency falls below a
+    /// half: see [`crossing`](Self::crossing).
     #[must_use]
     pub fn metg(&self) -> Option<f64> {
         self.shortest_efficient().map(|row| self.rows[row].granularity)
     }
 
-    /// The granularity in seconds at which the efficiency crosses a half, on a straight line between the two rows around it. Without a row below a
-    /// half, as [`metg`](Self::metg).
+    /// The granularity in seconds at which the efficiency crosses a half, on a straight line between the two rows
+    /// around it. Without a row below a half, as [`metg`](Self::metg).
     #[must_use]
     pub fn crossing(&self) -> Option<f64> {
         let last = self.shortest_efficient()?;
@@ -61,7 +61,8 @@ impl Curve {
     }
 }
 
-/// Something that is measured: runs tasks of so many iterations for so many steps, and tells how long all of them took, and how many there were.
+/// Something that is measured: runs tasks of so many iterations for so many steps, and tells how long all of them took,
+/// and how many there were.
 pub type Run<'a, E> = Box<dyn FnMut(i64, i64) -> Result<(Duration, u128), E> + 'a>;
 
 /// How lengths of tasks are tried.
@@ -179,7 +180,8 @@ impl<'a, E> Descent<'a, E> {
 mod tests {
     use super::*;
 
-    /// A program of which a task costs so many seconds beside its iterations, a nanosecond each. Every other run is disturbed.
+    /// A program of which a task costs so many seconds beside its iterations, a nanosecond each. Every other run is
+    /// disturbed.
     fn costs(overhead: f64, sweep: &Sweep) -> impl FnMut(i64, i64) -> Result<(Duration, u128), String> + use<> {
         let (width, cores) = (sweep.width as i64, sweep.cores as f64);
         let mut runs = 0;

@@ -1,5 +1,5 @@
-//! A profile in the format of Chrome's `chrome://tracing`, which Perfetto (<https://ui.perfetto.dev>) reads too: the "Trace Event Format" of
-//! Google's Catapult project.
+//! A profile in the format of Chrome's `chrome://tracing`, which Perfetto (<https://ui.perfetto.dev>) reads too: the
+//! "Trace Event Format" of Google's Catapult project.
 
 use std::io::{self, Write};
 
@@ -128,8 +128,8 @@ fn flows(profile: &Profile) -> impl Iterator<Item = Event> {
         Some((from.max_by_key(|&place| profile.span(place).end)?, to))
     });
     arrows.enumerate().flat_map(move |(number, (from, to))| {
-        // An arrow belongs to the span in which its end lies, so it must begin before that ends; and before what it leads to, which may have begun
-        // earlier: who sends a message may go on.
+        // An arrow belongs to the span in which its end lies, so it must begin before that ends; and before what it
+        // leads to, which may have begun earlier: who sends a message may go on.
         let end = profile.span(from).end.saturating_sub(1).min(profile.span(to).start).max(profile.span(from).start);
         [flow(profile, number, "s", (from, end)), flow(profile, number, "f", (to, profile.span(to).start))]
     })

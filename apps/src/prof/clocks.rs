@@ -1,8 +1,10 @@
 //! Clocks of several processes made to agree: no message comes before it was sent.
 //!
-//! Times of a profile begin where another clock of its machine said so, and go on by one of its own. So those of several machines, or, after long, also those of one,
-//! may be apart. What is known for sure is the order of sending and receiving: messages one way tell how early the clock of a process may be, and those
-//! the other way how late. In between, as a straight line (Duda et al., "Estimating global time in distributed systems", ICDCS 1987), lies what is added to its times.
+//! Times of a profile begin where another clock of its machine said so, and go on by one of its own. So those of
+//! several machines, or, after long, also those of one, may be apart. What is known for sure is the order of sending
+//! and receiving: messages one way tell how early the clock of a process may be, and those the other way how late. In
+//! between, as a straight line (Duda et al., "Estimating global time in distributed systems", ICDCS 1987), lies what is
+//! added to its times.
 
 use rustc_hash::FxHashMap;
 
@@ -80,8 +82,9 @@ const ROUNDS: usize = 300;
 /// What is added to the time that a message took too little, in nanoseconds: so this ends.
 const SLACK: f64 = 100.0;
 
-/// Changes the corrections of both ends of each message that comes too early by as little as puts that right, again and again (the relaxation method for linear
-/// inequalities: Agmon 1954, Motzkin and Schoenberg 1954). It ends if there are corrections with which none does.
+/// Changes the corrections of both ends of each message that comes too early by as little as puts that right, again and
+/// again (the relaxation method for linear inequalities: Agmon 1954, Motzkin and Schoenberg 1954). It ends if there are
+/// corrections with which none does.
 fn relax(corrections: &mut [Correction], messages: &[Exchanged]) {
     let last = messages.iter().map(|message| message.sent.1.max(message.received.1)).fold(1.0, f64::max);
     for _ in 0..ROUNDS {
@@ -156,7 +159,8 @@ impl Bounds {
         Correction { offset, rate }
     }
 
-    /// The rate that leaves most room for the offset. The room is a concave function of the rate, so its maximum is found by thirds.
+    /// The rate that leaves most room for the offset. The room is a concave function of the rate, so its maximum is
+    /// found by thirds.
     fn best_rate(&self) -> f64 {
         let room = |rate: f64| {
             let (least, most) = self.offsets(rate);

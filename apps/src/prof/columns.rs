@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
-/// Columns of numbers. Each number is written as LEB128, the difference to the one before it in zigzag form: neighbours are alike, so most take
-/// one or two bytes. `page/data.js` reads them.
+/// Columns of numbers. Each number is written as LEB128, the difference to the one before it in zigzag form: neighbours
+/// are alike, so most take one or two bytes. `page/data.js` reads them.
 #[derive(Debug, Default)]
 pub struct Columns {
     directory: Vec<Column>,

@@ -30,9 +30,9 @@ impl Step {
 
 /// What the end of a profile waited for, from its beginning to its end without gaps.
 ///
-/// Found backwards: the task that ended last began when it did because of something: the latest of what it came after, its launch, what it waited
-/// for in between, or what its worker did before; and so on to the beginning. Making other work faster does not bring the end nearer; making this
-/// faster does, until another path takes its place.
+/// Found backwards: the task that ended last began when it did because of something: the latest of what it came after,
+/// its launch, what it waited for in between, or what its worker did before; and so on to the beginning. Making other
+/// work faster does not bring the end nearer; making this faster does, until another path takes its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CriticalPath {
     /// The steps, by time.
@@ -274,8 +274,8 @@ fn without_waits(profile: &Profile, operation: Operation, place: Place) -> Vec<S
     segments
 }
 
-/// The longest chain of tasks and transfers that come one after another, and how long its operations take together: what the program would take
-/// at least if the runtime's decisions were free and processors were without number.
+/// The longest chain of tasks and transfers that come one after another, and how long its operations take together:
+/// what the program would take at least if the runtime's decisions were free and processors were without number.
 ///
 /// By the order of dependences (Kahn 1962), in time linear in them.
 #[must_use]

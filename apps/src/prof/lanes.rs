@@ -121,7 +121,8 @@ impl Slices {
     }
 }
 
-/// Sorts spans, and finds out which are within which. What overlaps without being nested, as in no sound profile, is cut.
+/// Sorts spans, and finds out which are within which. What overlaps without being nested, as in no sound profile, is
+/// cut.
 fn nest(spans: &mut [Span]) {
     spans.sort_by_key(|span| (span.start, Reverse(span.end)));
     let mut open: Vec<Span> = Vec::new();

@@ -1,8 +1,10 @@
 //! `maniple prof`: looking at profiles.
 //!
-//! A file is read by [`maniple::profile::Recording`] and sorted out by [`model`]: [`lanes`] are what threads did, [`operations`] what came after
-//! what. Those of several processes are put [`together`](mod@together) first, by their [`messages`] and [`clocks`]. From that follow [`statistics`], the [`critical_path`], and what is shown: a [`summary`] in text, the [`page`], which [`page_data`] and
-//! [`columns`] feed and [`serve`] serves, and [`chrome`]'s format.
+//! A file is read by [`maniple::profile::Recording`] and sorted out by [`model`]: [`lanes`] are what threads did,
+//! [`operations`] what came after what. Those of several processes are put [`together`](mod@together) first, by their
+//! [`messages`] and [`clocks`]. From that follow [`statistics`], the [`critical_path`], and what is shown: a
+//! [`summary`] in text, the [`page`], which [`page_data`] and [`columns`] feed and [`serve`] serves, and [`chrome`]'s
+//! format.
 
 pub mod chrome;
 pub mod clocks;
@@ -95,8 +97,8 @@ pub struct Options {
 /// Reads a profile, and shows it as the options say.
 ///
 /// # Errors
-/// [`Error::Profile`] if it can't be read, [`Error::Write`] if a file can't be written, [`Error::Serve`] if the page can't be served,
-/// [`Error::Usage`] if a file would be written over the profile, or named twice.
+/// [`Error::Profile`] if it can't be read, [`Error::Write`] if a file can't be written, [`Error::Serve`] if the page
+/// can't be served, [`Error::Usage`] if a file would be written over the profile, or named twice.
 pub fn run(options: &Options) -> Result<()> {
     for written in [&options.output, &options.chrome].into_iter().flatten() {
         if options.files.iter().any(|file| is_same(written, file)) {

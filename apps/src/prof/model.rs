@@ -115,7 +115,8 @@ impl Profile {
         within.map(move |slice| (slice.start.max(start), slice.end.min(end), slice.span.map(span)))
     }
 
-    /// The spans of an operation that are within no other of its own, by time: what it did, and where it waited in between.
+    /// The spans of an operation that are within no other of its own, by time: what it did, and where it waited in
+    /// between.
     pub fn bodies(&self, operation: Operation) -> impl DoubleEndedIterator<Item = Place> {
         let first = self.places.partition_point(|&(earlier, _)| earlier < operation);
         let last = self.places.partition_point(|&(earlier, _)| earlier <= operation);
@@ -128,8 +129,8 @@ impl Profile {
         self.bodies(operation).map(|place| self.span(place)).find(|span| self.label(span).kind != Kind::Waiting)
     }
 
-    /// When the last of what an operation waited for had happened, if that was after its launch: as the profile tells; or, as it does not tell for what is
-    /// replayed, when the last of those that the operation came after had ended.
+    /// When the last of what an operation waited for had happened, if that was after its launch: as the profile tells;
+    /// or, as it does not tell for what is replayed, when the last of those that the operation came after had ended.
     #[must_use]
     pub fn ready(&self, operation: Operation) -> Option<u64> {
         self.operations.ready(operation).or_else(|| {
@@ -164,14 +165,16 @@ impl Profile {
         found
     }
 
-    /// What happened because an operation that had ended said so: what makes something happen while it goes on is not waited for.
+    /// What happened because an operation that had ended said so: what makes something happen while it goes on is not
+    /// waited for.
     pub fn triggers(&self) -> impl Iterator<Item = (Operation, Operation)> {
         self.operations.triggers().filter(|&(event, by)| {
             self.operations.triggered(event).is_some_and(|cause| self.had_ended(by, cause.time).is_some())
         })
     }
 
-    /// The operation, if it had ended by then, or is a message: that makes happen what it came for, and then its thread goes on.
+    /// The operation, if it had ended by then, or is a message: that makes happen what it came for, and then its thread
+    /// goes on.
     fn had_ended(&self, operation: Operation, time: u64) -> Option<Operation> {
         let ended = self.bodies(operation).map(|place| self.span(place).end).max();
         let had_ended = ended.is_none_or(|ended| ended <= time) || self.operations.is_message(operation);

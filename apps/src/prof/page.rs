@@ -1,7 +1,7 @@
 //! The page: a profile as one file of HTML that a browser shows without asking anybody for more.
 //!
-//! What is computed is computed here, and packed by [`PageData`]; `page/*.js` draw it. They are put together in the order of `SCRIPTS`, as one
-//! module.
+//! What is computed is computed here, and packed by [`PageData`]; `page/*.js` draw it. They are put together in the
+//! order of `SCRIPTS`, as one module.
 
 use super::model::Profile;
 use super::page_data::PageData;

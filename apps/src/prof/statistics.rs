@@ -47,8 +47,8 @@ impl Times {
     }
 }
 
-/// How long tasks, and the runtime's work, took, by kind and total time. The time of an operation is what it took itself: without what ran
-/// inside it, such as the analysis of its launches, and without waits.
+/// How long tasks, and the runtime's work, took, by kind and total time. The time of an operation is what it took
+/// itself: without what ran inside it, such as the analysis of its launches, and without waits.
 #[must_use]
 pub fn times(profile: &Profile) -> Vec<Times> {
     let mut own: FxHashMap<(u32, Unit), u64> = FxHashMap::default();

@@ -1,4 +1,5 @@
-//! One clock for the recordings of several processes: that of the machines, as far as [`clocks`](super::clocks) find nothing to be wrong with it.
+//! One clock for the recordings of several processes: that of the machines, as far as [`clocks`](super::clocks) find
+//! nothing to be wrong with it.
 
 use maniple::profile::Recording;
 

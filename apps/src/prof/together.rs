@@ -1,8 +1,8 @@
 //! Several profiles as one: those of the nodes of a job.
 //!
-//! Each process of a job records for itself. Put together, what has a number gets one that nothing else has, whichever process it was recorded by; times
-//! count from when the first process began, on its [`timeline`](super::timelines); and what [`messages`](super::messages) brought about comes after
-//! what sent them.
+//! Each process of a job records for itself. Put together, what has a number gets one that nothing else has, whichever
+//! process it was recorded by; times count from when the first process began, on its [`timeline`](super::timelines);
+//! and what [`messages`](super::messages) brought about comes after what sent them.
 
 use maniple::profile::{Completeness, Header, OperationId, Record, Recording, Thread, ThreadRecording};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,8 +19,8 @@ pub struct Together {
     pub notes: Vec<String>,
 }
 
-/// All of them as one: in the order of their nodes, or, if they do not say of which nodes they are, in that in which they are given. A single one stays as it
-/// is; of none nothing is left.
+/// All of them as one: in the order of their nodes, or, if they do not say of which nodes they are, in that in which
+/// they are given. A single one stays as it is; of none nothing is left.
 #[must_use]
 pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
     if recordings.len() < 2 {
@@ -54,7 +54,8 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
     Some(Together { recording: whole, notes })
 }
 
-/// What is to be said if these can hardly be the processes of one job: some are of the same node, or one began when another had ended.
+/// What is to be said if these can hardly be the processes of one job: some are of the same node, or one began when
+/// another had ended.
 fn strangers(recordings: &[Recording]) -> Option<String> {
     let mut nodes = FxHashSet::default();
     if let Some(twice) = recordings.iter().map(node_of).find(|&node| !nodes.insert(node)) {
@@ -176,7 +177,8 @@ fn tell_time(record: &mut Record, timeline: &Timeline) {
 /// The names of operations that one recording has, and what they are called in all of them.
 #[derive(Default)]
 struct Operations {
-    /// Runs of graphs, whose nodes have names in a row: the first, how many, and what the first is called. By the first.
+    /// Runs of graphs, whose nodes have names in a row: the first, how many, and what the first is called. By the
+    /// first.
     runs: Vec<(u64, u64, u64)>,
     others: FxHashMap<OperationId, OperationId>,
     next: u64,
@@ -272,8 +274,8 @@ mod tests {
         Profile::of(recording).with_notes(notes)
     }
 
-    /// A task on node 0 sends a message within itself; what it brings on node 1 has a task there begin, which sends one back, for another task here. Node
-    /// 1's clock is off by so much.
+    /// A task on node 0 sends a message within itself; what it brings on node 1 has a task there begin, which sends one
+    /// back, for another task here. Node 1's clock is off by so much.
     fn exchange(off: i64) -> [Recording; 2] {
         let (mut zero, mut one) = (Script::of_node(0), Script::of_node(1));
         let there = |time: u64| 1_000_000_000u64.saturating_add_signed(off) + time;

@@ -1,7 +1,7 @@
 //! Trees of tasks that nobody knows the shape of before: Fibonacci numbers, queens on a board, adaptive quadrature.
 //!
-//! [`tasks`]: the recursions; here: what to compute, and whether it is right. Tasks have no regions, so there is nothing to analyse: workers steal them from each
-//! other, and nodes that have nothing to do take them from others.
+//! [`tasks`]: the recursions; here: what to compute, and whether it is right. Tasks have no regions, so there is
+//! nothing to analyse: workers steal them from each other, and nodes that have nothing to do take them from others.
 
 pub mod tasks;
 
@@ -186,7 +186,8 @@ fn tolerance(digits: u32) -> f64 {
 /// Runs a tree and checks its result.
 ///
 /// # Errors
-/// [`AppError::Usage`] if the size is out of bounds, [`AppError::Verification`] if the result is wrong, [`AppError::Runtime`] if a task fails.
+/// [`AppError::Usage`] if the size is out of bounds, [`AppError::Verification`] if the result is wrong,
+/// [`AppError::Runtime`] if a task fails.
 pub fn run(options: &Options) -> AppResult<Report> {
     let tree = Tree::new(options)?;
     options.runtime.run(|runtime| {

@@ -121,7 +121,8 @@ impl Interval {
     }
 }
 
-/// The integral over an interval, to a tolerance: by adaptive Simpson quadrature (Lyness 1969), a task for each interval that is halved.
+/// The integral over an interval, to a tolerance: by adaptive Simpson quadrature (Lyness 1969), a task for each
+/// interval that is halved.
 #[task]
 pub async fn quadrature(cx: &Context, interval: Interval, tolerance: f64) -> Result<f64> {
     let (left, right) = interval.halves();

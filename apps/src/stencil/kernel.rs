@@ -1,8 +1,10 @@
 //! The star stencil on plain rows.
 
-/// The weights of a star of radius `R`: of the neighbours at distance 1 to `R` on the far side. On the near side they are the opposite.
+/// The weights of a star of radius `R`: of the neighbours at distance 1 to `R` on the far side. On the near side they
+/// are the opposite.
 ///
-/// The star measures how steep the grid is: on a grid that rises by 1 from point to point in both directions it gives 2.
+/// The star measures how steep the grid is: on a grid that rises by 1 from point to point in both directions it
+/// gives 2.
 #[must_use]
 pub fn weights<const R: usize>() -> [f64; R] {
     std::array::from_fn(|distance| 1.0 / (2.0 * (distance + 1) as f64 * R as f64))
@@ -10,8 +12,8 @@ pub fn weights<const R: usize>() -> [f64; R] {
 
 /// Adds the star around each point of a row to `output`.
 ///
-/// `row` holds the points' own row, `R` longer than `output` at both ends; `before` and `after` the rows at distance 1 to `R`, as long as
-/// `output`.
+/// `row` holds the points' own row, `R` longer than `output` at both ends; `before` and `after` the rows at distance 1
+/// to `R`, as long as `output`.
 ///
 /// # Panics
 /// If the lengths are others.

@@ -1,8 +1,8 @@
-//! Lays a star of neighbours on every point of a grid, again and again: the stencil of the Parallel Research Kernels (Van der Wijngaart
-//! and Mattson 2014).
+//! Lays a star of neighbours on every point of a grid, again and again: the stencil of the Parallel Research Kernels
+//! (Van der Wijngaart and Mattson 2014).
 //!
-//! [`kernel`]: the arithmetic; [`tasks`]: the grid as a region, and what is computed; here: how the grid is cut into tiles with halos, what
-//! is launched, and whether the result is right.
+//! [`kernel`]: the arithmetic; [`tasks`]: the grid as a region, and what is computed; here: how the grid is cut into
+//! tiles with halos, what is launched, and whether the result is right.
 
 pub mod kernel;
 pub mod tasks;
@@ -22,7 +22,8 @@ use crate::report::{Table, amount, rate, scientific, seconds};
 use crate::state::{Loaded, Saving, StateOptions, Subject};
 use crate::verify::{is_within, worse};
 
-/// The largest relative error that rounding can explain. A tile that sees a neighbour's values a step late is off by more.
+/// The largest relative error that rounding can explain. A tile that sees a neighbour's values a step late is off by
+/// more.
 pub const TOLERANCE: f64 = 1e-8;
 
 /// What `maniple run stencil` teaches.
@@ -62,7 +63,8 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = positive, allow_hyphen_values = true)]
     pub steps: usize,
 
-    /// Tiles that the grid is cut into: PxQ, or P for PxP; in all at most 1048576 [default: one row of tiles for each processor, each as wide as the grid]
+    /// Tiles that the grid is cut into: PxQ, or P for PxP; in all at most 1048576 [default: one row of tiles for each
+    /// processor, each as wide as the grid]
     #[arg(long, value_name = "PxQ", allow_hyphen_values = true)]
     pub tiles: Option<Extents>,
 
@@ -70,7 +72,8 @@ pub struct Options {
     #[arg(long, value_name = "R", default_value_t = 2, value_parser = radius, allow_hyphen_values = true)]
     pub radius: usize,
 
-    /// Mark a time step as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that the steps repeat
+    /// Mark a time step as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that the
+    /// steps repeat
     #[arg(long, conflicts_with = "no_tracing")]
     pub trace: bool,
 
@@ -159,8 +162,9 @@ impl fmt::Display for Report {
 /// Runs the stencil and compares the result with its closed form.
 ///
 /// # Errors
-/// [`AppError::Usage`] if there are more tiles than points or the grid is smaller than the star, [`AppError::Verification`] if the result is
-/// wrong, [`AppError::Runtime`] if a task fails, for instance for want of memory.
+/// [`AppError::Usage`] if there are more tiles than points or the grid is smaller than the star,
+/// [`AppError::Verification`] if the result is wrong, [`AppError::Runtime`] if a task fails, for instance for want of
+/// memory.
 pub fn run(options: &Options) -> AppResult<Report> {
     options.runtime.run(|runtime| run_on(runtime, options))
 }

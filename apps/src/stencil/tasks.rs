@@ -68,8 +68,8 @@ pub fn raise(#[writes(input)] tile: Piece<Cell, 2>) {
     }
 }
 
-/// The largest difference of the output from its closed form, relative to it: each step adds 2 to every inner point, and nothing to the
-/// rim.
+/// The largest difference of the output from its closed form, relative to it: each step adds 2 to every inner point,
+/// and nothing to the rim.
 #[task(leaf)]
 pub fn largest_error(#[reads(output)] tile: Piece<Cell, 2>, inner: Rect<2>, steps: usize) -> f64 {
     let risen = 2.0 * steps as f64;

@@ -1,7 +1,7 @@
 //! Arithmetic at the speed of the processor's vector units.
 //!
-//! The loops are written once, over arrays of lanes, and compiled for several instruction sets; which of them is used is found out when
-//! the program runs. A loop over the lanes becomes a few instructions, the lanes stay in registers.
+//! The loops are written once, over arrays of lanes, and compiled for several instruction sets; which of them is used
+//! is found out when the program runs. A loop over the lanes becomes a few instructions, the lanes stay in registers.
 #![allow(unsafe_code, reason = "calls of functions compiled for instruction sets that were found to be there")]
 
 use std::hint::black_box;
@@ -52,10 +52,11 @@ macro_rules! for_each_instruction_set {
 }
 
 for_each_instruction_set! {
-    /// Squares each of 64 lanes and adds it to itself, so many times, and adds the lanes up: 128 operations an iteration, and 64.
+    /// Squares each of 64 lanes and adds it to itself, so many times, and adds the lanes up: 128 operations an
+    /// iteration, and 64.
     ///
-    /// The lanes differ, or the compiler would compute one for all; they begin between -1 and 0 and stay there, so no value ever overflows
-    /// or gets so small that the processor slows down.
+    /// The lanes differ, or the compiler would compute one for all; they begin between -1 and 0 and stay there, so no
+    /// value ever overflows or gets so small that the processor slows down.
     pub fn square_and_add(iterations: i64) -> f64, fused, {
         let mut lanes: [f64; LANES] = std::array::from_fn(|lane| -(lane as f64 + 1.0) / (LANES as f64 + 1.0));
         for _ in 0..iterations {
@@ -91,8 +92,8 @@ for_each_instruction_set! {
 }
 
 for_each_instruction_set! {
-    /// `c += a b` for square matrices of `n` columns, one column after the other. Four columns of `a` are added at a time, so that `c` is loaded and
-    /// stored a quarter as often; nothing is blocked for the caches.
+    /// `c += a b` for square matrices of `n` columns, one column after the other. Four columns of `a` are added at a
+    /// time, so that `c` is loaded and stored a quarter as often; nothing is blocked for the caches.
     pub fn multiply_matrices(c: &mut [f64], a: &[f64], b: &[f64], n: usize), fused, {
         for (c, b) in c.chunks_exact_mut(n).zip(b.chunks_exact(n)) {
             let mut columns = a.chunks_exact(4 * n);

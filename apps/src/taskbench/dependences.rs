@@ -1,6 +1,7 @@
 //! Which points of the step before a point depends on.
 //!
-//! The points here are those of a full step; a task's inputs are those among them that the step before has, in this order.
+//! The points here are those of a full step; a task's inputs are those among them that the step before has, in this
+//! order.
 
 use std::ops::Range;
 
@@ -10,7 +11,8 @@ use super::hash::uniform;
 impl Graph {
     /// What a point depends on in a set of dependences.
     ///
-    /// On small rings, and where `radix` is larger than the width, a point is named more than once: so often is it an input.
+    /// On small rings, and where `radix` is larger than the width, a point is named more than once: so often is it an
+    /// input.
     #[must_use]
     pub fn dependences(&self, set: i64, point: i64) -> Vec<Interval> {
         match self.pattern {

@@ -87,9 +87,10 @@ fn takes_value(flag: &OsStr) -> Option<bool> {
 
 /// Puts the flags of `maniple run taskbench` behind a `--`, and before it everything else that the command line has.
 ///
-/// So both may be mixed, as in `-steps 10 --workers 2 -width 4`. A flag with a value may have two dashes, as `maniple run metg` has them. Flags that nobody
-/// knows, and words that belong to none, go with the flags: Task Bench leaves them to the runtime that it is built on. For `maniple run metg`, names of
-/// options that have one dash get the other. Other commands are left as they are.
+/// So both may be mixed, as in `-steps 10 --workers 2 -width 4`. A flag with a value may have two dashes, as
+/// `maniple run metg` has them. Flags that nobody knows, and words that belong to none, go with the flags: Task Bench
+/// leaves them to the runtime that it is built on. For `maniple run metg`, names of options that have one dash get the
+/// other. Other commands are left as they are.
 #[must_use]
 pub fn apart(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -334,7 +335,8 @@ impl Problem {
     }
 }
 
-/// What tasks depend on, all those of a step together, in all steps of a period: each takes some 50 bytes while the graph runs.
+/// What tasks depend on, all those of a step together, in all steps of a period: each takes some 50 bytes while the
+/// graph runs.
 const MOST_INPUTS: i64 = 1 << 24;
 
 /// More than this of anything is surely a mistake.

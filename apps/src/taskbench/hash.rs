@@ -4,7 +4,8 @@ use siphasher::sip::SipHasher24;
 
 const KEY: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0];
 
-/// A number between 0 and 1 that follows from others: their SipHash-2-4 (Aumasson and Bernstein 2012), as a fraction of 2^64.
+/// A number between 0 and 1 that follows from others: their SipHash-2-4 (Aumasson and Bernstein 2012), as a fraction of
+/// 2^64.
 #[must_use]
 pub fn uniform<const N: usize>(seed: [i64; N]) -> f64 {
     let mut bytes = [[0; 8]; N];
@@ -19,7 +20,8 @@ pub fn uniform<const N: usize>(seed: [i64; N]) -> f64 {
 mod tests {
     use super::*;
 
-    /// SipHash-2-4 of the bytes 0, 1, 2, ... under the key 0, 1, ..., 15: the first of the vectors that its authors published.
+    /// SipHash-2-4 of the bytes 0, 1, 2, ... under the key 0, 1, ..., 15: the first of the vectors that its authors
+    /// published.
     #[test]
     fn the_hash_is_siphash_2_4() {
         let key: [u8; 16] = std::array::from_fn(|index| index as u8);

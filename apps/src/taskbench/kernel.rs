@@ -124,7 +124,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Does the work of one task. `scratch` is what [`scratch::prepare`](super::scratch::prepare) made, or empty if the kernel needs none.
+    /// Does the work of one task. `scratch` is what [`scratch::prepare`](super::scratch::prepare) made, or empty if the
+    /// kernel needs none.
     pub fn execute(&self, graph: i64, step: i64, point: i64, scratch: &mut [u64]) {
         match self.kind {
             KernelKind::Empty => {}
@@ -173,8 +174,8 @@ impl Kernel {
         }
     }
 
-    /// Copies the first half of one sample after the other to its second half. Samples that follow each other in one pass over the scratch are
-    /// copied at once.
+    /// Copies the first half of one sample after the other to its second half. Samples that follow each other in one
+    /// pass over the scratch are copied at once.
     fn copy_samples(&self, step: i64, scratch: &mut [u64]) {
         let sample = scratch.len() / self.samples as usize;
         let mut done = 0;

@@ -1,8 +1,10 @@
-//! Task Bench (Slaughter et al. 2020): graphs of tasks that do nothing but depend on each other, to measure what a runtime costs.
+//! Task Bench (Slaughter et al. 2020): graphs of tasks that do nothing but depend on each other, to measure what a
+//! runtime costs.
 //!
-//! [`graph`], [`dependences`] and [`hash`]: which tasks there are and what each depends on; [`point`]: what a task reads and writes, and how a
-//! wrong value is noticed; [`kernel`], [`compute`] and [`scratch`]: what it computes; [`tasks`]: the graph as a region and launches; [`flags`] and
-//! [`report`]: what Task Bench is told, and what it prints; here: what is run, and how it is timed.
+//! [`graph`], [`dependences`] and [`hash`]: which tasks there are and what each depends on; [`point`]: what a task
+//! reads and writes, and how a wrong value is noticed; [`kernel`], [`compute`] and [`scratch`]: what it
+//! computes; [`tasks`]: the graph as a region and launches; [`flags`] and [`report`]: what Task Bench is told, and what
+//! it prints; here: what is run, and how it is timed.
 
 pub mod compute;
 pub mod dependences;
@@ -121,8 +123,8 @@ pub fn run(options: &Options) -> AppResult<Report> {
 /// Runs graphs on a runtime that was started before.
 ///
 /// # Errors
-/// [`AppError::Runtime`] if a task finds a wrong input or fails otherwise, for instance for want of memory; [`AppError::Verification`] if a task was left
-/// out.
+/// [`AppError::Runtime`] if a task finds a wrong input or fails otherwise, for instance for want of memory;
+/// [`AppError::Verification`] if a task was left out.
 pub fn run_on(runtime: &Runtime, configuration: Configuration) -> AppResult<Report> {
     run_showing(runtime, configuration, None)
 }
@@ -137,7 +139,8 @@ fn run_showing(runtime: &Runtime, configuration: Configuration, mut progress: Op
     Ok(Report { configuration, totals, elapsed })
 }
 
-/// Runs all steps twice; of the second time, how long it took and how many tasks ran. The first time may take much longer, and only then is its progress shown.
+/// Runs all steps twice; of the second time, how long it took and how many tasks ran. The first time may take much
+/// longer, and only then is its progress shown.
 async fn measure(
     cx: &Context,
     configuration: &Configuration,

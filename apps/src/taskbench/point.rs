@@ -75,8 +75,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Checks all values of all inputs: those points among `sources` that the step before has, which is `window`. `read` gives the values of some
-    /// points, `stamps` of each.
+    /// Checks all values of all inputs: those points among `sources` that the step before has, which is `window`.
+    /// `read` gives the values of some points, `stamps` of each.
     ///
     /// # Errors
     /// [`Wrong::Input`] for the first value that is wrong.

@@ -142,7 +142,8 @@ fn write_graph(f: &mut fmt::Formatter<'_>, graph: &Graph) -> fmt::Result {
     writeln!(f, "      Scratch Bytes: {}", graph.scratch_bytes)
 }
 
-/// The points of a step and what each depends on; with `both_sides`, also what depends on the points of the step before.
+/// The points of a step and what each depends on; with `both_sides`, also what depends on the points of the step
+/// before.
 fn write_step(f: &mut fmt::Formatter<'_>, graph: &Graph, step: i64, both_sides: bool) -> fmt::Result {
     let (now, before, set) = (graph.window(step), graph.window(step - 1), graph.set_at(step));
     let (offset, width, last_offset, last_width) = (now.first, now.len(), before.first, before.len());

@@ -7,7 +7,8 @@ pub const MAGIC: u64 = 0x5C4A_7C8B;
 
 /// Fills a scratch with [`MAGIC`].
 ///
-/// As a floating-point number that is subnormal, with which processors compute slowly: kernels that compute with it find ones behind the first word.
+/// As a floating-point number that is subnormal, with which processors compute slowly: kernels that compute with it
+/// find ones behind the first word.
 pub fn prepare(kernel: KernelKind, scratch: &mut [u64]) {
     scratch.fill(if kernel.computes_in_scratch() { 1.0_f64.to_bits() } else { MAGIC });
     if let Some(first) = scratch.first_mut() {

@@ -1,8 +1,9 @@
 //! A task graph as a region and an index launch for each step.
 //!
-//! The region has a row for each value of each point's output, and a few fields that the steps write in turn, so that a step need not wait until
-//! the one before has been read. A partition has a piece for each point, to write; another one for each set of dependences, whose pieces are
-//! what each point reads and may overlap. How many fields there are is known at run time only, hence the API beneath the macros.
+//! The region has a row for each value of each point's output, and a few fields that the steps write in turn, so that a
+//! step need not wait until the one before has been read. A partition has a piece for each point, to write; another one
+//! for each set of dependences, whose pieces are what each point reads and may overlap. How many fields there are is
+//! known at run time only, hence the API beneath the macros.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use super::graph::{Graph, Interval};
 use super::point::{Place, Stamp, Wrong, stamps};
 use super::scratch;
 
-/// Requirements of a task: its output comes first, its inputs next unless the pattern has none, its scratch last if it has one.
+/// Requirements of a task: its output comes first, its inputs next unless the pattern has none, its scratch last if it
+/// has one.
 const OUTPUT: usize = 0;
 
 /// A region of which the steps write one field after the other, and its partition into what the points have.
@@ -57,7 +59,8 @@ impl Columns {
         Ok(pieces.named("inputs").logical().clone().into())
     }
 
-    /// The field that a step writes. A step reads what the one before has written; the first one finds there what an earlier run has left.
+    /// The field that a step writes. A step reads what the one before has written; the first one finds there what an
+    /// earlier run has left.
     fn field_at(&self, step: i64) -> FieldId {
         field_at(&self.fields, step)
     }

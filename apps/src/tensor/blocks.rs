@@ -1,7 +1,9 @@
-//! Schedules by blocks: how each index variable is split, in which order blocks are computed, and where (Shinde, *SuperTaco*, MIT 2019).
+//! Schedules by blocks: how each index variable is split, in which order blocks are computed, and where (Shinde,
+//! *SuperTaco*, MIT 2019).
 //!
-//! They become ordinary commands: blocks of variables that say where kernels run are the points of a launch, as are those of variables over which partial results are made at the same time;
-//! all other blocks are steps, in the order that is asked for.
+//! They become ordinary commands: blocks of variables that say where kernels run are the points of a launch, as are
+//! those of variables over which partial results are made at the same time; all other blocks are steps, in the order
+//! that is asked for.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

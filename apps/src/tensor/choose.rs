@@ -181,7 +181,8 @@ impl Choices {
     }
 }
 
-/// For each statement the algorithm asked for, or else the one that is expected to take the least time. Of several statements, the algorithm and the grid are for those that they fit.
+/// For each statement the algorithm asked for, or else the one that is expected to take the least time. Of several
+/// statements, the algorithm and the grid are for those that they fit.
 ///
 /// # Errors
 /// [`Error::Usage`] if the algorithm does not fit any statement, or the grid.

@@ -41,19 +41,24 @@ Examples:
 /// What is converted to what.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The file to read: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy (NumPy); or any of them from a pipe, such as /dev/stdin
+    /// The file to read: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or
+    /// .npy (NumPy); or any of them from a pipe, such as /dev/stdin
     #[arg(value_name = "IN", value_parser = TensorFile::input)]
     pub from: TensorFile,
 
-    /// The file to write, of one of the same kinds; of a pipe or device the kind is said before it, as in mtx:/dev/stdout
+    /// The file to write, of one of the same kinds; of a pipe or device the kind is said before it, as in
+    /// mtx:/dev/stdout
     #[arg(value_name = "OUT")]
     pub to: SparseFile,
 
-    /// The extents of the tensor in a .tns file, which does not tell them, such as 100,200 [default: the largest coordinates]
+    /// The extents of the tensor in a .tns file, which does not tell them, such as 100,200 [default: the largest
+    /// coordinates]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = extent)]
     pub extents: Vec<u64>,
 
-    /// How the tensor is stored: csr, csc, coo, dcsr, bcsr:2x2, csf:3 and other names, or levels such as `{D,C}(1,0)` [default: csr to .npz or .tcs if it is a matrix; compressed levels to .tcs otherwise, or as they are from .tcs; else coo]
+    /// How the tensor is stored: csr, csc, coo, dcsr, bcsr:2x2, csf:3 and other names, or levels such as `{D,C}(1,0)`
+    /// [default: csr to .npz or .tcs if it is a matrix; compressed levels to .tcs otherwise, or as they are from .tcs;
+    /// else coo]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 

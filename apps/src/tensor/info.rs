@@ -31,7 +31,8 @@ Examples:
 /// Which file is looked at.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The file: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy (NumPy)
+    /// The file: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or .npy
+    /// (NumPy)
     #[arg(value_name = "FILE", value_parser = TensorFile::input)]
     pub file: TensorFile,
 

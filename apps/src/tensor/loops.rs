@@ -1,4 +1,5 @@
-//! How the loops of statements on sparse tensors run: as a schedule or a grid says, or as is chosen for what the operands store.
+//! How the loops of statements on sparse tensors run: as a schedule or a grid says, or as is chosen for what the
+//! operands store.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -132,7 +133,8 @@ impl<'p> Loops<'p> {
         Ok(self.known[number].insert(chosen))
     }
 
-    /// How statements run on these tensors, with what they would cost otherwise, as text. Tensors that are not there count as dense.
+    /// How statements run on these tensors, with what they would cost otherwise, as text. Tensors that are not there
+    /// count as dense.
     ///
     /// # Errors
     /// [`Error::Usage`].
@@ -178,7 +180,8 @@ impl<'p> Loops<'p> {
         Ok(text)
     }
 
-    /// The parts that the outermost loop of a statement makes of a tensor, if it runs in parts: those of a grid, or of threads.
+    /// The parts that the outermost loop of a statement makes of a tensor, if it runs in parts: those of a grid, or of
+    /// threads.
     pub(super) fn parts(&self, number: usize, name: &str, tensors: &BTreeMap<String, DynamicTensor>) -> Option<Parts> {
         let computation = self.known.get(number)?.as_ref()?;
         let (statement, assignment) = (computation.run_loops(), &self.statements[number]);

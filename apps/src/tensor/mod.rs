@@ -1,7 +1,11 @@
 //! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
-//! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; `types`: the type of its elements; [`mod@choose`]: the algorithm and the
-//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors, [`operands`]: on which ones, `loops`: in which loops, and `tasks`: as tasks; [`info`], [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
+//! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index
+//! variables; `types`: the type of its elements; [`mod@choose`]: the algorithm and the grid; [`values`]: the operands'
+//! elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on
+//! sparse tensors, [`operands`]: on which ones, `loops`: in which loops, and `tasks`: as tasks; [`info`], [`convert`]:
+//! what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]:
+//! what is printed.
 
 mod blocks;
 pub mod check;
@@ -117,8 +121,9 @@ pub fn answer(line: &CommandLine) -> AppResult<Answer> {
 /// Computes a statement and, if asked to, compares the result with the definition; or tells how it would do so.
 ///
 /// # Errors
-/// [`AppError::Usage`] if the statement, the algorithm and the grid do not fit each other, [`AppError::Verification`] if the result is wrong,
-/// [`AppError::Input`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task fails, for instance for want of memory.
+/// [`AppError::Usage`] if the statement, the algorithm and the grid do not fit each other, [`AppError::Verification`]
+/// if the result is wrong, [`AppError::Input`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task
+/// fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Answer> {
     warnings::print();
     options.check()?;
@@ -307,7 +312,8 @@ impl Task<'_> {
         }
     }
 
-    /// Has tasks write a result to a file, each node its part, if there are several nodes and the file can be written so. Whether it is.
+    /// Has tasks write a result to a file, each node its part, if there are several nodes and the file can be written
+    /// so. Whether it is.
     async fn store_by_tasks(&self, cx: &Context, tensor: &Tensor, file: &TensorFile) -> Result<bool, DistributedError> {
         let is_by_tasks = cx.nodes() > 1
             && file.is_numpy()

@@ -20,7 +20,8 @@ pub(super) enum Given {
     ByTasks(FileByTasks, SparseFile),
     /// All that a file has.
     All(Read),
-    /// The entries of a file that does not tell its extents, which are larger than their coordinates; and not the number of dimensions, if it has none.
+    /// The entries of a file that does not tell its extents, which are larger than their coordinates; and not the
+    /// number of dimensions, if it has none.
     Listed(Read),
 }
 
@@ -33,7 +34,8 @@ pub(super) enum Read {
 }
 
 impl Given {
-    /// Makes it that of a tensor of so many dimensions, if all others after these have an extent of 1, as of a vector in a file of a matrix. Whether it is.
+    /// Makes it that of a tensor of so many dimensions, if all others after these have an extent of 1, as of a vector
+    /// in a file of a matrix. Whether it is.
     pub(super) fn take_order(&mut self, order: usize) -> bool {
         match self {
             Self::ByTasks(FileByTasks::Levels(_), _) | Self::All(Read::Stored(_)) => return false,
@@ -116,7 +118,8 @@ pub(super) fn read_as(element: ElementType, name: &str, file: SparseFile) -> Res
     read_all(element, name, &file).map(|(dimensions, read)| (dimensions, given(read)))
 }
 
-/// Whether tasks load a file: one with elements of the type that is computed with, or on several nodes, those that tasks make of others.
+/// Whether tasks load a file: one with elements of the type that is computed with, or on several nodes, those that
+/// tasks make of others.
 fn is_loaded(levels: &TcsFile, wanted: ElementType) -> bool {
     let own = levels.element();
     let is_cast = || levels.format().is_ok_and(|format| is_packed_by_tasks(&format));
@@ -156,7 +159,8 @@ pub(crate) fn read(file: &SparseFile) -> Result<(Vec<i64>, EntryList<f64>)> {
     Ok((dimensions, entries.downcast().expect("entries have the type that was asked for")))
 }
 
-/// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every hundredth.
+/// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every
+/// hundredth.
 pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<Given>) -> Result<DynamicTensor> {
     let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
     let refused = |error: StorageError| Error::Usage(format!("{tensor}: {error}"));

@@ -121,16 +121,18 @@ pub enum Subcommand {
 /// What to compute, on what, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// What to compute, in index notation; several statements with `;` or lines between them; or `@FILE`, a file with them
+    /// What to compute, in index notation; several statements with `;` or lines between them; or `@FILE`, a file with
+    /// them
     #[arg(value_name = "STATEMENT")]
     pub statement: String,
 
-    /// How many values index variables have, such as `i=2048,j=100` [default: from the files; else 1000 where the largest tensor is a matrix, a million
-    /// where it is a vector, 100 and 31 where it has three and four dimensions]
+    /// How many values index variables have, such as `i=2048,j=100` [default: from the files; else 1000 where the
+    /// largest tensor is a matrix, a million where it is a vector, 100 and 31 where it has three and four dimensions]
     #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', value_parser = extent)]
     pub size: Vec<(String, i64)>,
 
-    /// The type of all elements, or of a tensor's, such as `f32` or `f64,B=f32` [default: that in which NumPy computes with what the files have; else f64]
+    /// The type of all elements, or of a tensor's, such as `f32` or `f64,B=f32` [default: that in which NumPy computes
+    /// with what the files have; else f64]
     #[arg(long = "type", value_name = "[NAME=]TYPE,...", value_delimiter = ',', value_parser = element)]
     pub element: Vec<(Option<String>, ElementType)>,
 
@@ -138,11 +140,13 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_enum)]
     pub algorithm: Option<AlgorithmName>,
 
-    /// How fast processors are, by which schedules are chosen, as `maniple info --rates` prints it; the same on all nodes [default: a core of a laptop of 2020]
+    /// How fast processors are, by which schedules are chosen, as `maniple info --rates` prints it; the same on all
+    /// nodes [default: a core of a laptop of 2020]
     #[arg(long, value_name = "FILE")]
     pub rates: Option<PathBuf>,
 
-    /// The grid of processors: extents such as 4, 2x2 or 2x2x2 [default: as many as the job has workers, in a shape that moves little]
+    /// The grid of processors: extents such as 4, 2x2 or 2x2x2 [default: as many as the job has workers, in a shape
+    /// that moves little]
     #[arg(long, value_name = "PxQ...", allow_hyphen_values = true)]
     pub grid: Option<Grid>,
 
@@ -150,13 +154,15 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = chunk, allow_hyphen_values = true)]
     pub chunk: Option<i64>,
 
-    /// How a statement runs, as commands such as `split(k, ko, ki, 16); reorder({ko, i, j, ki})`, with `;` or lines between them, or `@FILE`, a file with them. Of several statements
-    /// `2:` before them says which is meant. Statements then run as they are written, and none is divided; once for each
+    /// How a statement runs, as commands such as `split(k, ko, ki, 16); reorder({ko, i, j, ki})`, with `;` or lines
+    /// between them, or `@FILE`, a file with them. Of several statements `2:` before them says which is meant.
+    /// Statements then run as they are written, and none is divided; once for each
     #[arg(long, value_name = "[N:]COMMANDS", allow_hyphen_values = true)]
     pub schedule: Vec<String>,
 
-    /// How the values of an index variable are split into blocks: in so many ranges, `i=8`, or where ranges begin, `i=0,10,25`; once for each variable. With these, `--order`, `--extend` and
-    /// `--map` a statement runs block by block, in place of a --schedule; --explain shows the commands
+    /// How the values of an index variable are split into blocks: in so many ranges, `i=8`, or where ranges begin,
+    /// `i=0,10,25`; once for each variable. With these, `--order`, `--extend` and `--map` a statement runs block by
+    /// block, in place of a --schedule; --explain shows the commands
     #[arg(long, value_name = "NAME=N", value_parser = Split::parse)]
     pub split: Vec<(String, Split)>,
 
@@ -172,13 +178,14 @@ pub struct Options {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub map: Vec<String>,
 
-    /// Where a tensor's parts lie at the beginning, such as `B=xy -> xy`, or `B=xy -> f : ~f` for parts with as many stored elements each; once for each tensor [default: where
-    /// they are used]
+    /// Where a tensor's parts lie at the beginning, such as `B=xy -> xy`, or `B=xy -> f : ~f` for parts with as many
+    /// stored elements each; once for each tensor [default: where they are used]
     #[arg(long, value_name = "NAME=PLACEMENT", value_parser = placement)]
     pub place: Vec<(String, Placement)>,
 
-    /// What multiplies matrices: a BLAS of the system, by its name or path; `none`, the crate gemm; or `auto`, the first of OpenBLAS, BLIS and MKL that is installed and
-    /// has kernels for this processor, else gemm [default: what the environment variable MANIPLE_BLAS says; else auto]
+    /// What multiplies matrices: a BLAS of the system, by its name or path; `none`, the crate gemm; or `auto`, the
+    /// first of OpenBLAS, BLIS and MKL that is installed and has kernels for this processor, else gemm [default: what
+    /// the environment variable MANIPLE_BLAS says; else auto]
     #[arg(long, value_name = "LIBRARY")]
     pub blas: Option<String>,
 
@@ -190,32 +197,40 @@ pub struct Options {
     #[arg(long)]
     pub verify: bool,
 
-    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; sparse ones also from .tns, whose extents --size says, .npz and .tcs, which says how it is stored; or any of them from a pipe, such as /dev/stdin, whose content says what it is; on several nodes each reads a part; once for each tensor
+    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; sparse ones also
+    /// from .tns, whose extents --size says, .npz and .tcs, which says how it is stored; or any of them from a pipe,
+    /// such as /dev/stdin, whose content says what it is; on several nodes each reads a part; once for each tensor
     #[arg(short, long, value_name = "NAME=FILE", value_parser = input)]
     pub input: Vec<(String, TensorFile)>,
 
-    /// Make a sparse tensor, such as `A=uniform:0.01` or `A=poisson:1000`: uniform, zipf, band, poisson, poisson3, rmat, arrow, hypersparse; once for each tensor
+    /// Make a sparse tensor, such as `A=uniform:0.01` or `A=poisson:1000`: uniform, zipf, band, poisson, poisson3,
+    /// rmat, arrow, hypersparse; once for each tensor
     #[arg(long, value_name = "NAME=KIND", value_parser = generate)]
     pub generate: Vec<(String, Generator)>,
 
-    /// How a tensor is stored: `rows`, `columns`, `csr`, `csc`, `coo`, `csf:3` and other names, or levels and the dimension that each stores, such as `B={D,C}(1,0)`; once for each tensor. With
-    /// a sparse one, statements run on one node unless loops are distributed, in one type [default: rows]
+    /// How a tensor is stored: `rows`, `columns`, `csr`, `csc`, `coo`, `csf:3` and other names, or levels and the
+    /// dimension that each stores, such as `B={D,C}(1,0)`; once for each tensor. With a sparse one, statements run on
+    /// one node unless loops are distributed, in one type [default: rows]
     #[arg(short, long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 
-    /// What elements of a sparse tensor are that are not stored, such as `A=inf` or `E=1`; once for each tensor [default: what its file says; else 0]
+    /// What elements of a sparse tensor are that are not stored, such as `A=inf` or `E=1`; once for each tensor
+    /// [default: what its file says; else 0]
     #[arg(long, value_name = "NAME=NUMBER", value_parser = fill)]
     pub fill: Vec<(String, f64)>,
 
-    /// Write a result to a file, .npy or .mtx, sparse ones also .tns, .npz or .tcs, or to a pipe, as in mtx:/dev/stdout; the last one unless another is named; once for each result
+    /// Write a result to a file, .npy or .mtx, sparse ones also .tns, .npz or .tcs, or to a pipe, as in
+    /// mtx:/dev/stdout; the last one unless another is named; once for each result
     #[arg(short, long, value_name = "[NAME=]FILE", value_parser = output_file)]
     pub output: Vec<(Option<String>, TensorFile)>,
 
-    /// Nodes write the file of a result one after the other, and not at once: for file systems such as NFS, on which several can't write one file
+    /// Nodes write the file of a result one after the other, and not at once: for file systems such as NFS, on which
+    /// several can't write one file
     #[arg(long)]
     pub serial_writes: bool,
 
-    /// Tell how it would be computed, and what that would cost: loops, partitions, launches, bytes. Nothing is computed; on several nodes, sparse operands are read and moved, to count what each node sends
+    /// Tell how it would be computed, and what that would cost: loops, partitions, launches, bytes. Nothing is
+    /// computed; on several nodes, sparse operands are read and moved, to count what each node sends
     #[arg(long)]
     pub explain: bool,
 
@@ -351,7 +366,8 @@ fn named(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end + 1..]))
 }
 
-/// A format whose levels are letters, `d` for a dense and `s` for a compressed one, with the dimension of each if they are in another order: `ds`, or `ds:1,0`.
+/// A format whose levels are letters, `d` for a dense and `s` for a compressed one, with the dimension of each if they
+/// are in another order: `ds`, or `ds:1,0`.
 fn letters(text: &str) -> Option<Result<Format, String>> {
     let (levels, order) = text.split_once(':').map_or((text, None), |(levels, order)| (levels, Some(order)));
     if levels.is_empty() || !levels.chars().all(|letter| "ds".contains(letter)) {

@@ -1,4 +1,5 @@
-//! A picture of how a statement runs: which processor holds what of each tensor, and who sends what to whom in each step.
+//! A picture of how a statement runs: which processor holds what of each tensor, and who sends what to whom in each
+//! step.
 
 use std::fmt::Write;
 

@@ -43,7 +43,8 @@ impl Input {
     }
 }
 
-/// Whether tasks can read a file as a dense tensor with elements of a type. What is wrong otherwise is told by whoever reads all.
+/// Whether tasks can read a file as a dense tensor with elements of a type. What is wrong otherwise is told by whoever
+/// reads all.
 fn fits(file: &EntryFile, element: ElementType) -> bool {
     let own = file.element();
     let is_lost = own.is_complex() && !element.is_complex() || element.is_integer() && !own.is_integer();
@@ -201,7 +202,8 @@ impl Problem {
         Ok(definitions)
     }
 
-    /// Operations on numbers, all in all. A product or sum of complex numbers counts as the operations on reals that it takes.
+    /// Operations on numbers, all in all. A product or sum of complex numbers counts as the operations on reals that it
+    /// takes.
     #[must_use]
     pub fn operations(&self) -> f64 {
         let of_one = |assignment: &Assignment| {
@@ -357,7 +359,8 @@ impl Extents {
         }
     }
 
-    /// Completes what is said: by what accesses of one tensor say of each other, by what files have at least, and by shifts.
+    /// Completes what is said: by what accesses of one tensor say of each other, by what files have at least, and by
+    /// shifts.
     pub(super) fn settle(&mut self, sketch: &Program) -> Result<()> {
         self.set_alike(sketch)?;
         // The most first: it is that of all variables that have as many values.
@@ -383,7 +386,8 @@ impl Extents {
         Ok(())
     }
 
-    /// The extents of a tensor whose file has these coordinates at least, and which is accessed so: as many as variables have values, or as parts need.
+    /// The extents of a tensor whose file has these coordinates at least, and which is accessed so: as many as
+    /// variables have values, or as parts need.
     pub(super) fn of_accesses(&self, accesses: &[&Access], coordinates: &[i64]) -> Vec<i64> {
         let extent = |(dimension, &least): (usize, &i64)| {
             let own = accesses.iter().filter_map(|access| access.variables.get(dimension));
@@ -410,7 +414,8 @@ impl Extents {
         Ok(())
     }
 
-    /// What variables say of each other that are used in the same dimension of a tensor, as `i` and `j` in `A(k,i) * A(k,j)`.
+    /// What variables say of each other that are used in the same dimension of a tensor, as `i` and `j` in
+    /// `A(k,i) * A(k,j)`.
     fn set_alike(&mut self, sketch: &Program) -> Result<()> {
         let statements = sketch.statements().iter();
         let all = statements.flat_map(|statement| statement.right().accesses().into_iter().chain([statement.left()]));
@@ -440,7 +445,8 @@ impl Extents {
         }
     }
 
-    /// What an access of a tensor with these dimensions says of its variables. Parts of dimensions say themselves how long they are, and shifts not, unless nothing else does.
+    /// What an access of a tensor with these dimensions says of its variables. Parts of dimensions say themselves how
+    /// long they are, and shifts not, unless nothing else does.
     pub(super) fn set_by(&mut self, access: &Access, dimensions: &[i64], source: &str) -> Result<()> {
         for (variable, &extent) in access.variables.iter().zip(dimensions) {
             match variable.window().map(|window| (window.end, window.extent())) {
@@ -463,7 +469,8 @@ impl Extents {
     }
 }
 
-/// Refuses what has elements that are the least, the greatest or the like of nothing: reductions without a value that changes no other, over variables without values. NumPy refuses them, too.
+/// Refuses what has elements that are the least, the greatest or the like of nothing: reductions without a value that
+/// changes no other, over variables without values. NumPy refuses them, too.
 pub(super) fn check_reductions(program: &Program) -> Result<()> {
     fn of_nothing<'e>(expression: &'e Expression, extents: &BTreeMap<IndexVariable, i64>) -> Option<&'e Expression> {
         match expression {
@@ -503,7 +510,8 @@ pub(super) fn accesses<'a>(sketch: &'a Program, name: &str) -> Result<Vec<&'a Ac
     Err(Error::Usage(format!("--input {name}: the statement reads {names}")))
 }
 
-/// A tensor of `order` dimensions from a file. In a file for matrices, vectors are columns, and numbers are matrices of one element.
+/// A tensor of `order` dimensions from a file. In a file for matrices, vectors are columns, and numbers are matrices of
+/// one element.
 fn fitting(array: Array, order: usize) -> std::result::Result<Array, String> {
     let dimensions = array.dimensions().to_vec();
     let kept =

@@ -3,8 +3,8 @@
 use maniple::FieldValue;
 use maniple_tensor::element::{Complex, Element};
 
-/// The output function of SplitMix64 (Steele, Lea, Flood, *Fast splittable pseudorandom number generators*, 2014): all bits of the result depend on all bits of
-/// the number.
+/// The output function of SplitMix64 (Steele, Lea, Flood, *Fast splittable pseudorandom number generators*, 2014): all
+/// bits of the result depend on all bits of the number.
 #[inline]
 pub(super) fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -13,7 +13,8 @@ pub(super) fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// An element type that has random values: of integers, from -9 to 9, or from 0 to 9 of those without sign; of others, evenly between -1 and 1.
+/// An element type that has random values: of integers, from -9 to 9, or from 0 to 9 of those without sign; of others,
+/// evenly between -1 and 1.
 pub trait Random: Element + FieldValue {
     /// The random value with this number.
     fn random(key: u64, number: u64) -> Self;

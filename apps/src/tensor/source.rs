@@ -1,4 +1,5 @@
-//! Sparse tensors from files, for programs that compute with doubles: read by the tasks of all nodes, where the file can be read in parts.
+//! Sparse tensors from files, for programs that compute with doubles: read by the tasks of all nodes, where the file
+//! can be read in parts.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -24,10 +25,12 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Opens a file, and reads no more of it than tells the extents, if tasks can read it. Entries at the same place are added in the type of the file, if that is of arrays.
+    /// Opens a file, and reads no more of it than tells the extents, if tasks can read it. Entries at the same place
+    /// are added in the type of the file, if that is of arrays.
     ///
     /// # Errors
-    /// [`Error::Usage`](crate::error::Error::Usage) if its name does not say what it is, [`Error::Input`](crate::error::Error::Input) if it can't be read.
+    /// [`Error::Usage`](crate::error::Error::Usage) if its name does not say what it is,
+    /// [`Error::Input`](crate::error::Error::Input) if it can't be read.
     pub(crate) fn open(path: &Path) -> Result<(Vec<i64>, Self)> {
         let file = SparseFile::of_input(path)?;
         let has_levels = |levels: &TcsFile| levels.is_whole() && levels.format().is_ok_and(|format| !format.is_dense());
@@ -74,10 +77,12 @@ impl Source {
         }
     }
 
-    /// The tensor that statements call `variable`, whose elements are doubles: what `number` makes of those of the file, unless these are doubles themselves. Entries at the same place are added.
+    /// The tensor that statements call `variable`, whose elements are doubles: what `number` makes of those of the
+    /// file, unless these are doubles themselves. Entries at the same place are added.
     ///
     /// # Errors
-    /// Those of [`Tensor::read_entries`], [`Tensor::load`] and [`Tensor::with_elements`]; [`DistributedError::File`] if nodes have read different entries.
+    /// Those of [`Tensor::read_entries`], [`Tensor::load`] and [`Tensor::with_elements`]; [`DistributedError::File`] if
+    /// nodes have read different entries.
     pub(crate) async fn tensor(
         &self,
         cx: &Context,

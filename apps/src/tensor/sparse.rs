@@ -1,4 +1,5 @@
-//! Statements on sparse tensors: each by a kernel of its own on one node, or, if a loop is distributed, as tasks on all.
+//! Statements on sparse tensors: each by a kernel of its own on one node, or, if a loop is distributed, as tasks on
+//! all.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -92,7 +93,8 @@ pub fn is_asked_for(options: &Options) -> bool {
         || options.input.iter().any(is_sparse_file)
 }
 
-/// The options, with the formats that `.tcs` files say where --format does not. Of other files with the entries of a sparse tensor --format has to say it.
+/// The options, with the formats that `.tcs` files say where --format does not. Of other files with the entries of a
+/// sparse tensor --format has to say it.
 fn with_formats_of_files(options: &Options) -> Result<Options> {
     let mut told = options.clone();
     for (_, file) in &mut told.input {
@@ -115,7 +117,8 @@ fn with_formats_of_files(options: &Options) -> Result<Options> {
 /// Computes statements on sparse tensors, or tells how.
 ///
 /// # Errors
-/// [`Error::Usage`] if options do not fit each other, [`Error::Input`] and [`Error::Write`] for files, [`Error::Verification`].
+/// [`Error::Usage`] if options do not fit each other, [`Error::Input`] and [`Error::Write`] for files,
+/// [`Error::Verification`].
 pub fn run(options: &Options) -> Result<Answer> {
     refuse_others(options)?;
     let options = &with_formats_of_files(options)?;
@@ -127,7 +130,8 @@ pub fn run(options: &Options) -> Result<Answer> {
     run_as(element, options, text)
 }
 
-/// Refuses files with blocks of which one has all coordinates of a variable from another one on than the other: what is not in a block is not known to be zero.
+/// Refuses files with blocks of which one has all coordinates of a variable from another one on than the other: what is
+/// not in a block is not known to be zero.
 fn check_blocks(options: &Options, program: &Program) -> Result<()> {
     let mut headers = BTreeMap::new();
     for (name, file) in &options.input {
@@ -344,7 +348,8 @@ fn dense_bytes(tensor: &TensorVariable) -> u64 {
     if tensor.format().is_dense() { tensor.dimensions().iter().fold(tensor.element().size() as u64, bytes) } else { 0 }
 }
 
-/// Refuses tensors on one node that take, with so many bytes more, more memory than data may take by --memory. What tasks have is limited by the runtime.
+/// Refuses tensors on one node that take, with so many bytes more, more memory than data may take by --memory. What
+/// tasks have is limited by the runtime.
 fn check_memory(options: &Options, tensors: &BTreeMap<String, DynamicTensor>, more: u64) -> Result<()> {
     let wanted = tensors.values().map(|tensor| tensor.bytes() as u64).fold(more, u64::saturating_add);
     match options.runtime.memory {

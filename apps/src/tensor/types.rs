@@ -6,8 +6,9 @@ use maniple_tensor::program::Program;
 
 use super::options::Options;
 
-/// The type of all tensors of which `--type` does not say another one. Of files it is the one that NumPy [promotes](ElementType::promoted) their types to; a file that `--type` says the type of has
-/// that one. Numbers in the program are weak, as in NumPy 2.
+/// The type of all tensors of which `--type` does not say another one. Of files it is the one that NumPy
+/// [promotes](ElementType::promoted) their types to; a file that `--type` says the type of has that one. Numbers in the
+/// program are weak, as in NumPy 2.
 pub(super) fn of_program<'f>(
     options: &Options,
     (text, variables): (&str, &[String]),
@@ -24,8 +25,8 @@ pub(super) fn of_program<'f>(
     }
 }
 
-/// The type in which NumPy computes what a program says of arrays of a type: where there are integers, fractions and functions that make some ask for floats of 64 bits, and numbers among truth
-/// values for integers.
+/// The type in which NumPy computes what a program says of arrays of a type: where there are integers, fractions and
+/// functions that make some ask for floats of 64 bits, and numbers among truth values for integers.
 fn with_numbers((text, variables): (&str, &[String]), element: ElementType) -> ElementType {
     if !element.is_integer() {
         return element;

@@ -1,7 +1,7 @@
 //! The profile viewer's page in a real browser: does it draw, can it be used, does it leave the network alone?
 //!
-//! Needs Chromium or Chrome: `apt-get install chromium`, or the program's path in the environment variable `CHROMIUM`. Without one these tests
-//! say that they did not run; with `MANIPLE_NEEDS_BROWSER` set, as in `.ci/run`, they fail.
+//! Needs Chromium or Chrome: `apt-get install chromium`, or the program's path in the environment variable `CHROMIUM`.
+//! Without one these tests say that they did not run; with `MANIPLE_NEEDS_BROWSER` set, as in `.ci/run`, they fail.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -72,7 +72,8 @@ fn strings(value: &Value) -> Vec<&str> {
     value.as_array().map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
-/// The profile of a small circuit: every launch is analysed, so that there is some of everything to see, or most are replayed.
+/// The profile of a small circuit: every launch is analysed, so that there is some of everything to see, or most are
+/// replayed.
 fn circuit(name: &str, replayed: bool) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));

@@ -1,4 +1,5 @@
-//! Every option of every subcommand, as the command line itself lists them, with a value that none can take: it is refused, and nothing is computed.
+//! Every option of every subcommand, as the command line itself lists them, with a value that none can take: it is
+//! refused, and nothing is computed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -35,7 +36,8 @@ const LINES: &[Line] = &[
     Line { path: "launch", needs: &["-n", "1", "true"] },
 ];
 
-/// What takes any text, or a name of which the statement says later whether it is one: as `--ssh` a command, which another machine would have to run.
+/// What takes any text, or a name of which the statement says later whether it is one: as `--ssh` a command, which
+/// another machine would have to run.
 const ANY_TEXT: &[&str] = &["launch --ssh"];
 
 fn folder() -> PathBuf {
@@ -65,7 +67,8 @@ fn leaves(command: &clap::Command, path: &str, found: &mut Vec<(String, clap::Co
     }
 }
 
-/// What no option takes, one word for each that tells: `file` is no folder, so that nobody has files there, and nobody can write them. An option that wants an ending of a name belongs in this list.
+/// What no option takes, one word for each that tells: `file` is no folder, so that nobody has files there, and nobody
+/// can write them. An option that wants an ending of a name belongs in this list.
 fn wrong(option: &str) -> &'static [&'static str] {
     match option {
         "--output" => &["file/x.npy", "file/x.mtx", "file/x.tns", "q=file/x.npz"],

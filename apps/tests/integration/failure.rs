@@ -1,7 +1,9 @@
-//! A job of which one process fails, in every way that we know of: all end, with one message each that names the node, and nobody is left behind.
+//! A job of which one process fails, in every way that we know of: all end, with one message each that names the node,
+//! and nobody is left behind.
 //!
-//! The nodes are this test program itself, which `maniple launch` starts with the name of a part to play. Each says when it is running, and has a *line*
-//! open, a named pipe: when nobody has it any more, all are gone. Nothing here waits for a time, but for the heartbeats that are to be missed.
+//! The nodes are this test program itself, which `maniple launch` starts with the name of a part to play. Each says
+//! when it is running, and has a *line* open, a named pipe: when nobody has it any more, all are gone. Nothing here
+//! waits for a time, but for the heartbeats that are to be missed.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -416,7 +418,8 @@ fn a_network_that_loses_much_changes_nothing() {
     let loses = wire.lose_packets();
     let mut job = wire.start("lossy", "finish");
     job.running(0);
-    // Where the kernel cannot lose packets by chance, the wire is cut for as long as it takes to start a program, again and again.
+    // Where the kernel cannot lose packets by chance, the wire is cut for as long as it takes to start a program, again
+    // and again.
     if let Err(why) = &loses {
         eprintln!("no packets are lost by chance, so the wire is cut and mended: {why}");
         for _ in 0..20 {

@@ -44,7 +44,8 @@ fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A matrix with large entries on the diagonal and others at random places, in the order of the columns; below the diagonal alone, or all.
+/// A matrix with large entries on the diagonal and others at random places, in the order of the columns; below the
+/// diagonal alone, or all.
 fn positive(rows: usize, symmetry: &str) -> String {
     let mut random = fastrand::Rng::with_seed(7);
     let mut lines: Vec<(usize, usize, f64)> = (0..rows).map(|row| (row, row, 8.0 + random.f64())).collect();

@@ -1,4 +1,5 @@
-//! No mapper changes a result: each simulation under adversaries that decide at random, with its own check of the result.
+//! No mapper changes a result: each simulation under adversaries that decide at random, with its own check of the
+//! result.
 
 use maniple_apps::options::{MapperChoice, RuntimeOptions};
 use maniple_apps::stencil::Extents;

@@ -14,7 +14,8 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("mappings").join(name)
 }
 
-/// Two processors. Each sees a framebuffer of its own, and system and zero-copy memory with the other, system memory best.
+/// Two processors. Each sees a framebuffer of its own, and system and zero-copy memory with the other, system memory
+/// best.
 fn machine() -> Machine {
     let mut machine = Machine::builder();
     let processors = [(); 2].map(|()| machine.processor(ProcessorKind::Cpu));

@@ -33,7 +33,8 @@ fn agree(arguments: &[&str]) {
 
 #[test]
 fn a_circuit_is_the_same_on_one_process_two_and_four() {
-    // What it differs from the reference by depends on the order in which charges are added, which is another on other nodes.
+    // What it differs from the reference by depends on the order in which charges are added, which is another on other
+    // nodes.
     for nodes in [1, 2, 4] {
         let report =
             timeless(&run(nodes, &["circuit", "--pieces", "8", "--steps", "10", "--nodes-per-piece", "50"])).join("\n");
@@ -166,7 +167,8 @@ fn processes_of_which_one_shares_no_memory_talk_all_the_same() {
     }
 }
 
-/// Memory that processes share is a file to the system: of 256 KiB, which is too long for the first limit, and what they lend besides. Blocks have 512 bytes, or 1,024.
+/// Memory that processes share is a file to the system: of 256 KiB, which is too long for the first limit, and what
+/// they lend besides. Blocks have 512 bytes, or 1,024.
 #[test]
 fn processes_whose_files_may_not_be_long_talk_all_the_same() {
     let arguments = "stencil --size 400 --tiles 4x1 --steps 7";

@@ -1,4 +1,5 @@
-//! Every option of `maniple run` and `maniple tensor`, wrong on one node of three alone: the job ends with an error, and that node's reason is told.
+//! Every option of `maniple run` and `maniple tensor`, wrong on one node of three alone: the job ends with an error,
+//! and that node's reason is told.
 //!
 //! The options are those of the command line itself. One that is new has to be entered in `wrong` below.
 

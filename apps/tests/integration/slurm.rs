@@ -1,6 +1,7 @@
 //! The simulations under Slurm: a cluster of this machine alone, which the test starts, with daemons that end with it.
 //!
-//! Where Slurm is not there or does not run, as it may not for who is not root, nothing is tested, and the output says so.
+//! Where Slurm is not there or does not run, as it may not for who is not root, nothing is tested, and the output says
+//! so.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,4 +1,5 @@
-//! The book's chapters on tensors and on blocks: their pictures are those that the program draws today, and their transcripts what it says.
+//! The book's chapters on tensors and on blocks: their pictures are those that the program draws today, and their
+//! transcripts what it says.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

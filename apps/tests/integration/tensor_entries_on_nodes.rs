@@ -1,4 +1,5 @@
-//! Text files and arrays as operands on several processes: tasks read their entries, each process its own ranges of bytes.
+//! Text files and arrays as operands on several processes: tasks read their entries, each process its own ranges of
+//! bytes.
 
 use std::fs::{self, File};
 use std::io::BufReader;

@@ -1,4 +1,5 @@
-//! A node that dies while a tensor is read from a file, while a statement is computed, and while a result is written: the others say which one, all end, and no half of a file has its name.
+//! A node that dies while a tensor is read from a file, while a statement is computed, and while a result is written:
+//! the others say which one, all end, and no half of a file has its name.
 //!
 //! The nodes are this test program itself, which `maniple launch` starts with the name of a part to play.
 

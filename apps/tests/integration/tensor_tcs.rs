@@ -349,7 +349,8 @@ fn blocks_of_different_ranges_are_refused_where_all_is_stored() {
     assert!(text.lines().skip(1).collect::<String>().contains('4'), "{text}");
 }
 
-/// The most memory of its own that a process has while it runs, in bytes, as the system tells when it is asked again and again.
+/// The most memory of its own that a process has while it runs, in bytes, as the system tells when it is asked again
+/// and again.
 #[cfg(target_os = "linux")]
 fn most_memory(mut command: Command) -> u64 {
     let mut child = command.stdout(Stdio::null()).spawn().expect("the program starts");

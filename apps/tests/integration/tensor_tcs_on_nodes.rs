@@ -12,7 +12,8 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The exit code of `maniple tensor` on so many nodes, and what they print on standard output and standard error, without what the launcher says of nodes that fail, before or after these.
+/// The exit code of `maniple tensor` on so many nodes, and what they print on standard output and standard error,
+/// without what the launcher says of nodes that fail, before or after these.
 pub(crate) fn run(nodes: usize, folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let program = env!("CARGO_BIN_EXE_maniple");
     let mut command = Command::new(program);

@@ -1,4 +1,5 @@
-//! Tensors written as text: whatever the format and the number of threads, a line for each entry in the order of coordinates.
+//! Tensors written as text: whatever the format and the number of threads, a line for each entry in the order of
+//! coordinates.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! In which type statements compute, with tensors from files: that of NumPy, for dense and for sparse tensors, and what that type cannot hold is refused.
+//! In which type statements compute, with tensors from files: that of NumPy, for dense and for sparse tensors, and what
+//! that type cannot hold is refused.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

@@ -1,4 +1,5 @@
-//! Computes with sparse tensors over and over, whenever it is its turn, for the bench `sparse`; loads a file, for the bench `files`; or starts itself as several nodes.
+//! Computes with sparse tensors over and over, whenever it is its turn, for the bench `sparse`; loads a file, for the
+//! bench `files`; or starts itself as several nodes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! Computes a statement over and over, whenever it is its turn, for the bench `tensors`; or starts itself as several nodes.
+//! Computes a statement over and over, whenever it is its turn, for the bench `tensors`; or starts itself as several
+//! nodes.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! How short tasks may be: METG(50%) of several programs, side by side.
 //!
-//! Lengths of tasks are halved from run to run. METG(50%) is the granularity of the shortest that are efficient, as `maniple run metg` prints it; where
-//! the efficiency crosses a half between two lengths is also told, and compared.
+//! Lengths of tasks are halved from run to run. METG(50%) is the granularity of the shortest that are efficient, as
+//! `maniple run metg` prints it; where the efficiency crosses a half between two lengths is also told, and compared.
 
 use std::time::Duration;
 
@@ -11,10 +11,12 @@ use super::{Contest, Contestant, Effort};
 use crate::error::{Error, Result};
 use crate::table::{Table, figure};
 
-/// Iterations of the longest tasks, after those of the first run: some ten microseconds, which is what the slowest rivals need.
+/// Iterations of the longest tasks, after those of the first run: some ten microseconds, which is what the slowest
+/// rivals need.
 const FIRST: i64 = 1 << 15;
 
-/// Measures the programs of a contest whose sizes are width, steps and iterations of a task. The width is the number of cores.
+/// Measures the programs of a contest whose sizes are width, steps and iterations of a task. The width is the number of
+/// cores.
 pub(super) fn table(contest: &Contest, contestants: Vec<Contestant>, cores: usize, effort: Effort) -> Table {
     let width = cores.max(2);
     let sweep = Sweep { first: FIRST, ..Sweep::new(width, cores, effort.rounds, effort.budget) };

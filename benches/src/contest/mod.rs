@@ -37,7 +37,8 @@ pub enum Measure {
         /// At which size they are counted.
         size: &'static [u64],
     },
-    /// The smallest tasks with which half of the time is spent on work: sizes are width, steps and iterations of a task.
+    /// The smallest tasks with which half of the time is spent on work: sizes are width, steps and iterations of a
+    /// task.
     Granularity,
 }
 
@@ -107,7 +108,8 @@ impl Contestant {
         Self { name: name.into(), cores, run: Box::new(run) }
     }
 
-    /// A rival's program, which is given the number of cores and the size. One that could not be built fails whenever it is run.
+    /// A rival's program, which is given the number of cores and the size. One that could not be built fails whenever
+    /// it is run.
     #[must_use]
     pub fn rival(name: impl Into<String>, cores: usize, program: Result<Program>) -> Self {
         let program = program.map_err(|error| error.to_string());

@@ -1,7 +1,8 @@
 //! What files of tensors cost: read, written and converted, and blocks of what they have.
 //!
-//! [`matrix`]: the file that is read; [`levels`]: `.tcs` files, beside what the system takes to read and write as many bytes; [`text`]: text and archives, beside SciPy and NumPy; [`blocks`]:
-//! statements in more blocks, and on more workers.
+//! [`matrix`]: the file that is read; [`levels`]: `.tcs` files, beside what the system takes to read and write as many
+//! bytes; [`text`]: text and archives, beside SciPy and NumPy; [`blocks`]: statements in more blocks, and on more
+//! workers.
 
 pub mod blocks;
 pub mod levels;
@@ -61,7 +62,8 @@ impl Stage {
         self.toolbox.cores()
     }
 
-    /// A number of rows, columns or entries that is this one with a `.tcs` file of 2 GB, and smaller with a smaller one.
+    /// A number of rows, columns or entries that is this one with a `.tcs` file of 2 GB, and smaller with a smaller
+    /// one.
     #[must_use]
     pub fn scaled(&self, number: u64) -> u64 {
         let share = (self.bytes as f64 / 2e9).min(1.0);

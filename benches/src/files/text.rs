@@ -126,7 +126,8 @@ fn write_archive(path: &Path, matrix: &SparseTensor<f64>) -> Result<()> {
     written.map_err(|error| Error::file(path, error))
 }
 
-/// Does something in turns with a rival, if that is there: the median of the seconds, and of how many times as fast as the rival it is.
+/// Does something in turns with a rival, if that is there: the median of the seconds, and of how many times as fast as
+/// the rival it is.
 fn in_turns<E: Into<Error>>(
     stage: &Stage,
     rival: Rival,

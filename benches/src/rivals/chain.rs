@@ -1,4 +1,5 @@
-//! A chain: each link comes after the one before, so that nothing runs side by side and only the way from one to the next counts.
+//! A chain: each link comes after the one before, so that nothing runs side by side and only the way from one to the
+//! next counts.
 //!
 //! The size is how many links. The answer is how many found that it was their turn.
 

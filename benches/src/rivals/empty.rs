@@ -1,6 +1,7 @@
 //! Tasks that do nothing and wait for nothing, made by one thread or task.
 //!
-//! The size is how many. In a first round they count themselves, which is the answer; in the round that counts they do nothing.
+//! The size is how many. In a first round they count themselves, which is the answer; in the round that counts they do
+//! nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

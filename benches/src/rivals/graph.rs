@@ -1,6 +1,8 @@
-//! The stencil of [`super::stencil`], sixteen points wide and without work: what it costs that a task comes after three others.
+//! The stencil of [`super::stencil`], sixteen points wide and without work: what it costs that a task comes after three
+//! others.
 //!
-//! Sizes and answer are those of the stencil. Besides its contestants, the machine layer's static graph takes part, by which traces are replayed.
+//! Sizes and answer are those of the stencil. Besides its contestants, the machine layer's static graph takes part, by
+//! which traces are replayed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! In how many ways queens can stand on a board so that none attacks another: a tree of tasks, one for each queen that is tried.
+//! In how many ways queens can stand on a board so that none attacks another: a tree of tasks, one for each queen that
+//! is tried.
 //!
 //! The size is the rows of the board. The answer is the number of ways.
 
@@ -42,8 +43,8 @@ fn contestants(toolbox: &Toolbox) -> Vec<Contestant> {
     contestants
 }
 
-/// A board with queens on its first rows: the columns that have one, and those of the next row that are attacked along either diagonal, a bit
-/// each.
+/// A board with queens on its first rows: the columns that have one, and those of the next row that are attacked along
+/// either diagonal, a bit each.
 #[derive(Clone, Copy, Debug)]
 struct Board {
     all: u64,

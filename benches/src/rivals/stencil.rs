@@ -1,7 +1,8 @@
-//! Task Bench's `stencil_1d`: each task waits for those of the step before at its own point and beside it, checks what they left, and computes.
+//! Task Bench's `stencil_1d`: each task waits for those of the step before at its own point and beside it, checks what
+//! they left, and computes.
 //!
-//! Sizes are width, steps, and iterations of a task's work. Steps are done twice, and the second time counts. The answer is how many tasks had the
-//! right inputs.
+//! Sizes are width, steps, and iterations of a task's work. Steps are done twice, and the second time counts. The
+//! answer is how many tasks had the right inputs.
 
 use std::hint::black_box;
 
@@ -46,7 +47,8 @@ fn contestants(toolbox: &Toolbox) -> Vec<Contestant> {
     contestants
 }
 
-/// As `maniple run taskbench` does it: regions, partitions, index launches in a loop. Nothing marks that the loop repeats.
+/// As `maniple run taskbench` does it: regions, partitions, index launches in a loop. Nothing marks that the loop
+/// repeats.
 fn ours(cores: usize, size: &[u64]) -> Result<Outcome> {
     let &[width, steps, iterations] = size else { unreachable!("the stencil has three sizes") };
     let kernel = if iterations > 0 { KernelKind::ComputeBound } else { KernelKind::Empty };

@@ -1,6 +1,8 @@
-//! Computations with sparse tensors, and by what a user would take instead: SciPy, MKL, GraphBLAS and TACO; on several processes PETSc and Trilinos.
+//! Computations with sparse tensors, and by what a user would take instead: SciPy, MKL, GraphBLAS and TACO; on several
+//! processes PETSc and Trilinos.
 //!
-//! [`works`]: what is computed, and on which data; [`ours`]: this project's program, which also writes the data for the others; [`nodes`]: the same on several nodes.
+//! [`works`]: what is computed, and on which data; [`ours`]: this project's program, which also writes the data for the
+//! others; [`nodes`]: the same on several nodes.
 
 pub mod nodes;
 pub mod ours;
@@ -103,7 +105,8 @@ fn rivals(kernel: &str) -> Vec<Rival> {
     found.map(|(rival, _)| rival).collect()
 }
 
-/// A work, and how many millions of entries are read for which answer: the data are made here once to know it, and for rivals.
+/// A work, and how many millions of entries are read for which answer: the data are made here once to know it, and for
+/// rivals.
 fn prepared(stage: &Stage, kernel: &str, (full, small): (&str, &str)) -> Result<(Work, (f64, u64)), String> {
     let kind = match stage.scale {
         Scale::Full => full,

@@ -16,7 +16,8 @@ use super::works::{Operands, Work};
 use crate::error::{Error, Result};
 use crate::tensors::turns::next_turn;
 
-/// Computes over and over, whenever it is its turn: blocks of rows, one for each node. A node that is not the first only takes part.
+/// Computes over and over, whenever it is its turn: blocks of rows, one for each node. A node that is not the first
+/// only takes part.
 ///
 /// # Errors
 /// Those of the computation and of the runtime.

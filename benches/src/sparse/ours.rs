@@ -69,7 +69,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).map_err(|error| Error::file(path, error))
 }
 
-/// Computes over and over, whenever it is its turn, by the loops that costs say are fastest, or by those of the statement as it stands with parts of as many rows for each thread.
+/// Computes over and over, whenever it is its turn, by the loops that costs say are fastest, or by those of the
+/// statement as it stands with parts of as many rows for each thread.
 ///
 /// # Errors
 /// Those of the computation.

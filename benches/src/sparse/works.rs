@@ -13,13 +13,16 @@ use crate::tensors::contest::Stage;
 /// A computation on matrices of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// `spmv`, `spmm` with the number of columns, `spadd3`, `spgemm`, `sddmm` with the number of columns, `triangles`, `spttv`, or `mttkrp` with the number of columns.
+    /// `spmv`, `spmm` with the number of columns, `spadd3`, `spgemm`, `sddmm` with the number of columns, `triangles`,
+    /// `spttv`, or `mttkrp` with the number of columns.
     pub kernel: String,
-    /// A generator's name, a colon, and the number of rows, or the grid's extent, or the logarithm of the number of rows.
+    /// A generator's name, a colon, and the number of rows, or the grid's extent, or the logarithm of the number of
+    /// rows.
     pub kind: String,
 }
 
-/// Compressed fibers, with numbers as wide as kernels read them, and rivals have them: narrower ones are widened for each run.
+/// Compressed fibers, with numbers as wide as kernels read them, and rivals have them: narrower ones are widened for
+/// each run.
 const CUBE: &str = "{C<i32,i32>,C<i32,i32>,C<i32,i32>}";
 
 /// The operands of a work, by name.
@@ -84,7 +87,8 @@ impl Work {
         Error::tensor(std::io::Error::other(format!("no work {} on {}", self.kernel, self.kind)))
     }
 
-    /// The operands: matrices by the generator, from different seeds, with whole numbers, so that sums are exact in any order; dense ones with whole numbers.
+    /// The operands: matrices by the generator, from different seeds, with whole numbers, so that sums are exact in any
+    /// order; dense ones with whole numbers.
     ///
     /// # Errors
     /// If there is no such generator, or memory is short.

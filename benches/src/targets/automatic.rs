@@ -1,8 +1,8 @@
 //! Programs without a mark against the same with their iterations marked as traces.
 //!
-//! Each program runs from its beginning for several numbers of iterations, with and without marks in turn. What the iterations between two of these
-//! numbers take is the difference within one such round: how a program begins and ends does not count, and what the machine does to a round it does to
-//! both. The figures are medians of the rounds.
+//! Each program runs from its beginning for several numbers of iterations, with and without marks in turn. What the
+//! iterations between two of these numbers take is the difference within one such round: how a program begins and ends
+//! does not count, and what the machine does to a round it does to both. The figures are medians of the rounds.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ pub const TARGET: Target = Target {
     measure,
 };
 
-/// A program that is run for about so many iterations, marked or not. Gives how many there were, and the seconds that they took.
+/// A program that is run for about so many iterations, marked or not. Gives how many there were, and the seconds that
+/// they took.
 type Iterate = dyn Fn(&Runtime, usize, bool) -> Result<(usize, f64)>;
 
 /// Numbers of iterations after which a program ends.
@@ -124,7 +125,8 @@ fn speed_after(rounds: &[Round], from: usize) -> f64 {
     first.map_or(f64::NAN, |first| Window::between(rounds, first, ends.len() - 1).speed)
 }
 
-/// The iteration at which a window begins that has the speed which is wanted, and so has all that follows. Not a number if there is none.
+/// The iteration at which a window begins that has the speed which is wanted, and so has all that follows. Not a number
+/// if there is none.
 fn found_at(rounds: &[Round]) -> f64 {
     let has_speed = |window: &Window| window.speed >= WANTED && speed_after(rounds, window.from) >= WANTED;
     windows(rounds).find(has_speed).map_or(f64::NAN, |window| window.from as f64)

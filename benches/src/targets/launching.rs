@@ -83,7 +83,8 @@ fn times_in_a_row(runtime: &Runtime, rounds: usize) -> Result<Vec<f64>> {
     })
 }
 
-/// The microseconds of launches of few and of many points, with the tags that each round is to have: a launch whose tag is new is new to the runtime.
+/// The microseconds of launches of few and of many points, with the tags that each round is to have: a launch whose tag
+/// is new is new to the runtime.
 fn times(runtime: &Runtime, rounds: usize, tags: impl Fn(u64) -> Vec<u64>) -> Result<[Vec<f64>; 2]> {
     runtime.run(async |cx| {
         let cells = cx.region::<Cell>(MANY)?;

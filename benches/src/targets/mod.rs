@@ -1,8 +1,9 @@
-//! What the runtime is to cost: each target is measured side by side with what it is compared with, and laid beside what it must be.
+//! What the runtime is to cost: each target is measured side by side with what it is compared with, and laid beside
+//! what it must be.
 //!
-//! [`findings`]: figures and what is wanted of them; [`automatic`]: traces that are found against marked ones; [`points`]: tasks of an index launch;
-//! [`launching`]: launches of few and of many points; [`oversubscribed`]: more workers than cores; [`idle`]: a runtime without work; [`layer`]: the
-//! machine layer.
+//! [`findings`]: figures and what is wanted of them; [`automatic`]: traces that are found against marked
+//! ones; [`points`]: tasks of an index launch; [`launching`]: launches of few and of many points; [`oversubscribed`]:
+//! more workers than cores; [`idle`]: a runtime without work; [`layer`]: the machine layer.
 
 pub mod automatic;
 pub mod findings;

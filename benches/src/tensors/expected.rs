@@ -1,4 +1,5 @@
-//! What tensors hold, and what must come out: elements are products of a small number for each index, so that sums over them are products of sums.
+//! What tensors hold, and what must come out: elements are products of a small number for each index, so that sums over
+//! them are products of sums.
 
 /// The factor of each element for the value of its index in the dimension of this number.
 #[must_use]
@@ -12,8 +13,8 @@ pub fn weight(index: i64) -> i64 {
     1 + index % 5
 }
 
-/// The sum of all elements of the result with their weights, where `accesses` has the letters of the result's indices and then those of each factor, and
-/// letters from `i` on have these extents.
+/// The sum of all elements of the result with their weights, where `accesses` has the letters of the result's indices
+/// and then those of each factor, and letters from `i` on have these extents.
 #[must_use]
 pub fn answer(accesses: &[&str], extents: &[u64]) -> u64 {
     let sum = |(letter, extent): (char, &u64)| {

@@ -1,8 +1,9 @@
 //! Tensor algebra on this runtime, and by what a user would take instead.
 //!
-//! [`turns`]: programs that take turns; [`contest`]: laying their speeds side by side; [`expected`]: what tensors hold, and what must come out;
-//! [`ours`]: this project's program; [`works`]: what it computes; [`rivals`]: starting it and the rivals' programs; [`products`], [`bandwidth`],
-//! [`higher`]: the contests; [`kernels`]: how long it takes to make a kernel.
+//! [`turns`]: programs that take turns; [`contest`]: laying their speeds side by side; [`expected`]: what tensors hold,
+//! and what must come out; [`ours`]: this project's program; [`works`]: what it computes; [`rivals`]: starting it and
+//! the rivals' programs; [`products`], [`bandwidth`], [`higher`]: the contests; [`kernels`]: how long it takes to make
+//! a kernel.
 
 pub mod bandwidth;
 pub mod contest;

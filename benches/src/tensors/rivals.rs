@@ -25,8 +25,8 @@ pub fn ours(stage: &Stage, name: &str, work: &Work, amount: f64, processes: usiz
     })
 }
 
-/// This project on one process by what multiplies by default, which is named, and of which this share of the fastest rival's speed is asked; and by the crate
-/// `gemm`, if that is something else.
+/// This project on one process by what multiplies by default, which is named, and of which this share of the fastest
+/// rival's speed is asked; and by the crate `gemm`, if that is something else.
 pub fn ours_by_library(stage: &Stage, work: &Work, amount: f64, must: f64) -> Vec<Contestant> {
     // The programs that are started have the same environment, and choose as this one does.
     let name = |library: &str| format!("Maniple, by {library}");
@@ -61,8 +61,9 @@ pub struct Entry<'a> {
     pub processes: Option<usize>,
 }
 
-/// A rival's program, if this machine has the rival. Those that multiply matrices by OpenBLAS take part a second time with the kernels that are right for this processor:
-/// old versions do not know new processors, and take the slowest that they have.
+/// A rival's program, if this machine has the rival. Those that multiply matrices by OpenBLAS take part a second time
+/// with the kernels that are right for this processor: old versions do not know new processors, and take the slowest
+/// that they have.
 pub fn rival(stage: &Stage, entry: &Entry<'_>, does: (f64, u64)) -> Vec<Contestant> {
     let Some(program) = stage.toolbox.program(entry.rival, entry.source) else { return Vec::new() };
     let program = program.map_err(|error| error.to_string());
@@ -92,8 +93,8 @@ pub fn rival(stage: &Stage, entry: &Entry<'_>, does: (f64, u64)) -> Vec<Contesta
 /// The variable that tells OpenBLAS which kernels to take.
 const KERNELS: &str = "OPENBLAS_CORETYPE";
 
-/// The fastest kernels of OpenBLAS that this processor can run, where that is known and versions in use may not take them: all of these know processors with AVX2,
-/// by their name or by that feature.
+/// The fastest kernels of OpenBLAS that this processor can run, where that is known and versions in use may not take
+/// them: all of these know processors with AVX2, by their name or by that feature.
 fn best_kernels() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,7 +1,8 @@
-//! Programs that do the same thing over and over, each whenever it is its turn: memory of all is set up before, and all meet the same noise.
+//! Programs that do the same thing over and over, each whenever it is its turn: memory of all is set up before, and all
+//! meet the same noise.
 //!
-//! A program sets up what it needs, does its work once, says that it is ready, and then does it again for each line that it is sent. It prints the seconds
-//! and the answer, and ends with its input.
+//! A program sets up what it needs, does its work once, says that it is ready, and then does it again for each line
+//! that it is sent. It prints the seconds and the answer, and ends with its input.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +17,8 @@ use maniple::{Context, TaskLauncher};
 use crate::error::{Error, Result};
 use crate::toolbox::program::{Outcome, outcome};
 
-/// Tells the outcome of the last turn, if there was one, and waits for the next. Whether there is one. Of several nodes, only the first talks; what it hears, all know.
+/// Tells the outcome of the last turn, if there was one, and waits for the next. Whether there is one. Of several
+/// nodes, only the first talks; what it hears, all know.
 ///
 /// # Errors
 /// If the other side is gone.
@@ -49,8 +51,8 @@ pub struct Player {
     output: BufReader<ChildStdout>,
 }
 
-/// Threads of some libraries look for more work for a while before they sleep: those of NumPy's OpenBLAS for some 100 ms, in which the next program would have half
-/// of the cores. It waits so long before its turn.
+/// Threads of some libraries look for more work for a while before they sleep: those of NumPy's OpenBLAS for some 100
+/// ms, in which the next program would have half of the cores. It waits so long before its turn.
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl Player {

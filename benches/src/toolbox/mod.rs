@@ -1,7 +1,8 @@
 //! Which rivals this machine has, and how programs against them are built.
 //!
-//! Here: what each rival needs, and looking for it. A rival is found when a small program that uses it compiles, links and runs; the program tells
-//! the version. Nothing is ever installed. [`program`]: compiling and running the rivals' programs.
+//! Here: what each rival needs, and looking for it. A rival is found when a small program that uses it compiles, links
+//! and runs; the program tells the version. Nothing is ever installed. [`program`]: compiling and running the rivals'
+//! programs.
 
 pub mod program;
 
@@ -184,7 +185,8 @@ pub struct Found {
     recipe: Recipe,
 }
 
-/// The rivals of this machine. Looks for each when it is first asked for, and compiles programs when they are first wanted.
+/// The rivals of this machine. Looks for each when it is first asked for, and compiles programs when they are first
+/// wanted.
 #[derive(Debug)]
 pub struct Toolbox {
     folder: PathBuf,

@@ -1,4 +1,5 @@
-//! Whoever is compared does the same: all contestants that this machine has find the same answer. Rivals that it lacks are named, and left out.
+//! Whoever is compared does the same: all contestants that this machine has find the same answer. Rivals that it lacks
+//! are named, and left out.
 
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -42,8 +42,8 @@ impl MappingRules {
         lacks
     }
 
-    /// The tasks that rules name, without a star, and that are not among the known ones; with those that may have been meant. Tasks may be made while a program runs, so
-    /// this need not be a mistake.
+    /// The tasks that rules name, without a star, and that are not among the known ones; with those that may have been
+    /// meant. Tasks may be made while a program runs, so this need not be a mistake.
     #[must_use]
     pub fn unknown_tasks(&self, known: &[&str]) -> Vec<String> {
         let of_tasks =

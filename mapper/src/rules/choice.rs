@@ -37,7 +37,8 @@ impl<'r> Decided<'r> {
         self.keep = rule.keep.or(self.keep);
     }
 
-    /// The choices as decided, in these memories first; then the other mapper's own, for the case that there is no room.
+    /// The choices as decided, in these memories first; then the other mapper's own, for the case that there is no
+    /// room.
     pub(super) fn choices(
         &self,
         given: Vec<InstanceChoice>,

@@ -8,10 +8,11 @@ use maniple_realm::machine::{MemoryId, MemoryKind, NodeId, ProcessorId, Processo
 use super::pattern::Names;
 use crate::{Columns, Extent, Keep, ReductionPlace, Validity};
 
-/// Rules about where tasks run and where data lives. Made from a mapping file by [`MappingRules::parse`]; obeyed by a [`RuleMapper`](crate::RuleMapper).
+/// Rules about where tasks run and where data lives. Made from a mapping file by [`MappingRules::parse`]; obeyed by a
+/// [`RuleMapper`](crate::RuleMapper).
 ///
-/// A rule has conditions and decisions. Of the rules whose conditions a task or its data meet, the last one that decides something is obeyed in that; what none of
-/// them decides is left to the mapper beneath.
+/// A rule has conditions and decisions. Of the rules whose conditions a task or its data meet, the last one that
+/// decides something is obeyed in that; what none of them decides is left to the mapper beneath.
 ///
 /// ```
 /// use maniple_mapper::MappingRules;
@@ -56,7 +57,8 @@ pub struct TaskRule {
     pub nodes: Vec<NodeId>,
     /// `processors`: which processors run the tasks.
     pub processors: Option<Processors>,
-    /// `deal`: how points of a launch are dealt to these processors, or that the first that is free runs each task; in blocks if nothing is said.
+    /// `deal`: how points of a launch are dealt to these processors, or that the first that is free runs each task; in
+    /// blocks if nothing is said.
     pub deal: Option<Deal>,
     /// `variant`: the name of the implementation.
     pub variant: Option<String>,
@@ -84,7 +86,8 @@ pub struct TaskRule {
     pub steal: Option<Steal>,
 }
 
-/// A rule about the data of tasks: of one requirement of one task each time. Conditions that are not given hold for all.
+/// A rule about the data of tasks: of one requirement of one task each time. Conditions that are not given hold for
+/// all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataRule {
     /// `task`, a condition: the names of the tasks. Inline mappings are called `inline mapping`.
@@ -143,7 +146,8 @@ pub enum Deal {
     Blocks,
     /// One to each in turn.
     Cycles,
-    /// To the first that is free, tasks that are no index launch too: see [`TaskMapping::group`](crate::TaskMapping::group).
+    /// To the first that is free, tasks that are no index launch too: see
+    /// [`TaskMapping::group`](crate::TaskMapping::group).
     FirstFree,
 }
 

@@ -1,9 +1,11 @@
 //! Mappings that are written down: rules in a file instead of code.
 //!
 //! - [`data`]: what a file says, as plain data; [`pattern`]: names with stars; [`words`]: the words for choices;
-//! - [`parse`], over [`reader`]: from a text, with every mistake and its place in [`error`]; [`print`](mod@print): back to a text;
+//! - [`parse`], over [`reader`]: from a text, with every mistake and its place in [`error`]; [`print`](mod@print): back
+//!   to a text;
 //! - [`explain`]: what it decides, in words; [`check`]: what does not fit a machine or a program;
-//! - [`matching`]: which rules a task meets; [`choice`]: what they make of another mapper's choices; [`usage`]: which of them met anything;
+//! - [`matching`]: which rules a task meets; [`choice`]: what they make of another mapper's choices; [`usage`]: which
+//!   of them met anything;
 //! - [`rule_mapper`]: the mapper that obeys; [`random`]: rules by chance, for tests.
 
 mod check;

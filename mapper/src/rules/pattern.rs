@@ -55,7 +55,8 @@ impl fmt::Display for Names {
     }
 }
 
-/// Whether a name matches a pattern with stars. A star takes as little as it can: what comes after the last one has to be the end of the name.
+/// Whether a name matches a pattern with stars. A star takes as little as it can: what comes after the last one has to
+/// be the end of the name.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, others)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut rest) = name.strip_prefix(first) else { return false };
@@ -67,7 +68,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The known word that is most like another, if one is like it: one letter in three is wrong, at most (Damerau 1964, Levenshtein 1966).
+/// The known word that is most like another, if one is like it: one letter in three is wrong, at most (Damerau 1964,
+/// Levenshtein 1966).
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();

@@ -25,7 +25,8 @@ pub struct Vocabulary<'a> {
 }
 
 impl MappingRules {
-    /// Rules that follow from a seed: each key of a mapping file with any value that it may have. Whatever they say, programs must give the same results.
+    /// Rules that follow from a seed: each key of a mapping file with any value that it may have. Whatever they say,
+    /// programs must give the same results.
     #[must_use]
     pub fn random(seed: u64, vocabulary: &Vocabulary<'_>) -> Self {
         let mut draw = Draw(Rng::with_seed(seed));

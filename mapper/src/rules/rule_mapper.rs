@@ -18,8 +18,8 @@ use crate::{
 /// What rules, and [`Mapper::mapping_failed`], call an inline mapping.
 pub(super) const INLINE: &str = "inline mapping";
 
-/// Obeys [rules](crate::MappingRules), and leaves what they do not decide to another mapper. What the machine has not, or a task cannot, is logged once and passed over, so that no
-/// rule makes a program fail.
+/// Obeys [rules](crate::MappingRules), and leaves what they do not decide to another mapper. What the machine has not,
+/// or a task cannot, is logged once and passed over, so that no rule makes a program fail.
 ///
 /// ```
 /// use maniple_mapper::{DefaultMapper, MappingRules, RuleMapper, RulesInUse};
@@ -47,7 +47,8 @@ impl<M: Mapper> RuleMapper<M> {
         OfTask { name: task.name, tag: Some(task.tag), node: self.node }
     }
 
-    /// The processor and the variant that the rules want for a task which the other mapper has put somewhere, and if the first processor that is free is to run it, all of those.
+    /// The processor and the variant that the rules want for a task which the other mapper has put somewhere, and if
+    /// the first processor that is free is to run it, all of those.
     fn place(&mut self, task: &TaskInfo<'_>, given: (ProcessorId, usize), machine: &Machine) -> Placed {
         let rules = &self.rules;
         let of = self.of(task);
@@ -155,7 +156,8 @@ impl Placed {
     }
 }
 
-/// Of some processors those that can run a task in place of its own: of the same node and kind, each once, and where its data can be.
+/// Of some processors those that can run a task in place of its own: of the same node and kind, each once, and where
+/// its data can be.
 fn together(named: &[ProcessorId], mapping: &TaskMapping, machine: &Machine) -> Vec<ProcessorId> {
     let Some(own) = machine.processors().get(mapping.processor.0 as usize) else { return named.to_vec() };
     let memories: Vec<MemoryId> = mapping.requirements.iter().flat_map(memories).collect();

@@ -12,8 +12,8 @@ use super::matching::{OfData, OfTask, field_names, partition_name, region_names}
 use super::pattern::{Names, nearest};
 use crate::RequirementInfo;
 
-/// Rules that mappers obey, which note which rules a task or its data has met. When the last mapper is gone, the others are logged: each has met nothing, perhaps as a name
-/// is misspelt.
+/// Rules that mappers obey, which note which rules a task or its data has met. When the last mapper is gone, the others
+/// are logged: each has met nothing, perhaps as a name is misspelt.
 #[derive(Debug)]
 pub struct RulesInUse {
     pub(super) rules: MappingRules,
@@ -88,7 +88,8 @@ impl RulesInUse {
         self.seen.lock().add(seen);
     }
 
-    /// The rules that have met nothing so far, with names that may have been meant. Nothing at all if no task has been mapped.
+    /// The rules that have met nothing so far, with names that may have been meant. Nothing at all if no task has been
+    /// mapped.
     #[must_use]
     pub fn unused(&self) -> Vec<String> {
         let seen = self.seen.lock();

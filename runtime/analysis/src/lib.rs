@@ -1,18 +1,21 @@
 //! # The analyses, as state machines
 //!
-//! What a runtime must find out of a program's launches, as functions from a state and an operation to the next state and what is due. Nothing here knows of
-//! threads, locks, messages or mappers: operations, instances and events are opaque values of the caller's, so each analysis runs alone and is tested against a simple model.
+//! What a runtime must find out of a program's launches, as functions from a state and an operation to the next state
+//! and what is due. Nothing here knows of threads, locks, messages or mappers: operations, instances and events are
+//! opaque values of the caller's, so each analysis runs alone and is tested against a simple model.
 //!
 //! In reading order:
 //!
 //! - [`order`]: which operations must be mapped before a new one, from the region trees alone;
-//! - [`validity`]: which instances hold current data, what must be copied, filled or applied before an operation, and after what;
+//! - [`validity`]: which instances hold current data, what must be copied, filled or applied before an operation, and
+//!   after what;
 //! - [`distribution`]: which node uses what, and what nodes must send each other before a launch;
 //! - [`repeats`]: where a stream of launches repeats itself, and which trace to replay next.
 //!
 //! # Example
 //!
-//! A task writes the left half of a region, another the right half, and a third reads all of it. Mapping the third must wait for both; the second need not wait for the first.
+//! A task writes the left half of a region, another the right half, and a third reads all of it. Mapping the third must
+//! wait for both; the second need not wait for the first.
 //!
 //! ```
 //! use maniple_analysis::order::{self, Contributions, ProgramOrder};

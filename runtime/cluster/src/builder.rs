@@ -45,7 +45,8 @@ impl JobBuilder {
         Self { transport, realm: realm.clone(), kinds: Vec::new(), layers: Vec::new(), longest: LONGEST }
     }
 
-    /// With a kind of messages, its name in profiles, and its handler, which gives none if a message makes no sense: that ends this node's part in the job.
+    /// With a kind of messages, its name in profiles, and its handler, which gives none if a message makes no sense:
+    /// that ends this node's part in the job.
     #[must_use]
     pub fn on(
         mut self,

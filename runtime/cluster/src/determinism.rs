@@ -1,9 +1,10 @@
 //! The control-determinism check: do all nodes run the same program? If not, which operation is the first that differs?
 //!
-//! Each node computes a digest of its operations as it goes. At certain points, which come at the same operations in equal programs, nodes compare their digests, up a
-//! tree and down again; no thread waits for that. Where they differ, they show each other what they have done since they last agreed. The points are: when the program is about to
-//! wait for other nodes, where differing programs would wait for ever; after so many operations; and the end. Where programs wait elsewhere, they show what they have done if they get
-//! [no further](crate::standstill).
+//! Each node computes a digest of its operations as it goes. At certain points, which come at the same operations in
+//! equal programs, nodes compare their digests, up a tree and down again; no thread waits for that. Where they differ,
+//! they show each other what they have done since they last agreed. The points are: when the program is about to wait
+//! for other nodes, where differing programs would wait for ever; after so many operations; and the end. Where programs
+//! wait elsewhere, they show what they have done if they get [no further](crate::standstill).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +31,8 @@ pub struct DeterminismCheck<O> {
     /// The number of the program among those of the job.
     program: u64,
     log: Mutex<Log<O>>,
-    /// What may explain a difference. Nodes need not have observed the same: they may agree on one answer by themselves.
+    /// What may explain a difference. Nodes need not have observed the same: they may agree on one answer by
+    /// themselves.
     observed: Arc<Mutex<BTreeMap<String, i64>>>,
 }
 
@@ -104,8 +106,8 @@ impl<O: Describe> DeterminismCheck<O> {
         }
     }
 
-    /// The program has ended here, perhaps with a failure: compares for the last time, if without, and waits for the other nodes. The failure of the first node that has
-    /// failed, if one has.
+    /// The program has ended here, perhaps with a failure: compares for the last time, if without, and waits for the
+    /// other nodes. The failure of the first node that has failed, if one has.
     pub fn end(&self, job: &Job, failure: Option<Failure>) -> Option<Failure> {
         job.end_program(failure.clone());
         let digest = self.finish(job, failure.clone());

@@ -1,7 +1,9 @@
-//! Ends of programs: a node that goes beyond the point where the program has ended elsewhere would wait for ever, so the job ends.
+//! Ends of programs: a node that goes beyond the point where the program has ended elsewhere would wait for ever, so
+//! the job ends.
 //!
-//! Each node floods the tree with the end of its program. It passes on the first end of a program that it hears of, and compares the others with that: two that differ
-//! meet on some node. What a program does here after an end was heard of is compared too.
+//! Each node floods the tree with the end of its program. It passes on the first end of a program that it hears of, and
+//! compares the others with that: two that differ meet on some node. What a program does here after an end was heard of
+//! is compared too.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -103,7 +105,8 @@ impl Ends {
         }
     }
 
-    /// The program has ended on another node. If that is news, it is passed on, and what has been done here is to be [checked](Self::check).
+    /// The program has ended on another node. If that is news, it is passed on, and what has been done here is to be
+    /// [checked](Self::check).
     pub(crate) fn hear(&self, end: End) -> Consequence {
         let mut known = self.known.lock();
         match known.heard.get(&end.program) {
@@ -111,14 +114,16 @@ impl Ends {
             Some(_) => Consequence::Nothing,
             None => {
                 known.heard.insert(end.program, end.clone());
-                // Against `check`: either the operation that begins meanwhile sees this, or its number is seen by who calls `check` after this.
+                // Against `check`: either the operation that begins meanwhile sees this, or its number is seen by who
+                // calls `check` after this.
                 self.has_heard.store(true, Ordering::SeqCst);
                 Consequence::PassOn(end)
             }
         }
     }
 
-    /// Should the program that runs here have ended elsewhere, it must not have gone beyond that here. The two ends, if it has.
+    /// Should the program that runs here have ended elsewhere, it must not have gone beyond that here. The two ends, if
+    /// it has.
     pub(crate) fn check(&self) -> Option<(End, End)> {
         if !self.has_heard.load(Ordering::SeqCst) {
             return None;
@@ -140,7 +145,8 @@ impl Ends {
     }
 }
 
-/// Why a job ends of which two nodes have come to these ends; `name_of` gives the name of an operation, to follow its number.
+/// Why a job ends of which two nodes have come to these ends; `name_of` gives the name of an operation, to follow its
+/// number.
 pub(crate) fn difference(one: &End, other: &End, name_of: impl FnOnce(u64) -> String) -> Error {
     if let Some(failure) = one.failure.as_ref().or(other.failure.as_ref()) {
         return Error::Failed(failure.clone());
@@ -176,7 +182,8 @@ mod tests {
         End,
     }
 
-    /// Runs a program of each node in a random order of what nodes do and of messages: whether some node has found a difference.
+    /// Runs a program of each node in a random order of what nodes do and of messages: whether some node has found a
+    /// difference.
     fn run(programs: &[Vec<Act>], order: &[prop::sample::Index]) -> bool {
         let nodes = programs.len();
         let ends: Vec<_> = (0..nodes).map(Ends::new).collect();

@@ -12,7 +12,9 @@ pub trait Describe: Send + 'static {
     /// What a node does by it, to follow the node's name: `launches task a`.
     fn describe(&self) -> String;
 
-    /// What to do about observations of which two nodes have made different ones, by name: see [`DeterminismCheck::observe`](crate::DeterminismCheck::observe). To follow the description of the first difference.
+    /// What to do about observations of which two nodes have made different ones, by name: see
+    /// [`DeterminismCheck::observe`](crate::DeterminismCheck::observe). To follow the description of the first
+    /// difference.
     fn explain(differing: &[Differing<'_>]) -> String {
         let _ = differing;
         String::new()

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::names::Rank;
 
-/// The fragments that have arrived of payloads that are not complete, by sender. Between the fragments of one payload and its message nothing else of the sender arrives.
+/// The fragments that have arrived of payloads that are not complete, by sender. Between the fragments of one payload
+/// and its message nothing else of the sender arrives.
 #[derive(Default)]
 pub(crate) struct Fragments {
     begun: Mutex<FxHashMap<Rank, Vec<Bytes>>>,

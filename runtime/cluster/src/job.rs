@@ -22,7 +22,8 @@ use crate::wire::{Head, concatenate, decode, encode, frame, frames};
 
 /// A node of a job; a handle, cheap to clone. Made by a [`JobBuilder`](crate::JobBuilder).
 ///
-/// Whoever is done with a job [leaves](Self::leave) or [aborts](Self::abort) it: if the last handle is dropped without, the other nodes lose this one.
+/// Whoever is done with a job [leaves](Self::leave) or [aborts](Self::abort) it: if the last handle is dropped without,
+/// the other nodes lose this one.
 #[derive(Clone)]
 pub struct Job {
     endpoint: Arc<Endpoint>,
@@ -77,7 +78,8 @@ impl Job {
         self.shared.nodes
     }
 
-    /// How many exchanges with other nodes are not over: parcels, collectives, messages that wait for room, and what [layers](crate::Layer::open) count.
+    /// How many exchanges with other nodes are not over: parcels, collectives, messages that wait for room, and what
+    /// [layers](crate::Layer::open) count.
     #[must_use]
     pub fn open_exchanges(&self) -> usize {
         self.shared.open_exchanges()
@@ -97,14 +99,15 @@ impl Job {
         number
     }
 
-    /// The program asks the other nodes for something, and waits. Should it have ended elsewhere without doing so, the job ends.
+    /// The program asks the other nodes for something, and waits. Should it have ended elsewhere without doing so, the
+    /// job ends.
     pub fn ask(&self) {
         self.shared.ends.ask();
         self.shared.check_progress();
     }
 
-    /// The program has ended here, perhaps with a failure. Should it have ended elsewhere with other operations behind it, or go on elsewhere beyond this, the job
-    /// ends: nodes would wait for each other for ever.
+    /// The program has ended here, perhaps with a failure. Should it have ended elsewhere with other operations behind
+    /// it, or go on elsewhere beyond this, the job ends: nodes would wait for each other for ever.
     pub fn end_program(&self, failure: Option<Failure>) {
         self.shared.follow(&self.endpoint, self.shared.ends.end(failure), None);
     }
@@ -124,8 +127,8 @@ impl Job {
         self.shared.comparisons.load(Ordering::Relaxed)
     }
 
-    /// A program has ended on all nodes, with so many comparisons on one of them, and fewer on those that failed earlier: those that still wait for one hear nothing more.
-    /// The next comparison has the same number everywhere.
+    /// A program has ended on all nodes, with so many comparisons on one of them, and fewer on those that failed
+    /// earlier: those that still wait for one hear nothing more. The next comparison has the same number everywhere.
     pub(crate) fn end_comparisons(&self, all: u64) {
         self.shared.comparisons.fetch_max(all, Ordering::Relaxed);
         self.shared.collectives.retain(|name| name.part != COMPARISON || name.operation >= all);
@@ -162,7 +165,8 @@ impl Job {
         }
     }
 
-    /// Has a future await parcels, as many as it was [made](ParcelFuture::new) for, each from a node. They may have arrived already. A parcel is awaited once.
+    /// Has a future await parcels, as many as it was [made](ParcelFuture::new) for, each from a node. They may have
+    /// arrived already. A parcel is awaited once.
     pub fn expect(&self, future: &Arc<ParcelFuture>, parcels: impl Iterator<Item = (Rank, ParcelName)>) {
         self.shared.matching.expect(future, parcels, &self.shared.realm);
         if self.shared.is_closed() {
@@ -170,13 +174,15 @@ impl Job {
         }
     }
 
-    /// Combines what all nodes contribute under a name, in the order of nodes, and gives each the outcome. `combine` must be associative. Both functions run where
-    /// messages arrive, and must be short. Neither is called if the job ends before.
+    /// Combines what all nodes contribute under a name, in the order of nodes, and gives each the outcome. `combine`
+    /// must be associative. Both functions run where messages arrive, and must be short. Neither is called if the job
+    /// ends before.
     pub fn all_reduce(&self, name: CollectiveName, mine: Bytes, combine: Combine, done: Done) {
         self.shared.contribute(&self.endpoint, name, (mine, combine, done));
     }
 
-    /// Gives each node what all nodes contribute under a name: an encoded value each. As [`all_reduce`](Self::all_reduce).
+    /// Gives each node what all nodes contribute under a name: an encoded value each. As
+    /// [`all_reduce`](Self::all_reduce).
     pub fn all_gather(&self, name: CollectiveName, mine: &[u8], done: impl FnOnce(Gathered) + Send + 'static) {
         self.all_reduce(name, frame(mine), Box::new(concatenate), Box::new(|all| done(Gathered(all))));
     }
@@ -215,7 +221,8 @@ impl Job {
         let _ = self.shared.panic.set(message);
     }
 
-    /// The program gives up on this node, outside of what all nodes run, for this reason. If others go on with another program, that is what they are told.
+    /// The program gives up on this node, outside of what all nodes run, for this reason. If others go on with another
+    /// program, that is what they are told.
     pub fn note_failure(&self, message: String) {
         let _ = self.shared.failure.set(Failure { node: self.shared.rank, message });
     }
@@ -227,9 +234,9 @@ impl Job {
         format!("its program panicked{place}{}", said.map_or_else(String::new, |said| format!(": {said}")))
     }
 
-    /// Leaves the job, once all nodes want to. The thread waits for that. A node that begins another program meanwhile, or has begun one that this one has not, ends the job: it would wait for this one.
-    /// If a node is lost meanwhile, this one leaves as one that has failed: the lost one may
-    /// still run, and would wait for the others.
+    /// Leaves the job, once all nodes want to. The thread waits for that. A node that begins another program meanwhile,
+    /// or has begun one that this one has not, ends the job: it would wait for this one. If a node is lost meanwhile,
+    /// this one leaves as one that has failed: the lost one may still run, and would wait for the others.
     pub fn leave(&self) {
         self.shared.look_no_more();
         self.shared.tell_of_leaving(&self.endpoint);
@@ -257,7 +264,8 @@ impl Job {
     }
 }
 
-/// Wakes a thread that waits for all nodes to leave, when this is dropped: should the transport go before all have left, the call is dropped with it.
+/// Wakes a thread that waits for all nodes to leave, when this is dropped: should the transport go before all have
+/// left, the call is dropped with it.
 struct Leaving(Arc<Parker>);
 
 impl Drop for Leaving {

@@ -15,7 +15,8 @@ const REMEMBERED: usize = 1 << 10;
 pub(crate) struct LastOperations {
     /// Those of the program here, each with its number.
     here: Mutex<VecDeque<(u64, OperationName)>>,
-    /// For each node, one more than the number of the last operation for which it has sent something, as far as this node knows.
+    /// For each node, one more than the number of the last operation for which it has sent something, as far as this
+    /// node knows.
     heard: Box<[AtomicU64]>,
 }
 
@@ -51,7 +52,8 @@ impl LastOperations {
         name_of(&self.here.lock(), number)
     }
 
-    /// Where a node was when it last sent something, and where this one is, to follow a sentence that says that the other is lost.
+    /// Where a node was when it last sent something, and where this one is, to follow a sentence that says that the
+    /// other is lost.
     pub(crate) fn describe(&self, node: Rank) -> String {
         let here = self.here.lock();
         let mut text = String::new();

@@ -1,6 +1,8 @@
-//! Nodes that leave the job: if another one runs a program that such a node will not run, it would wait for ever, so the job ends.
+//! Nodes that leave the job: if another one runs a program that such a node will not run, it would wait for ever, so
+//! the job ends.
 //!
-//! Each node floods the tree with the first departure that it hears of, as with [ends](crate::ends). Those that leave after equally many programs have nothing to wait for.
+//! Each node floods the tree with the first departure that it hears of, as with [ends](crate::ends). Those that leave
+//! after equally many programs have nothing to wait for.
 
 use maniple_realm::locks::Mutex;
 use serde::{Deserialize, Serialize};
@@ -23,7 +25,8 @@ pub(crate) struct Leave {
 pub(crate) struct Leaves(Mutex<Option<Leave>>);
 
 impl Leaves {
-    /// A node leaves. Whether that is news, which others are to hear too. What has begun here is to be [checked](Self::check) then.
+    /// A node leaves. Whether that is news, which others are to hear too. What has begun here is to be
+    /// [checked](Self::check) then.
     pub(crate) fn hear(&self, leave: &Leave) -> bool {
         let mut heard = self.0.lock();
         let is_news = heard.as_ref().is_none_or(|known| leave.programs < known.programs);

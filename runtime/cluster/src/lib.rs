@@ -1,15 +1,20 @@
 //! # One process of a job
 //!
-//! A *job* is one program on several nodes: each runs the whole of it, and they exchange what each needs of the others. This crate knows which nodes there are, sends bytes
-//! between them, and ends the job on all of them when one is lost or does something else. It knows nothing of tasks or regions.
+//! A *job* is one program on several nodes: each runs the whole of it, and they exchange what each needs of the others.
+//! This crate knows which nodes there are, sends bytes between them, and ends the job on all of them when one is lost
+//! or does something else. It knows nothing of tasks or regions.
 //!
 //! In reading order:
 //!
 //! - [`JobBuilder`] and [`Job`]: joining and leaving; [`Layer`]: what the code above is asked;
-//! - [`Job::send_parcel`], [`Job::expect`], [`ParcelFuture`]: messages that the receiver awaits by [name](ParcelName), in any order;
-//! - [`Job::all_reduce`], [`Job::all_gather`]: collectives over a binomial tree; [`Rounds`]: all-gathers with a sparse all-to-all;
-//! - [`Kind`], [`Outgoing`], [`Received`], [`Messenger`]: messages of kinds that layers register, each with its handler;
-//! - [`Job::begin_operation`], [`Job::end_program`], [`DeterminismCheck`]: whether all nodes do the same, also where they get no further;
+//! - [`Job::send_parcel`], [`Job::expect`], [`ParcelFuture`]: messages that the receiver awaits by [name](ParcelName),
+//!   in any order;
+//! - [`Job::all_reduce`], [`Job::all_gather`]: collectives over a binomial tree; [`Rounds`]: all-gathers with a sparse
+//!   all-to-all;
+//! - [`Kind`], [`Outgoing`], [`Received`], [`Messenger`]: messages of kinds that layers register, each with its
+//!   handler;
+//! - [`Job::begin_operation`], [`Job::end_program`], [`DeterminismCheck`]: whether all nodes do the same, also where
+//!   they get no further;
 //! - [`Error`], [`Failure`]: why a job ends, and failures that go from node to node.
 //!
 //! The protocols, with their messages and races, are described in the crate's `README.md`.

@@ -1,6 +1,7 @@
 //! The operations of a program on one node, as far as nodes have not agreed on them.
 //!
-//! Those between two comparisons are an *interval*, which has the number of the comparison that ends it. A node may begin many comparisons before all nodes have begun the first of them.
+//! Those between two comparisons are an *interval*, which has the number of the comparison that ends it. A node may
+//! begin many comparisons before all nodes have begun the first of them.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -42,7 +43,8 @@ pub(crate) struct Log<O> {
     since: Vec<Digested<O>>,
     /// What follows them. The results of a program that has ended may be looked at later, on some nodes only.
     rest: Rest,
-    /// How far the program had come when [`is_at_standstill`](Self::is_at_standstill) was last called, and how often it has found that since.
+    /// How far the program had come when [`is_at_standstill`](Self::is_at_standstill) was last called, and how often it
+    /// has found that since.
     seen: ((u64, usize, bool), u32),
 }
 
@@ -75,7 +77,8 @@ impl<O> Log<O> {
         (self.count, self.since.len())
     }
 
-    /// A comparison with this number begins. The next interval has room for so many operations: a vector that grows step by step is copied each time.
+    /// A comparison with this number begins. The next interval has room for so many operations: a vector that grows
+    /// step by step is copied each time.
     pub(crate) fn compare(&mut self, number: u64, room: usize) {
         let since = std::mem::replace(&mut self.since, Vec::with_capacity(room));
         self.under_way.lock().push_back((number, since));
@@ -105,7 +108,8 @@ impl<O> Log<O> {
         }
     }
 
-    /// Whether the program has come no further since this was called last, and nothing was found then. So of several calls in a row one gives true, the second.
+    /// Whether the program has come no further since this was called last, and nothing was found then. So of several
+    /// calls in a row one gives true, the second.
     pub(crate) fn is_at_standstill(&mut self) -> bool {
         let here =
             self.with_first(|number, operations, rest| (number, operations.len(), !matches!(rest, Rest::Unknown)));

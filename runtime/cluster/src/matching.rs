@@ -1,6 +1,7 @@
 //! Matching of parcels that arrive with the operations that await them.
 //!
-//! Nodes run the same program at different speeds: a parcel may arrive before any operation here awaits it (MPI's *unexpected message*), or long after.
+//! Nodes run the same program at different speeds: a parcel may arrive before any operation here awaits it (MPI's
+//! *unexpected message*), or long after.
 
 use std::sync::Arc;
 
@@ -66,8 +67,8 @@ impl ParcelFuture {
         deliveries.iter_mut().for_each(|delivery| *delivery = None);
     }
 
-    /// Takes what one of them brings, once all have arrived: the future may be kept for long, and the bytes are many. In a profile, what the thread is at work for
-    /// comes after the message.
+    /// Takes what one of them brings, once all have arrived: the future may be kept for long, and the bytes are many.
+    /// In a profile, what the thread is at work for comes after the message.
     pub fn take(&self, number: usize, realm: &Realm) -> Option<Delivery> {
         let Arrived { delivery, message } = self.parcels.lock().deliveries.get_mut(number)?.take()?;
         if let Some(profiler) = realm.profiler() {
@@ -167,7 +168,8 @@ pub(crate) struct Matching(Mutex<Slots>);
 /// A parcel, and from where.
 type Key = (Rank, ParcelName);
 
-/// Parcels that have arrived or are awaited: most of them in the place that follows from their numbers, those for which it is taken in a map.
+/// Parcels that have arrived or are awaited: most of them in the place that follows from their numbers, those for which
+/// it is taken in a map.
 struct Slots {
     places: Box<[Option<(Key, Slot)>]>,
     others: FxHashMap<Key, Slot>,
@@ -248,7 +250,8 @@ impl Matching {
         slots.places.iter().flatten().count() + slots.others.len()
     }
 
-    /// A parcel has arrived, by the message that this thread is at work for. False if one of the name has arrived before.
+    /// A parcel has arrived, by the message that this thread is at work for. False if one of the name has arrived
+    /// before.
     #[must_use]
     pub(crate) fn arrive(&self, from: Rank, name: ParcelName, delivery: Delivery, realm: &Realm) -> bool {
         let message = realm.profiler().map_or(OperationId::NONE, Profiler::current);

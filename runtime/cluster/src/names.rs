@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The number of a node in its job, from 0.
 pub type Rank = usize;
 
-/// The name of a parcel: a message that the receiving node awaits by name. All nodes count operations alike, so that both sides know it.
+/// The name of a parcel: a message that the receiving node awaits by name. All nodes count operations alike, so that
+/// both sides know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ParcelName {
     /// The operation of the program for which it is sent.
@@ -18,7 +19,8 @@ pub struct ParcelName {
     pub number: u32,
 }
 
-/// What comes with a parcel: its name, and whether it brings values. Of fixed length, as there are more parcels than all other messages.
+/// What comes with a parcel: its name, and whether it brings values. Of fixed length, as there are more parcels than
+/// all other messages.
 pub(crate) type ParcelHeader = [u8; 17];
 
 impl ParcelName {
@@ -55,7 +57,8 @@ impl ParcelName {
 pub struct CollectiveName {
     /// The operation of the program, or the number of a comparison.
     pub operation: u64,
-    /// Which collective of the operation. 0 is the program's own; [`Rounds`](crate::Rounds) count from 1; the last two are those of [`DeterminismCheck`](crate::DeterminismCheck).
+    /// Which collective of the operation. 0 is the program's own; [`Rounds`](crate::Rounds) count from 1; the last two
+    /// are those of [`DeterminismCheck`](crate::DeterminismCheck).
     pub part: u32,
 }
 
@@ -65,7 +68,8 @@ pub(crate) const COMPARISON: u32 = u32::MAX;
 /// The part in which nodes that differ show what they have done.
 pub(crate) const EVIDENCE: u32 = COMPARISON - 1;
 
-/// The part of the end of a program. Nodes that differ may have come to it with the number at which others exchange something else.
+/// The part of the end of a program. Nodes that differ may have come to it with the number at which others exchange
+/// something else.
 pub(crate) const END: u32 = EVIDENCE - 1;
 
 /// What an operation of the program is called, for messages to people.

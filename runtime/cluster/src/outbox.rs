@@ -34,7 +34,8 @@ impl Outbox {
         self.waiting.lock().values().map(VecDeque::len).sum()
     }
 
-    /// Sends a message, or queues it until there is room for it. What is too long for one message is sent in fragments, between which nothing else leaves for the node.
+    /// Sends a message, or queues it until there is room for it. What is too long for one message is sent in fragments,
+    /// between which nothing else leaves for the node.
     pub(crate) fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, outgoing: Outgoing) {
         let Outgoing { kind, header, mut payload, urgency } = outgoing;
         let mut waiting = self.waiting.lock();

@@ -47,7 +47,8 @@ impl MessageProfile {
         self.profiler.record(Record::Sent { by, to: to as u16, number, time });
     }
 
-    /// Records that a message has arrived, and that what the thread does from now on is its doing. Called in the order of the messages from a node.
+    /// Records that a message has arrived, and that what the thread does from now on is its doing. Called in the order
+    /// of the messages from a node.
     #[cold]
     pub(crate) fn receive(&self, from: NodeId, kind: MessageKind) -> Activity<'_> {
         let number = self.counts[usize::from(from.0)].received.fetch_add(1, Ordering::Relaxed);

@@ -14,7 +14,8 @@ pub(crate) trait Program: Send + Sync {
     /// What it shows its neighbours: a [`Standstill`], if it has come no further since the last look.
     fn look(&self) -> Option<Bytes>;
 
-    /// A neighbour shows what it has done. If that is something else than here: what this node shows in turn, so that the neighbour comes to the same, and why the job ends.
+    /// A neighbour shows what it has done. If that is something else than here: what this node shows in turn, so that
+    /// the neighbour comes to the same, and why the job ends.
     fn compare_with(&self, other: Standstill) -> Option<(Bytes, Error)>;
 }
 

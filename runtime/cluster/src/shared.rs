@@ -30,7 +30,8 @@ use crate::wire::{decode, encode, encode_head};
 pub(crate) struct Shared {
     pub(crate) rank: Rank,
     pub(crate) nodes: usize,
-    /// A visitor, which does not keep the realm up: workers that look for work hold this for a moment, and whoever drops the runtime is to find that none holds the realm.
+    /// A visitor, which does not keep the realm up: workers that look for work hold this for a moment, and whoever
+    /// drops the runtime is to find that none holds the realm.
     pub(crate) realm: Realm,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) matching: Matching,
@@ -113,8 +114,8 @@ impl Shared {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Nothing arrives any more: lets go of what waits for a message, which may own the job. Something is left only if the job has failed, or the program here has
-    /// panicked.
+    /// Nothing arrives any more: lets go of what waits for a message, which may own the job. Something is left only if
+    /// the job has failed, or the program here has panicked.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.matching.forget(&self.realm);

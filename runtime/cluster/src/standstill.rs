@@ -1,12 +1,17 @@
-//! Programs that get no further: neighbours in the tree show each other what they have done, so that nodes that differ do not wait for each other for ever.
+//! Programs that get no further: neighbours in the tree show each other what they have done, so that nodes that differ
+//! do not wait for each other for ever.
 //!
-//! A program also waits at points that are not the same in equal programs, where no digests are compared: for fewer operations in flight, say. If nodes differ, that may wait for what another node never
-//! sends. So a node on which the program has done nothing for a [while](period) shows its neighbours, once, the first interval of operations on which nodes have not agreed. A neighbour
-//! that has done something else in this interval ends the job. Whoever shows less may only be slow.
+//! A program also waits at points that are not the same in equal programs, where no digests are compared: for fewer
+//! operations in flight, say. If nodes differ, that may wait for what another node never sends. So a node on which the
+//! program has done nothing for a [while](period) shows its neighbours, once, the first interval of operations on which
+//! nodes have not agreed. A neighbour that has done something else in this interval ends the job. Whoever shows less
+//! may only be slow.
 //!
-//! Why that finds every difference: let all nodes stand still, after they have done the same up to some operation. All have come that far, as what comes before does not depend on what differs. They
-//! have agreed on the same comparisons, and the operation is in the interval after these. Somewhere in the tree there are two neighbours that have done different things in its place, or of
-//! which one has ended. The one that stood still later has shown so when the other did no more.
+//! Why that finds every difference: let all nodes stand still, after they have done the same up to some operation. All
+//! have come that far, as what comes before does not depend on what differs. They have agreed on the same comparisons,
+//! and the operation is in the interval after these. Somewhere in the tree there are two neighbours that have done
+//! different things in its place, or of which one has ended. The one that stood still later has shown so when the other
+//! did no more.
 
 use std::time::Duration;
 
@@ -16,9 +21,11 @@ use crate::error::Failure;
 use crate::evidence::Evidence;
 use crate::log::Rest;
 
-/// Programs of so many nodes are looked at so often. A program that does nothing from one look to the next is at a standstill.
+/// Programs of so many nodes are looked at so often. A program that does nothing from one look to the next is at a
+/// standstill.
 ///
-/// The more nodes there are, the more often one of them is only slow, and all others wait for it; and what is shown goes to as many nodes.
+/// The more nodes there are, the more often one of them is only slow, and all others wait for it; and what is shown
+/// goes to as many nodes.
 pub(crate) fn period(nodes: usize) -> Duration {
     Duration::from_millis(500) * nodes.div_ceil(16) as u32
 }
@@ -150,7 +157,8 @@ mod tests {
             }
         }
 
-        /// Runs a program of each node in a random order of what nodes do, of looks and of messages, until all stand still: whether a difference was found.
+        /// Runs a program of each node in a random order of what nodes do, of looks and of messages, until all stand
+        /// still: whether a difference was found.
         fn run(mut self, programs: &[Vec<Act>], order: &[prop::sample::Index]) -> bool {
             let nodes = programs.len();
             let mut next = vec![0; nodes];

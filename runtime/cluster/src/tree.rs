@@ -1,11 +1,12 @@
 //! A collective as one node sees it: contributions go up a tree, one outcome comes down, in `O(log n)` steps.
 //!
-//! The tree is binomial: below node `r` are `r + 1`, `r + 2`, `r + 4` and so on, as far as these steps are smaller than `r`'s lowest bit. Each child stands for the
-//! nodes from itself to the next child, so what is combined in the order of children is combined in the order of nodes: the outcome is the same on every run, and
-//! there is one outcome, whatever rounding does.
+//! The tree is binomial: below node `r` are `r + 1`, `r + 2`, `r + 4` and so on, as far as these steps are smaller than
+//! `r`'s lowest bit. Each child stands for the nodes from itself to the next child, so what is combined in the order of
+//! children is combined in the order of nodes: the outcome is the same on every run, and there is one outcome, whatever
+//! rounding does.
 //!
-//! Of at most [four](FEW) nodes each sends its contribution to all others, and all combine the same in the same order: one step instead of two or more, for a few
-//! messages more.
+//! Of at most [four](FEW) nodes each sends its contribution to all others, and all combine the same in the same order:
+//! one step instead of two or more, for a few messages more.
 
 use bytes::Bytes;
 

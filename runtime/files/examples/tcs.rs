@@ -1,4 +1,5 @@
-//! Text to `.tcs` files and back, on one core, beside what that cannot be faster than, as ratios of one run: `cargo run --release -p maniple-files --example tcs`.
+//! Text to `.tcs` files and back, on one core, beside what that cannot be faster than, as ratios of one run:
+//! `cargo run --release -p maniple-files --example tcs`.
 
 use std::error::Error;
 use std::fs::File;

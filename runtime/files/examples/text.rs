@@ -1,5 +1,6 @@
-//! Text of sparse matrices read and written, beside SciPy, as ratios of one run: `cargo run --release -p maniple-files --example text`. SciPy is asked through `MANIPLE_PYTHON`, or `python3`,
-//! with as many threads.
+//! Text of sparse matrices read and written, beside SciPy, as ratios of one run:
+//! `cargo run --release -p maniple-files --example text`. SciPy is asked through `MANIPLE_PYTHON`, or `python3`, with
+//! as many threads.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -17,10 +17,11 @@ use crate::tcs::Source;
 #[cfg(test)]
 mod tests;
 
-/// A dense matrix in a Matrix Market file in the layout `array`, whose lines have values alone. Any number of parts of it can be read at the same time, each by itself: a part has its share of the
-/// values that the file lists.
+/// A dense matrix in a Matrix Market file in the layout `array`, whose lines have values alone. Any number of parts of
+/// it can be read at the same time, each by itself: a part has its share of the values that the file lists.
 ///
-/// Where a value is follows from how many are listed before it. These are counted once, when the file is opened, and kept for at most 4096 bytes of the file at equal distances.
+/// Where a value is follows from how many are listed before it. These are counted once, when the file is opened, and
+/// kept for at most 4096 bytes of the file at equal distances.
 ///
 /// ```
 /// use maniple_files::{ArrayText, InTurn};
@@ -40,7 +41,8 @@ pub struct ArrayText<S> {
     header: Header,
     /// Where lines of values are.
     bytes: Range<u64>,
-    /// The bytes from one checkpoint to the next; the first one is where the lines begin, and the last one at their end or after it.
+    /// The bytes from one checkpoint to the next; the first one is where the lines begin, and the last one at their end
+    /// or after it.
     step: u64,
     /// For each checkpoint, how many values are in the lines that begin before it.
     before: Vec<u64>,
@@ -54,15 +56,17 @@ struct Steps {
     bytes: u64,
 }
 
-/// The index takes at most 32 KiB of memory. To read fewer bytes than these before a value that is looked for would save no time.
+/// The index takes at most 32 KiB of memory. To read fewer bytes than these before a value that is looked for would
+/// save no time.
 const STEPS: Steps = Steps { most: 4096, bytes: 64 << 10 };
 
 impl<S: Source> ArrayText<S> {
-    /// A Matrix Market file, of which the header is read, and the lines of values are counted. What the values are is looked at only if there is an error to tell.
+    /// A Matrix Market file, of which the header is read, and the lines of values are counted. What the values are is
+    /// looked at only if there is an error to tell.
     ///
     /// # Errors
-    /// [`ReadError`] if the file has another format, its header makes no sense, it has the layout [`Layout::Coordinate`], a line is too long or no text, or there are fewer or more values than the
-    /// matrix has.
+    /// [`ReadError`] if the file has another format, its header makes no sense, it has the layout
+    /// [`Layout::Coordinate`], a line is too long or no text, or there are fewer or more values than the matrix has.
     pub fn matrix_market(source: S, parallel: &dyn Parallel) -> Result<Self, ReadError>
     where
         S: Sync,
@@ -135,8 +139,8 @@ impl<S: Source> ArrayText<S> {
         Ok(found)
     }
 
-    /// Visits the entries of one of so many parts, and those that follow from them by symmetry, each right after the one that it follows from: with their coordinates, counted from 0. Zeros are no
-    /// entries.
+    /// Visits the entries of one of so many parts, and those that follow from them by symmetry, each right after the
+    /// one that it follows from: with their coordinates, counted from 0. Zeros are no entries.
     ///
     /// # Errors
     /// [`ReadError`] if a line makes no sense.
@@ -178,7 +182,8 @@ impl<S: Source> ArrayText<S> {
         read().map_err(|error| in_source(&self.source, start, error))
     }
 
-    /// For some of the steps between checkpoints, how many values are in the lines that begin there. Errors do not tell the line.
+    /// For some of the steps between checkpoints, how many values are in the lines that begin there. Errors do not tell
+    /// the line.
     fn count(&self, steps: Range<u64>) -> Result<Vec<u64>, ReadError> {
         let mut counts = Vec::with_capacity((steps.end - steps.start) as usize);
         let mut start = self.line_from(steps.start)?;
@@ -210,7 +215,8 @@ impl<S: Source> ArrayText<S> {
         line_from(&self.source, &self.bytes, self.checkpoint(checkpoint))
     }
 
-    /// What is wrong first in a file that has a line that is no text, or fewer or more values than the matrix has; these may follow from a line that makes no sense. Reads all lines: for messages.
+    /// What is wrong first in a file that has a line that is no text, or fewer or more values than the matrix has;
+    /// these may follow from a line that makes no sense. Reads all lines: for messages.
     fn first_wrong(&self) -> ReadError {
         let reader = Reader::new(self.lines(0..self.bytes.end));
         let read = match self.header.field {

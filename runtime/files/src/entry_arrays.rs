@@ -16,7 +16,8 @@ use crate::number::{Number, NumberType};
 use crate::section::{Section, share};
 use crate::tcs::Source;
 
-/// A dense array in a `.npy` file, or a sparse array in a `.npz` file whose arrays are stored as they are. Any number of parts of it can be read at the same time, each by itself.
+/// A dense array in a `.npy` file, or a sparse array in a `.npz` file whose arrays are stored as they are. Any number
+/// of parts of it can be read at the same time, each by itself.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -110,8 +111,9 @@ impl<S: Source> EntryArrays<S> {
         Ok(Self { source, shape, entries, values, files: Vec::new() })
     }
 
-    /// The sparse array in a `.npz` file, of which the list of arrays is read, their headers, and the offsets of diagonals; none if it can't be read in parts, as one of its arrays is compressed,
-    /// is stored by columns, or has a fill value other than zero.
+    /// The sparse array in a `.npz` file, of which the list of arrays is read, their headers, and the offsets of
+    /// diagonals; none if it can't be read in parts, as one of its arrays is compressed, is stored by columns, or has a
+    /// fill value other than zero.
     ///
     /// # Errors
     /// [`ReadError`] if the file has another format, holds other arrays, or they do not fit together.
@@ -218,8 +220,9 @@ impl<S: Source> EntryArrays<S> {
         }
     }
 
-    /// Visits the entries of one of so many parts, with their coordinates, counted from 0. Zeros of dense arrays, of blocks and of diagonals are no entries, nor is what a diagonal has outside of the
-    /// matrix. Gives the checksums and lengths of what was read, which are to be [checked](Self::check_read).
+    /// Visits the entries of one of so many parts, with their coordinates, counted from 0. Zeros of dense arrays, of
+    /// blocks and of diagonals are no entries, nor is what a diagonal has outside of the matrix. Gives the checksums
+    /// and lengths of what was read, which are to be [checked](Self::check_read).
     ///
     /// # Errors
     /// [`ReadError`] if an index leads outside, rows do not ascend, or the elements have another type.
@@ -330,7 +333,8 @@ impl<S: Source> EntryArrays<S> {
         Ok(read)
     }
 
-    /// Checks what all parts have read: in the order of the parts, what [`read_part`](Self::read_part) has given for each.
+    /// Checks what all parts have read: in the order of the parts, what [`read_part`](Self::read_part) has given for
+    /// each.
     ///
     /// # Errors
     /// [`ReadError`] if an array is damaged.

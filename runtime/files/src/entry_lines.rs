@@ -11,8 +11,9 @@ use crate::parallel::Parallel;
 /// So many lines are a part of what a thread writes at a time: their text fits the cache of a core.
 const LINES: usize = 1 << 13;
 
-/// Writes the lines of entries that `add` gives for each part, by several threads, in the order of parts. These are lines of `.tns` files, and of Matrix Market files below their
-/// [head](crate::matrix_market::write_head). The lines of some parts for each thread are in memory at the same time: a part should have some thousands.
+/// Writes the lines of entries that `add` gives for each part, by several threads, in the order of parts. These are
+/// lines of `.tns` files, and of Matrix Market files below their [head](crate::matrix_market::write_head). The lines of
+/// some parts for each thread are in memory at the same time: a part should have some thousands.
 ///
 /// ```
 /// use maniple_files::{InTurn, write_parts};

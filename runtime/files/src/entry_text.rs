@@ -12,8 +12,9 @@ use crate::section::{Section, share};
 use crate::tcs::Source;
 use crate::tns;
 
-/// A text file with a line for each entry of a sparse array: a Matrix Market file in the layout `coordinate`, or a `.tns` file. Any number of parts of it can be read at the same time, each by itself:
-/// a part has the lines that begin in its share of the bytes.
+/// A text file with a line for each entry of a sparse array: a Matrix Market file in the layout `coordinate`, or a
+/// `.tns` file. Any number of parts of it can be read at the same time, each by itself: a part has the lines that begin
+/// in its share of the bytes.
 ///
 /// ```
 /// use maniple_files::EntryText;
@@ -90,11 +91,13 @@ impl<S: Source> EntryText<S> {
         &self.source
     }
 
-    /// Visits the entries of one of so many parts, and those that follow from them by symmetry, each right after the one that it follows from: with their coordinates, counted from 0. Gives how many
-    /// the part lists; of all parts together they are [checked](Self::check_listed).
+    /// Visits the entries of one of so many parts, and those that follow from them by symmetry, each right after the
+    /// one that it follows from: with their coordinates, counted from 0. Gives how many the part lists; of all parts
+    /// together they are [checked](Self::check_listed).
     ///
     /// # Errors
-    /// [`ReadError`] if a line makes no sense, has not as many coordinates as the first one, or is outside of the matrix.
+    /// [`ReadError`] if a line makes no sense, has not as many coordinates as the first one, or is outside of the
+    /// matrix.
     pub fn read_part<T: Number>(&self, part: (u64, u64), mut visit: impl FnMut(&[u64], T)) -> Result<u64, ReadError> {
         let from = |byte: u64| line_from(&self.source, &self.bytes, self.bytes.start + byte);
         let own = share(self.bytes.end - self.bytes.start, part);
@@ -152,7 +155,8 @@ impl<S: Source> EntryText<S> {
         }
     }
 
-    /// The extents of the smallest array that has all entries; those that a Matrix Market file says. All of a `.tns` file is read.
+    /// The extents of the smallest array that has all entries; those that a Matrix Market file says. All of a `.tns`
+    /// file is read.
     ///
     /// # Errors
     /// [`ReadError`] as of [`read_part`](Self::read_part).

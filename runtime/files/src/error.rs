@@ -26,7 +26,8 @@ pub enum ReadError {
     },
 }
 
-/// What is wrong with a file. The text says what is expected, what is found and, where that is not obvious, what to do; it does not say where.
+/// What is wrong with a file. The text says what is expected, what is found and, where that is not obvious, what to do;
+/// it does not say where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {

@@ -1,10 +1,12 @@
 //! Texts of parts, made by several threads, and written in the order of the parts.
 //!
-//! Each thread takes the next part, makes its text, and adds it to the finished ones. If no other thread is writing then, it writes the finished texts that are next in order, while the others go
-//! on. A thread waits before it takes a part that is far beyond those that are written, so that few texts are in memory.
+//! Each thread takes the next part, makes its text, and adds it to the finished ones. If no other thread is writing
+//! then, it writes the finished texts that are next in order, while the others go on. A thread waits before it takes a
+//! part that is far beyond those that are written, so that few texts are in memory.
 //!
-//! No thread waits in vain. Take the first part that is not written: a thread is making its text, or the text is finished. In the latter case a thread is writing, and looks for the next text
-//! before it stops, under the lock under which texts are added. An error, or a panic in a thread, ends the work of all.
+//! No thread waits in vain. Take the first part that is not written: a thread is making its text, or the text is
+//! finished. In the latter case a thread is writing, and looks for the next text before it stops, under the lock under
+//! which texts are added. An error, or a panic in a thread, ends the work of all.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -39,7 +41,8 @@ struct State<W, M> {
     has_ended: bool,
 }
 
-/// Writes the texts that `make` adds to memory, which is empty or was [used](Vec::clear) for another part: one for each part, by all threads, in their order.
+/// Writes the texts that `make` adds to memory, which is empty or was [used](Vec::clear) for another part: one for each
+/// part, by all threads, in their order.
 ///
 /// # Errors
 /// As of `into`.

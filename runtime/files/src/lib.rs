@@ -1,5 +1,5 @@
-//! File formats of dense and sparse arrays, as plain readers and writers. They know neither regions nor tensors: readers take anything that is `Read` or `BufRead` and writers anything
-//! that is `Write`; elements are plain numbers.
+//! File formats of dense and sparse arrays, as plain readers and writers. They know neither regions nor tensors:
+//! readers take anything that is `Read` or `BufRead` and writers anything that is `Write`; elements are plain numbers.
 //!
 //! | module | what it is for |
 //! | --- | --- |
@@ -18,8 +18,8 @@
 //! | `text` | lines of text, of which nothing is taken for granted |
 //! | `error` | [`ReadError`]: the line or byte, and the [`Problem`] there |
 //!
-//! Sparse formats are read entry by entry. Memory is taken for what a file has, never for what its header announces. Files come from anywhere: whatever is in them, readers give an error
-//! and do not panic.
+//! Sparse formats are read entry by entry. Memory is taken for what a file has, never for what its header announces.
+//! Files come from anywhere: whatever is in them, readers give an error and do not panic.
 //!
 //! ```
 //! use maniple_files::matrix_market::{Layout, Reader};

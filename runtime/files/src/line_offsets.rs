@@ -64,7 +64,8 @@ fn lines_before(source: &(impl Source + ?Sized), byte: u64) -> io::Result<u64> {
     }
 }
 
-/// The error with the number of its line in the source; it has the number among the lines that begin at a byte or after it.
+/// The error with the number of its line in the source; it has the number among the lines that begin at a byte or after
+/// it.
 pub(crate) fn in_source(source: &(impl Source + ?Sized), byte: u64, error: ReadError) -> ReadError {
     match error {
         ReadError::Line { line, problem } => match lines_before(source, byte) {

@@ -1,6 +1,7 @@
 //! Lines of coordinates and a value each, read in parts at the same time.
 //!
-//! What is read here is the usual form alone: a line for each entry, and nothing wrong. Whoever gets no answer reads the file line by line, and finds out what is the matter and where.
+//! What is read here is the usual form alone: a line for each entry, and nothing wrong. Whoever gets no answer reads
+//! the file line by line, and finds out what is the matter and where.
 
 use crate::number::{Number, is_integer};
 use crate::parallel::{Parallel, each};
@@ -122,8 +123,9 @@ fn part<T: Number>(mut text: &[u8], form: &Form, coordinates: &mut [&mut [i64]],
     text.is_empty().then_some(())
 }
 
-/// The entry of the line that a text begins with, if it is of the usual form, and how many bytes the line is with its end: the coordinates, one for each extent and counted from `base`, are visited,
-/// and the value is returned. None of any other line, or if anything is wrong, or the end of the line is not there.
+/// The entry of the line that a text begins with, if it is of the usual form, and how many bytes the line is with its
+/// end: the coordinates, one for each extent and counted from `base`, are visited, and the value is returned. None of
+/// any other line, or if anything is wrong, or the end of the line is not there.
 #[inline]
 pub(crate) fn entry<T: Number>(
     whole: &[u8],

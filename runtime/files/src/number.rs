@@ -108,7 +108,8 @@ impl fmt::Display for NumberType {
     }
 }
 
-/// A type of elements: `bool`, `u8`, `i8`, `i16`, `u32`, `i32`, `i64`, `f32`, `f64`, and complex numbers of the last two.
+/// A type of elements: `bool`, `u8`, `i8`, `i16`, `u32`, `i32`, `i64`, `f32`, `f64`, and complex numbers of the last
+/// two.
 pub trait Number: NoUninit + Zeroable + PartialEq + Send + Sync {
     /// The type as a value.
     const TYPE: NumberType;
@@ -126,20 +127,24 @@ pub trait Number: NoUninit + Zeroable + PartialEq + Send + Sync {
     #[doc(hidden)]
     fn of_one(bits: Self::Bits) -> Self;
 
-    /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks between. Floats may have Fortran's exponents, such as `1.5D+03`,
-    /// and be `inf`, `infinity` or `nan`. Integers may be written as floats are, such as `2.0` or `1e3`, if they are none other.
+    /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks
+    /// between. Floats may have Fortran's exponents, such as `1.5D+03`, and be `inf`, `infinity` or `nan`. Integers may
+    /// be written as floats are, such as `2.0` or `1e3`, if they are none other.
     ///
     /// # Errors
-    /// [`Problem::Malformed`] if the text is no such number, [`Problem::TooLarge`] if it is one that does not fit; a float that is too large does not become an infinity.
+    /// [`Problem::Malformed`] if the text is no such number, [`Problem::TooLarge`] if it is one that does not fit; a
+    /// float that is too large does not become an infinity.
     fn parse(text: &str) -> Result<Self, Problem>;
 
-    /// Writes the number as [`parse`](Self::parse) reads it, with as many digits as tell it from all others of its type.
+    /// Writes the number as [`parse`](Self::parse) reads it, with as many digits as tell it from all others of its
+    /// type.
     ///
     /// # Errors
     /// As of `into`.
     fn write(self, into: &mut impl Write) -> io::Result<()>;
 
-    /// The number that a text begins with and the bytes that it takes, where that is found out fast; most numbers are like that.
+    /// The number that a text begins with and the bytes that it takes, where that is found out fast; most numbers are
+    /// like that.
     #[doc(hidden)]
     fn quick(_: &[u8]) -> Option<(Self, usize)> {
         None
@@ -327,8 +332,10 @@ impl Number for bool {
 // With the largest power of ten that the type holds exactly.
 floats!(f32 => F32, C32, 10, f64 => F64, C64, 22);
 
-/// The float that a text begins with, of a type of so many bits whose powers of ten are exact up to `power`: one of few digits, which is the quotient or product of two exact numbers and so the
-/// nearest (Clinger, *How to read floating point numbers accurately*, 1990). Both operations give the same in `f64` as in `f32`, whose operands have at most 24 bits.
+/// The float that a text begins with, of a type of so many bits whose powers of ten are exact up to `power`: one of few
+/// digits, which is the quotient or product of two exact numbers and so the nearest (Clinger, *How to read floating
+/// point numbers accurately*, 1990). Both operations give the same in `f64` as in `f32`, whose operands have at most 24
+/// bits.
 #[inline]
 fn quick(text: &[u8], bits: u32, power: u32) -> Option<(f64, usize)> {
     let digit = |at: usize| text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10);
@@ -422,7 +429,8 @@ pub(crate) fn is_overflow(error: &ParseIntError) -> bool {
     matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
 }
 
-/// Reads a coordinate, which text files count from 1, and counts it from 0. `extent` is how many there are, if it is known.
+/// Reads a coordinate, which text files count from 1, and counts it from 0. `extent` is how many there are, if it is
+/// known.
 pub(crate) fn coordinate(name: &str, word: &str, extent: Option<u64>) -> Result<u64, Problem> {
     coordinate_from(1, name, word, extent)
 }

@@ -10,7 +10,8 @@ pub trait Parallel: Sync {
     /// In how many parts work should be cut.
     fn parts(&self) -> usize;
 
-    /// Runs `body(0)`, ..., `body(parts - 1)`, each once, in any order or at the same time, and returns when all are done.
+    /// Runs `body(0)`, ..., `body(parts - 1)`, each once, in any order or at the same time, and returns when all are
+    /// done.
     fn run(&self, parts: usize, body: &(dyn Fn(usize) + Sync));
 }
 
@@ -46,7 +47,8 @@ pub(crate) fn each<P: Send, R: Send>(parallel: &dyn Parallel, parts: Vec<P>, bod
 /// For each thread, so many parts: where one is done, there is another.
 const PARTS_EACH: u64 = 4;
 
-/// Does `body` with each of some parts of a file, given as its number and how many there are; the results in the order of parts, or the error of the first part that has one.
+/// Does `body` with each of some parts of a file, given as its number and how many there are; the results in the order
+/// of parts, or the error of the first part that has one.
 pub(crate) fn each_share<R: Send>(
     parallel: &dyn Parallel,
     body: impl Fn((u64, u64)) -> Result<R, ReadError> + Sync,

@@ -5,7 +5,8 @@ use std::io::{BufRead, Read};
 
 use crate::error::{Problem, ReadError};
 
-/// The longest line that is read, in bytes. Matrix Market's own limit is 1024; a file without line ends must not fill the memory.
+/// The longest line that is read, in bytes. Matrix Market's own limit is 1024; a file without line ends must not fill
+/// the memory.
 const LONGEST: usize = 64 << 10;
 
 /// The lines of a file, one at a time.
@@ -45,8 +46,9 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(&self.buffer))
     }
 
-    /// Reads the next line where it is in the memory of the reader, as `parse` does, which is given what is there from the line on, and gives what the line has and how many bytes it is with its
-    /// end. If that is nothing, or the line is too long, it is still to be read.
+    /// Reads the next line where it is in the memory of the reader, as `parse` does, which is given what is there from
+    /// the line on, and gives what the line has and how many bytes it is with its end. If that is nothing, or the line
+    /// is too long, it is still to be read.
     #[inline]
     pub(crate) fn quick<V>(&mut self, parse: impl FnOnce(&[u8]) -> Option<(V, usize)>) -> Result<Option<V>, ReadError> {
         let Some((value, length)) = parse(self.text.fill_buf()?).filter(|(_, length)| *length <= LONGEST) else {

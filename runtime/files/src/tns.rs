@@ -1,5 +1,7 @@
-//! `.tns` files (Smith et al. 2017, *FROSTT: The Formidable Repository of Open Sparse Tensors and Tools*): a sparse tensor as lines of coordinates, counted from 1, and a value. There is
-//! no header: the first line tells how many dimensions there are, and extents are at least the largest coordinates. Files that count from 0 can be read if the caller says so.
+//! `.tns` files (Smith et al. 2017, *FROSTT: The Formidable Repository of Open Sparse Tensors and Tools*): a sparse
+//! tensor as lines of coordinates, counted from 1, and a value. There is no header: the first line tells how many
+//! dimensions there are, and extents are at least the largest coordinates. Files that count from 0 can be read if the
+//! caller says so.
 
 use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
@@ -93,7 +95,8 @@ impl<R: BufRead, T: Number> Reader<R, T> {
         self.lines.number()
     }
 
-    /// Reads the next entry: its coordinates, counted from 0, take the place of those given, and its value is returned; none after the last one.
+    /// Reads the next entry: its coordinates, counted from 0, take the place of those given, and its value is returned;
+    /// none after the last one.
     ///
     /// # Errors
     /// [`ReadError`] if a line makes no sense, or has not as many coordinates as the first one.
@@ -164,7 +167,8 @@ fn entry<T: Number>(
     if coordinates.len() != order { Err(other()) } else { T::parse(value) }
 }
 
-/// Reads all entries of a file, given as its text, of which coordinates count from `base`, 0 or 1, and the extents: those given, or those of the smallest tensor that has all entries.
+/// Reads all entries of a file, given as its text, of which coordinates count from `base`, 0 or 1, and the extents:
+/// those given, or those of the smallest tensor that has all entries.
 ///
 /// Takes memory for as many entries as the text has lines.
 ///
@@ -226,7 +230,8 @@ pub fn write_entry<T: Number>(into: &mut impl Write, coordinates: &[u64], value:
     into.write_all(b"\n")
 }
 
-/// Writes the entries of a tensor, sorted by their coordinates, which are counted from 0. Entries at the same place stay apart, in their order.
+/// Writes the entries of a tensor, sorted by their coordinates, which are counted from 0. Entries at the same place
+/// stay apart, in their order.
 ///
 /// # Errors
 /// As of `into`.

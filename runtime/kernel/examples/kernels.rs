@@ -1,8 +1,9 @@
-//! How long kernels take to compile, to be found again, and to run: GFLOP/s and GB/s of loops that should be vectorised, beside the
-//! same loops written in Rust.
+//! How long kernels take to compile, to be found again, and to run: GFLOP/s and GB/s of loops that should be
+//! vectorised, beside the same loops written in Rust.
 //!
-//! `cargo run --release -p maniple-kernel --example kernels`. Wanted: at most 0.3 s to compile, 1 ms from disk, a few microseconds from memory; loops at least
-//! as fast as Rust's. With `--source` it prints the C of the matrix product instead.
+//! `cargo run --release -p maniple-kernel --example kernels`. Wanted: at most 0.3 s to compile, 1 ms from disk, a few
+//! microseconds from memory; loops at least as fast as Rust's. With `--source` it prints the C of the matrix product
+//! instead.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

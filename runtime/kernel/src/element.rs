@@ -74,8 +74,9 @@ impl ElementType {
         matches!(self, Self::C32 | Self::C64)
     }
 
-    /// The type in which NumPy computes with elements of both types (`numpy.result_type`): of integers, the smallest that has all values of both; with floats and complex numbers, those of 32 bits
-    /// as long as the integers have at most 16. It is commutative and associative.
+    /// The type in which NumPy computes with elements of both types (`numpy.result_type`): of integers, the smallest
+    /// that has all values of both; with floats and complex numbers, those of 32 bits as long as the integers have at
+    /// most 16. It is commutative and associative.
     ///
     /// ```
     /// use maniple_kernel::element::ElementType;

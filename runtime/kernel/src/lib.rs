@@ -1,7 +1,9 @@
 //! Leaf kernels: what computes with the elements of arrays, once it is known where they are.
 //!
-//! A kernel is written in a small language of loops, checked, and run: by an interpreter, which is the reference, or as C that is compiled at run time and kept on disk. Compilers of
-//! array programs, such as that of tensor algebra, are its users. Nothing here knows of regions, tasks or tensors: elements are given as views of memory, and threads as a team.
+//! A kernel is written in a small language of loops, checked, and run: by an interpreter, which is the reference, or as
+//! C that is compiled at run time and kept on disk. Compilers of array programs, such as that of tensor algebra, are
+//! its users. Nothing here knows of regions, tasks or tensors: elements are given as views of memory, and threads as a
+//! team.
 //!
 //! | in reading order | |
 //! | --- | --- |

@@ -44,7 +44,8 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
         }
 
         const _: () = {
-            // Only looked up by name: it is never read, and its fields may have types that are private where the struct is not.
+            // Only looked up by name: it is never read, and its fields may have types that are private where the struct
+            // is not.
             #[allow(dead_code, private_interfaces)]
             pub struct #by_name {
                 #(#members),*
@@ -76,7 +77,8 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
                 }
             }
 
-            // Regions store the members, not the struct: without this the compiler would report members that nothing reads.
+            // Regions store the members, not the struct: without this the compiler would report members that nothing
+            // reads.
             #[allow(dead_code)]
             fn __uses_every_member(__row: #name) -> #name {
                 let #name { #(#names),* } = __row;

@@ -1,7 +1,7 @@
 //! A number for a field's name, so that a `const` parameter can carry it.
 //!
-//! `#[derive(Fields)]` implements `FieldNamed<HASH>` for each member and `#[task]` asks for `FieldNamed<HASH>`: the two macros never see
-//! each other's input, and meet in this function.
+//! `#[derive(Fields)]` implements `FieldNamed<HASH>` for each member and `#[task]` asks for `FieldNamed<HASH>`: the two
+//! macros never see each other's input, and meet in this function.
 
 use proc_macro2::Literal;
 use syn::Ident;

@@ -23,7 +23,8 @@ fn work(#[writes(value)] cells: Piece<Cell>) {
     }
 }
 
-/// Gives each task to the processor that has the fewest. A sample may be over when it is looked at: that makes a task slower, and no result wrong.
+/// Gives each task to the processor that has the fewest. A sample may be over when it is looked at: that makes a task
+/// slower, and no result wrong.
 #[derive(Clone, Default)]
 struct Balancing {
     inner: DefaultMapper,

@@ -1,4 +1,5 @@
-//! Bulk operations: fills, copies of one field, of several or with an operator, and gathers and scatters through a field of pointers.
+//! Bulk operations: fills, copies of one field, of several or with an operator, and gathers and scatters through a
+//! field of pointers.
 //!
 //! Run it with `cargo run -p maniple --example fills_and_copies`.
 

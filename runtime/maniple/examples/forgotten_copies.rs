@@ -1,4 +1,5 @@
-//! Data of two nodes that passes by, block after block: each node needs room for its own half and for one block of the other's.
+//! Data of two nodes that passes by, block after block: each node needs room for its own half and for one block of the
+//! other's.
 //!
 //! Run it with `cargo run -p maniple --example forgotten_copies`.
 

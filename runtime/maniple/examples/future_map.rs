@@ -1,4 +1,5 @@
-//! The results of an index launch: each by its point, mapped, reduced, folded, scanned, and passed to another launch point by point.
+//! The results of an index launch: each by its point, mapped, reduced, folded, scanned, and passed to another launch
+//! point by point.
 //!
 //! Run it with `cargo run -p maniple --example future_map`.
 

@@ -1,4 +1,5 @@
-//! Variants that are made while the program runs, for the layouts that the mapper chooses: here by a function that stands for a compiler.
+//! Variants that are made while the program runs, for the layouts that the mapper chooses: here by a function that
+//! stands for a compiler.
 //!
 //! Run it with `cargo run -p maniple --example generated_variants`.
 
@@ -17,7 +18,8 @@ struct Sample {
     right: f64,
 }
 
-/// Puts samples into arrays of structs or each field into an array, in turns, and leaves it to the runtime which variant works with that.
+/// Puts samples into arrays of structs or each field into an array, in turns, and leaves it to the runtime which
+/// variant works with that.
 #[derive(Clone)]
 struct InTurns(DefaultMapper);
 

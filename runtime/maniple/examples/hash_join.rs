@@ -1,4 +1,5 @@
-//! A hash join: two tables are dealt into buckets by a hash of what they are joined by, buckets are joined side by side, and nothing is known of the size of the result before.
+//! A hash join: two tables are dealt into buckets by a hash of what they are joined by, buckets are joined side by
+//! side, and nothing is known of the size of the result before.
 //!
 //! Run it with `cargo run -p maniple --example hash_join`.
 

@@ -1,4 +1,5 @@
-//! Values of no more use: `invalidate` gives them up, and their memory goes to whoever needs it. A loop with fills and invalidations is replayed.
+//! Values of no more use: `invalidate` gives them up, and their memory goes to whoever needs it. A loop with fills and
+//! invalidations is replayed.
 //!
 //! Run it with `cargo run -p maniple --example invalidating`.
 

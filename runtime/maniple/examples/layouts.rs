@@ -1,4 +1,5 @@
-//! Layouts: a mapper that has new instances made as arrays of structs, and a variant that insists on a struct of arrays.
+//! Layouts: a mapper that has new instances made as arrays of structs, and a variant that insists on a struct of
+//! arrays.
 //!
 //! Run it with `cargo run -p maniple --example layouts`.
 

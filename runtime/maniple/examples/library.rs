@@ -34,7 +34,8 @@ async fn program(cx: &Context) -> Result<(usize, f64, f64)> {
 }
 
 fn main() -> Result<()> {
-    // The program's own tasks are mapped by chance; another program has no mapper of its own at all. The library's tasks are mapped as the library knows best.
+    // The program's own tasks are mapped by chance; another program has no mapper of its own at all. The library's
+    // tasks are mapped as the library knows best.
     let (builder, asked) = solver::install(Runtime::builder().workers(2).mapper(RandomMapper::new(7)));
     let (steps, force, middle) = builder.build()?.run(program)?;
     println!("{steps} steps; the largest force is {force:.1e}, the middle moves by {middle:.3}");

@@ -34,7 +34,8 @@ fn increase(#[writes(value)] cells: Piece<Cell>, by: i64) {
     }
 }
 
-/// Runs on one node, as any single task. Two of the points that it launches go to the other node, with their cells, which come back.
+/// Runs on one node, as any single task. Two of the points that it launches go to the other node, with their cells,
+/// which come back.
 #[task]
 async fn solve(cx: &Context) -> Result<i64> {
     let cells = cx.region::<Cell>(100)?;

@@ -60,7 +60,8 @@ fn main() -> Result<()> {
         Ok((total, half))
     })?;
     assert_eq!((total, half), (100.0, 50.0));
-    // 4 points of `relax` twice, and of the last `sum`; decisions about the first `relax` may still hold for the second.
+    // 4 points of `relax` twice, and of the last `sum`; decisions about the first `relax` may still hold for the
+    // second.
     let asked = asked.load(Ordering::Relaxed);
     println!("the solver's mapper was asked {asked} times");
     assert!((8..=12).contains(&asked));

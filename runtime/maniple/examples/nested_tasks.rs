@@ -21,7 +21,8 @@ fn largest(#[reads(value)] cells: Piece<Cell>) -> f64 {
     cells.points().map(|cell| cells.value[cell]).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Halves its cells until all are below a limit. It holds them by name, to launch on; while it waits its worker runs other tasks.
+/// Halves its cells until all are below a limit. It holds them by name, to launch on; while it waits its worker runs
+/// other tasks.
 #[task]
 async fn shrink(cx: &Context, #[writes(value)] cells: Region<Cell>, limit: f64) -> Result<u32> {
     let parts = cells.partition(4).equal()?;

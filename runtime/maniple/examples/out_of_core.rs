@@ -1,4 +1,5 @@
-//! A stencil out of core: on a file of twice the memory that the runtime is given, block by block, with files that are read ahead and written behind.
+//! A stencil out of core: on a file of twice the memory that the runtime is given, block by block, with files that are
+//! read ahead and written behind.
 //!
 //! Run it with `cargo run -p maniple --example out_of_core`.
 
@@ -34,7 +35,8 @@ fn make(#[discards(before)] block: Piece<Point2, 2>) {
     block.points().for_each(|at| block.before[at] = value(at[0], at[1]));
 }
 
-/// Adds the four neighbours. Those above and below the block are in rows of other blocks, of which there are none at the rim.
+/// Adds the four neighbours. Those above and below the block are in rows of other blocks, of which there are none at
+/// the rim.
 #[task(leaf)]
 fn add_neighbours(
     #[reads(before)] above: Piece<Point2, 2>,
@@ -115,7 +117,8 @@ async fn program(cx: &Context, folder: &Path) -> Result<u64> {
         cx.detach_file(file)?.await?;
     }
 
-    // Of the first file three blocks are there at a time, and the next one is read while one is computed; of the second file, one is written meanwhile.
+    // Of the first file three blocks are there at a time, and the next one is read while one is computed; of the second
+    // file, one is written meanwhile.
     let mut reading = VecDeque::from([grid.read(cx, 0)?]);
     let mut writing: VecDeque<Detached<()>> = VecDeque::new();
     for block in 0..BLOCKS {

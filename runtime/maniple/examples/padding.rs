@@ -1,4 +1,5 @@
-//! Padding: a task gets room around its tile for the values beside it, so that the loop over the tile needs no special cases at its edges.
+//! Padding: a task gets room around its tile for the values beside it, so that the loop over the tile needs no special
+//! cases at its edges.
 //!
 //! Run it with `cargo run -p maniple --example padding`.
 

@@ -7,7 +7,8 @@ use maniple::prelude::*;
 fn main() -> Result<()> {
     let runtime = Runtime::builder().build()?;
     let blocks = runtime.run(async |cx| {
-        // Machines may differ in their cores. A program has to launch the same on all nodes, so it must not decide by its own number.
+        // Machines may differ in their cores. A program has to launch the same on all nodes, so it must not decide by
+        // its own number.
         let cores = cx.machine().processors().len() as i64;
         let fewest = cx.per_node(cores).reduce(Min).await?;
         Ok(fewest * cx.nodes() as i64)

@@ -1,6 +1,7 @@
 //! A profile: what each worker did at each moment, in a file for `maniple prof`.
 //!
-//! Run it with `cargo run -p maniple --example profile -- primes.mprof`, and look at the file with `maniple prof primes.mprof --open`.
+//! Run it with `cargo run -p maniple --example profile -- primes.mprof`, and look at the file with
+//! `maniple prof primes.mprof --open`.
 
 use maniple::prelude::*;
 use maniple::profile::{Kind, Recording};

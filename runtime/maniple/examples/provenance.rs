@@ -23,7 +23,8 @@ fn main() -> Result<()> {
         let cells = cx.region::<Cell>(10)?.named("plate");
         cx.fill(&cells, Cell::heat, 20.0)?;
         let by_line = cx.launch(check(&cells, 10.0)).await;
-        // A front end says what its own users know. All that is launched from the context says so, also what a library launches with it.
+        // A front end says what its own users know. All that is launched from the context says so, also what a library
+        // launches with it.
         let by_step = cx.at("heat.toml, step 3").launch(check(&cells, 15.0)).await;
         Ok((by_line, by_step))
     })?;

@@ -1,4 +1,5 @@
-//! Partitions by fields that are known only at run time: a sparse matrix that a library was given, whatever integers it is made of.
+//! Partitions by fields that are known only at run time: a sparse matrix that a library was given, whatever integers it
+//! is made of.
 //!
 //! Run it with `cargo run -p maniple --example relations`.
 

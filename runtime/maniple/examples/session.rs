@@ -59,7 +59,8 @@ fn main() -> Result<()> {
         }
     }
 
-    // A wait ends when it is interrupted, such as a thread that hears of Ctrl-C, or when its time is over. What was waited for goes on.
+    // A wait ends when it is interrupted, such as a thread that hears of Ctrl-C, or when its time is over. What was
+    // waited for goes on.
     let sum = notebook.session.launch(total(&notebook.cells));
     let interrupt = Interrupt::new();
     interrupt.set();

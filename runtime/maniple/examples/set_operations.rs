@@ -1,4 +1,5 @@
-//! Set operations on partitions, color by color: the neighbours' cells that each piece needs, and the cells that neighbours need.
+//! Set operations on partitions, color by color: the neighbours' cells that each piece needs, and the cells that
+//! neighbours need.
 //!
 //! Run it with `cargo run -p maniple --example set_operations`.
 

@@ -1,4 +1,5 @@
-//! Work stealing between nodes: idle nodes take tasks without regions from a node that has more than it has workers for.
+//! Work stealing between nodes: idle nodes take tasks without regions from a node that has more than it has workers
+//! for.
 //!
 //! Run it with `cargo run -p maniple --example stealing`.
 
@@ -9,7 +10,8 @@ use maniple::machine::NodeId;
 use maniple::net::loopback::Network;
 use maniple::prelude::*;
 
-/// Waits until two of these run at once. Each node has one worker here: that can only be if another node has stolen one.
+/// Waits until two of these run at once. Each node has one worker here: that can only be if another node has stolen
+/// one.
 #[task(leaf)]
 fn meet(number: u64) -> u64 {
     static MEETING: Barrier = Barrier::new(2);

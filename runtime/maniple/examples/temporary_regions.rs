@@ -1,4 +1,5 @@
-//! Temporary data: scratch regions that are dropped, regions and partitions that are destroyed, and fields that are freed leave their names to the next, so that loops with them are replayed.
+//! Temporary data: scratch regions that are dropped, regions and partitions that are destroyed, and fields that are
+//! freed leave their names to the next, so that loops with them are replayed.
 //!
 //! Run it with `cargo run -p maniple --example temporary_regions`.
 
@@ -33,7 +34,8 @@ fn ascend(#[discards(value)] cells: Piece<Cell>) {
     cells.points().for_each(|cell| cells.value[cell] = cell[0] as f64);
 }
 
-/// With a scratch region over the rows of the cells: their partitions are good for it. It ends when it is dropped; what was launched goes on undisturbed.
+/// With a scratch region over the rows of the cells: their partitions are good for it. It ends when it is dropped; what
+/// was launched goes on undisturbed.
 fn with_scratch(cx: &Context, cells: &Region<Cell>) -> Result<()> {
     let (tiles, near) = (cells.blocks([16])?, cells.tiles([16], [1])?);
     let slopes = cx.scratch_like::<Slope, _, _>(cells)?;

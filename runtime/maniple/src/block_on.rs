@@ -39,8 +39,10 @@ impl Drop for Unpark {
     }
 }
 
-/// Polls a top-level task to its end, until no waker is left, until the machine breaks down, or until the time is over, if there is a limit with what comes of it then. The thread sleeps while it is pending,
-/// or does a worker's work if there is no limit. To the profiler it is an operation of this name. Other threads may [share](RuntimeCore::while_top_level_waits) the task.
+/// Polls a top-level task to its end, until no waker is left, until the machine breaks down, or until the time is over,
+/// if there is a limit with what comes of it then. The thread sleeps while it is pending, or does a worker's work if
+/// there is no limit. To the profiler it is an operation of this name. Other threads may
+/// [share](RuntimeCore::while_top_level_waits) the task.
 pub(crate) fn block_on<T>(
     core: &RuntimeCore,
     (name, is_shared): (&str, bool),

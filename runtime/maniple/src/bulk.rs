@@ -98,9 +98,11 @@ impl Mappable for FenceOperation {
 }
 
 impl Context {
-    /// Copies a field from one region to another, or to another field: at every point of `to`, which `from` must have too.
+    /// Copies a field from one region to another, or to another field: at every point of `to`, which `from` must have
+    /// too.
     ///
-    /// The future fails as that of a launch does; [`Error::Launch`] if `from` lacks points of `to` or the fields have different types.
+    /// The future fails as that of a launch does; [`Error::Launch`] if `from` lacks points of `to` or the fields have
+    /// different types.
     #[track_caller]
     pub fn copy<F, G, T: FieldValue, const D: usize>(
         &self,
@@ -112,9 +114,12 @@ impl Context {
         self.launch(built_in_launch(&COPY, requirements, complaint))
     }
 
-    /// Copies several fields from one region to another, or to other fields: each of the first to the second of its pair. Both regions come first, then the fields, where [`copy`](Self::copy) takes each region with its field. One operation, however many they are; of none, nothing happens.
+    /// Copies several fields from one region to another, or to other fields: each of the first to the second of its
+    /// pair. Both regions come first, then the fields, where [`copy`](Self::copy) takes each region with its field. One
+    /// operation, however many they are; of none, nothing happens.
     ///
-    /// The future fails as that of [`copy`](Self::copy) does; [`Error::Launch`] also if a field is to be copied to twice.
+    /// The future fails as that of [`copy`](Self::copy) does; [`Error::Launch`] also if a field is to be copied to
+    /// twice.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -154,8 +159,9 @@ impl Context {
         self.launch(built_in_launcher(&COPY_FIELDS, requirements, complaint).arguments(fields.to_vec()).typed())
     }
 
-    /// Contributes a field's values to another: at every point of `to`, which `from` must have too, the operator puts that of `from` into that of `to`. Takes its place in the program
-    /// as a task that reduces does, so several run side by side.
+    /// Contributes a field's values to another: at every point of `to`, which `from` must have too, the operator puts
+    /// that of `from` into that of `to`. Takes its place in the program as a task that reduces does, so several run
+    /// side by side.
     ///
     /// The future fails as that of [`copy`](Self::copy) does.
     ///
@@ -196,7 +202,8 @@ impl Context {
         self.launch(built_in_launch(&CONTRIBUTE, requirements, complaint))
     }
 
-    /// Copies a field through pointers: `to[p] = from[pointer[p]]` at every point of `to`, which the region of the pointers must have too.
+    /// Copies a field through pointers: `to[p] = from[pointer[p]]` at every point of `to`, which the region of the
+    /// pointers must have too.
     ///
     /// The future fails as that of a launch does, and if a pointer points outside of `from`.
     #[track_caller]
@@ -215,8 +222,8 @@ impl Context {
         self.launch(built_in_launch(&GATHER, requirements, complaint))
     }
 
-    /// Copies a field through pointers: `to[pointer[p]] = from[p]` at every point of `from`, which the region of the pointers must have too.
-    /// Of several points that point to one, the last in row-major order wins.
+    /// Copies a field through pointers: `to[pointer[p]] = from[p]` at every point of `from`, which the region of the
+    /// pointers must have too. Of several points that point to one, the last in row-major order wins.
     ///
     /// The future fails as that of a launch does, and if a pointer points outside of `to`.
     #[track_caller]
@@ -235,14 +242,15 @@ impl Context {
         self.launch(built_in_launch(&SCATTER, requirements, complaint))
     }
 
-    /// Everything launched before is mapped before anything launched later. Returns at once; the future is there when everything before has been
-    /// mapped.
+    /// Everything launched before is mapped before anything launched later. Returns at once; the future is there when
+    /// everything before has been mapped.
     pub fn mapping_fence(&self) -> Future<()> {
         self.state.fence(Fence::Mapping)
     }
 
-    /// What each node of the job says, at the point of its number: the one thing in a program that may differ from node to node. For what nodes know
-    /// of themselves, such as how long something took or how many tasks they have run; in a runtime without others, or in a task, one value.
+    /// What each node of the job says, at the point of its number: the one thing in a program that may differ from node
+    /// to node. For what nodes know of themselves, such as how long something took or how many tasks they have run; in
+    /// a runtime without others, or in a task, one value.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -264,11 +272,11 @@ impl Context {
         }
     }
 
-    /// Everything launched before has ended before anything launched later begins. Returns at once; the future is there when everything before
-    /// has ended, well or badly: it tells of no failure, and who awaits it has seen none.
+    /// Everything launched before has ended before anything launched later begins. Returns at once; the future is there
+    /// when everything before has ended, well or badly: it tells of no failure, and who awaits it has seen none.
     ///
-    /// Mappings that the task holds itself are not waited for. In a program that several nodes run, each node goes on by itself; who awaits the future waits for
-    /// all of them.
+    /// Mappings that the task holds itself are not waited for. In a program that several nodes run, each node goes on
+    /// by itself; who awaits the future waits for all of them.
     pub fn execution_fence(&self) -> Future<()> {
         let fence = self.state.fence(Fence::Execution);
         match Replica::of(&self.state) {
@@ -277,10 +285,11 @@ impl Context {
         }
     }
 
-    /// The time at which everything launched before has ended, well or badly, since the runtime was made. Returns at once, and what is launched later does not wait: for programs that
-    /// time a part of themselves and go on.
+    /// The time at which everything launched before has ended, well or badly, since the runtime was made. Returns at
+    /// once, and what is launched later does not wait: for programs that time a part of themselves and go on.
     ///
-    /// In a program that several nodes run, it is the time at which all of them have come there, by the clock of one. A replay ends here, as at a fence.
+    /// In a program that several nodes run, it is the time at which all of them have come there, by the clock of one. A
+    /// replay ends here, as at a fence.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -309,8 +318,9 @@ impl Context {
         }
     }
 
-    /// The time at which a result is there, or soon after, since the runtime was made: for a part of a program that others run beside. It fails if the task has failed. In a program that several nodes
-    /// run, it is the time of one of them.
+    /// The time at which a result is there, or soon after, since the runtime was made: for a part of a program that
+    /// others run beside. It fails if the task has failed. In a program that several nodes run, it is the time of one
+    /// of them.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -426,8 +436,8 @@ fn built_in<T: IntoIterator<Item = Transfer>>(
     let options = TaskOptions::default();
     let run = move |call: &LeafCall<'_>| -> Result<Value> {
         for transfer in body(call)? {
-            // SAFETY: the task holds what the transfer reads and writes, with these privileges, while this body runs; requirements of one
-            // task do not interfere.
+            // SAFETY: the task holds what the transfer reads and writes, with these privileges, while this body runs;
+            // requirements of one task do not interfere.
             unsafe { transfer.execute() }.map_err(|error| explain(error, name, targets, call))?;
         }
         Ok(Value::new(()))
@@ -435,7 +445,8 @@ fn built_in<T: IntoIterator<Item = Transfer>>(
     Arc::new(TaskDefinition::new(name).leaf(options, run))
 }
 
-/// The error of a built-in task whose transfer failed. Pointers are the second requirement's, and lead into the data of `targets`.
+/// The error of a built-in task whose transfer failed. Pointers are the second requirement's, and lead into the data of
+/// `targets`.
 fn explain(error: TransferError, name: &str, targets: usize, call: &LeafCall<'_>) -> Error {
     match (&error, call.region(1), call.region(targets)) {
         (&TransferError::DanglingPointer { field, point, pointer, .. }, Ok(pointers), Ok(targets)) => {

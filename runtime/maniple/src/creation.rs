@@ -23,7 +23,8 @@ impl Context {
     /// A new region with the rows 0 to `rows` - 1 and the fields of `F`. The task may do everything with it.
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if `F` has more fields than a field space holds, or the rows are more than [`i64::MAX`].
+    /// [`crate::Error::Region`] if `F` has more fields than a field space holds, or the rows are more than
+    /// [`i64::MAX`].
     pub fn region<F: Fields>(&self, rows: usize) -> Result<Region<F>> {
         let end = i64::try_from(rows).map_err(|_| RegionError::TooManyRows { rows })?;
         self.region_over(Rect::from(0..end))
@@ -41,10 +42,12 @@ impl Context {
         Ok(Region::from_logical(self.again(key, |_| true, make)?))
     }
 
-    /// A new region over the rows of another and the fields of `F`: partitions of either's index space are good for both.
+    /// A new region over the rows of another and the fields of `F`: partitions of either's index space are good for
+    /// both.
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was destroyed.
+    /// [`crate::Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was
+    /// destroyed.
     pub fn region_like<F: Fields, G, const D: usize>(&self, other: &Region<G, D>) -> Result<Region<F, D>> {
         self.state.core.forest().check_own_region(other.logical())?;
         let rows = other.logical().space();
@@ -99,7 +102,8 @@ impl Context {
         fields
     }
 
-    /// A new region over an index space and a field space. Its data is distinct from any other's. The task may do everything with it.
+    /// A new region over an index space and a field space. Its data is distinct from any other's. The task may do
+    /// everything with it.
     ///
     /// # Errors
     /// [`crate::Error::Region`] if either space was destroyed.
@@ -122,7 +126,8 @@ impl Context {
     /// Splits an index space: one piece for each color, in row-major order.
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if the pieces are not as many as the colors or stick out of the space, or the space was destroyed.
+    /// [`crate::Error::Region`] if the pieces are not as many as the colors or stick out of the space, or the space was
+    /// destroyed.
     pub fn index_partition(
         &self,
         space: &IndexSpaceNode,

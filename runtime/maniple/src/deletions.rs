@@ -1,10 +1,12 @@
 //! Deletion in program order: what is destroyed for a task.
 //!
-//! A task that destroys something notes it in a [`Log`] of its own, with the number that the deletion has among its launches. For that task it is destroyed from then on.
-//! A task that it launches comes after those deletions that have lower numbers than its launch, and after all that its launcher comes after itself: see [`Inherited`]. So
-//! what a task may use depends on its place in the program alone, and not on when it runs.
+//! A task that destroys something notes it in a [`Log`] of its own, with the number that the deletion has among its
+//! launches. For that task it is destroyed from then on. A task that it launches comes after those deletions that have
+//! lower numbers than its launch, and after all that its launcher comes after itself: see [`Inherited`]. So what a task
+//! may use depends on its place in the program alone, and not on when it runs.
 //!
-//! When a task ends, its launcher comes to know what it has destroyed of what it had made itself: no operation before its end in the program can name that.
+//! When a task ends, its launcher comes to know what it has destroyed of what it had made itself: no operation before
+//! its end in the program can name that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,15 +39,16 @@ struct Entry {
     deletions: SmallVec<[(u64, u32); 1]>,
 }
 
-/// So many deletions of a field with one id are kept when all tasks that were launched before the latest have ended: only threads that launch at this very moment may ask for more
-/// than that one.
+/// So many deletions of a field with one id are kept when all tasks that were launched before the latest have ended:
+/// only threads that launch at this very moment may ask for more than that one.
 const FEW_DELETIONS: usize = 32;
 
 /// A number that no launch reaches.
 pub(crate) const ALWAYS: u64 = u64::MAX;
 
 impl Log {
-    /// Notes a deletion. If nothing is in flight that was launched before, no task asks for what was deleted before that launch.
+    /// Notes a deletion. If nothing is in flight that was launched before, no task asks for what was deleted before
+    /// that launch.
     pub(crate) fn add(&self, name: Name, tombstone: Tombstone, (number, times): (u64, u32), nothing_in_flight: bool) {
         let mut entries = self.entries.lock();
         if entries.by_name.len() >= entries.sweep_at {
@@ -72,7 +75,8 @@ impl Log {
         earlier.map_or(0, |(_, times)| *times)
     }
 
-    /// Has tasks that are launched from now on know that they come after what the task has done so far, though it has destroyed nothing: it has used a file.
+    /// Has tasks that are launched from now on know that they come after what the task has done so far, though it has
+    /// destroyed nothing: it has used a file.
     pub(crate) fn use_it(&self) {
         self.is_used.store(true, Ordering::Release);
     }

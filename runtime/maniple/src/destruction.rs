@@ -5,19 +5,22 @@ use maniple_region::{FieldId, FieldSpace, IndexSpaceNode, LogicalRegion, Partiti
 use crate::context::Context;
 use crate::error::{Error, Result};
 
-/// Deletions take place in the order of the program, as launches do: tasks that were launched before, and those that they launch, go on undisturbed, whenever they run; the task itself
-/// cannot use the name from then on, nor can those that it launches later.
+/// Deletions take place in the order of the program, as launches do: tasks that were launched before, and those that
+/// they launch, go on undisturbed, whenever they run; the task itself cannot use the name from then on, nor can those
+/// that it launches later.
 impl Context {
-    /// Destroys a region with all its partitions. Operations launched before are not disturbed; its memory goes when they have ended. In a program on several nodes
-    /// all have to destroy the same regions in the same order.
+    /// Destroys a region with all its partitions. Operations launched before are not disturbed; its memory goes when
+    /// they have ended. In a program on several nodes all have to destroy the same regions in the same order.
     ///
-    /// A loop that makes a region, uses it and destroys it in each iteration is replayed like one that uses the same region throughout, in a [trace](Self::trace) or not: the next region that the task makes
-    /// with the same rows and fields takes over the name, as does a partition of it into the same pieces. While it is replayed the memory stays, until something else needs it. What was
-    /// destroyed remains so.
+    /// A loop that makes a region, uses it and destroys it in each iteration is replayed like one that uses the same
+    /// region throughout, in a [trace](Self::trace) or not: the next region that the task makes with the same rows and
+    /// fields takes over the name, as does a partition of it into the same pieces. While it is replayed the memory
+    /// stays, until something else needs it. What was destroyed remains so.
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if it was destroyed before, ended with an earlier run, or is a piece of a partition, which lives as long as that; [`crate::Error::NotTheMaker`] if another task made it;
-    /// [`crate::Error::Attachment`] if memory is attached to some of its values.
+    /// [`crate::Error::Region`] if it was destroyed before, ended with an earlier run, or is a piece of a partition,
+    /// which lives as long as that; [`crate::Error::NotTheMaker`] if another task made it; [`crate::Error::Attachment`]
+    /// if memory is attached to some of its values.
     pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
         let region = region.as_ref();
         self.state.core.check_process()?;
@@ -36,8 +39,9 @@ impl Context {
         Ok(())
     }
 
-    /// Destroys a partition with everything below it: this task, and those that it launches from now on, cannot launch anything on it. Operations launched
-    /// before are not disturbed. In a loop the next partition into the same pieces takes over its name, as with [regions](Self::destroy_region).
+    /// Destroys a partition with everything below it: this task, and those that it launches from now on, cannot launch
+    /// anything on it. Operations launched before are not disturbed. In a loop the next partition into the same pieces
+    /// takes over its name, as with [regions](Self::destroy_region).
     ///
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before.
@@ -51,8 +55,8 @@ impl Context {
         Ok(())
     }
 
-    /// Destroys an index space with everything below it: this task, and those that it launches from now on, cannot make anything of it, nor launch on what was made of
-    /// it. Operations launched before are not disturbed.
+    /// Destroys an index space with everything below it: this task, and those that it launches from now on, cannot make
+    /// anything of it, nor launch on what was made of it. Operations launched before are not disturbed.
     ///
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before, or is a piece of a partition.
@@ -64,7 +68,8 @@ impl Context {
         Ok(())
     }
 
-    /// Destroys a field space: this task, and those that it launches from now on, cannot make a region of it. Regions that exist keep working.
+    /// Destroys a field space: this task, and those that it launches from now on, cannot make a region of it. Regions
+    /// that exist keep working.
     ///
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before.
@@ -75,9 +80,10 @@ impl Context {
         Ok(())
     }
 
-    /// Frees a field: this task, and those that it launches from now on, cannot use it, and its id may be given to a new field. Operations launched before are not
-    /// disturbed. The fields of a field space are freed by one task: the one that made it, or its parent once it has ended. For others, which may run at any time, the id would be a field
-    /// or not as the timing wants it.
+    /// Frees a field: this task, and those that it launches from now on, cannot use it, and its id may be given to a
+    /// new field. Operations launched before are not disturbed. The fields of a field space are freed by one task: the
+    /// one that made it, or its parent once it has ended. For others, which may run at any time, the id would be a
+    /// field or not as the timing wants it.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -93,7 +99,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::Region`] if there is no such field, or it was freed before; [`crate::Error::NotTheMaker`] if another task made the field space; [`crate::Error::Attachment`] if memory is attached to some of its values.
+    /// [`crate::Error::Region`] if there is no such field, or it was freed before; [`crate::Error::NotTheMaker`] if
+    /// another task made the field space; [`crate::Error::Attachment`] if memory is attached to some of its values.
     pub fn free_field(&self, fields: &FieldSpace, field: FieldId) -> Result<()> {
         self.state.core.check_process()?;
         if !fields.has(field, &*self.state) {

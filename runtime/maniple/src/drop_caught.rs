@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use maniple_realm::{Fault, fault};
 
-/// Drops a value of the program's. A panic of its destructor is logged, as there is no task to which it could be returned.
+/// Drops a value of the program's. A panic of its destructor is logged, as there is no task to which it could be
+/// returned.
 #[inline]
 pub(crate) fn drop_caught<T>(what: &str, of: &str, value: T) {
     if std::mem::needs_drop::<T>()

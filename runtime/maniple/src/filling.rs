@@ -15,15 +15,16 @@ use crate::replication::Replica;
 use crate::task::compared::Compared;
 
 impl Context {
-    /// Gives a field one value at all points of a region. Nothing is moved until a task looks: the value is stored nowhere, and the instances that held the
-    /// old values are free for others when memory is short.
+    /// Gives a field one value at all points of a region. Nothing is moved until a task looks: the value is stored
+    /// nowhere, and the instances that held the old values are free for others when memory is short.
     ///
-    /// In a [trace](Self::trace), or a stretch of launches that repeats, a fill is replayed if its value is zero or a number, and the same as in the
-    /// recorded run.
+    /// In a [trace](Self::trace), or a stretch of launches that repeats, a fill is replayed if its value is zero or a
+    /// number, and the same as in the recorded run.
     ///
     /// # Errors
-    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), [`Error::MappedByParent`](crate::Error::MappedByParent),
-    /// [`Error::Launch`](crate::Error::Launch) if the field holds another type, or [`Error::Region`](crate::Error::Region) if the region was destroyed.
+    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld),
+    /// [`Error::MappedByParent`](crate::Error::MappedByParent), [`Error::Launch`](crate::Error::Launch) if the field
+    /// holds another type, or [`Error::Region`](crate::Error::Region) if the region was destroyed.
     #[track_caller]
     pub fn fill<F, T: FieldValue, const D: usize>(
         &self,
@@ -56,11 +57,12 @@ impl Context {
         self.give(Filling::new("fill", requirement, value), with)
     }
 
-    /// Gives up the values of a field at all points of a region: from here on it reads as zero, as if it had never been written. Nothing is moved, and nothing
-    /// waited for: operations launched before use the values undisturbed.
+    /// Gives up the values of a field at all points of a region: from here on it reads as zero, as if it had never been
+    /// written. Nothing is moved, and nothing waited for: operations launched before use the values undisturbed.
     ///
-    /// The instances that hold the values stay for those who use the same field next, and go when their memory is needed for others. So a program that has
-    /// many temporary values and reuses their fields says here which of them are dead, or the last copy of each would be kept for good.
+    /// The instances that hold the values stay for those who use the same field next, and go when their memory is
+    /// needed for others. So a program that has many temporary values and reuses their fields says here which of them
+    /// are dead, or the last copy of each would be kept for good.
     ///
     /// Replayed in traces, as [fills](Self::fill) are.
     ///
@@ -102,8 +104,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld) unless the task may write the field, [`Error::MappedByParent`](crate::Error::MappedByParent)
-    /// if it holds some of the values mapped, or [`Error::Region`](crate::Error::Region) if the region or the field was destroyed.
+    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld) unless the task may write the field,
+    /// [`Error::MappedByParent`](crate::Error::MappedByParent) if it holds some of the values mapped, or
+    /// [`Error::Region`](crate::Error::Region) if the region or the field was destroyed.
     #[track_caller]
     pub fn invalidate<F, T: FieldValue, const D: usize>(
         &self,
@@ -138,12 +141,14 @@ impl Context {
         self.give(Filling::new(INVALIDATION, requirement, FillValue::default()), None)
     }
 
-    /// Forgets copies of values that other nodes have: each node keeps the values that its own tasks have written, and gives up those that it got from others to read them. Values stay
-    /// what they are. Who reads them next gets them again, so this is for data that passes by block after block, and does not fit into the memory of a node together. On one node there is
-    /// nothing to forget, and nothing is done.
+    /// Forgets copies of values that other nodes have: each node keeps the values that its own tasks have written, and
+    /// gives up those that it got from others to read them. Values stay what they are. Who reads them next gets them
+    /// again, so this is for data that passes by block after block, and does not fit into the memory of a node
+    /// together. On one node there is nothing to forget, and nothing is done.
     ///
-    /// Nothing is waited for where all nodes know which of them uses what; after partitions whose pieces follow from data, nodes exchange a message with each other. Points with
-    /// contributions that have not been read yet stay as they are.
+    /// Nothing is waited for where all nodes know which of them uses what; after partitions whose pieces follow from
+    /// data, nodes exchange a message with each other. Points with contributions that have not been read yet stay as
+    /// they are.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -192,7 +197,8 @@ impl Context {
         self.give(Filling::new(DESTRUCTION, requirement, FillValue::default()), None)
     }
 
-    /// Fields that took the ids of freed ones become zero before what is about to use them, in every region of the task's that has them: as a fill, which is replayed where it was recorded.
+    /// Fields that took the ids of freed ones become zero before what is about to use them, in every region of the
+    /// task's that has them: as a fill, which is replayed where it was recorded.
     pub(crate) fn begin_new_fields(&self, requirements: &[Requirement]) -> Result<()> {
         if !self.state.frees_fields() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Inline mappings: a task looks at data by itself.
 //!
-//! A mapping is an operation in program order like any other. As long as it is held, launching something that interferes with it is an error: the task
-//! would wait for itself.
+//! A mapping is an operation in program order like any other. As long as it is held, launching something that
+//! interferes with it is an error: the task would wait for itself.
 
 use std::slice;
 use std::sync::Arc;
@@ -188,15 +188,15 @@ impl InlineOperation {
 }
 
 impl Context {
-    /// Maps a field of a region to look at it here, as it is after all that was launched before this call. The future is ready when the data is. A
-    /// field known only at run time is named by [`Field::new`].
+    /// Maps a field of a region to look at it here, as it is after all that was launched before this call. The future
+    /// is ready when the data is. A field known only at run time is named by [`Field::new`].
     ///
-    /// The data is mapped from this call on, until the mapping is dropped, or the future if nobody awaits it: launching something meanwhile that changes
-    /// this data is an error.
+    /// The data is mapped from this call on, until the mapping is dropped, or the future if nobody awaits it: launching
+    /// something meanwhile that changes this data is an error.
     ///
     /// # Errors
-    /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], [`Error::Access`] for a field of another type, [`Error::OutOfMemory`]; or
-    /// the failure of the task that was to compute the data.
+    /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], [`Error::Access`] for a field of another type,
+    /// [`Error::OutOfMemory`]; or the failure of the task that was to compute the data.
     pub fn map_read<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -220,11 +220,11 @@ impl Context {
         async move { Ok(begun?.wait().await?.to_vec()) }
     }
 
-    /// Maps a field of a region to read and change it here, at this place in the program as [`Context::map_read`] does. The future is ready when the data
-    /// is.
+    /// Maps a field of a region to read and change it here, at this place in the program as [`Context::map_read`] does.
+    /// The future is ready when the data is.
     ///
-    /// The data is mapped from this call on, until the mapping is dropped, or the future if nobody awaits it: launching something meanwhile that uses
-    /// this data is an error.
+    /// The data is mapped from this call on, until the mapping is dropped, or the future if nobody awaits it: launching
+    /// something meanwhile that uses this data is an error.
     ///
     /// # Errors
     /// As [`Context::map_read`].

@@ -19,8 +19,8 @@ use crate::submission::refused;
 impl Context {
     /// Launches a task once. Returns at once; the task takes effect at this place in program order.
     ///
-    /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was destroyed, a partition where only
-    /// one of its pieces can be meant) gives a future that fails.
+    /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was
+    /// destroyed, a partition where only one of its pieces can be meant) gives a future that fails.
     #[track_caller]
     #[inline]
     pub fn launch<T>(&self, task: Launch<T>) -> Future<T> {
@@ -59,19 +59,22 @@ impl Context {
         Future::new(self.submit_task(launcher, launched, (AnyRect::from(Rect::<1>::from(0..1)), false)), 0)
     }
 
-    /// Launches a task once for each point of a domain. Returns at once; the points run side by side, at this place in program order.
+    /// Launches a task once for each point of a domain. Returns at once; the points run side by side, at this place in
+    /// program order.
     ///
-    /// Analysed once, whatever the number of points. A launch that is refused (as for [`Context::launch`], or points that interfere with one
-    /// another, or a projection that leaves its bound) gives futures that fail.
+    /// Analysed once, whatever the number of points. A launch that is refused (as for [`Context::launch`], or points
+    /// that interfere with one another, or a projection that leaves its bound) gives futures that fail.
     #[track_caller]
     pub fn index_launch<T>(&self, domain: impl Into<Domain>, task: Launch<T>) -> FutureMap<T> {
         FutureMap::new(self.submit_task(task.into_launcher(), self.here(), (domain.into().rect(), true)))
     }
 
-    /// Launches a task once for each point of a set, which need not be a rectangle: of tiles, those that are refined; of pieces, those that are not empty. As
-    /// [`index_launch`](Self::index_launch) in all else: one operation, whose points run side by side.
+    /// Launches a task once for each point of a set, which need not be a rectangle: of tiles, those that are refined;
+    /// of pieces, those that are not empty. As [`index_launch`](Self::index_launch) in all else: one operation, whose
+    /// points run side by side.
     ///
-    /// Bodies and projections get the points of the set. Mappers get their numbers in row-major order, and deal and slice those.
+    /// Bodies and projections get the points of the set. Mappers get their numbers in row-major order, and deal and
+    /// slice those.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -109,7 +112,8 @@ impl Context {
         Provenance::here(self.said.clone())
     }
 
-    /// Whether a task without regions needs no launch of its own: forks are for the usual mapper, and know no more of their launch than its place in the source.
+    /// Whether a task without regions needs no launch of its own: forks are for the usual mapper, and know no more of
+    /// their launch than its place in the source.
     #[inline]
     fn may_fork(&self) -> bool {
         !self.state.is_replicated() && self.said.is_none() && self.mapper == MapperNumber::USUAL

@@ -1,9 +1,10 @@
 //! # Maniple: programs that look sequential, and run in parallel
 //!
-//! A program is a tree of *tasks* over *logical regions*: rows (an index space) crossed with columns (fields). Regions can be partitioned in many
-//! ways at once. Tasks say which fields of which regions they read, write or reduce; from that the runtime finds what can run side by side, moves
-//! data and synchronises. The result is always that of running the tasks one after another. Where they run and where data lives is up to a
-//! *mapper*, which can be replaced and can't change a result.
+//! A program is a tree of *tasks* over *logical regions*: rows (an index space) crossed with columns (fields). Regions
+//! can be partitioned in many ways at once. Tasks say which fields of which regions they read, write or reduce; from
+//! that the runtime finds what can run side by side, moves data and synchronises. The result is always that of running
+//! the tasks one after another. Where they run and where data lives is up to a *mapper*, which can be replaced and
+//! can't change a result.
 //!
 //! ```
 //! use maniple::prelude::*;
@@ -37,17 +38,21 @@
 //!
 //! # The map of the house
 //!
-//! What users see: [`Runtime`], [`Context`], [`Region`], [`Partition`], [`task`](macro@task), [`Future`], [`access`]; beneath the macros,
-//! [`TaskLauncher`] and [`task::TaskDefinition`]. How one launch flows through the files:
+//! What users see: [`Runtime`], [`Context`], [`Region`], [`Partition`], [`task`](macro@task), [`Future`], [`access`];
+//! beneath the macros, [`TaskLauncher`] and [`task::TaskDefinition`]. How one launch flows through the files:
 //!
-//! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context/` gives the launch its place in
-//!    program order;
-//! 2. `maniple_analysis::order`: which earlier operations must be mapped first, one walk of the region tree a launch; `operation.rs`: waiting for them;
+//! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context/` gives the
+//!    launch its place in program order;
+//! 2. `maniple_analysis::order`: which earlier operations must be mapped first, one walk of the region tree a launch;
+//!    `operation.rs`: waiting for them;
 //! 3. `mapping/`: the mapper picks processor, variant, instances; `execution/` drives it, point by point;
-//! 4. `maniple_analysis::validity`: which instances hold current data, what must be copied, what must be waited for; `instances/` makes them and carries that out;
-//! 5. `execution/point.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
+//! 4. `maniple_analysis::validity`: which instances hold current data, what must be copied, what must be waited for;
+//!    `instances/` makes them and carries that out;
+//! 5. `execution/point.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the
+//!    operation retires.
 //!
-//! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`. With `migration/` and `remote/`, tasks run on another node.
+//! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`. With
+//! `migration/` and `remote/`, tasks run on another node.
 
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -123,7 +128,8 @@ pub use statistics::{MemoryStatistics, PeerStatistics, Statistics};
 
 /// What makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.
 ///
-/// Derive it with `#[derive(Clone, Copy, Zeroable)] #[bytemuck(crate = "maniple::bytemuck")]`, or let your own crate depend on `bytemuck`.
+/// Derive it with `#[derive(Clone, Copy, Zeroable)] #[bytemuck(crate = "maniple::bytemuck")]`, or let your own crate
+/// depend on `bytemuck`.
 pub use bytemuck;
 pub use maniple_macros::{Fields, task};
 pub use maniple_mapper as mapper;

@@ -12,7 +12,8 @@ use crate::regions::Region;
 
 /// A field for temporary values, until it is dropped: see [`Context::local_field`].
 ///
-/// It can be used as `*field` wherever a [`Field`] can. Copies of that are of no use once it is dropped: the id may be that of another field by then.
+/// It can be used as `*field` wherever a [`Field`] can. Copies of that are of no use once it is dropped: the id may be
+/// that of another field by then.
 pub struct LocalField<F, T> {
     field: Field<F, T>,
     region: LogicalRegion,
@@ -21,13 +22,16 @@ pub struct LocalField<F, T> {
 }
 
 impl Context {
-    /// A field of a region that this task has made, for temporary values. All values are zero. It is freed when it is dropped, and at the latest with the task; what the task returns or hands to
-    /// others does not have it, unless they name it.
+    /// A field of a region that this task has made, for temporary values. All values are zero. It is freed when it is
+    /// dropped, and at the latest with the task; what the task returns or hands to others does not have it, unless they
+    /// name it.
     ///
-    /// The next local field of the region with the same name and type takes over its id, without waiting. So a loop that makes one in each iteration is replayed like one that has the field
-    /// throughout. For temporary values beside a region that another task has made there are [scratch regions over its rows](Self::scratch_like).
+    /// The next local field of the region with the same name and type takes over its id, without waiting. So a loop
+    /// that makes one in each iteration is replayed like one that has the field throughout. For temporary values beside
+    /// a region that another task has made there are [scratch regions over its rows](Self::scratch_like).
     ///
-    /// In a program on several nodes all have to make and drop local fields in the same order, as they launch in the same order.
+    /// In a program on several nodes all have to make and drop local fields in the same order, as they launch in the
+    /// same order.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -51,7 +55,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotTheMaker`](crate::Error::NotTheMaker) if another task has made the region; [`Error::Region`](crate::Error::Region) if it was destroyed, or has as many fields as it can have.
+    /// [`Error::NotTheMaker`](crate::Error::NotTheMaker) if another task has made the region;
+    /// [`Error::Region`](crate::Error::Region) if it was destroyed, or has as many fields as it can have.
     pub fn local_field<T: FieldValue, F, const D: usize>(
         &self,
         region: &Region<F, D>,

@@ -33,7 +33,8 @@ impl Drop for Hold {
 
 /// Data that a task has mapped for itself, with the privilege to read it. Dropping it releases the data.
 ///
-/// `mapping[point]` is a value. Loops are faster with [`ReadMapping::values`], which looks up once where the field lies.
+/// `mapping[point]` is a value. Loops are faster with [`ReadMapping::values`], which looks up once where the field
+/// lies.
 ///
 /// ```
 /// # use maniple::prelude::*;
@@ -57,7 +58,8 @@ pub struct ReadMapping<T, const D: usize> {
 
 /// Data that a task has mapped for itself, with the privilege to write it. Dropping it releases the data.
 ///
-/// `mapping[point]` is a value, to be read or changed. Loops are faster with [`WriteMapping::values`], which looks up once where the field lies.
+/// `mapping[point]` is a value, to be read or changed. Loops are faster with [`WriteMapping::values`], which looks up
+/// once where the field lies.
 pub struct WriteMapping<T, const D: usize> {
     mapped: Mapped,
     marker: PhantomData<fn() -> T>,
@@ -138,8 +140,8 @@ impl<T: FieldValue, const D: usize> WriteMapping<T, D> {
 }
 
 impl Mapped {
-    /// The instance holds the field of the region, which has been checked to be of the type and dimension that it is asked for with, and its
-    /// data is there until the hold goes.
+    /// The instance holds the field of the region, which has been checked to be of the type and dimension that it is
+    /// asked for with, and its data is there until the hold goes.
     pub(crate) fn new(region: LogicalRegion, field: FieldId, instance: Arc<PhysicalInstance>, hold: Arc<Hold>) -> Self {
         Self { region, field, instance, _hold: hold }
     }
@@ -163,8 +165,9 @@ impl Mapped {
     }
 
     fn column<T: FieldValue, const D: usize>(&self) -> Column<'_, T, D> {
-        // SAFETY: type and dimension were checked when the mapping was made; the data was there before that, and the physical
-        // analysis keeps others away until `_hold` goes. A mapping for writing lends columns to write only while it is borrowed mutably.
+        // SAFETY: type and dimension were checked when the mapping was made; the data was there before that, and the
+        // physical analysis keeps others away until `_hold` goes. A mapping for writing lends columns to write only
+        // while it is borrowed mutably.
         let column = unsafe { Column::new(self.instance.storage(), self.field, self.space()) };
         column.expect("that the instance has the field was checked when the mapping was made")
     }

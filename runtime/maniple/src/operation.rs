@@ -1,9 +1,9 @@
 //! Operations of one context, from launch to retirement, and the order in which they are mapped.
 //!
-//! An operation may be mapped when all operations that it depends on in the logical analysis have been mapped: then the physical state that
-//! it will look at is the right one. The count
-//! of reasons to wait starts at one, for the launch itself, so that it can't reach zero while the analysis still adds reasons; an operation that
-//! has been mapped has closed its list of dependents, under the lock that adding to it takes, so that no dependent is forgotten.
+//! An operation may be mapped when all operations that it depends on in the logical analysis have been mapped: then the
+//! physical state that it will look at is the right one. The count of reasons to wait starts at one, for the launch
+//! itself, so that it can't reach zero while the analysis still adds reasons; an operation that has been mapped has
+//! closed its list of dependents, under the lock that adding to it takes, so that no dependent is forgotten.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +43,8 @@ pub(crate) trait Mappable: Send + Sync {
         1
     }
 
-    /// Whether what it does may wait for anything that was launched before: the body of a task that launches, and is given a future by whatever way.
+    /// Whether what it does may wait for anything that was launched before: the body of a task that launches, and is
+    /// given a future by whatever way.
     fn may_wait(&self) -> bool {
         false
     }
@@ -59,7 +60,8 @@ pub(crate) trait Mappable: Send + Sync {
     }
 }
 
-/// A mapper of a runtime by its number: 0 is the one without a name, others are those with a name, in the order in which they were given.
+/// A mapper of a runtime by its number: 0 is the one without a name, others are those with a name, in the order in
+/// which they were given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct MapperNumber(pub(crate) u16);
 
@@ -76,7 +78,8 @@ pub(crate) trait Scope: Send + Sync {
     /// The number of the task's beginning, while a record is kept.
     fn recorded(&self) -> Option<OperationNumber>;
 
-    /// The data of a region that was destroyed was given up, and is not used by a replay: what is remembered of its instances is of no use.
+    /// The data of a region that was destroyed was given up, and is not used by a replay: what is remembered of its
+    /// instances is of no use.
     fn gave_up(&self, tree: TreeId);
 
     /// An operation may be mapped.
@@ -193,7 +196,8 @@ impl Operation {
 
 impl order::Operation for Operation {
     fn is_mapped(&self) -> bool {
-        // While a record is kept, operations are not forgotten: it also has the dependences on those that were mapped before.
+        // While a record is kept, operations are not forgotten: it also has the dependences on those that were mapped
+        // before.
         self.recorded.is_none() && self.dependents.lock().is_none()
     }
 

@@ -54,8 +54,8 @@ pub(crate) fn analysing<R>(profiler: Option<&Profiler>, name: &str, analyse: imp
 /// The environment variable that names the file of a profile.
 pub(crate) const VARIABLE: &str = "MANIPLE_PROFILE";
 
-/// Where the environment wants the profile of the next runtime of this process. The first has the file that was named, and the others `FILE.2`,
-/// `FILE.3` and so on; `%p` is replaced by the number of the process.
+/// Where the environment wants the profile of the next runtime of this process. The first has the file that was named,
+/// and the others `FILE.2`, `FILE.3` and so on; `%p` is replaced by the number of the process.
 pub(crate) fn wanted_by_environment() -> Option<PathBuf> {
     static RUNTIMES: AtomicU32 = AtomicU32::new(0);
     let named = std::env::var_os(VARIABLE).filter(|named| !named.is_empty())?;

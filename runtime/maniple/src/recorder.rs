@@ -1,16 +1,17 @@
 //! Keeps a record of what is launched and issued, if that is wanted.
 //!
-//! Operations are numbered, and name the operations that they came after by number. The numbers are found from events: whoever records
-//! an operation says which event is its [end](Recorder::ends_with), and whoever waits for events asks for their
-//! [numbers](Recorder::numbers_of). An operation that waits for no events, because it was given its place in a graph beforehand, is
-//! [pushed](Recorder::push) with the numbers.
+//! Operations are numbered, and name the operations that they came after by number. The numbers are found from events:
+//! whoever records an operation says which event is its [end](Recorder::ends_with), and whoever waits for events asks
+//! for their [numbers](Recorder::numbers_of). An operation that waits for no events, because it was given its place in
+//! a graph beforehand, is [pushed](Recorder::push) with the numbers.
 //!
 //! Some order is enforced without events: before a trace is replayed, and after it, everything has ended. Such a
-//! [standstill](Recorder::stand_still) of a task is an operation too, after which comes all that the task issues from then on.
+//! [standstill](Recorder::stand_still) of a task is an operation too, after which comes all that the task issues from
+//! then on.
 //!
-//! Two things make an event useless for that: it may never come to be, since merging events that have all triggered gives none; and it may be forgotten
-//! once it has triggered. So while a record is kept, events that stand for several others get a handle of their own
-//! ([`Store::merged`]), and ended uses are not forgotten ([`Store::prunes`]).
+//! Two things make an event useless for that: it may never come to be, since merging events that have all triggered
+//! gives none; and it may be forgotten once it has triggered. So while a record is kept, events that stand for several
+//! others get a handle of their own ([`Store::merged`]), and ended uses are not forgotten ([`Store::prunes`]).
 //!
 //! [`Store::merged`]: crate::instances::store::Store::merged
 //! [`Store::prunes`]: crate::instances::store::Store::prunes
@@ -68,7 +69,8 @@ impl Recorder {
         number
     }
 
-    /// Records something that is no launch of the program's, and stands for a moment after some launches of a task and before others.
+    /// Records something that is no launch of the program's, and stands for a moment after some launches of a task and
+    /// before others.
     pub(crate) fn fence(
         &self,
         parent: OperationNumber,
@@ -83,7 +85,8 @@ impl Recorder {
         number
     }
 
-    /// Records where the launches of a task end that are traced since this one. Who comes after the trace depends on that.
+    /// Records where the launches of a task end that are traced since this one. Who comes after the trace depends on
+    /// that.
     pub(crate) fn end_trace(&self, parent: OperationNumber, beginning: LaunchNumber) {
         let end = self.fence(parent, "end of trace", []);
         self.0.lock().ends_of_traces.insert(beginning, end);
@@ -113,7 +116,8 @@ impl Recorder {
         recording.standstills.insert(task, standstill);
     }
 
-    /// Records that a task has ended, with all that it issued, before its parent issues anything that uses what it leaves behind.
+    /// Records that a task has ended, with all that it issued, before its parent issues anything that uses what it
+    /// leaves behind.
     pub(crate) fn return_to(&self, parent: OperationNumber, task: OperationNumber) {
         let end = self.0.lock().end_of(task);
         self.stand_still(parent, vec![end]);
@@ -141,7 +145,8 @@ impl Recorder {
         Some(recording.record.operation(number)?.kind.clone())
     }
 
-    /// Records an operation. A task that launches also gets an [end](Kind::End), which comes after it and all that it launches.
+    /// Records an operation. A task that launches also gets an [end](Kind::End), which comes after it and all that it
+    /// launches.
     pub(crate) fn push(&self, kind: Kind, after: Vec<OperationNumber>) -> OperationNumber {
         self.0.lock().push(kind, after)
     }
@@ -153,8 +158,8 @@ impl Recorder {
         recording.ends.insert(event, End::Operation(end));
     }
 
-    /// The numbers of the operations whose ends these events are. Events that are the end of nothing recorded have none: memory that comes free, and
-    /// what has failed without having begun.
+    /// The numbers of the operations whose ends these events are. Events that are the end of nothing recorded have
+    /// none: memory that comes free, and what has failed without having begun.
     pub(crate) fn numbers_of(&self, events: impl IntoIterator<Item = Event>) -> Vec<OperationNumber> {
         let mut recording = self.0.lock();
         let mut numbers = Vec::new();
@@ -270,8 +275,8 @@ impl Recording {
         }
     }
 
-    /// Adds the number of an end. Who waits for the end of a launch has been mapped after it, so all of its points are known; if they are many, they are
-    /// joined.
+    /// Adds the number of an end. Who waits for the end of a launch has been mapped after it, so all of its points are
+    /// known; if they are many, they are joined.
     fn resolve(&mut self, end: End, numbers: &mut Vec<OperationNumber>) {
         let launch = match end {
             End::Operation(number) => return numbers.push(number),

@@ -11,7 +11,8 @@ use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, PointSet, Rect, for
 
 use crate::error::{Error, Result};
 
-/// A region whose fields are the members of `F`: rows are the points of an index space of `D` dimensions, columns the fields.
+/// A region whose fields are the members of `F`: rows are the points of an index space of `D` dimensions, columns the
+/// fields.
 ///
 /// A name for data, cheap to clone. Data comes into being when tasks write it; before, every value is zero.
 pub struct Region<F, const D: usize = 1> {
@@ -79,7 +80,8 @@ impl<F, const D: usize> Region<F, D> {
         Self { logical, marker: PhantomData }
     }
 
-    /// A region known only at run time. Its fields must be those of `F`, which is not checked here but when a field is accessed.
+    /// A region known only at run time. Its fields must be those of `F`, which is not checked here but when a field is
+    /// accessed.
     ///
     /// # Errors
     /// [`Error::Launch`] if it has another dimension.
@@ -90,8 +92,8 @@ impl<F, const D: usize> Region<F, D> {
         }
     }
 
-    /// Names the region in messages: ``region `nodes` ``. Of a piece, names the whole region that it is a part of. The first name stays;
-    /// without one, messages say what a row is, with a number: `Node region 3`.
+    /// Names the region in messages: ``region `nodes` ``. Of a piece, names the whole region that it is a part of. The
+    /// first name stays; without one, messages say what a row is, with a number: `Node region 3`.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.logical.tree().set_name(name);
@@ -127,8 +129,8 @@ impl<F, const D: usize> Region<F, D> {
         Partitioner { region: self.clone(), colors: colors.into() }
     }
 
-    /// Cuts the region into blocks of the given shape, from its lowest corner on; the last in a dimension may be smaller. The colors
-    /// are the blocks' coordinates. A region without rows has one block, which is empty.
+    /// Cuts the region into blocks of the given shape, from its lowest corner on; the last in a dimension may be
+    /// smaller. The colors are the blocks' coordinates. A region without rows has one block, which is empty.
     ///
     /// # Errors
     /// [`Error::Partition`] if a side is not positive.
@@ -137,8 +139,8 @@ impl<F, const D: usize> Region<F, D> {
         self.partition_into(colors.into(), pieces)
     }
 
-    /// Cuts the region into tiles of the given shape, each grown on all sides by `halo` and clipped to the region. A region without rows has one
-    /// tile, which is empty.
+    /// Cuts the region into tiles of the given shape, each grown on all sides by `halo` and clipped to the region. A
+    /// region without rows has one tile, which is empty.
     ///
     /// # Errors
     /// [`Error::Partition`] if a side is not positive or the halo is negative.
@@ -147,8 +149,8 @@ impl<F, const D: usize> Region<F, D> {
         self.partition_into(colors.into(), pieces)
     }
 
-    /// The pieces of another partition, each grown on all sides by `halo` and clipped to this region: tiles of a part of the region with a halo
-    /// that reaches out of the part, or a halo around pieces of any shape.
+    /// The pieces of another partition, each grown on all sides by `halo` and clipped to this region: tiles of a part
+    /// of the region with a halo that reaches out of the part, or a halo around pieces of any shape.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -173,8 +175,8 @@ impl<F, const D: usize> Region<F, D> {
         self.partition_into(pieces.colors(), around)
     }
 
-    /// The part of the region with these points: the only piece of a partition of its own. Two parts with the same points are two names
-    /// for the same data.
+    /// The part of the region with these points: the only piece of a partition of its own. Two parts with the same
+    /// points are two names for the same data.
     ///
     /// # Errors
     /// [`Error::Region`] if they are not all in the region.
@@ -202,7 +204,8 @@ impl<F, const D: usize> Region<F, D> {
     /// A partition into pieces that the caller made, in row-major order of the colors.
     ///
     /// # Errors
-    /// [`Error::Partition`] if there are no colors; [`Error::Region`] if the pieces are not as many as the colors, or stick out of the region, or the region was destroyed.
+    /// [`Error::Partition`] if there are no colors; [`Error::Region`] if the pieces are not as many as the colors, or
+    /// stick out of the region, or the region was destroyed.
     pub fn partition_into(&self, colors: Domain, pieces: Vec<IndexSpace<D>>) -> Result<Partition<F, D>> {
         partition::checked_pieces(colors.rect().volume()).map_err(partition_error)?;
         self.partition_of(colors, pieces)
@@ -266,8 +269,9 @@ impl<F, const D: usize> Partitioner<F, D> {
         self.region.partition_into(self.colors, pieces)
     }
 
-    /// The pieces that a function gives for each color, clipped to the region: halos may reach over its edge. [`by_coloring`](Self::by_coloring) and [`Region::part`] are told which points there
-    /// are, and refuse those that the region does not have.
+    /// The pieces that a function gives for each color, clipped to the region: halos may reach over its edge.
+    /// [`by_coloring`](Self::by_coloring) and [`Region::part`] are told which points there are, and refuse those that
+    /// the region does not have.
     ///
     /// # Errors
     /// [`Error::Partition`] if there are no colors, or more than 2^26. Pieces may overlap and leave points out.
@@ -288,8 +292,8 @@ impl<F, const D: usize> Partitioner<F, D> {
         self.region.partition_into(self.colors, pieces.map_err(partition_error)?)
     }
 
-    /// For each color the points that a partition of another region of the tree (or any pieces of the same dimension) has for it, as far
-    /// as this region has them.
+    /// For each color the points that a partition of another region of the tree (or any pieces of the same dimension)
+    /// has for it, as far as this region has them.
     ///
     /// # Errors
     /// [`Error::Launch`] if the other partition has other colors.
@@ -308,8 +312,8 @@ impl<F, const D: usize> Partition<F, D> {
         Self { logical, marker: PhantomData }
     }
 
-    /// A partition known only at run time. The fields of its region must be those of `F`, which is not checked here but when a field
-    /// is accessed.
+    /// A partition known only at run time. The fields of its region must be those of `F`, which is not checked here but
+    /// when a field is accessed.
     ///
     /// # Errors
     /// [`Error::Launch`] if it has another dimension.
@@ -402,12 +406,14 @@ impl<F, const D: usize> Partition<F, D> {
         colors.zip(crossed).map(|(color, pieces)| self.piece(color)?.partition_into(other.colors(), pieces)).collect()
     }
 
-    /// The partition with a projection: point `p` of an index launch gets the piece of color `color(p)`. The function must be pure.
+    /// The partition with a projection: point `p` of an index launch gets the piece of color `color(p)`. The function
+    /// must be pure.
     pub fn project(&self, color: impl Fn(AnyPoint) -> AnyPoint + Send + Sync + 'static) -> Projected<F, D> {
         self.project_by(Projection::Color(Arc::new(color)))
     }
 
-    /// The partition with a projection that is plain data: point `p` of an index launch gets the piece of color `matrix * p + offset`, around the colors or not.
+    /// The partition with a projection that is plain data: point `p` of an index launch gets the piece of color
+    /// `matrix * p + offset`, around the colors or not.
     ///
     /// ```
     /// # use maniple::Affine;
@@ -441,8 +447,8 @@ pub struct Projected<F, const D: usize = 1> {
     marker: PhantomData<fn() -> F>,
 }
 
-/// What can be passed for a region parameter: a region (for all points the same), a partition (for each point its piece), or a partition with
-/// a projection.
+/// What can be passed for a region parameter: a region (for all points the same), a partition (for each point its
+/// piece), or a partition with a projection.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for a region of `{F}`",
     label = "expected a region or partition of `{F}`",

@@ -31,8 +31,8 @@ use crate::top_level::TopLevel;
 /// Makes the mapper of one processor.
 type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
 
-/// Starts a [`Runtime`]: workers, machine, mapper, limits. Defaults are right for a laptop: all cores, the machine's memory, the
-/// [`DefaultMapper`].
+/// Starts a [`Runtime`]: workers, machine, mapper, limits. Defaults are right for a laptop: all cores, the machine's
+/// memory, the [`DefaultMapper`].
 pub struct RuntimeBuilder {
     workers: Option<usize>,
     machine: Option<Machine>,
@@ -71,8 +71,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The most bytes that the values of regions take of the system's memory; by default most of what the process may have. What does not fit waits until something else has gone, and
-    /// fails with [`Error::OutOfMemory`] if nothing will. With memories for several domains of processors, each has an equal share.
+    /// The most bytes that the values of regions take of the system's memory; by default most of what the process may
+    /// have. What does not fit waits until something else has gone, and fails with [`Error::OutOfMemory`] if nothing
+    /// will. With memories for several domains of processors, each has an equal share.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -112,9 +113,11 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Another mapper, by a name: a copy for each processor. It is asked about launches that name it ([`Launch::mapper`], [`TaskLauncher::mapper`](crate::TaskLauncher::mapper)), whose tasks do
-    /// (`#[task(mapper = "name")]`), or that are made from a context that does ([`Context::with_mapper`]), in this order; all other launches are for the mapper without a name. A name that was given before
-    /// now stands for this mapper. On several nodes, all give the same names in the same order.
+    /// Another mapper, by a name: a copy for each processor. It is asked about launches that name it
+    /// ([`Launch::mapper`], [`TaskLauncher::mapper`](crate::TaskLauncher::mapper)), whose tasks do
+    /// (`#[task(mapper = "name")]`), or that are made from a context that does ([`Context::with_mapper`]), in this
+    /// order; all other launches are for the mapper without a name. A name that was given before now stands for this
+    /// mapper. On several nodes, all give the same names in the same order.
     ///
     /// # Panics
     /// If there are more than 65,535.
@@ -142,10 +145,12 @@ impl RuntimeBuilder {
         self
     }
 
-    /// A file that says where tasks run and where data lives: the book's chapter on mapping files has its keys. What it does not say is left to the mapper. It is
-    /// read when the runtime starts, on each node of a job; all nodes must be told alike how launches are dealt to nodes.
+    /// A file that says where tasks run and where data lives: the book's chapter on mapping files has its keys. What it
+    /// does not say is left to the mapper. It is read when the runtime starts, on each node of a job; all nodes must be
+    /// told alike how launches are dealt to nodes.
     ///
-    /// It cannot change a result, nor make a program fail: what names nothing, or cannot be, is logged (target `maniple::mapper`, level `WARN`) and passed over.
+    /// It cannot change a result, nor make a program fail: what names nothing, or cannot be, is logged (target
+    /// `maniple::mapper`, level `WARN`) and passed over.
     #[must_use]
     pub fn mapping_file(mut self, file: impl Into<PathBuf>) -> Self {
         self.mapping = Some(Written::File(file.into()));
@@ -159,8 +164,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The most operations that one task may have in flight: launched and not ended. A task that reaches the limit helps with other
-    /// work until a quarter has ended. 1024 by default; 0 means 1.
+    /// The most operations that one task may have in flight: launched and not ended. A task that reaches the limit
+    /// helps with other work until a quarter has ended. 1024 by default; 0 means 1.
     #[must_use]
     pub fn window(mut self, operations: usize) -> Self {
         self.window = operations.max(1);
@@ -174,38 +179,41 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Whether launches that repeat are found, recorded and replayed without [`Context::trace`]. On by default; results are the same either way.
+    /// Whether launches that repeat are found, recorded and replayed without [`Context::trace`]. On by default; results
+    /// are the same either way.
     #[must_use]
     pub fn automatic_tracing(mut self, automatic: bool) -> Self {
         self.automatic_tracing = automatic;
         self
     }
 
-    /// Whether to keep a record of every launch, task and copy with what it waited for, for [`Runtime::take_record`]. Costs time and memory, which
-    /// grows with every task; off by default.
+    /// Whether to keep a record of every launch, task and copy with what it waited for, for [`Runtime::take_record`].
+    /// Costs time and memory, which grows with every task; off by default.
     #[must_use]
     pub fn record_operations(mut self, record: bool) -> Self {
         self.records = record;
         self
     }
 
-    /// Records a profile of the runtime into a file: what every worker did, when, and after what. `maniple prof FILE` shows it. The file is
-    /// whole once the runtime and everything that was made with it are gone.
+    /// Records a profile of the runtime into a file: what every worker did, when, and after what. `maniple prof FILE`
+    /// shows it. The file is whole once the runtime and everything that was made with it are gone.
     ///
     /// In a job of several nodes each writes one of its own: node 2 writes `FILE.node2`.
     ///
-    /// Without this, the environment variable `MANIPLE_PROFILE` may name a file; later runtimes of the process then write `FILE.2`, `FILE.3` and
-    /// so on, and `%p` in it stands for the number of the process.
+    /// Without this, the environment variable `MANIPLE_PROFILE` may name a file; later runtimes of the process then
+    /// write `FILE.2`, `FILE.3` and so on, and `%p` in it stands for the number of the process.
     #[must_use]
     pub fn profile(mut self, file: impl Into<PathBuf>) -> Self {
         self.profile = Some(file.into());
         self
     }
 
-    /// Makes the runtime one node of a job of several, which this transport connects. [`Runtime::run`] then runs its function on all nodes.
+    /// Makes the runtime one node of a job of several, which this transport connects. [`Runtime::run`] then runs its
+    /// function on all nodes.
     ///
-    /// Without this, the process's environment says whether it is one of a job's processes (see [`environment`](crate::environment)), and how it reaches the
-    /// others. Their number also says how many cores it may use, unless that is set.
+    /// Without this, the process's environment says whether it is one of a job's processes (see
+    /// [`environment`](crate::environment)), and how it reaches the others. Their number also says how many cores it
+    /// may use, unless that is set.
     #[must_use]
     pub fn network(mut self, transport: Arc<dyn Transport>) -> Self {
         self.network = Network::Given(transport);
@@ -222,8 +230,9 @@ impl RuntimeBuilder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// [`Error::Start`] if there are no workers, more than 1024, the system has no threads, the file of a profile can't be written, or the other nodes of
-    /// the job can't be reached; [`Error::MappingFile`] if a mapping file cannot be read, or has a mistake.
+    /// [`Error::Start`] if there are no workers, more than 1024, the system has no threads, the file of a profile can't
+    /// be written, or the other nodes of the job can't be reached; [`Error::MappingFile`] if a mapping file cannot be
+    /// read, or has a mistake.
     pub fn build(self) -> Result<Runtime> {
         let rules = self.mapping.map(Written::read).transpose()?;
         let start = |error: maniple_realm::RealmError| Error::Start(Arc::new(error));
@@ -356,8 +365,8 @@ struct Started {
 }
 
 impl Drop for Started {
-    /// Whoever drops the last handle to the realm waits for its end, and that had better be this thread: workers may still hold what they
-    /// have run or replayed.
+    /// Whoever drops the last handle to the realm waits for its end, and that had better be this thread: workers may
+    /// still hold what they have run or replayed.
     fn drop(&mut self) {
         if self.core.store.realm.is_forked() {
             // Its threads are elsewhere, and it can't wait for them: what they have left here stays.
@@ -421,8 +430,9 @@ impl Runtime {
         self.started.core.store.realm.machine()
     }
 
-    /// Notes why the program gives up on this node, outside of what all nodes [run](Self::run): should others go on without it, the job ends on them too when this runtime is dropped, with this reason. In a
-    /// program that nobody else runs, this has no effect.
+    /// Notes why the program gives up on this node, outside of what all nodes [run](Self::run): should others go on
+    /// without it, the job ends on them too when this runtime is dropped, with this reason. In a program that nobody
+    /// else runs, this has no effect.
     pub fn note_failure(&self, reason: impl std::fmt::Display) {
         if let Some(node) = &self.started.node {
             node.note_failure(reason.to_string());
@@ -431,15 +441,17 @@ impl Runtime {
 
     /// Runs a function as the top-level task, on this thread, and waits for everything that it launches.
     ///
-    /// When the function waits, in an `await` or as more is in flight than there is room for, and there are no more cores than workers, this thread runs tasks of traces
-    /// that are being replayed. So those should not wait for what the function does afterwards, as by a lock that it holds or a channel that it has still to send to.
+    /// When the function waits, in an `await` or as more is in flight than there is room for, and there are no more
+    /// cores than workers, this thread runs tasks of traces that are being replayed. So those should not wait for what
+    /// the function does afterwards, as by a lock that it holds or a channel that it has still to send to.
     ///
     /// # Errors
-    /// What the function returns, or else the first failure among the operations that it launched and whose result was not looked at.
-    /// [`Error::Stranded`] if it waits for something and its waker was dropped: it cannot be woken then. A waker that is kept but never used,
-    /// or two tasks that wait for each other, are no different to the runtime from a thread of the program's own that takes its time: it waits on.
-    /// [`Error::StillMapped`] if it returns or leaks a mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker
-    /// would wait for itself; [`Error::BrokenDown`] when something panicked of which no task would hear: this run ends, and all later ones.
+    /// What the function returns, or else the first failure among the operations that it launched and whose result was
+    /// not looked at. [`Error::Stranded`] if it waits for something and its waker was dropped: it cannot be woken then.
+    /// A waker that is kept but never used, or two tasks that wait for each other, are no different to the runtime from
+    /// a thread of the program's own that takes its time: it waits on. [`Error::StillMapped`] if it returns or leaks a
+    /// mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker would wait for itself;
+    /// [`Error::BrokenDown`] when something panicked of which no task would hear: this run ends, and all later ones.
     ///
     /// # Panics
     /// If the function does, after everything that it launched has ended.
@@ -448,11 +460,13 @@ impl Runtime {
         Context::run_top_level(&self.started.core, self.started.node.as_ref(), body)
     }
 
-    /// Begins a top-level task that is open until it is [finished](Session::finish): for programs that cannot be a function that is given to [`run`](Self::run). On several nodes every process begins
-    /// one. As there, one top-level task runs at a time.
+    /// Begins a top-level task that is open until it is [finished](Session::finish): for programs that cannot be a
+    /// function that is given to [`run`](Self::run). On several nodes every process begins one. As there, one top-level
+    /// task runs at a time.
     ///
     /// # Errors
-    /// [`Error::Launch`] within a task of the same runtime; [`Error::BrokenDown`] if that has broken down; [`Error::Forked`] in a copy of the process.
+    /// [`Error::Launch`] within a task of the same runtime; [`Error::BrokenDown`] if that has broken down;
+    /// [`Error::Forked`] in a copy of the process.
     pub fn begin(&self) -> Result<Session> {
         self.check_thread()?;
         let top_level = TopLevel::begin(&self.started.core, self.started.node.as_ref(), true);
@@ -471,15 +485,16 @@ impl Runtime {
     /// Launches a task at top level, on a worker, and waits for it.
     ///
     /// # Errors
-    /// What the task returns, or else the first failure among the operations that it launched and whose result was not looked at.
+    /// What the task returns, or else the first failure among the operations that it launched and whose result was not
+    /// looked at.
     #[track_caller]
     pub fn run_task<T: Clone + Send + Sync + 'static>(&self, task: Launch<T>) -> Result<T> {
         let launched = Provenance::at(Location::caller());
         self.run(async |cx| cx.launch_from(task, launched).await)
     }
 
-    /// Why the runtime runs nothing more, if it has [broken down](Error::BrokenDown), or a node of its job [is lost](Error::NodeLost) or
-    /// [does something else](Error::NodesDiffer). What was under way then keeps its memory.
+    /// Why the runtime runs nothing more, if it has [broken down](Error::BrokenDown), or a node of its job [is
+    /// lost](Error::NodeLost) or [does something else](Error::NodesDiffer). What was under way then keeps its memory.
     #[must_use]
     pub fn breakdown(&self) -> Option<Error> {
         self.started.core.check_whole().err()
@@ -496,28 +511,33 @@ impl Runtime {
         Statistics { launches, tasks, open_exchanges, most_pending, ..counted }.with_parcels(&self.peers())
     }
 
-    /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).
+    /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all
+    /// unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatistics> {
         self.started.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
     }
 
-    /// How much of each memory of this node is used by instances, and was at most, by number. Memory of the program's that is attached to regions is not counted.
+    /// How much of each memory of this node is used by instances, and was at most, by number. Memory of the program's
+    /// that is attached to regions is not counted.
     #[must_use]
     pub fn memories(&self) -> Vec<MemoryStatistics> {
         self.started.core.store.memories()
     }
 
-    /// Forgets how much of each memory was used: the [peaks](MemoryStatistics::peak) of a part of a program are those after this call.
+    /// Forgets how much of each memory was used: the [peaks](MemoryStatistics::peak) of a part of a program are those
+    /// after this call.
     pub fn reset_peaks(&self) {
         self.started.core.store.reset_peaks();
     }
 
-    /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or
-    /// looked through. Empty unless [`RuntimeBuilder::record_operations`] was set.
+    /// What has been launched and issued since the last call, with what came after what: to be
+    /// [checked](maniple_record::check()), drawn, or looked through. Empty unless [`RuntimeBuilder::record_operations`]
+    /// was set.
     ///
-    /// Take it while nothing runs; else it lacks what ends later, and the next one what began before, and neither proves anything
-    /// ([`Record::unfinished`](maniple_record::Record::unfinished)). The same goes for a runtime that has [broken down](Self::breakdown).
+    /// Take it while nothing runs; else it lacks what ends later, and the next one what began before, and neither
+    /// proves anything ([`Record::unfinished`](maniple_record::Record::unfinished)). The same goes for a runtime that
+    /// has [broken down](Self::breakdown).
     #[must_use]
     pub fn take_record(&self) -> Record {
         self.started.core.store.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())

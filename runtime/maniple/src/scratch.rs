@@ -1,7 +1,8 @@
 //! Scratch regions: temporary data of a task, whose names and instances are used again.
 //!
-//! A scratch region that is dropped is kept by its task, [invalidated](Context::invalidate), for the next one over the same rows with the same fields, and so are the partitions of rows
-//! of its own. So launches on it repeat, and are replayed. It is destroyed by being dropped, and ends with its task, where a [region](Context::region) is returned or
+//! A scratch region that is dropped is kept by its task, [invalidated](Context::invalidate), for the next one over the
+//! same rows with the same fields, and so are the partitions of rows of its own. So launches on it repeat, and are
+//! replayed. It is destroyed by being dropped, and ends with its task, where a [region](Context::region) is returned or
 //! [destroyed](Context::destroy_region).
 
 use std::any::TypeId;
@@ -18,8 +19,8 @@ use crate::regions::{IntoTarget, Region};
 
 /// A region for temporary data, until it is dropped: see [`Context::scratch`].
 ///
-/// It can be used wherever a `&Region` can. Partitions of it, and clones of the region itself, are of no use once it is dropped: its rows may be those of
-/// another scratch region by then.
+/// It can be used wherever a `&Region` can. Partitions of it, and clones of the region itself, are of no use once it is
+/// dropped: its rows may be those of another scratch region by then.
 pub struct Scratch<F, const D: usize = 1> {
     region: Region<F, D>,
     key: RegionKey,
@@ -27,13 +28,17 @@ pub struct Scratch<F, const D: usize = 1> {
 }
 
 impl Context {
-    /// A region for temporary data, with the rows 0 to `rows` - 1 and the fields of `F`. All values are zero, as in a [new region](Self::region).
+    /// A region for temporary data, with the rows 0 to `rows` - 1 and the fields of `F`. All values are zero, as in a
+    /// [new region](Self::region).
     ///
-    /// When it is dropped, its data is given up, at this place in program order and without waiting: operations launched before are not disturbed. The next scratch
-    /// region of this task with the same rows and fields takes over its name, and the instances that still have memory. So a loop that makes one in each iteration is
-    /// replayed like one that uses the same region throughout, in a [trace](Self::trace) or not. All scratch regions of a task end with it, whoever has one.
+    /// When it is dropped, its data is given up, at this place in program order and without waiting: operations
+    /// launched before are not disturbed. The next scratch region of this task with the same rows and fields takes over
+    /// its name, and the instances that still have memory. So a loop that makes one in each iteration is replayed like
+    /// one that uses the same region throughout, in a [trace](Self::trace) or not. All scratch regions of a task end
+    /// with it, whoever has one.
     ///
-    /// In a program on several nodes all have to make and drop scratch regions in the same order, as they launch in the same order.
+    /// In a program on several nodes all have to make and drop scratch regions in the same order, as they launch in the
+    /// same order.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -98,7 +103,8 @@ impl Context {
         self.scratch_with(key, |cx| Ok(cx.region_of_rows::<F, D>(rows)?.logical().clone()))
     }
 
-    /// A region for temporary data over an index space and a field space that are known only at run time: see [`Context::scratch`].
+    /// A region for temporary data over an index space and a field space that are known only at run time: see
+    /// [`Context::scratch`].
     ///
     /// # Errors
     /// As [`Context::logical_region`], or [`Error::Launch`](crate::Error::Launch) if the space has another dimension.
@@ -161,8 +167,8 @@ impl<F, const D: usize> fmt::Debug for Scratch<F, D> {
 }
 
 impl<F, const D: usize> Drop for Scratch<F, D> {
-    /// Gives up the data. What cannot be given up now, as the task holds it mapped, has attached memory to it or has destroyed it, is not used again, and ends with the
-    /// task at the latest.
+    /// Gives up the data. What cannot be given up now, as the task holds it mapped, has attached memory to it or has
+    /// destroyed it, is not used again, and ends with the task at the latest.
     fn drop(&mut self) {
         let Some(state) = self.context.upgrade() else { return };
         let (context, region) = (Context::of(Arc::clone(&state)), self.region.logical());

@@ -10,13 +10,15 @@ use maniple_realm::machine::MemoryId;
 pub struct Statistics {
     /// Operations launched: tasks and index launches, copies, fills, inline mappings, fences.
     pub launches: u64,
-    /// Task bodies run here: one for a single launch, one a point for an index launch. What nodes do to exchange data is not counted.
+    /// Task bodies run here: one for a single launch, one a point for an index launch. What nodes do to exchange data
+    /// is not counted.
     pub tasks: u64,
     /// Bodies of leaf tasks with their data that other nodes have run for this one.
     pub tasks_sent: u64,
     /// Bodies of leaf tasks with their data that were run here for other nodes.
     pub tasks_received: u64,
-    /// Slices of index launches that other nodes were sent by this one: one message each, whatever the number of points. Their tasks are counted where they run.
+    /// Slices of index launches that other nodes were sent by this one: one message each, whatever the number of
+    /// points. Their tasks are counted where they run.
     pub slices_sent: u64,
     /// Slices of index launches that came from other nodes.
     pub slices_received: u64,
@@ -52,13 +54,16 @@ pub struct Statistics {
     pub replays: u64,
     /// Runs of traces of which a part was replayed, when other launches came than recorded, or none.
     pub replays_given_up: u64,
-    /// Launches of a program on several nodes that were replayed at once with all that comes before them on this node, such as exchanges.
+    /// Launches of a program on several nodes that were replayed at once with all that comes before them on this node,
+    /// such as exchanges.
     pub replayed_at_once: u64,
-    /// What this node does together with others and is not over now: parcels that are awaited, or have come and were not taken, what nodes tell each other, messages for which there
-    /// is no room, tasks of this node that are elsewhere. When a program has ended this is soon 0: more means that something is kept for ever.
+    /// What this node does together with others and is not over now: parcels that are awaited, or have come and were
+    /// not taken, what nodes tell each other, messages for which there is no room, tasks of this node that are
+    /// elsewhere. When a program has ended this is soon 0: more means that something is kept for ever.
     pub open_exchanges: u64,
-    /// The most operations and events that were pending at a time, or some dozens more for each thread. What is given up before it is known stays: if
-    /// this grows with the length of a program whose window does not, something is waited for that will never come.
+    /// The most operations and events that were pending at a time, or some dozens more for each thread. What is given
+    /// up before it is known stays: if this grows with the length of a program whose window does not, something is
+    /// waited for that will never come.
     pub most_pending: u64,
 }
 
@@ -75,8 +80,8 @@ impl Statistics {
     }
 }
 
-/// What a node has exchanged with another one since it started: see [`Runtime::peers`](crate::Runtime::peers). Everything is counted where a program decides on it, before it
-/// is under way.
+/// What a node has exchanged with another one since it started: see [`Runtime::peers`](crate::Runtime::peers).
+/// Everything is counted where a program decides on it, before it is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerStatistics {
@@ -96,9 +101,11 @@ pub struct PeerStatistics {
 pub struct MemoryStatistics {
     /// The memory.
     pub memory: MemoryId,
-    /// Bytes of instances in it now. Of one that is for more than the regions of the tasks that were given it, those of the pages in which values of these regions lie: the system makes no others.
+    /// Bytes of instances in it now. Of one that is for more than the regions of the tasks that were given it, those of
+    /// the pages in which values of these regions lie: the system makes no others.
     pub used: u64,
-    /// The most bytes of instances that were in it at a time, since the runtime started or [`Runtime::reset_peaks`](crate::Runtime::reset_peaks) was last called.
+    /// The most bytes of instances that were in it at a time, since the runtime started or
+    /// [`Runtime::reset_peaks`](crate::Runtime::reset_peaks) was last called.
     pub peak: u64,
     /// Bytes that it can hold.
     pub capacity: u64,

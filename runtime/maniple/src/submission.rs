@@ -25,8 +25,8 @@ impl Context {
         results
     }
 
-    /// As [`submit_local`](Self::submit_local), for one who launches the same again: a replay leaves the launcher as it was, but for its arguments, which
-    /// are those of an earlier launch.
+    /// As [`submit_local`](Self::submit_local), for one who launches the same again: a replay leaves the launcher as it
+    /// was, but for its arguments, which are those of an earlier launch.
     pub(crate) fn submit_lent(
         &self,
         launcher: &mut TaskLauncher,
@@ -95,7 +95,8 @@ impl Context {
     }
 }
 
-/// Refuses a launch that was put together wrongly, that is for a mapper which there is not, or that no context would launch.
+/// Refuses a launch that was put together wrongly, that is for a mapper which there is not, or that no context would
+/// launch.
 pub(crate) fn refused(launcher: &mut TaskLauncher, domain: &AnyRect, context: &Context) -> Result<()> {
     let core = &context.state.core;
     match launcher.take_error() {

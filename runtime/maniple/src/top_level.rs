@@ -25,16 +25,18 @@ const TOP_LEVEL: &str = "top level";
 impl Context {
     /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
     ///
-    /// On several nodes each asks its own mapper. Where answers may differ, nodes agree by [`per_node`](Self::per_node); should the program differ
-    /// instead, the error names the tunables whose answers did.
+    /// On several nodes each asks its own mapper. Where answers may differ, nodes agree by
+    /// [`per_node`](Self::per_node); should the program differ instead, the error names the tunables whose answers did.
     ///
     /// # Errors
-    /// [`Error::Mapper`](crate::Error::Mapper) if the mapper panics; [`Error::Forked`](crate::Error::Forked) in a copy of the process.
+    /// [`Error::Mapper`](crate::Error::Mapper) if the mapper panics; [`Error::Forked`](crate::Error::Forked) in a copy
+    /// of the process.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         self.tunable_with(name, &[], default)
     }
 
-    /// The same for a number that depends on others, which the mapper is told: how many pieces for so many rows, for instance.
+    /// The same for a number that depends on others, which the mapper is told: how many pieces for so many rows, for
+    /// instance.
     ///
     /// # Errors
     /// As of [`tunable`](Self::tunable).
@@ -46,7 +48,8 @@ impl Context {
         Ok(answer)
     }
 
-    /// The same, alike on all nodes: the answer of the mapper of node 0, for which the others wait. Each node has to ask, with the same default.
+    /// The same, alike on all nodes: the answer of the mapper of node 0, for which the others wait. Each node has to
+    /// ask, with the same default.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -128,7 +131,8 @@ impl TopLevel {
         &self.context
     }
 
-    /// Waits on this thread for a future of the program's: see [`block_on`]. It ends with an error too if the job is over when the program asks for something that others have.
+    /// Waits on this thread for a future of the program's: see [`block_on`]. It ends with an error too if the job is
+    /// over when the program asks for something that others have.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = Result<T>>, limit: Option<(Duration, T)>) -> Result<T> {
         let state = &self.context.state;
         let wait = || block_on(&state.core, (TOP_LEVEL, state.is_shared), future, limit);

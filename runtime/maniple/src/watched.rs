@@ -34,7 +34,8 @@ impl Watched {
         self.seen.add(failure);
     }
 
-    /// Forgets what has ended well, and failures that the task was told of: but for what tells them from others, as they may spread.
+    /// Forgets what has ended well, and failures that the task was told of: but for what tells them from others, as
+    /// they may spread.
     fn sweep(&mut self) {
         let Self { results, seen, .. } = self;
         results.retain(|(_, results)| {
@@ -63,8 +64,9 @@ impl Watched {
     }
 }
 
-/// Failures that the program has seen, as far as other launches may yet fail for the same reason. For those that only their text identifies that is not known, so as many
-/// are remembered as the machine remembers reasons of failures: see [`Realm::status`](maniple_realm::Realm::status).
+/// Failures that the program has seen, as far as other launches may yet fail for the same reason. For those that only
+/// their text identifies that is not known, so as many are remembered as the machine remembers reasons of failures: see
+/// [`Realm::status`](maniple_realm::Realm::status).
 #[derive(Default)]
 struct Seen {
     causes: FxHashMap<usize, Cause>,

@@ -1,4 +1,5 @@
-//! What loops allocate and keep, counted by an allocator of its own. One test at a time, so that nothing else allocates meanwhile.
+//! What loops allocate and keep, counted by an allocator of its own. One test at a time, so that nothing else allocates
+//! meanwhile.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
 
@@ -179,8 +180,9 @@ fn allocations(workers: usize, steps: usize, marks: Marks, kind: Step) -> u64 {
                 }
             }
         };
-        // All memory that a replay ever needs is there when the program has run so far ahead that it has had to wait. Some lists grow now and then
-        // until they are as long as they will ever be: what each step allocates shows every time.
+        // All memory that a replay ever needs is there when the program has run so far ahead that it has had to wait.
+        // Some lists grow now and then until they are as long as they will ever be: what each step allocates shows
+        // every time.
         let mut least = u64::MAX;
         for _ in 0..10 {
             run(steps);
@@ -236,7 +238,8 @@ fn allocations_untraced(launch: impl Fn(&Context, &Region<Cell>, &Partition<Cell
     counted.unwrap()
 }
 
-/// A launch allocates its results, what its points share, its operation, a list of its points if there are several, and the mapper's answer which operations to map.
+/// A launch allocates its results, what its points share, its operation, a list of its points if there are several, and
+/// the mapper's answer which operations to map.
 #[test]
 fn a_launch_from_a_known_site_allocates_a_few_times_whatever_the_number_of_its_points() {
     let _alone = alone();
@@ -296,7 +299,8 @@ async fn make(cx: &Context, number: usize) -> Result<Region<Cell>> {
 enum Leaves {
     /// Regions of a task that ended well.
     Regions,
-    /// Regions of a task that has failed by itself, by what it has launched, whether it waited for that or not, or by a panic.
+    /// Regions of a task that has failed by itself, by what it has launched, whether it waited for that or not, or by a
+    /// panic.
     RegionsOfFailed,
     RegionsOfFailedBelow,
     RegionsOfPanicked,
@@ -498,7 +502,8 @@ fn destroy_own(cx: &Context) -> Result<()> {
     Ok(())
 }
 
-/// So much more than before is nothing that each of at least 7,000 rounds has left behind: of 16 bytes each it would be nearly twice as much.
+/// So much more than before is nothing that each of at least 7,000 rounds has left behind: of 16 bytes each it would be
+/// nearly twice as much.
 const SLACK: i64 = 64_000;
 
 /// So many rounds are a stretch; for a longer run, `MANIPLE_ROUNDS` says how many.
@@ -507,8 +512,9 @@ fn stretch() -> usize {
     said.map_or(12_000, |rounds| rounds.parse().expect("MANIPLE_ROUNDS is a number"))
 }
 
-/// Whether a loop comes back to the memory that it held before: in some stretch to the least that it held early in the one before; and the last two that were
-/// compared. Tables that are looked through whenever they have doubled are smallest just then, which may be thousands of rounds later. And a thread that the system keeps waiting may have a
+/// Whether a loop comes back to the memory that it held before: in some stretch to the least that it held early in the
+/// one before; and the last two that were compared. Tables that are looked through whenever they have doubled are
+/// smallest just then, which may be thousands of rounds later. And a thread that the system keeps waiting may have a
 /// table double that stays so: that happens in one stretch, where what is left behind does in all.
 fn comes_back(leaves: Leaves) -> (bool, [i64; 2]) {
     // What the most operations in flight ever needed stays: so there are few at any time.

@@ -49,7 +49,8 @@ fn a_copy_of_the_process_is_told_that_it_cannot_use_the_runtime() {
     let session = runtime.begin().unwrap();
     let (future, cells) = (session.launch(double(1)), session.region::<Cell>(4).unwrap());
     assert_eq!(session.wait(future.clone()).unwrap(), 2);
-    // SAFETY: no other thread of this process holds a lock that the copy needs: workers have nothing to do, and the test's own thread is this one. The copy ends by `_exit`.
+    // SAFETY: no other thread of this process holds a lock that the copy needs: workers have nothing to do, and the
+    // test's own thread is this one. The copy ends by `_exit`.
     let copy = unsafe { libc::fork() };
     if copy == 0 {
         let code = in_the_copy(runtime, session, (&future, &cells));

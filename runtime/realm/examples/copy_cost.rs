@@ -1,5 +1,5 @@
-//! Prints what transfers cost against hand-written loops over the same bytes, as ratios: 1.00 is as fast, 2.00 takes twice
-//! the time.
+//! Prints what transfers cost against hand-written loops over the same bytes, as ratios: 1.00 is as fast, 2.00 takes
+//! twice the time.
 //!
 //! ```text
 //! cargo run --release -p maniple-realm --example copy_cost

@@ -16,7 +16,8 @@ impl Clock {
         Self { origin: Instant::now() }
     }
 
-    /// Nanoseconds since the origin; wraps after five centuries. In a [simulation](crate::simulation) a turn takes a microsecond, and it began at the origin.
+    /// Nanoseconds since the origin; wraps after five centuries. In a [simulation](crate::simulation) a turn takes a
+    /// microsecond, and it began at the origin.
     pub fn now_ns(&self) -> u64 {
         if let Some(turns) = simulated::time() {
             return turns * 1000;
@@ -25,8 +26,9 @@ impl Clock {
     }
 }
 
-/// A [`Clock`] for those who look at it all the time: it reads the processor's time stamp counter where that is steady, which takes about
-/// 10 ns, less than half of what [`Clock`] takes. Starting it takes up to some milliseconds: the counter's rate is found out, once a process.
+/// A [`Clock`] for those who look at it all the time: it reads the processor's time stamp counter where that is steady,
+/// which takes about 10 ns, less than half of what [`Clock`] takes. Starting it takes up to some milliseconds: the
+/// counter's rate is found out, once a process.
 #[derive(Clone, Debug)]
 pub(crate) struct FineClock {
     counter: quanta::Clock,

@@ -1,4 +1,5 @@
-//! The disk, as whatever reads and writes files asks for it: the seam at which [a simulation](crate::simulation) makes it slow, full or broken.
+//! The disk, as whatever reads and writes files asks for it: the seam at which [a simulation](crate::simulation) makes
+//! it slow, full or broken.
 //!
 //! Files themselves are the system's also in a simulation. What uses one asks first.
 

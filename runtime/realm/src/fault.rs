@@ -102,7 +102,8 @@ pub(crate) fn exchange_catching(bodies: u32) -> u32 {
     CATCHING.replace(bodies)
 }
 
-/// With this a body is unwound that asks for something that can't be had, for a reason: there is nothing to return. Nearly always the machine has broken down.
+/// With this a body is unwound that asks for something that can't be had, for a reason: there is nothing to return.
+/// Nearly always the machine has broken down.
 #[derive(Debug, thiserror::Error)]
 #[error("something that was asked for can't be had: {0}")]
 pub struct Unavailable(pub String);

@@ -194,8 +194,8 @@ impl Instance {
     }
 
     /// Makes an instance: now, or, if the memory can only promise room, later. In the second case `on_ready` is called
-    /// once the bytes are there (or the system refused them); it must be short. The promise has a handle of its own until
-    /// then: an instance that all others have dropped gets its bytes, and gives them back at once.
+    /// once the bytes are there (or the system refused them); it must be short. The promise has a handle of its own
+    /// until then: an instance that all others have dropped gets its bytes, and gives them back at once.
     ///
     /// # Errors
     ///
@@ -230,8 +230,8 @@ impl Instance {
         }
     }
 
-    /// Makes an instance of values whose bytes count as used page by page, as they are [claimed](Self::claim): for more points than may come to be used. One that is small counts as a
-    /// whole.
+    /// Makes an instance of values whose bytes count as used page by page, as they are [claimed](Self::claim): for more
+    /// points than may come to be used. One that is small counts as a whole.
     ///
     /// # Errors
     ///
@@ -275,7 +275,8 @@ impl Instance {
         self.is_in_parts.load(Ordering::Acquire)
     }
 
-    /// Counts the pages as used in which the values of some points lie, before these points are. Gives those that did not count before.
+    /// Counts the pages as used in which the values of some points lie, before these points are. Gives those that did
+    /// not count before.
     ///
     /// # Errors
     ///
@@ -320,8 +321,8 @@ impl Instance {
     ///
     /// # Safety
     ///
-    /// The `length` bytes from `base` are readable, writable and initialised, and stay so, touched by nothing else, until
-    /// `owner` is dropped.
+    /// The `length` bytes from `base` are readable, writable and initialised, and stay so, touched by nothing else,
+    /// until `owner` is dropped.
     pub unsafe fn attach(
         pool: &Arc<MemoryPool>,
         layout: Layout,

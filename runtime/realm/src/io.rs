@@ -7,8 +7,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::threads::{Home, Thread, simulated};
 
-/// So many files are read or written at a time. A disk is busy with a few, but some may be on a network's disk that does
-/// not answer, and others must not wait for those.
+/// So many files are read or written at a time. A disk is busy with a few, but some may be on a network's disk that
+/// does not answer, and others must not wait for those.
 const MOST_THREADS: usize = 32;
 
 /// The stack of a thread, in bytes: enough to move bytes between a file and memory.
@@ -41,7 +41,8 @@ struct Queue {
 }
 
 impl IoThreads {
-    /// Has a thread do work that waits for files. Work is begun in this order. If the system refuses a thread when there is none, it is done here.
+    /// Has a thread do work that waits for files. Work is begun in this order. If the system refuses a thread when
+    /// there is none, it is done here.
     ///
     /// It must not panic: nothing would hear of that.
     pub fn run(&self, work: impl FnOnce() + Send + 'static) {
@@ -58,7 +59,8 @@ impl IoThreads {
         }
     }
 
-    /// Waits until all work is done, and what it held has been dropped. Not for work itself, which would wait for its own end.
+    /// Waits until all work is done, and what it held has been dropped. Not for work itself, which would wait for its
+    /// own end.
     pub fn wait_until_idle(&self) {
         if simulated::is_inside() {
             simulated::wait_until("files to be read and written", &|| self.0.queue.lock().threads == 0);

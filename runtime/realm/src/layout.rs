@@ -1,9 +1,9 @@
 //! Where an instance keeps each field of each point.
 //!
-//! A [`LayoutSpec`] says what to store: the points, the fields, which dimension runs fastest, and how fields are arranged.
-//! It is built into a [`Layout`]: a size and, for each field, a [`FieldLayout`] that knows the offset of each point. Where
-//! the points are one rectangle, that is a [`FieldAddress`]: one formula without branches, whatever the arrangement. The
-//! rectangles of other spaces lie one after the other; [`with_gaps`] makes them fewer.
+//! A [`LayoutSpec`] says what to store: the points, the fields, which dimension runs fastest, and how fields are
+//! arranged. It is built into a [`Layout`]: a size and, for each field, a [`FieldLayout`] that knows the offset of each
+//! point. Where the points are one rectangle, that is a [`FieldAddress`]: one formula without branches, whatever the
+//! arrangement. The rectangles of other spaces lie one after the other; [`with_gaps`] makes them fewer.
 //!
 //! ```
 //! use maniple_realm::layout::{Arrangement, FieldId, FieldSpec, LayoutSpec};
@@ -80,7 +80,8 @@ pub enum Arrangement {
     StructOfArrays,
     /// All fields of one point, then all of the next.
     ArrayOfStructs,
-    /// For so many points, a power of two: all their values of one field, then of the next; then the next so many points.
+    /// For so many points, a power of two: all their values of one field, then of the next; then the next so many
+    /// points.
     Blocked(u32),
 }
 
@@ -184,7 +185,8 @@ pub struct LayoutSpec {
     pub fields: Vec<FieldSpec>,
     /// How the fields lie among each other.
     pub arrangement: Arrangement,
-    /// The address of the first value of each array, or of the first block, is a multiple of so many bytes: a power of two.
+    /// The address of the first value of each array, or of the first block, is a multiple of so many bytes: a power of
+    /// two.
     pub align: usize,
 }
 
@@ -224,8 +226,9 @@ impl LayoutSpec {
     ///
     /// # Errors
     ///
-    /// If the alignment is no power of two, or larger than [`MAX_ALIGN`], a field is given twice, its size and alignment make no sense together, the order is of another number of
-    /// dimensions, a block is no power of two, or the whole is larger than memory can be.
+    /// If the alignment is no power of two, or larger than [`MAX_ALIGN`], a field is given twice, its size and
+    /// alignment make no sense together, the order is of another number of dimensions, a block is no power of two, or
+    /// the whole is larger than memory can be.
     pub fn build(self) -> Result<Layout, LayoutError> {
         Layout::new(self)
     }
@@ -349,14 +352,16 @@ impl Layout {
         self.spec.order.fastest()
     }
 
-    /// Whether a part of the points stored lies in one of their rectangles, if it is a rectangle itself: then its values are at equal
-    /// distances in each dimension, unless they are stored in blocks. True of parts that are no rectangle.
+    /// Whether a part of the points stored lies in one of their rectangles, if it is a rectangle itself: then its
+    /// values are at equal distances in each dimension, unless they are stored in blocks. True of parts that are no
+    /// rectangle.
     #[must_use]
     pub fn keeps_in_one(&self, part: &AnySpace) -> bool {
         gaps::lies_in_one(&self.spec.points, part)
     }
 
-    /// Whether the first value of each array, or the first block, is at a multiple of so many bytes, if the whole is [aligned](Self::align) as it should be.
+    /// Whether the first value of each array, or the first block, is at a multiple of so many bytes, if the whole is
+    /// [aligned](Self::align) as it should be.
     #[must_use]
     pub fn is_aligned(&self, align: usize) -> bool {
         let is_spread = self.spec.arrangement == Arrangement::StructOfArrays;
@@ -399,7 +404,8 @@ struct BlockShape {
 }
 
 impl BlockShape {
-    /// Those that are all that there is are aligned to a cache line, if they are as long, and to what is asked for. `None` if the size overflows.
+    /// Those that are all that there is are aligned to a cache line, if they are as long, and to what is asked for.
+    /// `None` if the size overflows.
     fn of(fields: &[FieldSpec], points: usize, spread: Option<usize>) -> Option<Self> {
         let mut shape = Self { offsets: Vec::with_capacity(fields.len()), bytes: 0, align: 1 };
         for field in fields {

@@ -6,25 +6,30 @@
 //!
 //! # The parts, from the ground up
 //!
-//! A part imports only parts before it in this list; a test holds that there are no circles. What a lower one needs of a higher one, it is given: as a value, a closure, or
-//! through a trait that it owns.
+//! A part imports only parts before it in this list; a test holds that there are no circles. What a lower one needs of
+//! a higher one, it is given: as a value, a closure, or through a trait that it owns.
 //!
 //! The outside world:
 //! * [`fault`], [`locks`], `prefetch`: why something failed; locks that are counted; hints for caches.
-//! * [`threads`], `sync`, [`clock`]: the system's threads, parking, time. A simulation takes the system's place through a trait of `threads`.
+//! * [`threads`], `sync`, [`clock`]: the system's threads, parking, time. A simulation takes the system's place through
+//!   a trait of `threads`.
 //! * [`io`]: threads that wait for files; [`disk`]: what these ask the disk.
-//! * [`machine`], [`topology`], [`pressure`]: processors, memories, who reaches what; how that is found out; what the process may use of it.
+//! * [`machine`], [`topology`], [`pressure`]: processors, memories, who reaches what; how that is found out; what the
+//!   process may use of it.
 //! * [`profile`]: records of what ran when, and after what.
 //!
 //! Data:
 //! * [`memory`], [`layout`], [`reduction`]: bytes with a capacity, how elements lie in them, how values are folded.
 //! * `scheduler`: what waits where, and which workers are awake.
-//! * `events` ([`event`]): handles to what has happened or will; the slots behind them; poison, by which failures travel.
+//! * `events` ([`event`]): handles to what has happened or will; the slots behind them; poison, by which failures
+//!   travel.
 //! * [`instance`], [`transfer`]: memory with a layout; copies, fills, gathers and scatters between instances.
-//! * [`net`]: several nodes: messages, bytes from memory to memory, agreements; in one process, or over TCP (feature `tcp`).
+//! * [`net`]: several nodes: messages, bytes from memory to memory, agreements; in one process, or over TCP (feature
+//!   `tcp`).
 //!
 //! What runs:
-//! * [`operation`]: [`Work`] that waits for events and runs once; where ([`Target`]) and how urgently; what a trigger sets off; async bodies; jobs.
+//! * [`operation`]: [`Work`] that waits for events and runs once; where ([`Target`]) and how urgently; what a trigger
+//!   sets off; async bodies; jobs.
 //! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.
 //! * [`graph`]: work that repeats, compiled once and run many times without events.
 //! * [`worker`]: the threads behind the processors: stealing, sleeping, waiting by helping.

@@ -1,13 +1,15 @@
-//! The locks of the runtime. Builds with debug assertions count how often they are taken, so that tests can say what takes none; in others they are
-//! `parking_lot`'s own and cost what those cost.
+//! The locks of the runtime. Builds with debug assertions count how often they are taken, so that tests can say what
+//! takes none; in others they are `parking_lot`'s own and cost what those cost.
 //!
-//! Counted is every mutex and every read-write lock of this crate and of those above it that run programs, by whichever thread it is taken. Not counted are:
+//! Counted is every mutex and every read-write lock of this crate and of those above it that run programs, by whichever
+//! thread it is taken. Not counted are:
 //!
 //! * what threads sleep by: the token of a [`Parker`](crate::threads::Parker), and the condition variables of a
 //!   [loopback](crate::net::loopback) network and of [threads for files](crate::io);
-//! * the locks of other crates and of the system: the allocator's, those of sockets, `std`'s at the first use of a `OnceLock`;
-//! * what is no lock, because no thread waits while another is held up: event words, the counters of graphs, the words of
-//!   [reservations](crate::reservation), deques. A thread that finds one changed tries again.
+//! * the locks of other crates and of the system: the allocator's, those of sockets, `std`'s at the first use of a
+//!   `OnceLock`;
+//! * what is no lock, because no thread waits while another is held up: event words, the counters of graphs, the words
+//!   of [reservations](crate::reservation), deques. A thread that finds one changed tries again.
 
 #[cfg(debug_assertions)]
 pub use counted::{Mutex, MutexGuard, RwLock, show, taken, taken_here};

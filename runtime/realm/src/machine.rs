@@ -163,7 +163,8 @@ impl Machine {
         MachineBuilder::default()
     }
 
-    /// The same, whose memories of the system have so many bytes together at most on each node. Of several on a node, one for each domain of processors, each has an equal share.
+    /// The same, whose memories of the system have so many bytes together at most on each node. Of several on a node,
+    /// one for each domain of processors, each has an equal share.
     #[must_use]
     pub fn with_system_memory(mut self, bytes: u64) -> Self {
         let nodes: Vec<NodeId> = self.memories_of(MemoryKind::System).map(|memory| memory.node).collect();
@@ -368,7 +369,8 @@ impl MachineBuilder {
         id
     }
 
-    /// Has parts of instances in a memory count as used by pages of so many bytes: a small number shows with little data what else takes much. What the system makes of it is its own affair.
+    /// Has parts of instances in a memory count as used by pages of so many bytes: a small number shows with little
+    /// data what else takes much. What the system makes of it is its own affair.
     pub fn pages(&mut self, memory: MemoryId, bytes: u64) -> &mut Self {
         if let Some(memory) = self.memories.get_mut(memory.0 as usize) {
             memory.page = Some(bytes.max(1));

@@ -114,8 +114,8 @@ struct State {
     waiting: HashMap<Ticket, (u64, OnGrant)>,
 }
 
-/// An announced release, to be [completed](MemoryPool::complete_release) once. Dropped instead, it is withdrawn: then the
-/// bytes are promised no more, and promises that rest on them are kept once they are free all the same.
+/// An announced release, to be [completed](MemoryPool::complete_release) once. Dropped instead, it is withdrawn: then
+/// the bytes are promised no more, and promises that rest on them are kept once they are free all the same.
 #[derive(Debug)]
 #[must_use = "others may have been promised the bytes: complete the release"]
 pub struct AnnouncedRelease {
@@ -144,8 +144,8 @@ impl MemoryPool {
         Arc::new(Self { memory, page, state, next_instance, profiler: OnceLock::new(), spares })
     }
 
-    /// Bytes that the caller writes before it reads them: they may be those of a dropped block, as it was. Nothing is counted: that is for a
-    /// [reservation](Self::reserve).
+    /// Bytes that the caller writes before it reads them: they may be those of a dropped block, as it was. Nothing is
+    /// counted: that is for a [reservation](Self::reserve).
     ///
     /// # Errors
     ///
@@ -175,7 +175,8 @@ impl MemoryPool {
         machine.memories().iter().map(|memory| Self::of(memory.id, memory.capacity, memory.page.map(page))).collect()
     }
 
-    /// The bytes of the pages by which parts of an instance of so many bytes count; none if it is so small that it counts as a whole.
+    /// The bytes of the pages by which parts of an instance of so many bytes count; none if it is so small that it
+    /// counts as a whole.
     pub(crate) fn page_of(&self, instance: usize) -> Option<usize> {
         let page = self.page.unwrap_or_else(|| block::page_of(instance));
         let smallest = if self.page.is_some() { page } else { SMALLEST_IN_PARTS };
@@ -263,7 +264,8 @@ impl MemoryPool {
         Ok(Reservation { pool: self.clone(), bytes })
     }
 
-    /// Counts bytes as in use that lie in this memory, whether there is room for them or not: what the program has made itself. What is asked for later finds so much less.
+    /// Counts bytes as in use that lie in this memory, whether there is room for them or not: what the program has made
+    /// itself. What is asked for later finds so much less.
     pub fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
         let mut state = self.state.lock();
         state.ledger.charge(bytes);
@@ -326,7 +328,8 @@ impl MemoryPool {
     }
 }
 
-/// Those whom freed bytes have let through: they get theirs when this is dropped. They may use the pool then, and wake others, so it is not to happen under a lock.
+/// Those whom freed bytes have let through: they get theirs when this is dropped. They may use the pool then, and wake
+/// others, so it is not to happen under a lock.
 #[must_use = "those who were promised bytes get them when this is dropped"]
 pub struct Granted(Vec<(Reservation, OnGrant)>);
 
@@ -352,8 +355,8 @@ impl fmt::Debug for Granted {
     }
 }
 
-/// Calls those who were granted bytes. One that releases bytes in turn, and so lets others through, has these called by the
-/// outermost call on the thread: a chain of them, however long, needs no deep stack.
+/// Calls those who were granted bytes. One that releases bytes in turn, and so lets others through, has these called by
+/// the outermost call on the thread: a chain of them, however long, needs no deep stack.
 fn grant_all(granted: impl Iterator<Item = (Reservation, OnGrant)>) {
     thread_local! {
         /// Those still to be called; there while this thread calls them.

@@ -1,8 +1,9 @@
-//! How much of the memory that the system allows the process has in use: requests are refused before the system ends the process.
+//! How much of the memory that the system allows the process has in use: requests are refused before the system ends
+//! the process.
 //!
-//! The bytes of instances are counted by [`memory`](crate::memory). What else a program makes grows with it too: tables of sets of points, what is
-//! known of the data of each piece, arguments and results, operations in flight, what mappers remember. No table counts it byte by byte. The system does,
-//! for the process as a whole.
+//! The bytes of instances are counted by [`memory`](crate::memory). What else a program makes grows with it too: tables
+//! of sets of points, what is known of the data of each piece, arguments and results, operations in flight, what
+//! mappers remember. No table counts it byte by byte. The system does, for the process as a whole.
 
 use std::cell::Cell;
 use std::fs;
@@ -33,12 +34,15 @@ const BYTES_OF_PIECE: u64 = 1 << 20;
 /// While there is little room the system is asked for no fewer pieces.
 const ASK_AT_LEAST_EVERY: usize = 16;
 
-/// Whether there is memory left for more of something, of which a thread has made so many more: pieces, or points of launches. Of many a system call is made once, so that each costs next to
-/// nothing; the system is asked more often where there is little room.
+/// Whether there is memory left for more of something, of which a thread has made so many more: pieces, or points of
+/// launches. Of many a system call is made once, so that each costs next to nothing; the system is asked more often
+/// where there is little room.
 ///
 /// # Errors
-/// If the process has all but an eighth of what the system lets it use: of the memory of the computer, or of the smallest limit of its control groups; or of
-/// its address space, if that is limited, without what the allocator has reserved of it and not used. So much is left as tables grow in steps. On a system that tells nothing, nothing is refused.
+/// If the process has all but an eighth of what the system lets it use: of the memory of the computer, or of the
+/// smallest limit of its control groups; or of its address space, if that is limited, without what the allocator has
+/// reserved of it and not used. So much is left as tables grow in steps. On a system that tells nothing, nothing is
+/// refused.
 #[inline]
 pub fn check(more: usize) -> Result<(), Exhausted> {
     thread_local! {
@@ -76,7 +80,8 @@ struct Limits {
     reserve: Reserve,
 }
 
-/// Addresses that allocators have taken in advance, by the gigabyte, and that are as good as free to whom they give memory.
+/// Addresses that allocators have taken in advance, by the gigabyte, and that are as good as free to whom they give
+/// memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reserve {
     bytes: u64,
@@ -84,7 +89,8 @@ struct Reserve {
     resident: u64,
 }
 
-/// Memory without a file of so many bytes was taken in advance: the allocator's arenas are larger, what it takes where there is no room for one is smaller.
+/// Memory without a file of so many bytes was taken in advance: the allocator's arenas are larger, what it takes where
+/// there is no room for one is smaller.
 const IN_ADVANCE: u64 = 512 << 20;
 
 impl Reserve {

@@ -1,5 +1,5 @@
-//! The realm as its users see it. `builder` makes one, `shared` is what its handles share, and the other files are what users do with barriers, graphs,
-//! instances, reservations and transfers.
+//! The realm as its users see it. `builder` makes one, `shared` is what its handles share, and the other files are what
+//! users do with barriers, graphs, instances, reservations and transfers.
 
 use std::fmt;
 use std::future::Future;
@@ -35,8 +35,9 @@ pub use builder::RealmBuilder;
 ///
 /// When the last handle goes away the realm stops: bodies that are running finish, the workers' threads are joined
 /// (unless a worker itself drops the last handle), bodies that have not begun are dropped, and callbacks, futures and
-/// waits that depend on them are given the fault [`Abandoned`](crate::fault::Abandoned). Handles that a pending body owns count, so a body
-/// should rather use its [`WorkerContext::realm`](crate::WorkerContext::realm); and one that has broken down is ended by its owner: see [`shut_down`](Self::shut_down).
+/// waits that depend on them are given the fault [`Abandoned`](crate::fault::Abandoned). Handles that a pending body
+/// owns count, so a body should rather use its [`WorkerContext::realm`](crate::WorkerContext::realm); and one that has
+/// broken down is ended by its owner: see [`shut_down`](Self::shut_down).
 pub struct Realm {
     /// Those of `shared`, one step nearer.
     operations: Arc<Operations>,
@@ -106,7 +107,8 @@ impl Realm {
         &self.shared.workers
     }
 
-    /// A handle that does not keep the realm up, for whoever may be the last to let go of it in a thread of the realm's own. Clones of it do.
+    /// A handle that does not keep the realm up, for whoever may be the last to let go of it in a thread of the realm's
+    /// own. Clones of it do.
     #[must_use]
     pub fn visitor(&self) -> Self {
         Self::new(Arc::clone(&self.shared), Weak::clone(&self.keeper), None)
@@ -130,8 +132,9 @@ impl Realm {
         &self.shared.pools[memory.0 as usize]
     }
 
-    /// In a [simulation](crate::simulation), lets others have a turn: for places where a program begins something, so that others may do so before it. Nothing
-    /// otherwise, and in a callback. The caller must hold no lock that others take.
+    /// In a [simulation](crate::simulation), lets others have a turn: for places where a program begins something, so
+    /// that others may do so before it. Nothing otherwise, and in a callback. The caller must hold no lock that others
+    /// take.
     #[inline]
     pub fn take_turn(&self) {
         self.operations().take_turn();
@@ -142,8 +145,9 @@ impl Realm {
         self.operations().presence.processors()
     }
 
-    /// The processor whose worker had better run what is meant for another one and may run anywhere, as nodes of a [graph](crate::graph) may. With more
-    /// workers than the system has cores for, some stand for their neighbours: else every worker would wait in turn for one that has no core.
+    /// The processor whose worker had better run what is meant for another one and may run anywhere, as nodes of a
+    /// [graph](crate::graph) may. With more workers than the system has cores for, some stand for their neighbours:
+    /// else every worker would wait in turn for one that has no core.
     pub fn stand_in(&self, processor: ProcessorId) -> ProcessorId {
         self.operations().presence.stand_in(processor)
     }
@@ -153,8 +157,8 @@ impl Realm {
         self.operations().local().map(|local| local.worker.processor)
     }
 
-    /// A group of processors, for [`Target::Group`](crate::Target::Group). Groups live as long as the realm, and workers go through all of them
-    /// whenever they look for work that has a rank: make each once.
+    /// A group of processors, for [`Target::Group`](crate::Target::Group). Groups live as long as the realm, and
+    /// workers go through all of them whenever they look for work that has a rank: make each once.
     ///
     /// # Errors
     /// [`RealmError::UnknownProcessor`] and [`RealmError::EmptyGroup`].
@@ -255,21 +259,22 @@ impl Realm {
         !self.operations().is_pending(event)
     }
 
-    /// How the event stands. Of an event that was poisoned before the last 131,072 others, it is known for ever that it was, but not
-    /// why: its fault is [`Forgotten`](crate::fault::Forgotten).
+    /// How the event stands. Of an event that was poisoned before the last 131,072 others, it is known for ever that it
+    /// was, but not why: its fault is [`Forgotten`](crate::fault::Forgotten).
     pub fn status(&self, event: Event) -> EventStatus {
         self.operations().status(event)
     }
 
     /// Waits until the event triggers. A thread of the caller's own sleeps; a worker runs other operations meanwhile,
-    /// so what it waits for must not depend on a body further down its own stack. While graphs run, and there are not more [cores](RealmBuilder::cores) than workers,
-    /// a thread of the caller's own runs nodes of graphs and the runtime's work meanwhile, as a worker, if it has a stack as large as a worker's, or nearly: such nodes must
-    /// not wait for what it would do after the wait.
+    /// so what it waits for must not depend on a body further down its own stack. While graphs run, and there are not
+    /// more [cores](RealmBuilder::cores) than workers, a thread of the caller's own runs nodes of graphs and the
+    /// runtime's work meanwhile, as a worker, if it has a stack as large as a worker's, or nearly: such nodes must not
+    /// wait for what it would do after the wait.
     ///
     /// # Errors
     /// The event's fault if it is poisoned; [`HelpTooDeep`](crate::worker::HelpTooDeep) on a worker that waits within
-    /// waits within waits: such a body should be async; [`Abandoned`](crate::fault::Abandoned) if the realm stops first; a [`Breakdown`](crate::Breakdown) if the realm has broken down
-    /// and the event has not triggered.
+    /// waits within waits: such a body should be async; [`Abandoned`](crate::fault::Abandoned) if the realm stops
+    /// first; a [`Breakdown`](crate::Breakdown) if the realm has broken down and the event has not triggered.
     ///
     /// # Panics
     /// Inside a callback of [`when`](Self::when), which must not wait.
@@ -283,9 +288,9 @@ impl Realm {
         !crate::operation::settle::settling()
     }
 
-    /// As [`wait`](Self::wait), for one who would rather wait but need not. A worker that has begun this body while another one below it
-    /// waits runs operations that are ready, but does not sleep: what it waits for may depend on the body below. Returns whether the event
-    /// has triggered.
+    /// As [`wait`](Self::wait), for one who would rather wait but need not. A worker that has begun this body while
+    /// another one below it waits runs operations that are ready, but does not sleep: what it waits for may depend on
+    /// the body below. Returns whether the event has triggered.
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
@@ -303,11 +308,12 @@ impl Realm {
         self.workers().help_while(condition)
     }
 
-    /// Sets whom a worker asks when every worker is out of work and about to sleep. True means that work was found (spawned, or an event
-    /// triggered), and the workers look again. Called on a worker's thread, by several at a time now and then; must not
-    /// wait. What the function owns must not include a handle that keeps the realm up.
+    /// Sets whom a worker asks when every worker is out of work and about to sleep. True means that work was found
+    /// (spawned, or an event triggered), and the workers look again. Called on a worker's thread, by several at a time
+    /// now and then; must not wait. What the function owns must not include a handle that keeps the realm up.
     ///
-    /// A thread that waits for what only running operations can bring, such as room in a memory, learns here that none will.
+    /// A thread that waits for what only running operations can bring, such as room in a memory, learns here that none
+    /// will.
     ///
     /// # Panics
     /// If it was set before.
@@ -315,8 +321,8 @@ impl Realm {
         assert!(self.workers().idle.set(Box::new(ask)).is_ok(), "`on_idle` is set once");
     }
 
-    /// Sets what every worker calls before it sleeps, and when it ends: to let go of what its thread keeps for later work, some of which may
-    /// keep the realm up.
+    /// Sets what every worker calls before it sleeps, and when it ends: to let go of what its thread keeps for later
+    /// work, some of which may keep the realm up.
     ///
     /// # Panics
     /// If it was set before.
@@ -324,8 +330,8 @@ impl Realm {
         assert!(self.workers().rest.set(rest).is_ok(), "`on_rest` is set once");
     }
 
-    /// Has the workers look at what other nodes send whenever they look for work, so that handlers run on their threads too. When all of them are about to
-    /// sleep, they leave that to the transport's own thread.
+    /// Has the workers look at what other nodes send whenever they look for work, so that handlers run on their threads
+    /// too. When all of them are about to sleep, they leave that to the transport's own thread.
     ///
     /// # Panics
     /// If it was set before.
@@ -333,8 +339,8 @@ impl Realm {
         assert!(self.workers().polled.set(polled).is_ok(), "`poll` is set once");
     }
 
-    /// The object of the oldest job of some worker's queue, or of those for any, if it is of this kind. The caller runs it, or queues it again, as
-    /// one to whom it was given by [`JobTable::run`].
+    /// The object of the oldest job of some worker's queue, or of those for any, if it is of this kind. The caller runs
+    /// it, or queues it again, as one to whom it was given by [`JobTable::run`].
     #[must_use]
     pub fn steal_job(&self, table: &'static JobTable) -> Option<NonNull<JobHead>> {
         self.operations().steal_job(table)
@@ -352,27 +358,31 @@ impl Realm {
         self.operations().queues.has_work_for_anyone()
     }
 
-    /// Runs jobs of this worker's own, on top of the caller, until `is_done`: gives whether it is. Stops when there are none left, when there is other
-    /// work that should come first, or with more than a quarter of the stack in use. On a thread that is no worker it does nothing.
+    /// Runs jobs of this worker's own, on top of the caller, until `is_done`: gives whether it is. Stops when there are
+    /// none left, when there is other work that should come first, or with more than a quarter of the stack in use. On
+    /// a thread that is no worker it does nothing.
     #[inline]
     pub fn help_with_own_jobs(&self, is_done: impl Fn() -> bool) -> bool {
         self.workers().help_with_own_jobs(is_done)
     }
 
-    /// Calls `body` with 0, 1, ..., `count` - 1, each once, and returns when all calls have. On a worker, others that have nothing else to do take part: calls may be at
-    /// the same time, and on other threads; they begin in this order. Else, and with one worker, they are made one after the other, on this thread.
+    /// Calls `body` with 0, 1, ..., `count` - 1, each once, and returns when all calls have. On a worker, others that
+    /// have nothing else to do take part: calls may be at the same time, and on other threads; they begin in this
+    /// order. Else, and with one worker, they are made one after the other, on this thread.
     ///
-    /// The caller makes all calls that no other thread has begun, and only then waits for those, without running anything else: whatever the others do, that ends. While
-    /// they are busy, it costs an allocation and two atomic additions a call. `body` may itself do this.
+    /// The caller makes all calls that no other thread has begun, and only then waits for those, without running
+    /// anything else: whatever the others do, that ends. While they are busy, it costs an allocation and two atomic
+    /// additions a call. `body` may itself do this.
     ///
     /// # Panics
-    /// If a call does. Calls that have not begun are then not made, and those that have are waited for. Of several that panic the panic is that of the lowest
-    /// number, as if the calls had been made one after the other.
+    /// If a call does. Calls that have not begun are then not made, and those that have are waited for. Of several that
+    /// panic the panic is that of the lowest number, as if the calls had been made one after the other.
     pub fn for_each(&self, count: usize, body: impl Fn(usize) + Sync) {
         self.workers().for_each(count, &body);
     }
 
-    /// Waits until all workers are out of work: then none holds what a body that has ended had. Nothing on a worker, which is not.
+    /// Waits until all workers are out of work: then none holds what a body that has ended had. Nothing on a worker,
+    /// which is not.
     pub fn wait_until_idle(&self) {
         if self.operations().local().is_none() {
             self.workers().wait_until_all_sleep();
@@ -385,8 +395,8 @@ impl Realm {
     }
 
     /// Calls `callback` after these, on the thread that triggers the last of them, or at once on this one. It gets the
-    /// fault of a poisoned precondition, must be short, and must not wait. If it panics, the realm [breaks down](crate::Breakdown), as no thread would
-    /// hear of that: see [`when_event`](Self::when_event).
+    /// fault of a poisoned precondition, must be short, and must not wait. If it panics, the realm [breaks
+    /// down](crate::Breakdown), as no thread would hear of that: see [`when_event`](Self::when_event).
     pub fn when<'a, F>(&self, after: impl Into<After<'a>>, callback: F)
     where
         F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
@@ -403,37 +413,43 @@ impl Realm {
         self.operations().when(after.into(), callback)
     }
 
-    /// Does, on this thread, something whose panic would be reported to no thread: then the realm [breaks down](crate::Breakdown), and `during` says in the fault
-    /// what was being done, as the subject of "panicked". None if it has panicked.
+    /// Does, on this thread, something whose panic would be reported to no thread: then the realm [breaks
+    /// down](crate::Breakdown), and `during` says in the fault what was being done, as the subject of "panicked". None
+    /// if it has panicked.
     #[inline]
     pub fn unheard<R>(&self, during: impl FnOnce() -> String, body: impl FnOnce() -> R) -> Option<R> {
         self.operations().unheard(during, body)
     }
 
-    /// Something has gone wrong that would be reported to no thread: the realm [breaks down](crate::Breakdown). `during` says what was being done, as the subject of
-    /// "panicked".
+    /// Something has gone wrong that would be reported to no thread: the realm [breaks down](crate::Breakdown).
+    /// `during` says what was being done, as the subject of "panicked".
     pub fn break_down(&self, during: impl Into<String>, fault: &Fault) {
         self.operations().break_down(during.into(), fault);
     }
 
-    /// The most operations and user events that were pending at a time, or some dozens more for each thread that makes any.
+    /// The most operations and user events that were pending at a time, or some dozens more for each thread that makes
+    /// any.
     #[must_use]
     pub fn most_pending(&self) -> usize {
         self.operations().table.handed_out()
     }
 
-    /// What this realm's events wait for will never come, for a reason that is to be every wait's fault: it ends as when the realm [breaks down](crate::Breakdown).
+    /// What this realm's events wait for will never come, for a reason that is to be every wait's fault: it ends as
+    /// when the realm [breaks down](crate::Breakdown).
     pub fn give_up(&self, fault: Fault) {
         self.operations().give_up(fault);
     }
 
-    /// Ends a realm that has broken down, or has been [given up](Self::give_up), whoever else has handles to it; nothing if it has not, or on a worker, which could not
-    /// wait for itself. For the realm's owner, once nothing but the realm would trigger events: workers are idle, and nothing is received any more.
+    /// Ends a realm that has broken down, or has been [given up](Self::give_up), whoever else has handles to it;
+    /// nothing if it has not, or on a worker, which could not wait for itself. For the realm's owner, once nothing but
+    /// the realm would trigger events: workers are idle, and nothing is received any more.
     ///
-    /// What such a realm waits for never comes, and bodies that are pending may own handles that would keep it up for ever. So first all that is pending is
-    /// discarded: user events that are not triggered yet are poisoned with the reason of the breakdown, and so in turn is what waits for them; bodies are told
-    /// that instead of being run ([`Work::poisoned`]), futures are dropped. Then the workers' threads are joined. Handles that are left may be used and dropped as those of a
-    /// realm that goes down; who triggers a user event that was poisoned here is not blamed for it.
+    /// What such a realm waits for never comes, and bodies that are pending may own handles that would keep it up for
+    /// ever. So first all that is pending is discarded: user events that are not triggered yet are poisoned with the
+    /// reason of the breakdown, and so in turn is what waits for them; bodies are told that instead of being run
+    /// ([`Work::poisoned`]), futures are dropped. Then the workers' threads are joined. Handles that are left may be
+    /// used and dropped as those of a realm that goes down; who triggers a user event that was poisoned here is not
+    /// blamed for it.
     pub fn shut_down(&self) {
         let broken = self.breakdown().filter(|_| self.operations().local().is_none());
         if let (Some(why), Some(keeper)) = (broken, self.keeper.upgrade()) {
@@ -441,20 +457,22 @@ impl Realm {
         }
     }
 
-    /// Why the realm has broken down, if it has: a [`Breakdown`](crate::Breakdown), unless it was [given up](Self::give_up).
+    /// Why the realm has broken down, if it has: a [`Breakdown`](crate::Breakdown), unless it was [given
+    /// up](Self::give_up).
     #[inline]
     pub fn breakdown(&self) -> Option<&Arc<Fault>> {
         self.operations().breakdowns.first()
     }
 
-    /// Whether this process is a copy, made by `fork`, of the one in which the realm was built. The copy has none of its workers, so that nothing runs there and no wait ends. Known on Linux alone.
+    /// Whether this process is a copy, made by `fork`, of the one in which the realm was built. The copy has none of
+    /// its workers, so that nothing runs there and no wait ends. Known on Linux alone.
     #[inline]
     pub fn is_forked(&self) -> bool {
         self.shared.origin.is_elsewhere()
     }
 
-    /// Has a waker woken when the realm breaks down, until the watch is dropped. Whoever polls a future himself, in a thread of his own, learns so
-    /// that it may never be ready.
+    /// Has a waker woken when the realm breaks down, until the watch is dropped. Whoever polls a future himself, in a
+    /// thread of his own, learns so that it may never be ready.
     ///
     /// # Errors
     /// The fault, if the realm has broken down.
@@ -475,8 +493,8 @@ impl Realm {
         self.operations().spawn(spawn.into(), work)
     }
 
-    /// Queues a job: on a worker with that worker, which runs the last one first, while others steal the oldest; elsewhere for any worker. If
-    /// the realm goes down before the job was run, it is dropped.
+    /// Queues a job: on a worker with that worker, which runs the last one first, while others steal the oldest;
+    /// elsewhere for any worker. If the realm goes down before the job was run, it is dropped.
     #[inline]
     pub fn queue_job(&self, job: Job) {
         self.operations().queue_job(job);
@@ -512,14 +530,16 @@ impl Realm {
         Signal::new(&self.shared.workers)
     }
 
-    /// While graphs run, a thread that is no worker and would have to wait as long as `holds` may do a worker's work, as in [`wait`](Self::wait); and when there is
-    /// none, only until it has better to do. Gives whether it may go on: else it has to wait otherwise. Never sleeps.
+    /// While graphs run, a thread that is no worker and would have to wait as long as `holds` may do a worker's work,
+    /// as in [`wait`](Self::wait); and when there is none, only until it has better to do. Gives whether it may go on:
+    /// else it has to wait otherwise. Never sleeps.
     pub fn work_while(&self, holds: impl Fn() -> bool, has_better_to_do: impl Fn() -> bool) -> bool {
         self.workers().work_while(&holds, &has_better_to_do)
     }
 
-    /// Waits until a signal of this realm is given, and takes it: one thread at a time, which is no worker. As in [`wait`](Self::wait), it may do a worker's work
-    /// meanwhile. It ends by nothing else: see [`watch_for_breakdown`](Self::watch_for_breakdown).
+    /// Waits until a signal of this realm is given, and takes it: one thread at a time, which is no worker. As in
+    /// [`wait`](Self::wait), it may do a worker's work meanwhile. It ends by nothing else: see
+    /// [`watch_for_breakdown`](Self::watch_for_breakdown).
     ///
     /// # Panics
     /// Inside a callback of [`when`](Self::when), which must not wait.
@@ -527,8 +547,8 @@ impl Realm {
         self.workers().wait_for(signal);
     }
 
-    /// The same for so long at most, and without doing a worker's work; gives whether the signal was given. In a [simulation](crate::simulation) the time is over when no
-    /// other thread can go on.
+    /// The same for so long at most, and without doing a worker's work; gives whether the signal was given. In a
+    /// [simulation](crate::simulation) the time is over when no other thread can go on.
     ///
     /// # Panics
     /// As [`wait_for`](Self::wait_for).

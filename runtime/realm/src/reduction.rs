@@ -34,7 +34,8 @@ pub trait Reduction: 'static {
     /// A contribution.
     type Rhs: Copy + Send + Sync + 'static;
 
-    /// Values and contributions are of one type, and [`apply`](Self::apply) does what [`fold`](Self::fold) does. Then contributions can be kept where values are kept.
+    /// Values and contributions are of one type, and [`apply`](Self::apply) does what [`fold`](Self::fold) does. Then
+    /// contributions can be kept where values are kept.
     const APPLIES_AS_IT_FOLDS: bool = false;
 
     /// The contribution that changes nothing.
@@ -53,7 +54,8 @@ type CombineRun = unsafe fn(*mut u8, isize, *const u8, isize, usize);
 /// Writes the identity to `count` contributions: `(into, stride, count)`, the stride in bytes.
 type IdentityRun = unsafe fn(*mut u8, isize, usize);
 
-/// A [`Reduction`] with its types erased. Plain data, cheap to copy. Two are equal if they were made from the same type.
+/// A [`Reduction`] with its types erased. Plain data, cheap to copy. Two are equal if they were made from the same
+/// type.
 #[derive(Clone, Copy)]
 pub struct RawReduction {
     type_id: TypeId,

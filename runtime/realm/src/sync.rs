@@ -9,7 +9,8 @@ pub(crate) use crate::threads::Parker;
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Stores what others are to see before this thread loads, with `SeqCst`, what they store: as a store and a fence, at half the cost on some processors.
+/// Stores what others are to see before this thread loads, with `SeqCst`, what they store: as a store and a fence, at
+/// half the cost on some processors.
 #[inline]
 pub(crate) fn store_before_loads(atomic: &AtomicU32, value: u32) {
     atomic.swap(value, Ordering::SeqCst);

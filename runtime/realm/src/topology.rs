@@ -224,7 +224,8 @@ pub(crate) fn longest_file() -> u64 {
     limit(Path::new("/"), "Max file size").unwrap_or(u64::MAX)
 }
 
-/// A limit of this process, from `/proc/self/limits`, where it is followed by the one that it could raise it to. None if there is none.
+/// A limit of this process, from `/proc/self/limits`, where it is followed by the one that it could raise it to. None
+/// if there is none.
 pub(crate) fn limit(root: &Path, name: &str) -> Option<u64> {
     let limits = fs::read_to_string(root.join("proc/self/limits")).ok()?;
     limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()

@@ -1,19 +1,20 @@
 //! # What a run did, and whether it was right
 //!
-//! A runtime that finds parallelism by itself has to be believed, unless it leaves something that can be checked. A [`Record`] is
-//! that: every launch, and every operation that was issued to the machine, with the operations that it was made to wait for. It is plain data, and knows
-//! nothing of threads: that two operations were ordered is true of all runs that issue the same operations, not only of the one that was watched.
+//! A runtime that finds parallelism by itself has to be believed, unless it leaves something that can be checked. A
+//! [`Record`] is that: every launch, and every operation that was issued to the machine, with the operations that it
+//! was made to wait for. It is plain data, and knows nothing of threads: that two operations were ordered is true of
+//! all runs that issue the same operations, not only of the one that was watched.
 //!
 //! In reading order:
 //!
-//! - `record`: the data: [`Launch`], [`Operation`] and its [`Kind`], where it stands in program order ([`Place`]), what it does with which data
-//!   ([`Usage`]); `names`: what operations are called in messages;
-//! - `check`: [`check()`] proves from a record that all interfering operations were ordered and every task saw the right values, or says what is
-//!   wrong: a [`Violation`];
+//! - `record`: the data: [`Launch`], [`Operation`] and its [`Kind`], where it stands in program order ([`Place`]), what
+//!   it does with which data ([`Usage`]); `names`: what operations are called in messages;
+//! - `check`: [`check()`] proves from a record that all interfering operations were ordered and every task saw the
+//!   right values, or says what is wrong: a [`Violation`];
 //! - `picture`: a [`Graph`] of the operations or of the launches, as DOT or SVG.
 //!
-//! A runtime keeps a record if it is built with `RuntimeBuilder::record_operations`. Here is one made by hand, of two tasks of which the second reads what the
-//! first has written, without having been made to wait for it:
+//! A runtime keeps a record if it is built with `RuntimeBuilder::record_operations`. Here is one made by hand, of two
+//! tasks of which the second reads what the first has written, without having been made to wait for it:
 //!
 //! ```
 //! use maniple_record::{check, Instance, Kind, LaunchNumber, Operation, OperationNumber, Place, Record, Task, Usage, Violation};

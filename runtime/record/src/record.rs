@@ -10,8 +10,8 @@ use maniple_space::{AnyPoint, AnySpace};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct OperationNumber(pub u64);
 
-/// The number of a launch of a record. Launches are numbered as they are made, across all records of a runtime; so of two launches of one
-/// task, the one with the smaller number comes first in program order.
+/// The number of a launch of a record. Launches are numbered as they are made, across all records of a runtime; so of
+/// two launches of one task, the one with the smaller number comes first in program order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LaunchNumber(pub u64);
 
@@ -28,16 +28,18 @@ pub struct Record {
     pub first_operation: OperationNumber,
     /// What was issued to the machine, by number.
     pub operations: Vec<Operation>,
-    /// Those of the operations that were replayed: no analysis found what they came after, but the compiled graph of a trace made them wait for it.
+    /// Those of the operations that were replayed: no analysis found what they came after, but the compiled graph of a
+    /// trace made them wait for it.
     pub replayed: BTreeSet<OperationNumber>,
-    /// The tasks that launch others and had not ended, with all those, when the record was taken, or had begun before an earlier one was: the record lacks
-    /// part of what they did.
+    /// The tasks that launch others and had not ended, with all those, when the record was taken, or had begun before
+    /// an earlier one was: the record lacks part of what they did.
     pub unfinished: BTreeSet<OperationNumber>,
     /// The instances that operations name.
     pub instances: BTreeMap<InstanceId, Instance>,
 }
 
-/// A launch: a task or an index launch, a fill, an inline mapping, a fence, or where launches that are traced begin and end.
+/// A launch: a task or an index launch, a fill, an inline mapping, a fence, or where launches that are traced begin and
+/// end.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The task that launched it.
@@ -50,7 +52,8 @@ pub struct Launch {
     pub points: u64,
     /// What it does with which data.
     pub requirements: Vec<Requirement>,
-    /// The earlier launches of the same task that had to be mapped first, or if it is replayed, that it is made to wait for.
+    /// The earlier launches of the same task that had to be mapped first, or if it is replayed, that it is made to wait
+    /// for.
     pub after: Vec<Dependence>,
 }
 
@@ -75,7 +78,8 @@ pub enum Because {
     Future,
     /// The later one is an inline mapping, which comes after everything launched before.
     Held,
-    /// The later one is replayed, and the compiled graph of its trace has some of its points wait for some of the earlier one's.
+    /// The later one is replayed, and the compiled graph of its trace has some of its points wait for some of the
+    /// earlier one's.
     Trace,
 }
 
@@ -95,8 +99,8 @@ pub struct Instance {
 pub struct Operation {
     /// What it is.
     pub kind: Kind,
-    /// The operations whose ends it came after, before it began: those that it was made to wait for, and the task that it was issued by.
-    /// All are of smaller numbers, but for [`Kind::End`] and [`Kind::Join`].
+    /// The operations whose ends it came after, before it began: those that it was made to wait for, and the task that
+    /// it was issued by. All are of smaller numbers, but for [`Kind::End`] and [`Kind::Join`].
     pub after: Vec<OperationNumber>,
 }
 
@@ -129,12 +133,13 @@ pub enum Kind {
         /// Where it stands in program order.
         place: Place,
     },
-    /// Data given up, because a task that was to change it could not be mapped, or failed after having used its parent's data: no operation may see
-    /// it before it is written again.
+    /// Data given up, because a task that was to change it could not be mapped, or failed after having used its
+    /// parent's data: no operation may see it before it is written again.
     Lost {
         /// Where it stands in program order: behind everything else that does.
         place: Place,
-        /// What the task was to do with which data, as far as that would have changed something. Nothing of it was mapped.
+        /// What the task was to do with which data, as far as that would have changed something. Nothing of it was
+        /// mapped.
         usages: Vec<Usage>,
     },
     /// The end of a task that launched others, and of all those.
@@ -199,8 +204,8 @@ pub struct Task {
     pub usages: Vec<Usage>,
 }
 
-/// Where an operation stands in program order: behind those of the same parent with an earlier launch, or the same launch and a smaller
-/// index, and all that they launched.
+/// Where an operation stands in program order: behind those of the same parent with an earlier launch, or the same
+/// launch and a smaller index, and all that they launched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
     /// The task that launched it.

@@ -2,10 +2,11 @@
 
 use maniple_space::{AnyPoint, AnyRect};
 
-/// The color of each point's piece as a linear function of the point: `color = matrix * point + offset`, around the partition's colors or not.
+/// The color of each point's piece as a linear function of the point: `color = matrix * point + offset`, around the
+/// partition's colors or not.
 ///
-/// It is compared by what it says. So a launch with a projection that is made anew each time is known again, as one with a function is not, which is the same only if it is the same object; and
-/// the runtime need not ask it again.
+/// It is compared by what it says. So a launch with a projection that is made anew each time is known again, as one
+/// with a function is not, which is the same only if it is the same object; and the runtime need not ask it again.
 ///
 /// ```
 /// use maniple_region::Affine;
@@ -72,7 +73,8 @@ impl Affine {
         self.from
     }
 
-    /// The color of a point among those of a partition, of which it need not be one. None if point or colors have other dimensions than it is for, or the color's coordinates no place in 64 bits.
+    /// The color of a point among those of a partition, of which it need not be one. None if point or colors have other
+    /// dimensions than it is for, or the color's coordinates no place in 64 bits.
     #[must_use]
     pub fn color(&self, point: AnyPoint, colors: &AnyRect) -> Option<AnyPoint> {
         if point.dim() != self.from || colors.dim() != self.to {
@@ -97,7 +99,8 @@ impl Affine {
         })
     }
 
-    /// Whether different points surely have different colors: each coordinate of a point goes into a coordinate of its own of the color.
+    /// Whether different points surely have different colors: each coordinate of a point goes into a coordinate of its
+    /// own of the color.
     #[must_use]
     pub fn is_injective(&self) -> bool {
         let rows = &self.matrix[..self.to];

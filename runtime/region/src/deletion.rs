@@ -1,7 +1,8 @@
 //! Deletion in program order: for whom a name is destroyed.
 //!
-//! A deletion has a place in its program. What was launched before it may use the name, whenever that runs; what comes after may not. So a name knows
-//! only that it was destroyed. Whoever knows the order of the program says for whom that counts: see [`Deletions`].
+//! A deletion has a place in its program. What was launched before it may use the name, whenever that runs; what comes
+//! after may not. So a name knows only that it was destroyed. Whoever knows the order of the program says for whom that
+//! counts: see [`Deletions`].
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -9,8 +10,8 @@ use crate::FieldId;
 
 /// What is destroyed for an operation that is about to use names.
 pub trait Deletions {
-    /// Whether the name with this number is destroyed: that of an index space, a partition, a region tree or a field space, which are unique in their
-    /// [`Forest`](crate::Forest). Asked only of names that were destroyed.
+    /// Whether the name with this number is destroyed: that of an index space, a partition, a region tree or a field
+    /// space, which are unique in their [`Forest`](crate::Forest). Asked only of names that were destroyed.
     fn is_destroyed(&self, number: u64) -> bool;
 
     /// How many times the field with this id was freed in a field space.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static ENDINGS: AtomicU64 = AtomicU64::new(0);
 
-/// A number that changes whenever a space, a partition or a region of this process is destroyed or ends with its run, or a field's id is freed or
-/// given to a new field. As long as it is the same, whatever was alive is.
+/// A number that changes whenever a space, a partition or a region of this process is destroyed or ends with its run,
+/// or a field's id is freed or given to a new field. As long as it is the same, whatever was alive is.
 #[must_use]
 #[inline]
 pub fn endings() -> u64 {

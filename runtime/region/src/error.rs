@@ -108,7 +108,8 @@ pub enum RegionError {
         /// The color asked for.
         color: AnyPoint,
     },
-    /// A projection is for points or colors of other dimensions, or leads to a color whose coordinates have no place in 64 bits.
+    /// A projection is for points or colors of other dimensions, or leads to a color whose coordinates have no place in
+    /// 64 bits.
     #[error(
         "a linear projection of points of {dimensions} dimension(s) gives no color of {partition}, which has the colors {colors}, for point {point}; use one from \
          the points of the launch to these colors"

@@ -19,11 +19,11 @@ use crate::{FieldMask, RegionError, endings};
 /// How many fields a field space may hold unless its creator says otherwise.
 pub const DEFAULT_MAX_FIELDS: usize = 512;
 
-/// A type that can be stored in a field: plain data, copied byte by byte, for which all bytes zero is a value (a field that was never
-/// written reads as zero).
+/// A type that can be stored in a field: plain data, copied byte by byte, for which all bytes zero is a value (a field
+/// that was never written reads as zero).
 ///
-/// Implemented for every type with these properties; derive [`bytemuck::Zeroable`] for your own structs (programs on `maniple`: see
-/// `maniple::bytemuck`).
+/// Implemented for every type with these properties; derive [`bytemuck::Zeroable`] for your own structs (programs on
+/// `maniple`: see `maniple::bytemuck`).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a field",
     label = "not plain data",
@@ -63,7 +63,8 @@ impl FieldType {
         }
     }
 
-    /// That of a type without padding, so that values can be compared by their bytes. It is the same type as [`of`](Self::of) gives, of which more is known.
+    /// That of a type without padding, so that values can be compared by their bytes. It is the same type as
+    /// [`of`](Self::of) gives, of which more is known.
     #[must_use]
     pub fn plain<T: FieldValue + NoUninit>() -> Self {
         Self { plain: true, ..Self::of::<T>() }
@@ -147,8 +148,8 @@ impl FieldSpace {
         self.max_fields
     }
 
-    /// Adds a field and returns its id. The id of a freed field is used again for one of the same type only: operations that were launched
-    /// before, and instances made for them, still take it for what it was.
+    /// Adds a field and returns its id. The id of a freed field is used again for one of the same type only: operations
+    /// that were launched before, and instances made for them, still take it for what it was.
     ///
     /// # Errors
     /// [`RegionError::TooManyFields`] when the space is full.
@@ -168,8 +169,8 @@ impl FieldSpace {
         Ok(FieldId(free as u32))
     }
 
-    /// Removes a field: its id may be given to another. For whom it is gone, the caller remembers, and how many times a field of this id was freed: see
-    /// [`Deletions`].
+    /// Removes a field: its id may be given to another. For whom it is gone, the caller remembers, and how many times a
+    /// field of this id was freed: see [`Deletions`].
     ///
     /// # Errors
     /// [`RegionError::NoSuchField`] when the space has no such field.
@@ -192,7 +193,8 @@ impl FieldSpace {
         self.slots.read().get(field.0 as usize).and_then(Slot::present).cloned()
     }
 
-    /// Whether there is a field with this id for an operation: it was not freed for that, or its id has been given to another since.
+    /// Whether there is a field with this id for an operation: it was not freed for that, or its id has been given to
+    /// another since.
     #[must_use]
     pub fn has(&self, field: FieldId, deletions: &dyn Deletions) -> bool {
         let slots = self.slots.read();
@@ -250,13 +252,15 @@ impl FieldSpace {
         (0..slots).map(FieldId).filter(|field| self.has(*field, deletions)).collect()
     }
 
-    /// How often a field was freed, or its id given to a new one: unless this has changed, all ids mean what they meant.
+    /// How often a field was freed, or its id given to a new one: unless this has changed, all ids mean what they
+    /// meant.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// How many fields have had an id before the one that has it now, for an operation: one that comes before a field was freed does not see the next.
+    /// How many fields have had an id before the one that has it now, for an operation: one that comes before a field
+    /// was freed does not see the next.
     #[must_use]
     pub fn generation(&self, field: FieldId, deletions: &dyn Deletions) -> u32 {
         let generation = self.slots.read().get(field.0 as usize).map_or(0, |slot| slot.generation);

@@ -11,8 +11,8 @@ use crate::{
 
 /// Makes index spaces, partitions, field spaces and regions, and gives them numbers.
 ///
-/// One runtime has one forest. Objects live as long as there is a handle; *destroying* one forbids uses from there on in the program: see
-/// [`deletion`](crate::deletion).
+/// One runtime has one forest. Objects live as long as there is a handle; *destroying* one forbids uses from there on
+/// in the program: see [`deletion`](crate::deletion).
 #[derive(Debug)]
 pub struct Forest {
     shapes: ShapeTable,
@@ -76,8 +76,9 @@ impl Forest {
     /// Splits a space: one piece for each color, in row-major order.
     ///
     /// # Errors
-    /// [`RegionError::ColorCount`] when the pieces are not as many as the colors, [`RegionError::PieceOutsideParent`] when a piece has a
-    /// point that the parent lacks, [`RegionError::OtherRuntime`] when the parent is of another forest.
+    /// [`RegionError::ColorCount`] when the pieces are not as many as the colors, [`RegionError::PieceOutsideParent`]
+    /// when a piece has a point that the parent lacks, [`RegionError::OtherRuntime`] when the parent is of another
+    /// forest.
     pub fn partition(
         &self,
         parent: &IndexSpaceNode,
@@ -99,7 +100,8 @@ impl Forest {
         Ok(self.partition_of_subsets(parent, colors, pieces))
     }
 
-    /// As [`partition`](Self::partition), for one who knows that the pieces are as many as the colors, and subsets of the parent.
+    /// As [`partition`](Self::partition), for one who knows that the pieces are as many as the colors, and subsets of
+    /// the parent.
     #[must_use]
     pub fn partition_of_subsets(
         &self,
@@ -126,7 +128,8 @@ impl Forest {
         Ok(self.make(parent, colors, Err(elsewhere)))
     }
 
-    /// Whether there is, or was, a partition with [pieces that only other nodes know](Partitioning::piece_source): if not, there is no need to look for one.
+    /// Whether there is, or was, a partition with [pieces that only other nodes know](Partitioning::piece_source): if
+    /// not, there is no need to look for one.
     #[must_use]
     pub fn has_distributed_pieces(&self) -> bool {
         self.has_distributed_pieces.load(Ordering::Relaxed)

@@ -1,11 +1,12 @@
 //! # Names and shapes
 //!
-//! The data model of the Maniple runtime, without anything that runs: a *logical region* is an index space (rows) crossed with a field space
-//! (columns); *partitions* name parts of it, in as many ways at once as a program likes; a *requirement* says what an operation wants to
-//! do with which fields of which part. In reading order:
+//! The data model of the Maniple runtime, without anything that runs: a *logical region* is an index space (rows)
+//! crossed with a field space (columns); *partitions* name parts of it, in as many ways at once as a program likes; a
+//! *requirement* says what an operation wants to do with which fields of which part. In reading order:
 //!
 //! - [`field`], [`mask`]: columns and sets of them;
-//! - [`tree`], [`forest`]: index spaces, partitions, and where they are made; [`shape`]: their points, compared and combined quickly;
+//! - [`tree`], [`forest`]: index spaces, partitions, and where they are made; [`shape`]: their points, compared and
+//!   combined quickly;
 //! - [`deletion`]: for whom a name is destroyed; `renewal`: names that are used again;
 //! - [`region`]: logical regions and logical partitions;
 //! - [`privilege`], [`operators`]: what may be done with data, and in which order; ways of reducing;

@@ -7,8 +7,8 @@ use crate::FieldId;
 
 /// A set of fields of one field space: bit `i` stands for field `i`.
 ///
-/// Sets of the first 64 fields are one word; higher fields spill to the heap. All operations take time proportional to the number of words in
-/// use.
+/// Sets of the first 64 fields are one word; higher fields spill to the heap. All operations take time proportional to
+/// the number of words in use.
 #[derive(Clone, Eq, Default)]
 pub struct FieldMask {
     low: u64,

@@ -1,9 +1,9 @@
 //! Reduction operators: ways of combining contributions in any order.
 //!
-//! An operator has two types for a field of type `T`: the field's own and that of a contribution ([`ReductionOperator::Rhs`]).
-//! *Apply* puts a contribution into a value; *fold* puts a contribution into another, so that contributions can be gathered in a
-//! buffer and applied later (Bauer 2014, section 5.2). For every operator, folding then applying must equal applying one by one,
-//! in any order.
+//! An operator has two types for a field of type `T`: the field's own and that of a contribution
+//! ([`ReductionOperator::Rhs`]). *Apply* puts a contribution into a value; *fold* puts a contribution into another, so
+//! that contributions can be gathered in a buffer and applied later (Bauer 2014, section 5.2). For every operator,
+//! folding then applying must equal applying one by one, in any order.
 //!
 //! ```
 //! use maniple_region::{ReductionOperator, operators::Sum};
@@ -42,8 +42,9 @@ pub trait ReductionOperator<T: FieldValue>: Send + Sync + 'static {
     /// A contribution.
     type Rhs: FieldValue;
 
-    /// Values and contributions are of one type, and [`apply`](Self::apply) does what [`fold`](Self::fold) does, as with sums. Say so of your own
-    /// operators where it is true: then several nodes can contribute side by side. Else such tasks run on one node.
+    /// Values and contributions are of one type, and [`apply`](Self::apply) does what [`fold`](Self::fold) does, as
+    /// with sums. Say so of your own operators where it is true: then several nodes can contribute side by side. Else
+    /// such tasks run on one node.
     const APPLIES_AS_IT_FOLDS: bool = false;
 
     /// The contribution that changes nothing.
@@ -56,7 +57,8 @@ pub trait ReductionOperator<T: FieldValue>: Send + Sync + 'static {
     fn fold(into: &mut Self::Rhs, contribution: Self::Rhs);
 }
 
-/// The identity of an operator, whatever the type it works on. Two reductions commute exactly if their operators are the same.
+/// The identity of an operator, whatever the type it works on. Two reductions commute exactly if their operators are
+/// the same.
 #[derive(Clone, Copy)]
 pub struct OperatorId {
     type_id: TypeId,
@@ -76,8 +78,8 @@ impl OperatorId {
         self.path.rsplit("::").next().unwrap_or(self.path)
     }
 
-    /// The type-erased reduction of this operator on fields of type `ty`, if that pair is known: every built-in pair is, others from the
-    /// moment that [`register_reduction`] (or a task that declares them) has named them.
+    /// The type-erased reduction of this operator on fields of type `ty`, if that pair is known: every built-in pair
+    /// is, others from the moment that [`register_reduction`] (or a task that declares them) has named them.
     #[must_use]
     pub fn reduction_on(self, ty: FieldType) -> Option<&'static RawReduction> {
         BUILT_IN.get_or_init(register_built_in);
@@ -150,7 +152,8 @@ impl<Op: ReductionOperator<T>, T: FieldValue> Reduction for On<Op, T> {
     }
 }
 
-/// Declares an operator whose contributions have the field's own type, with its identity and its combination for groups of types.
+/// Declares an operator whose contributions have the field's own type, with its identity and its combination for groups
+/// of types.
 macro_rules! operator {
     ($(#[$doc:meta])* $name:ident { $([$($ty:ty),*] $identity:expr, |$a:ident, $b:ident| $combined:expr;)* }) => {
         $(#[$doc])*
@@ -206,7 +209,8 @@ operator! {
 }
 
 operator! {
-    /// The least value; of floats, a number wins over a NaN, wherever it is (IEEE 754-2019 `minimumNumber`), and either zero may win over the other.
+    /// The least value; of floats, a number wins over a NaN, wherever it is (IEEE 754-2019 `minimumNumber`), and either
+    /// zero may win over the other.
     Min {
         [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] Bounded::GREATEST, |a, b| a.min(b);
         [f32, f64] Bounded::GREATEST, |a, b| a.min(b);
@@ -214,7 +218,8 @@ operator! {
 }
 
 operator! {
-    /// The greatest value; of floats, a number wins over a NaN, wherever it is (IEEE 754-2019 `maximumNumber`), and either zero may win over the other.
+    /// The greatest value; of floats, a number wins over a NaN, wherever it is (IEEE 754-2019 `maximumNumber`), and
+    /// either zero may win over the other.
     Max {
         [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] Bounded::LEAST, |a, b| a.max(b);
         [f32, f64] Bounded::LEAST, |a, b| a.max(b);

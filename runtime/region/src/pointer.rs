@@ -12,7 +12,8 @@ use crate::{FieldDescriptor, FieldId};
 
 /// A struct whose members are the fields of a region. Derive it with `#[derive(Fields)]`.
 ///
-/// Member `i` is field `i` of every region made for the type; each member also becomes a constant of its name (`Node::voltage`).
+/// Member `i` is field `i` of every region made for the type; each member also becomes a constant of its name
+/// (`Node::voltage`).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not derive `Fields`",
     label = "expected a struct that derives `Fields`",
@@ -31,8 +32,8 @@ pub trait FieldNamed<const NAME: u64> {
     const ID: FieldId;
 }
 
-/// The struct `F`, for `#[task]`: `CHECKED` is `true`, or a constant that the compiler refuses because a name is no field's. In the second case it
-/// reports nothing more about types that are found through this one.
+/// The struct `F`, for `#[task]`: `CHECKED` is `true`, or a constant that the compiler refuses because a name is no
+/// field's. In the second case it reports nothing more about types that are found through this one.
 pub struct Checked<F, const CHECKED: bool>(PhantomData<fn() -> F>);
 
 impl<F: FieldNamed<NAME>, const NAME: u64> FieldNamed<NAME> for Checked<F, true> {
@@ -47,7 +48,8 @@ impl<F: FieldNamed<NAME>, const NAME: u64> FieldNamed<NAME> for Checked<F, true>
     note = "the fields of a region are the members of a struct that derives `Fields`"
 )]
 pub trait NamedFields: Fields {
-    /// A struct with a member of type [`Field`] for each field: of another name the compiler says that there is no such field, and which one is like it.
+    /// A struct with a member of type [`Field`] for each field: of another name the compiler says that there is no such
+    /// field, and which one is like it.
     type Names;
     /// The fields.
     const NAMES: Self::Names;
@@ -93,7 +95,8 @@ impl<F, T> fmt::Debug for Field<F, T> {
     }
 }
 
-/// A point of a region of `F`, stored in a field of another (or the same) region: valid wherever the data is, unlike an address.
+/// A point of a region of `F`, stored in a field of another (or the same) region: valid wherever the data is, unlike an
+/// address.
 ///
 /// Layout: a [`Point`]. All zeros is the point at the origin.
 #[repr(transparent)]

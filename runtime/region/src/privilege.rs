@@ -18,7 +18,8 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Whether two uses of the same data must happen in program order: all do, but two reads, or two reductions with one operator.
+    /// Whether two uses of the same data must happen in program order: all do, but two reads, or two reductions with
+    /// one operator.
     #[must_use]
     pub fn interferes_with(self, other: Self) -> bool {
         !matches!((self, other), (Self::Read, Self::Read)) && !self.is_same_reduction(other)
@@ -48,8 +49,8 @@ impl Privilege {
         matches!(self, Self::ReadWrite | Self::Discard)
     }
 
-    /// Whether a task that holds `self` may launch a child that asks for `other`. Read-write and discard allow everything; a read
-    /// allows a read, a reduction one with the same operator (Bauer 2014, section 4.2).
+    /// Whether a task that holds `self` may launch a child that asks for `other`. Read-write and discard allow
+    /// everything; a read allows a read, a reduction one with the same operator (Bauer 2014, section 4.2).
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
         self.writes() || self == other

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 /// Where in a program an operation was launched: a place in its source, or what the program said in its stead.
 ///
-/// A program that others generate, or a library, says what its own users know: the line of a script, the name of a step.
+/// A program that others generate, or a library, says what its own users know: the line of a script, the name of a
+/// step.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -16,7 +16,8 @@ pub struct TreeId(pub u64);
 
 /// A region tree: one region and everything below it.
 ///
-/// Messages call it by its name if it has one, else by what its rows are and its number: ``region `nodes` ``, `Node region 3`, `region 3`.
+/// Messages call it by its name if it has one, else by what its rows are and its number: ``region `nodes` ``,
+/// `Node region 3`, `region 3`.
 pub struct RegionTree {
     id: TreeId,
     /// By what it is known who destroys it: the number of the tree, unless it has that from another.
@@ -214,7 +215,8 @@ impl LogicalRegion {
     }
 
     /// # Errors
-    /// [`RegionError::NotInTree`] if the region was named by [`LogicalRegion::with_space`] over a space of another tree.
+    /// [`RegionError::NotInTree`] if the region was named by [`LogicalRegion::with_space`] over a space of another
+    /// tree.
     pub fn check_place(&self) -> Result<(), RegionError> {
         if self.space.is_within(&self.tree.root) {
             return Ok(());
@@ -223,8 +225,8 @@ impl LogicalRegion {
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if the region, its partition or its space is destroyed; [`RegionError::Ended`] if the region is of an
-    /// earlier run.
+    /// [`RegionError::Destroyed`] if the region, its partition or its space is destroyed; [`RegionError::Ended`] if the
+    /// region is of an earlier run.
     pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
         self.tree.check_alive(deletions)?;
         self.space.check_alive(deletions)
@@ -326,7 +328,8 @@ impl LogicalPartition {
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if the region or the partition is destroyed; [`RegionError::Ended`] if the region is of an earlier run.
+    /// [`RegionError::Destroyed`] if the region or the partition is destroyed; [`RegionError::Ended`] if the region is
+    /// of an earlier run.
     pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
         self.tree.check_alive(deletions)?;
         self.partitioning.check_alive(deletions)

@@ -1,8 +1,9 @@
 //! Names that are used again.
 //!
-//! A loop that makes something, uses it and destroys it names another thing in each iteration, though it does the same. What is made in the place of something that
-//! was destroyed may be *renewed* from that instead: it has the same number, and so is equal to it, but for who asks whether it is
-//! [destroyed](crate::deletion), it is another name. Whoever remembers what was done with the old one can do it again.
+//! A loop that makes something, uses it and destroys it names another thing in each iteration, though it does the same.
+//! What is made in the place of something that was destroyed may be *renewed* from that instead: it has the same
+//! number, and so is equal to it, but for who asks whether it is [destroyed](crate::deletion), it is another name.
+//! Whoever remembers what was done with the old one can do it again.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ pub(crate) struct Renewals<T> {
 }
 
 impl<T> Renewals<T> {
-    /// `collects` says whether what is made may be used again without having been destroyed: when [all](Self::free_all) is.
+    /// `collects` says whether what is made may be used again without having been destroyed: when [all](Self::free_all)
+    /// is.
     pub(crate) fn new(collects: bool) -> Self {
         Self { collects, taken: Vec::new(), free: Vec::new() }
     }

@@ -37,7 +37,8 @@ impl Requirement {
     }
 }
 
-/// The data of a requirement: of every point the same region, or for each point of a launch a region found by a projection.
+/// The data of a requirement: of every point the same region, or for each point of a launch a region found by a
+/// projection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// One region. With a projection, an upper bound from which the projection picks each point's region.
@@ -68,8 +69,8 @@ impl Target {
     /// The region of one point of a launch.
     ///
     /// # Errors
-    /// [`RegionError::NoSuchColor`] or [`RegionError::ProjectionOutOfBounds`] when the projection leaves its upper bound, and whatever
-    /// error a custom projection returns.
+    /// [`RegionError::NoSuchColor`] or [`RegionError::ProjectionOutOfBounds`] when the projection leaves its upper
+    /// bound, and whatever error a custom projection returns.
     pub fn region_at(&self, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion, RegionError> {
         match self {
             Self::Region(region, None) => Ok(region.clone()),
@@ -91,7 +92,8 @@ impl Target {
         }
     }
 
-    /// Whether two equal targets are of the same name: where a name is [used again](LogicalRegion::renewed), they may not be.
+    /// Whether two equal targets are of the same name: where a name is [used again](LogicalRegion::renewed), they may
+    /// not be.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -155,7 +157,8 @@ pub enum UpperBound<'a> {
 pub enum Projection {
     /// Point `p` gets the piece of color `p`.
     Identity,
-    /// Point `p` gets the piece whose color has the number (row-major) of `p` in the launch domain, modulo the number of pieces.
+    /// Point `p` gets the piece whose color has the number (row-major) of `p` in the launch domain, modulo the number
+    /// of pieces.
     Linearized,
     /// Point `p` gets the piece of the color that a linear function gives, which is plain data.
     Affine(Affine),
@@ -163,7 +166,8 @@ pub enum Projection {
     Color(Arc<dyn Fn(AnyPoint) -> AnyPoint + Send + Sync>),
     /// Any pure function from upper bound, point and launch domain to a region below the bound.
     Custom(Arc<dyn CustomProjection>),
-    /// Of a launch over a set of points, whose domain is their numbers: each number gets what a projection gives its point.
+    /// Of a launch over a set of points, whose domain is their numbers: each number gets what a projection gives its
+    /// point.
     Over(PointSet, Arc<Self>),
 }
 

@@ -1,7 +1,8 @@
 //! Interned point sets with memoised algebra.
 //!
-//! The analysis asks the same few questions over and over: do these two sets overlap, what do they share? A [`Shape`] is a set of points
-//! with a number; equal sets have equal numbers, so that answers can be looked up by a pair of numbers.
+//! The analysis asks the same few questions over and over: do these two sets overlap, what do they share? A [`Shape`]
+//! is a set of points with a number; equal sets have equal numbers, so that answers can be looked up by a pair of
+//! numbers.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -62,7 +63,8 @@ impl fmt::Debug for Shape {
     }
 }
 
-/// A shape in a table where it is found by its points, which it alone has: there may be as many as points that pieces have in common.
+/// A shape in a table where it is found by its points, which it alone has: there may be as many as points that pieces
+/// have in common.
 struct ByPoints(Shape);
 
 impl Borrow<AnySpace> for ByPoints {
@@ -93,7 +95,8 @@ fn empty_like(shape: &Shape) -> AnySpace {
 /// How many answers of each kind are kept; beyond, the memory is emptied and fills anew.
 const MEMO_LIMIT: usize = 1 << 18;
 
-/// How many rectangles all answers of a kind have: scattered points have as many as the points. Some 64 to 128 MiB of each kind.
+/// How many rectangles all answers of a kind have: scattered points have as many as the points. Some 64 to 128 MiB of
+/// each kind.
 const MEMO_RECTS: usize = 1 << 22;
 
 /// Interns sets of points and remembers the results of operations on them.
@@ -209,7 +212,8 @@ impl fmt::Debug for ShapeTable {
 }
 
 impl Shapes {
-    /// Forgets shapes without another reference, whenever the table, or what its shapes weigh, has doubled since the last time.
+    /// Forgets shapes without another reference, whenever the table, or what its shapes weigh, has doubled since the
+    /// last time.
     fn sweep(&mut self) {
         if self.known.len() < self.sweep_at.max(1024) && self.rects < self.sweep_at_rects.max(MEMO_RECTS) {
             return;

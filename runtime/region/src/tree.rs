@@ -1,7 +1,7 @@
 //! The tree of index spaces: spaces are split by partitions, whose pieces are spaces again.
 //!
-//! Nodes point upwards only: a piece is its partition and a color. So a handle keeps its ancestors alive, nothing points in a circle, and
-//! a piece costs nothing until it is asked for.
+//! Nodes point upwards only: a piece is its partition and a color. So a handle keeps its ancestors alive, nothing
+//! points in a circle, and a piece costs nothing until it is asked for.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -41,8 +41,9 @@ pub struct RootSpace {
     renewals: Mutex<Option<Renewals<Partitioning>>>,
 }
 
-/// As long as this is there, names of partitions below an index space are used again: a partition into the same pieces as one that was
-/// [given up](Self::renew) is equal to that, though it may not be used by whom the other was destroyed for, and the other way round.
+/// As long as this is there, names of partitions below an index space are used again: a partition into the same pieces
+/// as one that was [given up](Self::renew) is equal to that, though it may not be used by whom the other was destroyed
+/// for, and the other way round.
 #[doc(hidden)]
 pub struct KeptPartitions(Arc<RootSpace>);
 
@@ -78,7 +79,8 @@ impl IndexSpaceNode {
         }
     }
 
-    /// The points. Those of a piece that [only other nodes know](Partitioning::piece_source) are fetched, with all other pieces.
+    /// The points. Those of a piece that [only other nodes know](Partitioning::piece_source) are fetched, with all
+    /// other pieces.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         self.known_shape().unwrap_or_else(|| match self {
@@ -134,8 +136,9 @@ impl IndexSpaceNode {
         self.root_space().id
     }
 
-    /// Has names of partitions below the space's root used again: of those that are [given up](Partitioning::give_up), and if `all`, of all that are there when
-    /// [the space itself is given up](KeptPartitions::renew). Nothing if that is the case already.
+    /// Has names of partitions below the space's root used again: of those that are [given up](Partitioning::give_up),
+    /// and if `all`, of all that are there when [the space itself is given up](KeptPartitions::renew). Nothing if that
+    /// is the case already.
     #[doc(hidden)]
     #[must_use]
     pub fn keep_partitions(&self, all: bool) -> Option<KeptPartitions> {
@@ -220,7 +223,8 @@ impl IndexSpaceNode {
         }
     }
 
-    /// Whether the tree alone shows that the two spaces share no point: they lie below different pieces of a disjoint partition.
+    /// Whether the tree alone shows that the two spaces share no point: they lie below different pieces of a disjoint
+    /// partition.
     #[must_use]
     pub fn is_disjoint_by_tree(&self, other: &Self) -> bool {
         let (mut a, mut b) = (self, other);
@@ -408,7 +412,8 @@ impl Partitioning {
         self.colors.is_empty()
     }
 
-    /// The pieces' points, in the order of their numbers. If they are [elsewhere](Self::piece_source), the first call brings them.
+    /// The pieces' points, in the order of their numbers. If they are [elsewhere](Self::piece_source), the first call
+    /// brings them.
     #[must_use]
     pub fn pieces(&self) -> &[Shape] {
         match &self.pieces {
@@ -434,7 +439,8 @@ impl Partitioning {
         }
     }
 
-    /// Whether all pieces are known here. That of a partition that gets its pieces from a [source](Self::piece_source) becomes true when a piece is asked for that is not.
+    /// Whether all pieces are known here. That of a partition that gets its pieces from a [source](Self::piece_source)
+    /// becomes true when a piece is asked for that is not.
     #[must_use]
     pub fn is_known(&self) -> bool {
         match &self.pieces {
@@ -504,7 +510,8 @@ impl Partitioning {
         }
     }
 
-    /// Points outside of which no piece has any: all that are in some piece, or all of the parent's if not all pieces are known here.
+    /// Points outside of which no piece has any: all that are in some piece, or all of the parent's if not all pieces
+    /// are known here.
     #[must_use]
     pub fn bound(&self) -> &Shape {
         if self.is_known() { self.union() } else { self.parent.shape() }
@@ -527,7 +534,8 @@ impl Partitioning {
         })
     }
 
-    /// A number that is the same for partitions of equal spaces into the same pieces, and hardly ever for others; none if the pieces are elsewhere.
+    /// A number that is the same for partitions of equal spaces into the same pieces, and hardly ever for others; none
+    /// if the pieces are elsewhere.
     #[doc(hidden)]
     #[must_use]
     pub fn digest(&self) -> Option<u64> {
@@ -547,7 +555,8 @@ impl Partitioning {
         }
     }
 
-    /// Marks the partition as destroyed, with all below it. For which operations, the caller remembers: see [`Deletions`].
+    /// Marks the partition as destroyed, with all below it. For which operations, the caller remembers: see
+    /// [`Deletions`].
     #[doc(hidden)]
     #[must_use]
     pub fn mark_destroyed(&self) -> Tombstone {

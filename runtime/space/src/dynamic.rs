@@ -249,7 +249,8 @@ impl AnyRect {
         (0..volume).map(move |rank| for_dimension!(rect.dim(), D => rect.typed_rect::<D>().delinear(rank).into()))
     }
 
-    /// The rank of a point of the rectangle in row-major order; meaningless for a point outside, or of another dimension.
+    /// The rank of a point of the rectangle in row-major order; meaningless for a point outside, or of another
+    /// dimension.
     pub fn linear(&self, point: AnyPoint) -> u64 {
         for_dimension!(self.dim(), D => self.typed_rect::<D>().linear(Point(narrow(&point.coords))))
     }
@@ -260,8 +261,8 @@ impl AnyRect {
         for_dimension!(self.dim(), D => self.typed_rect::<D>().delinear(rank).into())
     }
 
-    /// Disjoint rectangles with together the same points: as many as asked for, or one a point if there are fewer, of about the
-    /// same volume. Cuts across the widest dimension first.
+    /// Disjoint rectangles with together the same points: as many as asked for, or one a point if there are fewer, of
+    /// about the same volume. Cuts across the widest dimension first.
     pub fn split(&self, parts: usize) -> Vec<Self> {
         for_dimension!(self.dim(), D => {
             let mut pieces = Vec::new();

@@ -4,8 +4,8 @@ use crate::{Point, Rect, bands};
 
 /// A table of the rectangles of a canonical list by their first coordinates: a few bytes for each.
 ///
-/// The bounds are cut along dimension 0 into stripes of equal width, about as many as there are rectangles. Where these are
-/// spread evenly, a stripe has few of them; where they crowd, what is left is a binary search.
+/// The bounds are cut along dimension 0 into stripes of equal width, about as many as there are rectangles. Where these
+/// are spread evenly, a stripe has few of them; where they crowd, what is left is a binary search.
 #[derive(Debug)]
 pub(crate) struct Finder {
     lo: i64,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::{AnyPoint, AnyRect, IndexSpace};
 
-/// Any points of one number of dimensions, numbered in their row-major order. Cheap to clone; sets with the same points are equal.
+/// Any points of one number of dimensions, numbered in their row-major order. Cheap to clone; sets with the same points
+/// are equal.
 ///
 /// ```
 /// use maniple_space::{AnyPoint, IndexSpace, Point, PointSet};

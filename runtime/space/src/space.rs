@@ -161,8 +161,8 @@ impl<const D: usize> IndexSpace<D> {
                 && (self.is_dense() || !bands::any(std::slice::from_ref(rect), self.rects(), Keep::DIFFERENCE))
     }
 
-    /// Which of the [rectangles](Self::rects) a point is in. Fast enough for hot loops: at the first call a table is built,
-    /// at most once for all clones of a space.
+    /// Which of the [rectangles](Self::rects) a point is in. Fast enough for hot loops: at the first call a table is
+    /// built, at most once for all clones of a space.
     #[inline]
     pub fn locate(&self, point: Point<D>) -> Option<usize> {
         match &self.sparse {
@@ -172,8 +172,8 @@ impl<const D: usize> IndexSpace<D> {
         }
     }
 
-    /// Calls `visit` with the number of each of the [rectangles](Self::rects) that shares a point with another, in order.
-    /// Logarithmic in those that it skips.
+    /// Calls `visit` with the number of each of the [rectangles](Self::rects) that shares a point with another, in
+    /// order. Logarithmic in those that it skips.
     #[inline]
     pub fn for_each_touching(&self, rect: &Rect<D>, mut visit: impl FnMut(usize)) {
         bands::for_each_touching(self.rects(), rect, &mut visit);

@@ -4,9 +4,9 @@ use super::roles::matrices;
 use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Statement, Substitution};
 
-/// Processors keep a tile of the result. In each step, each multiplies the tiles of the operands that it has, and passes them on to
-/// a neighbour in its row and one in its column. (L. E. Cannon, *A cellular computer to implement the Kalman filter algorithm*,
-/// 1969.)
+/// Processors keep a tile of the result. In each step, each multiplies the tiles of the operands that it has, and
+/// passes them on to a neighbour in its row and one in its column. (L. E. Cannon, *A cellular computer to implement the
+/// Kalman filter algorithm*, 1969.)
 ///
 /// # Errors
 ///

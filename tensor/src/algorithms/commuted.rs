@@ -5,7 +5,8 @@ use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Node, Statement};
 use crate::notation::{BinaryOperator, Expression};
 
-/// What `algorithm` makes of `statement`, or of the same with its factors in another order: products commute. Without a match, the error is that of the statement as it is.
+/// What `algorithm` makes of `statement`, or of the same with its factors in another order: products commute. Without a
+/// match, the error is that of the statement as it is.
 ///
 /// # Errors
 ///

@@ -13,10 +13,11 @@ pub struct CosmaGrid {
     pub steps: [i64; 3],
 }
 
-/// Chooses a grid of at most `processors` for a product of an `m` x `k` and a `k` x `n` matrix: as many processors as possible, in blocks as near to
-/// cubes as possible, none with less than `smallest` rows, columns or terms. If a processor has memory for `memory` elements only, it goes through its
-/// block in steps, which halve the longest dimension until the parts of all three matrices fit. (Kwasniewski et
-/// al., *Red-blue pebbling revisited: near optimal parallel matrix-matrix multiplication*, 2019, and their implementation.)
+/// Chooses a grid of at most `processors` for a product of an `m` x `k` and a `k` x `n` matrix: as many processors as
+/// possible, in blocks as near to cubes as possible, none with less than `smallest` rows, columns or terms. If a
+/// processor has memory for `memory` elements only, it goes through its block in steps, which halve the longest
+/// dimension until the parts of all three matrices fit. (Kwasniewski et al., *Red-blue pebbling revisited: near optimal
+/// parallel matrix-matrix multiplication*, 2019, and their implementation.)
 pub fn cosma_grid([m, n, k]: [i64; 3], processors: i64, smallest: i64, memory: Option<i64>) -> CosmaGrid {
     let extents = [m, n, k];
     let side = (m.max(1) as f64 * n.max(1) as f64 * k.max(1) as f64 / processors.max(1) as f64).cbrt();
@@ -61,8 +62,8 @@ fn steps(extents: [i64; 3], grid: [i64; 3], memory: Option<i64>) -> [i64; 3] {
     }
 }
 
-/// COSMA with a grid and steps from [`cosma_grid`], or of one's own. Steps over rows and columns of the result are around the launch, those over the
-/// sum inside of it.
+/// COSMA with a grid and steps from [`cosma_grid`], or of one's own. Steps over rows and columns of the result are
+/// around the launch, those over the sum inside of it.
 ///
 /// # Errors
 ///

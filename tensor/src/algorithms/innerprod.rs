@@ -5,8 +5,8 @@ use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Statement, Unit};
 use crate::schedule::Races;
 
-/// `a = B(i,j,k) * C(i,j,k)`, where each processor has the same block of both tensors, on a grid of one, two or three dimensions: one number for each
-/// processor moves.
+/// `a = B(i,j,k) * C(i,j,k)`, where each processor has the same block of both tensors, on a grid of one, two or three
+/// dimensions: one number for each processor moves.
 ///
 /// # Errors
 ///

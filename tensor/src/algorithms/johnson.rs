@@ -4,8 +4,9 @@ use super::roles::matrices;
 use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Statement, Substitution};
 
-/// Each processor of a cube multiplies one tile of each operand, and the results are summed along one direction: less is moved than in two
-/// dimensions, and more is stored. (Agarwal, Balle, Gustavson, Joshi, Palkar, *A three-dimensional approach to parallel matrix multiplication*, 1995.)
+/// Each processor of a cube multiplies one tile of each operand, and the results are summed along one direction: less
+/// is moved than in two dimensions, and more is stored. (Agarwal, Balle, Gustavson, Joshi, Palkar, *A three-dimensional
+/// approach to parallel matrix multiplication*, 1995.)
 ///
 /// # Errors
 ///

@@ -1,8 +1,9 @@
 //! Published algorithms, as schedules.
 //!
-//! Each function takes an unscheduled statement of the right form, whatever its names are, and a grid of processors, and gives the scheduled statement with the
-//! placement of each tensor that the algorithm begins with ([`Algorithm`]). New loops are called after the variables that they come
-//! from: `io` counts blocks of `i`, `ii` is within one, and `s` is appended where a loop is rotated.
+//! Each function takes an unscheduled statement of the right form, whatever its names are, and a grid of processors,
+//! and gives the scheduled statement with the placement of each tensor that the algorithm begins with ([`Algorithm`]).
+//! New loops are called after the variables that they come from: `io` counts blocks of `i`, `ii` is within one, and `s`
+//! is appended where a loop is rotated.
 //!
 //! | | | computes | processors |
 //! | --- | --- | --- | --- |

@@ -4,8 +4,9 @@ use super::roles::Roles;
 use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Statement, Substitution};
 
-/// `A(i,l) = B(i,j,k) * C(j,l) * D(k,l)`, or the same for the second or third index of `B`, on a box of processors, each of which has a block of `B`, which never moves;
-/// blocks of `C` and `D` are broadcast, and those of `A` summed. (Ballard, Knight, Rouse, *Communication lower bounds for matricized tensor times Khatri-Rao product*, 2018.)
+/// `A(i,l) = B(i,j,k) * C(j,l) * D(k,l)`, or the same for the second or third index of `B`, on a box of processors,
+/// each of which has a block of `B`, which never moves; blocks of `C` and `D` are broadcast, and those of `A` summed.
+/// (Ballard, Knight, Rouse, *Communication lower bounds for matricized tensor times Khatri-Rao product*, 2018.)
 ///
 /// # Errors
 ///

@@ -4,8 +4,9 @@ use super::roles::matrices;
 use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Statement, Substitution};
 
-/// As Cannon's algorithm, but rotated by the row alone: tiles of one operand are passed on from neighbour to neighbour, those of the other one
-/// are broadcast. (Choi, Dongarra, Walker, *PUMMA: Parallel Universal Matrix Multiplication Algorithms*, 1994.)
+/// As Cannon's algorithm, but rotated by the row alone: tiles of one operand are passed on from neighbour to neighbour,
+/// those of the other one are broadcast. (Choi, Dongarra, Walker, *PUMMA: Parallel Universal Matrix Multiplication
+/// Algorithms*, 1994.)
 ///
 /// # Errors
 ///

@@ -22,8 +22,8 @@ struct Operand {
 }
 
 impl Roles {
-    /// Compares a statement with `form`: the letters of the result's variables, and then those of each factor. Factors may be transposed; if there are several ways to match, the one that
-    /// changes least is taken.
+    /// Compares a statement with `form`: the letters of the result's variables, and then those of each factor. Factors
+    /// may be transposed; if there are several ways to match, the one that changes least is taken.
     pub(super) fn new(
         algorithm: &'static str,
         wanted: &'static str,

@@ -4,13 +4,14 @@ use super::roles::matrices;
 use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Statement, Substitution};
 
-/// Of `processors`, each of `copies` layers runs a part of Cannon's algorithm, and the results are summed across layers: the more
-/// copies there is memory for, the less is moved. (Solomonik, Demmel, *Communication-optimal parallel 2.5D matrix multiplication and LU
-/// factorization algorithms*, 2011.)
+/// Of `processors`, each of `copies` layers runs a part of Cannon's algorithm, and the results are summed across
+/// layers: the more copies there is memory for, the less is moved. (Solomonik, Demmel, *Communication-optimal parallel
+/// 2.5D matrix multiplication and LU factorization algorithms*, 2011.)
 ///
 /// # Errors
 ///
-/// If the statement is no product of two matrices, or `processors / copies` or `processors / copies^3` is no square of a whole number.
+/// If the statement is no product of two matrices, or `processors / copies` or `processors / copies^3` is no square of
+/// a whole number.
 pub fn solomonik(statement: &Statement, processors: i64, copies: i64) -> Result<Algorithm, AlgorithmError> {
     let names = matrices("the 2.5D algorithm", statement)?;
     let Some(side) = square_side(processors, copies) else {

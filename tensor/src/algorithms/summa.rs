@@ -4,8 +4,9 @@ use super::roles::matrices;
 use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Statement, Substitution};
 
-/// Processors keep a tile of the result. In each step, `chunk` columns of one operand are broadcast along rows of processors, and as many
-/// rows of the other one along columns. (Van de Geijn, Watts, *SUMMA: scalable universal matrix multiplication algorithm*, 1997.)
+/// Processors keep a tile of the result. In each step, `chunk` columns of one operand are broadcast along rows of
+/// processors, and as many rows of the other one along columns. (Van de Geijn, Watts, *SUMMA: scalable universal matrix
+/// multiplication algorithm*, 1997.)
 ///
 /// # Errors
 ///

@@ -4,7 +4,8 @@ use super::roles::Roles;
 use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Statement, Substitution};
 
-/// `A(i,j,l) = B(i,j,k) * C(k,l)`, where each processor has a slab of `A` and `B` and all of `C`: nothing moves, and each multiplies matrices.
+/// `A(i,j,l) = B(i,j,k) * C(k,l)`, where each processor has a slab of `A` and `B` and all of `C`: nothing moves, and
+/// each multiplies matrices.
 ///
 /// # Errors
 ///

@@ -6,11 +6,14 @@ use crate::rectangle::Rectangle;
 /// With more conditions than these it is not told apart which of a tensor's accesses happen.
 const MOST_CONDITIONS: usize = 3;
 
-/// The different parts that a part of a statement uses of a tensor, numbered from 0: which one is used where, and which elements it has, follow from the relations between
-/// variables. Nothing goes through the places where the statement runs, and so nothing costs more for there being many.
+/// The different parts that a part of a statement uses of a tensor, numbered from 0: which one is used where, and which
+/// elements it has, follow from the relations between variables. Nothing goes through the places where the statement
+/// runs, and so nothing costs more for there being many.
 ///
-/// A part depends on those variables that have one value each where it is used, and on no others: on the number of a block, for one that is divided, and on the value of a loop that
-/// is rotated, whichever values make it. Combinations of these values are the numbers. Number 0 is the part without elements, which of a tensor without dimensions has its element too.
+/// A part depends on those variables that have one value each where it is used, and on no others: on the number of a
+/// block, for one that is divided, and on the value of a loop that is rotated, whichever values make it. Combinations
+/// of these values are the numbers. Number 0 is the part without elements, which of a tensor without dimensions has its
+/// element too.
 ///
 /// ```
 /// use maniple_tensor::concrete::Statement;
@@ -122,7 +125,8 @@ impl Colors {
         apart(hulls, self.order)
     }
 
-    /// Whether each number has the same part here and there, as far as the relations say so: loops may have other names, and others may be around them.
+    /// Whether each number has the same part here and there, as far as the relations say so: loops may have other
+    /// names, and others may be around them.
     pub fn has_parts_of(&self, other: &Self) -> bool {
         let extents = |of: &Self| of.single.iter().map(|(_, extent)| *extent).collect::<Vec<_>>();
         let conditions = |of: &Self| of.accesses.iter().map(|(condition, _)| *condition).collect::<Vec<_>>();

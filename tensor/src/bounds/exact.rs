@@ -5,7 +5,8 @@ use crate::bounds::Bounds;
 use crate::concrete::{Relation, Statement};
 use crate::notation::IndexVariable;
 
-/// Whether `variable` takes all values of its [interval](Bounds::interval) when `fixed` have values, whatever other variables do.
+/// Whether `variable` takes all values of its [interval](Bounds::interval) when `fixed` have values, whatever other
+/// variables do.
 pub fn is_exact(statement: &Statement, variable: &IndexVariable, fixed: &[IndexVariable]) -> bool {
     exact(statement, variable, fixed, false)
 }

@@ -1,4 +1,5 @@
-//! Intervals as functions of the values of some loops: what there is to know of a statement is found once, and then evaluated for any values.
+//! Intervals as functions of the values of some loops: what there is to know of a statement is found once, and then
+//! evaluated for any values.
 
 use std::collections::BTreeMap;
 
@@ -164,8 +165,8 @@ impl Formulas {
         intervals
     }
 
-    /// The same, once for each combination of parts of fused loops for which the intervals of both loops that were fused are exact.
-    /// Some intervals may be known to be single values.
+    /// The same, once for each combination of parts of fused loops for which the intervals of both loops that were
+    /// fused are exact. Some intervals may be known to be single values.
     pub(super) fn cases(&self, values: &[i64], known: &[Option<i64>]) -> Vec<Vec<Interval>> {
         let mut cases = vec![Vec::with_capacity(self.all.len())];
         for (position, formula) in self.all.iter().enumerate() {
@@ -303,7 +304,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The accesses in `node`, which is what is inside of the loops whose values will be known, to tensors that are wanted.
+    /// The accesses in `node`, which is what is inside of the loops whose values will be known, to tensors that are
+    /// wanted.
     pub(super) fn accesses<'n>(
         &mut self,
         node: &'n Node,
@@ -325,7 +327,8 @@ impl<'a> Finder<'a> {
         found
     }
 
-    /// The variables that must have values, or an assignment inside of `loops`, and of those with known values, never happens.
+    /// The variables that must have values, or an assignment inside of `loops`, and of those with known values, never
+    /// happens.
     fn needed(&mut self, loops: &[&Loop]) -> Vec<usize> {
         let statement = self.statement;
         let around = |variable: &IndexVariable| {
@@ -345,7 +348,8 @@ impl<'a> Finder<'a> {
 
 /// The part of a tensor that a part of a statement uses, as a function of the values of the loops around it.
 ///
-/// [`Bounds::tensor`](super::Bounds::tensor) says the same for values that are known already. Where many values are to come, this is far quicker.
+/// [`Bounds::tensor`](super::Bounds::tensor) says the same for values that are known already. Where many values are to
+/// come, this is far quicker.
 #[derive(Clone, Debug)]
 pub struct RectangleOf {
     pub(super) formulas: Formulas,
@@ -366,8 +370,8 @@ impl RectangleOf {
         Self { formulas: finder.formulas(), accesses, order, loops: fixed.len() }
     }
 
-    /// The rectangle where the loops have these values, in their order: the smallest one with all that the accesses use. It is empty for a tensor that
-    /// is not used, or if nothing happens there.
+    /// The rectangle where the loops have these values, in their order: the smallest one with all that the accesses
+    /// use. It is empty for a tensor that is not used, or if nothing happens there.
     ///
     /// # Panics
     ///
@@ -376,8 +380,9 @@ impl RectangleOf {
         self.hull(&self.formulas.evaluate(values))
     }
 
-    /// The same without what the accesses surely do not use where a part of a fused loop is known: disjoint rectangles, none of them empty. Seven elements from the middle of a row
-    /// on are the rest of this row, whole rows, and the beginning of another.
+    /// The same without what the accesses surely do not use where a part of a fused loop is known: disjoint rectangles,
+    /// none of them empty. Seven elements from the middle of a row on are the rest of this row, whole rows, and the
+    /// beginning of another.
     ///
     /// # Panics
     ///
@@ -441,7 +446,8 @@ impl IterationsOf {
         Self { formulas: finder.formulas(), sites }
     }
 
-    /// The number of operations where the loops have these values: exact where [intervals](crate::bounds) are, and otherwise at least as many as there are.
+    /// The number of operations where the loops have these values: exact where [intervals](crate::bounds) are, and
+    /// otherwise at least as many as there are.
     pub fn operations(&self, values: &[i64]) -> i64 {
         let intervals = self.formulas.evaluate(values);
         let of = |(needed, variables, each): &(Vec<usize>, Vec<usize>, i64)| {

@@ -1,10 +1,12 @@
 //! Which coordinates a part of a statement uses, as intervals and rectangles.
 //!
-//! Given values of some loops, usually those from the outside to a certain one, [`Bounds`] tells the interval of every variable that can
-//! still occur, and the rectangle of every tensor that is used. What a launch's points and steps fetch, what a leaf's views are, and
-//! how many bytes move all follow from this. It is a function of the statement and the values, and of nothing else.
+//! Given values of some loops, usually those from the outside to a certain one, [`Bounds`] tells the interval of every
+//! variable that can still occur, and the rectangle of every tensor that is used. What a launch's points and steps
+//! fetch, what a leaf's views are, and how many bytes move all follow from this. It is a function of the statement and
+//! the values, and of nothing else.
 //!
-//! Intervals cover all that occurs, and nothing beyond the tensor. They are exact where blocks are full, or cut by the end:
+//! Intervals cover all that occurs, and nothing beyond the tensor. They are exact where blocks are full, or cut by the
+//! end:
 //!
 //! | | interval of the parent |
 //! | --- | --- |
@@ -76,7 +78,8 @@ impl<'a> Bounds<'a> {
         Some(finder.formulas().evaluate(&self.values)[position])
     }
 
-    /// All accesses in `node`, each with the elements that it can use. `node` is what is inside of the loops whose values are known.
+    /// All accesses in `node`, each with the elements that it can use. `node` is what is inside of the loops whose
+    /// values are known.
     pub fn uses<'n>(&self, node: &'n Node) -> Vec<(&'n Access, Rectangle)> {
         let mut finder = Finder::new(self.statement, &self.fixed);
         let accesses = finder.accesses(node, |_| true);
@@ -84,7 +87,8 @@ impl<'a> Bounds<'a> {
         accesses.iter().map(|access| (access.access, access.rectangle(&intervals))).collect()
     }
 
-    /// The smallest rectangle with all elements of `tensor` that `node` can use, read or written; none if it names it nowhere.
+    /// The smallest rectangle with all elements of `tensor` that `node` can use, read or written; none if it names it
+    /// nowhere.
     pub fn tensor(&self, node: &Node, tensor: &str) -> Option<Rectangle> {
         let uses = self.uses(node).into_iter().filter(|(access, _)| access.tensor.name() == tensor);
         uses.map(|(_, rectangle)| rectangle).reduce(|first, second| first.hull(&second))

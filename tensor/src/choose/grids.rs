@@ -55,8 +55,9 @@ fn of(statement: &Statement, loops: &[IndexVariable], processors: i64) -> Vec<Di
     all
 }
 
-/// The most promising ways to distribute `loops`: those with the lowest sums of the times that the first processor, which has the largest blocks, computes, and gets what it
-/// does not have. Fewer processors than all are tried as far as three quarters of them, or sixteen less.
+/// The most promising ways to distribute `loops`: those with the lowest sums of the times that the first processor,
+/// which has the largest blocks, computes, and gets what it does not have. Fewer processors than all are tried as far
+/// as three quarters of them, or sixteen less.
 pub(super) fn promising(
     statement: &Statement,
     loops: &[IndexVariable],

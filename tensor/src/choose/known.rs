@@ -4,7 +4,8 @@ use super::grids::factors;
 use crate::algorithms::{self, Algorithm, AlgorithmError, in_any_order};
 use crate::concrete::Statement;
 
-/// All published algorithms that compute `statement`, on grids of so many processors, or as many of them as the algorithm can use.
+/// All published algorithms that compute `statement`, on grids of so many processors, or as many of them as the
+/// algorithm can use.
 pub(super) fn all(statement: &Statement, processors: usize) -> Vec<(String, Algorithm)> {
     let mut known = Known { found: Vec::new() };
     let processors = processors as i64;

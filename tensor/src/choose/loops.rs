@@ -133,8 +133,8 @@ fn in_steps(
         .communicate(operands, step)
 }
 
-/// What is below the launches and steps, left to a library if it computes products. Otherwise loops are in the order in which tensors are stored, and the innermost one runs
-/// through neighbours in memory, in vectors.
+/// What is below the launches and steps, left to a library if it computes products. Otherwise loops are in the order in
+/// which tensors are stored, and the innermost one runs through neighbours in memory, in vectors.
 fn leaf(statement: Statement) -> Statement {
     let mut plain: Vec<IndexVariable> =
         statement.spine().iter().filter(|outer| outer.is_plain()).map(|outer| outer.variable.clone()).collect();
@@ -154,7 +154,8 @@ fn leaf(statement: Statement) -> Statement {
     vector.or_else(|_| ordered.parallelize(last, Unit::Vector, Races::Reduced)).unwrap_or(ordered)
 }
 
-/// For each access that a loop is for: the level at which its tensor stores the loop's dimension, the innermost if there are several, and the number of levels.
+/// For each access that a loop is for: the level at which its tensor stores the loop's dimension, the innermost if
+/// there are several, and the number of levels.
 fn levels(statement: &Statement, variable: &IndexVariable) -> Vec<(usize, usize)> {
     let original = statement.ancestors(variable);
     let level = |access: &Access| {
@@ -172,7 +173,8 @@ fn side_by_side(statement: &Statement, variable: &IndexVariable) -> i64 {
     levels.into_iter().map(|(level, count)| if level + 1 == count { 1 } else { -1 }).sum()
 }
 
-/// How deep inside a loop belongs, so that tensors are used as they are stored: minus the mean number of levels below its own.
+/// How deep inside a loop belongs, so that tensors are used as they are stored: minus the mean number of levels below
+/// its own.
 fn depth(statement: &Statement, variable: &IndexVariable) -> f64 {
     let levels = levels(statement, variable);
     let below: usize = levels.iter().map(|(level, count)| count - level - 1).sum();

@@ -3,14 +3,16 @@
 //! [`choose`] takes any assignment and a number of processors. Candidates are
 //!
 //! - no distribution at all, on one processor;
-//! - up to three loops distributed over a grid, whatever they are for: over the result's dimensions operands come to results, and over reductions results
-//!   are combined across processors. All processors are used, or some fewer where their number has no good factors;
+//! - up to three loops distributed over a grid, whatever they are for: over the result's dimensions operands come to
+//!   results, and over reductions results are combined across processors. All processors are used, or some fewer where
+//!   their number has no good factors;
 //! - the same, with what is fetched divided into steps, which need less memory, and overlap with computing;
 //! - the [published algorithms](crate::algorithms) that compute what is asked for.
 //!
-//! There are many grids, so of the distributed loops those are looked at closely that a simple formula likes best. Tensors are placed where they are used: a
-//! dimension that is distributed is cut along it. Other dimensions of the grid cut what is not cut yet, so that processors share what all of them need, or else
-//! keep it on a face. What the candidates cost is an [`Estimate`]. The same question has the same answer every time.
+//! There are many grids, so of the distributed loops those are looked at closely that a simple formula likes best.
+//! Tensors are placed where they are used: a dimension that is distributed is cut along it. Other dimensions of the
+//! grid cut what is not cut yet, so that processors share what all of them need, or else keep it on a face. What the
+//! candidates cost is an [`Estimate`]. The same question has the same answer every time.
 //!
 //! ```
 //! use maniple_tensor::choose::choose;
@@ -90,7 +92,8 @@ impl Candidate {
         rates.capacity.is_none_or(|capacity| self.estimate.memory <= capacity)
     }
 
-    /// How many tensors have pieces that are not one stretch of their memory, as a dimension is cut that is not the outermost there.
+    /// How many tensors have pieces that are not one stretch of their memory, as a dimension is cut that is not the
+    /// outermost there.
     fn scattered(&self) -> usize {
         let placements = self.algorithm.placements.iter();
         let is_scattered = |(tensor, placement): &&(TensorVariable, Placement)| {
@@ -115,8 +118,9 @@ pub struct Choice {
     candidates: Vec<Candidate>,
 }
 
-/// Chooses a schedule for `assignment` on at most so many processors: the one that takes least time of those that fit into memory. If none does, the one that takes least memory. Of
-/// several that cost the same, one whose pieces are single stretches of memory, which depends on the formats of tensors.
+/// Chooses a schedule for `assignment` on at most so many processors: the one that takes least time of those that fit
+/// into memory. If none does, the one that takes least memory. Of several that cost the same, one whose pieces are
+/// single stretches of memory, which depends on the formats of tensors.
 pub fn choose(assignment: &Assignment, processors: usize, rates: &Rates) -> Choice {
     let statement = Statement::new(assignment);
     let processors = processors.max(1);
@@ -127,7 +131,8 @@ pub fn choose(assignment: &Assignment, processors: usize, rates: &Rates) -> Choi
     Choice { assignment: assignment.clone(), processors, capacity: rates.capacity, candidates }
 }
 
-/// The fastest way to distribute loops over exactly this grid; none if it has more dimensions than there are loops, or if nothing can be distributed.
+/// The fastest way to distribute loops over exactly this grid; none if it has more dimensions than there are loops, or
+/// if nothing can be distributed.
 pub fn on_grid(assignment: &Assignment, grid: &[i64], rates: &Rates) -> Option<Candidate> {
     sorted(loops::on_grid(&Statement::new(assignment), grid), rates).into_iter().next()
 }
@@ -149,7 +154,8 @@ fn sorted(candidates: Vec<(String, Algorithm)>, rates: &Rates) -> Vec<Candidate>
     candidates
 }
 
-/// What a schedule makes of an unscheduled statement: on a grid of as many processors as its launches have points, with each tensor placed where its parts are used.
+/// What a schedule makes of an unscheduled statement: on a grid of as many processors as its launches have points, with
+/// each tensor placed where its parts are used.
 ///
 /// # Errors
 ///

@@ -11,14 +11,15 @@ use crate::notation::{Access, Assignment, Expression, IndexVariable, Place, Tens
 impl Statement {
     /// The loops that compute `assignment` when nothing is scheduled.
     ///
-    /// Variables of the left side are outermost, in their order. If the right side is one reduction, its variables follow, and the result
-    /// is reduced into. Other reductions get scalars of their own, `t`, `t_1` and so on. A variable that several terms sum over becomes
-    /// several: `j`, `j_1` and so on.
+    /// Variables of the left side are outermost, in their order. If the right side is one reduction, its variables
+    /// follow, and the result is reduced into. Other reductions get scalars of their own, `t`, `t_1` and so on. A
+    /// variable that several terms sum over becomes several: `j`, `j_1` and so on.
     pub fn new(assignment: &Assignment) -> Self {
         Self::concretised(assignment, false)
     }
 
-    /// The same with a scalar for each reduction, the outermost among them: each element of the result is assigned once.
+    /// The same with a scalar for each reduction, the outermost among them: each element of the result is assigned
+    /// once.
     pub(crate) fn with_scalars(assignment: &Assignment) -> Self {
         Self::concretised(assignment, true)
     }
@@ -61,8 +62,8 @@ impl Statement {
     }
 }
 
-/// Relations by which the coordinates of parts of dimensions, and of shifts, follow from variables. Shifts that are taken
-/// of dimensions of several lengths become several.
+/// Relations by which the coordinates of parts of dimensions, and of shifts, follow from variables. Shifts that are
+/// taken of dimensions of several lengths become several.
 fn windows(body: Node, extents: &mut BTreeMap<IndexVariable, i64>) -> (Node, Vec<Relation>) {
     for access in body.sites().iter().flat_map(|site| site.value.accesses()) {
         for (variable, &extent) in access.variables.iter().zip(access.tensor.dimensions()) {

@@ -1,7 +1,7 @@
 //! What a statement means.
 //!
-//! The loops run as they stand. At each assignment, coordinates are recovered, and nothing happens where one of them is beyond its end. Slow, and simple enough
-//! to be believed: schedules are tested against it before anything is lowered.
+//! The loops run as they stand. At each assignment, coordinates are recovered, and nothing happens where one of them is
+//! beyond its end. Slow, and simple enough to be believed: schedules are tested against it before anything is lowered.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::notation::{
     is_among, reduce,
 };
 
-/// The result of `statement` on `operands`, by name. If the statement accumulates, or reads its result, the result's old elements
-/// are among them.
+/// The result of `statement` on `operands`, by name. If the statement accumulates, or reads its result, the result's
+/// old elements are among them.
 ///
 /// # Errors
 ///

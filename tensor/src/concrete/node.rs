@@ -20,8 +20,8 @@ pub enum Node {
         /// The value. It has no reductions.
         value: Expression,
     },
-    /// A workspace: its elements are identities (or, if they are assigned, anything) at first, then `producer` computes them, and then
-    /// `consumer` uses them.
+    /// A workspace: its elements are identities (or, if they are assigned, anything) at first, then `producer` computes
+    /// them, and then `consumer` uses them.
     Where {
         /// The workspace.
         workspace: TensorVariable,
@@ -41,7 +41,8 @@ pub struct Loop {
     pub execution: Execution,
     /// How many iterations are to be written one after the other in machine code; 1 leaves that to the compiler.
     pub unroll: u32,
-    /// Of a loop on threads, how many iterations a thread takes at a time, whenever it has ended some; none, if all threads are given their shares at once.
+    /// Of a loop on threads, how many iterations a thread takes at a time, whenever it has ended some; none, if all
+    /// threads are given their shares at once.
     pub chunk: Option<i64>,
     /// The names of the tensors of which each iteration, at its start, fetches all that it needs.
     pub communicate: Vec<String>,
@@ -71,12 +72,14 @@ pub enum Merge {
     /// It goes through all of them at once, step by step: as many steps as all have elements together.
     #[default]
     TwoFinger,
-    /// The one that is behind leaps to where the others are: few steps if elements are far apart or come in runs (Bentley and Yao, *An almost optimal algorithm for unbounded searching*, 1976).
+    /// The one that is behind leaps to where the others are: few steps if elements are far apart or come in runs
+    /// (Bentley and Yao, *An almost optimal algorithm for unbounded searching*, 1976).
     Gallop,
     /// It goes through the first, and searches the others for each element: few steps if the first has few elements.
     Locate,
-    /// What one of them stores is put in a workspace with a flag for each coordinate, once for many runs of the loop, which goes through the others and looks them up: as many steps as these
-    /// have elements. A schedule makes the workspace; no loop has this merge afterwards.
+    /// What one of them stores is put in a workspace with a flag for each coordinate, once for many runs of the loop,
+    /// which goes through the others and looks them up: as many steps as these have elements. A schedule makes the
+    /// workspace; no loop has this merge afterwards.
     Bitmap,
     /// The same with a hash table as the workspace, which takes memory for what is stored alone.
     Hash,
@@ -113,7 +116,8 @@ pub enum Unit {
 pub struct Substitution(Cow<'static, str>);
 
 impl Substitution {
-    /// Products of matrices, or of tensors regarded as matrices; among them products of a tensor with a Khatri-Rao product.
+    /// Products of matrices, or of tensors regarded as matrices; among them products of a tensor with a Khatri-Rao
+    /// product.
     pub const GEMM: Self = Self(Cow::Borrowed("Gemm"));
 
     /// A library that is [registered](crate::substitute::register).
@@ -282,7 +286,8 @@ impl Node {
         }
     }
 
-    /// The same tree with other tensors in those accesses for which `other` gives one, and `targets` in what is assigned.
+    /// The same tree with other tensors in those accesses for which `other` gives one, and `targets` in what is
+    /// assigned.
     pub(crate) fn with_tensors(
         self,
         other: &dyn Fn(&Access) -> Option<TensorVariable>,

@@ -76,7 +76,8 @@ pub enum Relation {
     },
     /// The parent's values are the coordinates that an operand stores.
     Positions(Positions),
-    /// `window = start + step * of`: coordinates of a part of a dimension, or of a shift, which may be beyond it. The variable that they follow stays what it is.
+    /// `window = start + step * of`: coordinates of a part of a dimension, or of a shift, which may be beyond it. The
+    /// variable that they follow stays what it is.
     Window {
         /// The coordinates.
         window: IndexVariable,
@@ -91,12 +92,15 @@ pub enum Relation {
     },
 }
 
-/// A loop over the positions of some levels of an operand, one below the other: `parent` has the coordinates that are stored there.
+/// A loop over the positions of some levels of an operand, one below the other: `parent` has the coordinates that are
+/// stored there.
 ///
-/// Where everything is stored, a position is a coordinate, and that is what a statement means by itself. Kernels for [stored](crate::lower::stored) tensors visit what is there.
+/// Where everything is stored, a position is a coordinate, and that is what a statement means by itself. Kernels for
+/// [stored](crate::lower::stored) tensors visit what is there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Positions {
-    /// The variable in whose place positions are: that of a level, or what the variables of several levels were fused to.
+    /// The variable in whose place positions are: that of a level, or what the variables of several levels were fused
+    /// to.
     pub parent: IndexVariable,
     /// The number of a position, from the first below the position of the level above.
     pub position: IndexVariable,
@@ -169,7 +173,8 @@ impl Relation {
         }
     }
 
-    /// Whether values of the children may belong to none of the parent: blocks may reach beyond the end, and parts of different lengths beyond theirs.
+    /// Whether values of the children may belong to none of the parent: blocks may reach beyond the end, and parts of
+    /// different lengths beyond theirs.
     pub(crate) fn is_cut(&self) -> bool {
         self.blocks().is_some() || matches!(self, Self::SplitAt { .. })
     }

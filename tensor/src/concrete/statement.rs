@@ -10,8 +10,8 @@ use crate::notation::{Access, IndexVariable, TensorVariable};
 
 /// An assignment with its loops.
 ///
-/// Each variable belongs to one loop at most, and names of variables, workspaces and tensors differ from one another. So a name says which
-/// loop is meant.
+/// Each variable belongs to one loop at most, and names of variables, workspaces and tensors differ from one another.
+/// So a name says which loop is meant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     pub(crate) body: Node,
@@ -21,7 +21,8 @@ pub struct Statement {
     pub(crate) result: TensorVariable,
     pub(crate) operands: Vec<TensorVariable>,
     pub(crate) accumulate: bool,
-    /// The dense operands by whose elements zeros are divided, which [are checked before](crate::notation::Assignment::checked_divisors): the quotients are zero.
+    /// The dense operands by whose elements zeros are divided, which [are checked
+    /// before](crate::notation::Assignment::checked_divisors): the quotients are zero.
     pub(crate) divisors: Vec<TensorVariable>,
 }
 
@@ -41,7 +42,8 @@ impl Statement {
         &self.result
     }
 
-    /// The tensors that are read, in order of appearance. The result is among them if its old elements are read by name.
+    /// The tensors that are read, in order of appearance. The result is among them if its old elements are read by
+    /// name.
     pub fn operands(&self) -> &[TensorVariable] {
         &self.operands
     }
@@ -81,8 +83,8 @@ impl Statement {
         self.body.sites().into_iter().find(|site| *site.target.tensor.name() == *self.result.name())?.operator
     }
 
-    /// What all elements of the result must be before the loops run: nothing in particular if they are assigned plainly, or if their old values
-    /// count.
+    /// What all elements of the result must be before the loops run: nothing in particular if they are assigned
+    /// plainly, or if their old values count.
     pub fn initial(&self) -> Option<Scalar> {
         if self.accumulate { None } else { self.reduction()?.identity(self.result.element()) }
     }
@@ -173,7 +175,8 @@ impl Statement {
             })
     }
 
-    /// The same statement with other tensors, of the same extents, in those accesses of operands and workspaces for which `other` gives one.
+    /// The same statement with other tensors, of the same extents, in those accesses of operands and workspaces for
+    /// which `other` gives one.
     pub(crate) fn with_tensors(&self, other: &dyn Fn(&Access) -> Option<TensorVariable>) -> Self {
         let body = self.body.clone().with_tensors(other, &|target| match target.tensor == self.result {
             true => None,

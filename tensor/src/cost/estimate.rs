@@ -76,7 +76,8 @@ impl Timeline {
 }
 
 impl Estimate {
-    /// What `plan` costs, when `traffic` is what it moves with these placements. If that is [estimated](Traffic::estimated), so are operations, by the same processors and steps.
+    /// What `plan` costs, when `traffic` is what it moves with these placements. If that is
+    /// [estimated](Traffic::estimated), so are operations, by the same processors and steps.
     pub fn new(plan: &Plan, traffic: &Traffic, placements: &[(TensorVariable, Placement)], rates: &Rates) -> Self {
         if !traffic.is_listed()
             && let Ok(loads) = Loads::new(plan, traffic.machine(), placements)
@@ -155,7 +156,8 @@ impl Estimate {
 }
 
 impl Timeline {
-    /// Adds what a processor gets and sends of a tensor with so many bytes for each element. Gives the number of messages.
+    /// Adds what a processor gets and sends of a tensor with so many bytes for each element. Gives the number of
+    /// messages.
     fn load(&mut self, load: &Load, size: f64, (steps, rates): (&Sample, &Rates)) -> f64 {
         let weights = steps.iter().map(|(_, weight)| *weight).chain([1.0]);
         let mut messages = 0.0;

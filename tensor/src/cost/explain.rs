@@ -13,8 +13,8 @@ use crate::traffic::Traffic;
 /// The pieces of so many points and steps are counted.
 const MOST_COUNTED: i64 = 1 << 14;
 
-/// Tells how a plan runs, and what that costs: its statement, where its tensors are, into which pieces they are partitioned, the launches, the bytes that move, memory, and the
-/// estimated time.
+/// Tells how a plan runs, and what that costs: its statement, where its tensors are, into which pieces they are
+/// partitioned, the launches, the bytes that move, memory, and the estimated time.
 pub fn explain(
     plan: &Plan,
     placements: &[(TensorVariable, Placement)],

@@ -1,7 +1,7 @@
 //! What a plan costs: operations, bytes that move, memory, and an estimate of the time.
 //!
-//! [`Rates`] describe a machine: how fast a processor computes, and how fast it gets data. [`Estimate`] applies them to a plan and its
-//! [traffic](crate::traffic).
+//! [`Rates`] describe a machine: how fast a processor computes, and how fast it gets data. [`Estimate`] applies them to
+//! a plan and its [traffic](crate::traffic).
 //!
 //! | assumed | |
 //! | --- | --- |

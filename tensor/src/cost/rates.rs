@@ -17,17 +17,19 @@ pub struct Rates {
     pub latency: f64,
     /// Seconds for each point of each launch.
     pub launch: f64,
-    /// Which part of moving data a processor does not notice while it computes: 1 if something else moves it, 0 if it waits all the time.
+    /// Which part of moving data a processor does not notice while it computes: 1 if something else moves it, 0 if it
+    /// waits all the time.
     pub overlap: f64,
     /// How many bytes a processor's memory has, if that matters.
     pub capacity: Option<u64>,
 }
 
 impl Default for Rates {
-    /// A core of a laptop of 2020 or later, which talks to others by a local network connection. At 3 GHz two multiplications with additions of vectors of four a cycle would be 48e9 operations a
-    /// second, of which libraries get some 30e9; loops that are bound by loads get a tenth. One core reads some 10e9 bytes a second. A connection through the loopback
-    /// interface passes some 2e9 bytes a second, and takes 20 microseconds; so does a task with its analysis. The cores copy data themselves, so
-    /// that half of moving it takes their time.
+    /// A core of a laptop of 2020 or later, which talks to others by a local network connection. At 3 GHz two
+    /// multiplications with additions of vectors of four a cycle would be 48e9 operations a second, of which libraries
+    /// get some 30e9; loops that are bound by loads get a tenth. One core reads some 10e9 bytes a second. A connection
+    /// through the loopback interface passes some 2e9 bytes a second, and takes 20 microseconds; so does a task with
+    /// its analysis. The cores copy data themselves, so that half of moving it takes their time.
     ///
     /// Where these matter, [measure](Self::measured) and pass your own.
     fn default() -> Self {
@@ -44,7 +46,8 @@ impl Default for Rates {
     }
 }
 
-/// How long an operation takes, if one on f64 takes 1: half as long for half the size, and a complex product with its sum is four of each.
+/// How long an operation takes, if one on f64 takes 1: half as long for half the size, and a complex product with its
+/// sum is four of each.
 pub(super) fn weight(element: ElementType) -> f64 {
     match element {
         ElementType::Bool | ElementType::U8 | ElementType::I8 => 0.125,

@@ -1,4 +1,5 @@
-//! Files that tasks of all nodes write together: beside the one that is asked for, whose name they take when all is written.
+//! Files that tasks of all nodes write together: beside the one that is asked for, whose name they take when all is
+//! written.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, OpenOptions};

@@ -1,12 +1,16 @@
 //! Results of which it is not known before how much they store, assembled by the points of a launch.
 //!
-//! The rows of a result are dealt to the points. A first launch counts the elements of each row; each point tells how many it has, and the sums of these are where each point's elements
-//! begin. Then there is room for all of them, and a second launch writes them: coordinates, elements, and where each row begins (the two phases of Chou, Kjolstad, Amarasinghe, PLDI 2020,
-//! between whose halves SpDISTAL, SC 2022, section 5.2, has a scan). On any number of nodes the result is stored alike, and nothing of it leaves the node that makes it.
+//! The rows of a result are dealt to the points. A first launch counts the elements of each row; each point tells how
+//! many it has, and the sums of these are where each point's elements begin. Then there is room for all of them, and a
+//! second launch writes them: coordinates, elements, and where each row begins (the two phases of Chou, Kjolstad,
+//! Amarasinghe, PLDI 2020, between whose halves SpDISTAL, SC 2022, section 5.2, has a scan). On any number of nodes the
+//! result is stored alike, and nothing of it leaves the node that makes it.
 //!
-//! Where loops inside of the launch fetch something, there is a launch for each of their steps, which has rows of its own.
+//! Where loops inside of the launch fetch something, there is a launch for each of their steps, which has rows of its
+//! own.
 //!
-//! That is done where a compressed level is below dense ones. What has other levels is assembled in [blocks](super::blocks).
+//! That is done where a compressed level is below dense ones. What has other levels is assembled in
+//! [blocks](super::blocks).
 
 use std::sync::Arc;
 
@@ -31,18 +35,21 @@ use crate::lower::{Appending, Output};
 use crate::plan::{Launching, Operation, Plan};
 use crate::storage::Number;
 
-/// The result of a plan that its points assemble, of which it is not known before how much is stored. Where a compressed level is below dense ones, this waits until all elements are counted,
-/// and not until they are computed; where other levels are, until it is known how many positions these have.
+/// The result of a plan that its points assemble, of which it is not known before how much is stored. Where a
+/// compressed level is below dense ones, this waits until all elements are counted, and not until they are computed;
+/// where other levels are, until it is known how many positions these have.
 ///
 /// # Errors
 ///
-/// As of [`Computation::new`](super::Computation::new); [`DistributedError::InPlace`] if the plan's result is there before, [`DistributedError::Rows`].
+/// As of [`Computation::new`](super::Computation::new); [`DistributedError::InPlace`] if the plan's result is there
+/// before, [`DistributedError::Rows`].
 pub fn assemble<'a>(cx: &'a Context, plan: &'a Arc<Plan>, tensors: &'a [&'a Tensor]) -> Pending<'a, Tensor> {
     Box::pin(async move { run(cx, plan, tensors, false).await })
 }
 
-/// The same in little memory: after each step of a loop that fetches something, nodes [forget](Context::forget_copies) what they got from others for this step alone, and a step begins when the one
-/// before the last has ended. All steps run twice, and move what they use each time: the first time elements are counted, the second time they are written.
+/// The same in little memory: after each step of a loop that fetches something, nodes [forget](Context::forget_copies)
+/// what they got from others for this step alone, and a step begins when the one before the last has ended. All steps
+/// run twice, and move what they use each time: the first time elements are counted, the second time they are written.
 ///
 /// # Errors
 ///
@@ -289,7 +296,8 @@ impl<'a> Assembly<'a> {
         task((what, self.launching.plan.statement.result()), codec, run)
     }
 
-    /// Launches a task at each step, with what operands points are given then, and what follows from the blocks of their turns: what each turn gives.
+    /// Launches a task at each step, with what operands points are given then, and what follows from the blocks of
+    /// their turns: what each turn gives.
     pub(super) async fn in_steps<R: Clone + Send + Sync + 'static>(
         &self,
         task: &Arc<TaskDefinition>,

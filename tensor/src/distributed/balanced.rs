@@ -8,9 +8,11 @@ use super::shares::{Ends, is_in_order};
 use super::tensor::Tensor;
 
 impl Tensor {
-    /// Where to cut the coordinates of the outermost level so that there are up to so many parts with about as many elements each: for [`split_at`](crate::concrete::Statement::split_at), whose
-    /// loops are then distributed. Rows are not cut, so a part has less than an equal share and the elements of one row. Where rows are so long that parts would begin at the same one, there
-    /// are fewer. What the tensor stores is looked up by tasks in the blocks that nodes have, as it is after all that was launched before.
+    /// Where to cut the coordinates of the outermost level so that there are up to so many parts with about as many
+    /// elements each: for [`split_at`](crate::concrete::Statement::split_at), whose loops are then distributed. Rows
+    /// are not cut, so a part has less than an equal share and the elements of one row. Where rows are so long that
+    /// parts would begin at the same one, there are fewer. What the tensor stores is looked up by tasks in the blocks
+    /// that nodes have, as it is after all that was launched before.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -45,7 +47,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Dense`] if it is not in levels; [`DistributedError::Unfit`] if its outermost level does not store coordinates in order; [`DistributedError::Runtime`].
+    /// [`DistributedError::Dense`] if it is not in levels; [`DistributedError::Unfit`] if its outermost level does not
+    /// store coordinates in order; [`DistributedError::Runtime`].
     pub fn balanced<'a>(&'a self, cx: &'a Context, parts: usize) -> Pending<'a, Vec<i64>> {
         Box::pin(async move {
             let (tensor, format) = (self.variable().name().to_owned(), self.variable().format());

@@ -1,7 +1,8 @@
 //! Results assembled in blocks of the coordinates of their outermost level, whatever levels are below.
 //!
-//! A first launch counts what each point computes. Where there is room for it, a second one writes it, as coordinates and elements in any order, and tells how many positions each level gets for
-//! them. There is room for all of these then, and a third launch writes what the levels store: see [packing](super::packing).
+//! A first launch counts what each point computes. Where there is room for it, a second one writes it, as coordinates
+//! and elements in any order, and tells how many positions each level gets for them. There is room for all of these
+//! then, and a third launch writes what the levels store: see [packing](super::packing).
 
 use std::sync::Arc;
 
@@ -44,7 +45,8 @@ impl Assembly<'_> {
         Ok(made)
     }
 
-    /// The blocks of all colors, of which those that have coordinates have those before them too that no point computes, up to the block before, and the last one all that are left.
+    /// The blocks of all colors, of which those that have coordinates have those before them too that no point
+    /// computes, up to the block before, and the last one all that are left.
     fn tiled(&self, result: &TensorVariable) -> Vec<(i64, i64)> {
         let parts = &self.blocks.parts;
         let mut blocks = vec![(0, 0); parts.len()];

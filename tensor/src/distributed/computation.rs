@@ -30,8 +30,8 @@ use crate::lower::{Output, Slot};
 use crate::notation::TensorVariable;
 use crate::plan::{Fetch, Graph, Launching, Operation, Partition, Pieces, Plan, Shares, Space, rows_of};
 
-/// Plans, one after the other, with the tensors that they run on: all that can be found out once and used for each run. Runs of one computation repeat the same launches, which the runtime
-/// notices: from the third on they cost a fraction.
+/// Plans, one after the other, with the tensors that they run on: all that can be found out once and used for each run.
+/// Runs of one computation repeat the same launches, which the runtime notices: from the third on they cost a fraction.
 #[derive(Clone)]
 pub struct Computation {
     operations: Vec<Prepared>,
@@ -49,18 +49,19 @@ enum Prepared {
 }
 
 impl Computation {
-    /// Prepares to run a plan on tensors, and compiles its kernel. The result is collected where it [is placed](Tensor::place) now. Of tensors in levels, it waits for which positions
-    /// pieces have.
+    /// Prepares to run a plan on tensors, and compiles its kernel. The result is collected where it [is
+    /// placed](Tensor::place) now. Of tensors in levels, it waits for which positions pieces have.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Missing`] if a tensor of the plan is not among `tensors`, [`DistributedError::Shape`] if it has other extents, and what keeps the kernel from being
-    /// made.
+    /// [`DistributedError::Missing`] if a tensor of the plan is not among `tensors`, [`DistributedError::Shape`] if it
+    /// has other extents, and what keeps the kernel from being made.
     pub fn new<'a>(cx: &'a Context, plan: &'a Arc<Plan>, tensors: &'a [&'a Tensor]) -> Pending<'a, Self> {
         Box::pin(async move { Self::in_order(cx, std::slice::from_ref(plan), tensors).await })
     }
 
-    /// Prepares to run the plans of a program, one after the other. Where they use different tensors they run at the same time.
+    /// Prepares to run the plans of a program, one after the other. Where they use different tensors they run at the
+    /// same time.
     ///
     /// # Errors
     ///
@@ -93,9 +94,10 @@ impl Computation {
         Ok(Launched { steps })
     }
 
-    /// Runs all that the plans say in little memory, and waits for its end: after each step of a loop nodes [forget](Context::forget_copies) what they got from others for this step alone, and a step
-    /// begins when the one before the last has ended. So a node needs no room for all of an operand of which it uses one block after the other, but for two blocks and a copy of each; and each run moves the blocks
-    /// again.
+    /// Runs all that the plans say in little memory, and waits for its end: after each step of a loop nodes
+    /// [forget](Context::forget_copies) what they got from others for this step alone, and a step begins when the one
+    /// before the last has ended. So a node needs no room for all of an operand of which it uses one block after the
+    /// other, but for two blocks and a copy of each; and each run moves the blocks again.
     ///
     /// # Errors
     ///

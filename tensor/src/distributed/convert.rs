@@ -1,6 +1,7 @@
 //! Tensors in levels to other formats, by tasks on all nodes.
 //!
-//! Each task has the positions below a part of those of the outermost level, and [lists](super::lists) their entries. No node has all of the tensor.
+//! Each task has the positions below a part of those of the outermost level, and [lists](super::lists) their entries.
+//! No node has all of the tensor.
 
 use std::sync::Arc;
 
@@ -26,13 +27,16 @@ use crate::storage::SparseTensor;
 use crate::with_element;
 
 impl Tensor {
-    /// The tensor that statements call `variable`, with what this one stores: in another format, each node converts a part. What is stored is read as it is after all that was launched before. Of
-    /// one format, it is the same tensor under another name.
+    /// The tensor that statements call `variable`, with what this one stores: in another format, each node converts a
+    /// part. What is stored is read as it is after all that was launched before. Of one format, it is the same tensor
+    /// under another name.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if the variable has other extents, elements or fill values; [`DistributedError::Dense`] if this one is dense and `variable` is in levels, or has other elements
-    /// than zeros that are not stored and `variable` is dense; [`DistributedError::Stored`] if `variable` has levels that regions have not, or that count; [`DistributedError::Runtime`].
+    /// [`DistributedError::Shape`] if the variable has other extents, elements or fill values;
+    /// [`DistributedError::Dense`] if this one is dense and `variable` is in levels, or has other elements than zeros
+    /// that are not stored and `variable` is dense; [`DistributedError::Stored`] if `variable` has levels that regions
+    /// have not, or that count; [`DistributedError::Runtime`].
     pub fn converted<'a>(&'a self, cx: &'a Context, variable: &'a TensorVariable) -> Pending<'a, Self> {
         Box::pin(async move {
             let own = self.variable();

@@ -1,4 +1,5 @@
-//! Partitions that a tensor was cut into before: what its levels store does not change, so each is made once, whichever computations use it.
+//! Partitions that a tensor was cut into before: what its levels store does not change, so each is made once, whichever
+//! computations use it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -69,7 +70,8 @@ impl PartialEq for Of {
 }
 
 impl Cuts {
-    /// How the tensors of a graph are cut, for each of its partitions; a function gives the cuts of the tensor at a position.
+    /// How the tensors of a graph are cut, for each of its partitions; a function gives the cuts of the tensor at a
+    /// position.
     pub(super) fn of_graph<'t>(graph: &Graph, tensor: impl Fn(usize) -> &'t Arc<Self>) -> Vec<Cut> {
         let mut cuts: Vec<Cut> = Vec::with_capacity(graph.partitions.len());
         let of = |position: usize| Of(Arc::downgrade(tensor(position)));

@@ -11,7 +11,8 @@ use crate::element::{Element, Scalar};
 use crate::notation::{DivisorError, is_divisor};
 use crate::with_element;
 
-/// The launch of tasks that look at all elements of a dense tensor, and fail if zero divided by one of them is not zero. None if there are no elements.
+/// The launch of tasks that look at all elements of a dense tensor, and fail if zero divided by one of them is not
+/// zero. None if there are no elements.
 pub(super) fn checking(cx: &Context, tensor: &Tensor) -> Result<Option<(AnyRect, TaskLauncher)>, DistributedError> {
     let variable = tensor.variable();
     let bytes = variable.dimensions().iter().product::<i64>().max(0) as usize * variable.element().size();

@@ -15,8 +15,8 @@ use crate::element::Element;
 use crate::rectangle::Rectangle;
 
 impl Tensor {
-    /// Sets all elements to these, in the order of their coordinates, the last dimension fastest. Each node puts its own part in place, so all of a job's nodes are given
-    /// all elements.
+    /// Sets all elements to these, in the order of their coordinates, the last dimension fastest. Each node puts its
+    /// own part in place, so all of a job's nodes are given all elements.
     ///
     /// # Errors
     ///
@@ -53,7 +53,8 @@ impl Tensor {
         Ok(())
     }
 
-    /// All elements in the order of their coordinates, the last dimension fastest, as they are after all that was launched before this call.
+    /// All elements in the order of their coordinates, the last dimension fastest, as they are after all that was
+    /// launched before this call.
     ///
     /// # Errors
     ///
@@ -86,8 +87,9 @@ impl Tensor {
         (0..stored.len()).map(|position| stored[place(position)]).collect()
     }
 
-    /// Sets the elements in each of these rectangles to a function of their coordinates, with a task for each. Elements that are in none stay as they are. Equal rectangles count
-    /// once; others do not overlap. A tensor that is made in the pieces of its placement need not move before it is used.
+    /// Sets the elements in each of these rectangles to a function of their coordinates, with a task for each. Elements
+    /// that are in none stay as they are. Equal rectangles count once; others do not overlap. A tensor that is made in
+    /// the pieces of its placement need not move before it is used.
     ///
     /// # Errors
     ///
@@ -115,8 +117,9 @@ impl Tensor {
         Ok(())
     }
 
-    /// The tensor in at most so many blocks of its first dimension, of equal size but for the last one: for [`generate`](Self::generate), about as many as the job has
-    /// processors. All nodes have to name one number, whatever machines they have.
+    /// The tensor in at most so many blocks of its first dimension, of equal size but for the last one: for
+    /// [`generate`](Self::generate), about as many as the job has processors. All nodes have to name one number,
+    /// whatever machines they have.
     pub fn slabs(&self, count: usize) -> Vec<Rectangle> {
         let dimensions = self.variable().dimensions();
         let Some((&rows, rest)) = dimensions.split_first() else { return vec![Rectangle::whole(dimensions)] };
@@ -129,8 +132,9 @@ impl Tensor {
         (0..count).map(slab).filter(|slab| !slab.is_empty()).collect()
     }
 
-    /// Has tasks, one for each piece, set rows of elements: `row` is given what the task keeps from row to row, the coordinates of the first, and where they go. Rows run along the dimension that
-    /// is stored last. Gives what is wrong for each piece, if there are some: a task ends with the first row of which something is.
+    /// Has tasks, one for each piece, set rows of elements: `row` is given what the task keeps from row to row, the
+    /// coordinates of the first, and where they go. Rows run along the dimension that is stored last. Gives what is
+    /// wrong for each piece, if there are some: a task ends with the first row of which something is.
     pub(super) fn put<T: Element, K: Default>(
         &self,
         cx: &Context,

@@ -1,4 +1,5 @@
-//! The entries of tensors in levels, gone through by the tasks of all nodes: to find something out of them, or to make other tensors of them.
+//! The entries of tensors in levels, gone through by the tasks of all nodes: to find something out of them, or to make
+//! other tensors of them.
 
 use std::sync::Arc;
 
@@ -21,12 +22,15 @@ use crate::notation::TensorVariable;
 use crate::with_element;
 
 impl Tensor {
-    /// Folds the entries that are stored in parts, each by a task on the node that has it: gives what the parts have come to, in their order. A part has all entries of some neighbouring positions of
-    /// the outermost level, in the order in which they are stored, so all rows of a matrix by rows are in one part each. How many parts there are depends on the machine.
+    /// Folds the entries that are stored in parts, each by a task on the node that has it: gives what the parts have
+    /// come to, in their order. A part has all entries of some neighbouring positions of the outermost level, in the
+    /// order in which they are stored, so all rows of a matrix by rows are in one part each. How many parts there are
+    /// depends on the machine.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if its elements have another type; [`DistributedError::Dense`] if it is not in levels; [`DistributedError::Runtime`].
+    /// [`DistributedError::Shape`] if its elements have another type; [`DistributedError::Dense`] if it is not in
+    /// levels; [`DistributedError::Runtime`].
     pub async fn fold_entries<T: Element + FieldValue, R>(
         &self,
         cx: &Context,
@@ -49,13 +53,15 @@ impl Tensor {
         Ok(cx.index_launch(domain, launcher.typed::<R>()).all().await?)
     }
 
-    /// The tensor that statements call `variable`, with the entries that a function makes of those of this one: for each it calls its last argument with any number of others. Those at the same place
-    /// are added. The function is called twice for each entry, and is to make the same each time. No node has all of either tensor.
+    /// The tensor that statements call `variable`, with the entries that a function makes of those of this one: for
+    /// each it calls its last argument with any number of others. Those at the same place are added. The function is
+    /// called twice for each entry, and is to make the same each time. No node has all of either tensor.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if types of elements are others; [`DistributedError::Unfit`] if an entry is made outside of the extents; [`DistributedError::Dense`] and
-    /// [`DistributedError::Stored`] if a tensor is not in levels, or [tasks can't pack](super::is_packed_by_tasks) the new one; [`DistributedError::Runtime`].
+    /// [`DistributedError::Shape`] if types of elements are others; [`DistributedError::Unfit`] if an entry is made
+    /// outside of the extents; [`DistributedError::Dense`] and [`DistributedError::Stored`] if a tensor is not in
+    /// levels, or [tasks can't pack](super::is_packed_by_tasks) the new one; [`DistributedError::Runtime`].
     pub async fn mapped<T: Element + FieldValue, U: Element + FieldValue>(
         &self,
         cx: &Context,
@@ -86,11 +92,13 @@ impl Tensor {
         Changed::packed((cx, self), variable, visit).await
     }
 
-    /// The tensor that statements call `variable`, with the elements of this one in its type: floats are rounded, and integers must be the same numbers. Both are in levels.
+    /// The tensor that statements call `variable`, with the elements of this one in its type: floats are rounded, and
+    /// integers must be the same numbers. Both are in levels.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Unfit`] if an element is none of the other type, as no complex number is of one that is not; as of [`mapped`](Self::mapped).
+    /// [`DistributedError::Unfit`] if an element is none of the other type, as no complex number is of one that is not;
+    /// as of [`mapped`](Self::mapped).
     pub fn cast<'a>(&'a self, cx: &'a Context, variable: &'a TensorVariable) -> Pending<'a, Self> {
         let element = variable.element();
         self.with_elements(cx, variable, Box::new(move |value| as_element(value, element)))

@@ -20,7 +20,8 @@ use super::tcs::Counted;
 use crate::element::ElementType;
 use crate::with_element;
 
-/// A file of a tensor's entries, of which each node reads what its tasks list: a `.mtx` file, a `.tns` file, a `.npy` file, or a `.npz` file of a sparse array. All nodes of a job open the same one.
+/// A file of a tensor's entries, of which each node reads what its tasks list: a `.mtx` file, a `.tns` file, a `.npy`
+/// file, or a `.npz` file of a sparse array. All nodes of a job open the same one.
 ///
 /// Copies are the same file.
 #[derive(Clone)]
@@ -42,7 +43,8 @@ enum Kind {
 }
 
 impl EntryFile {
-    /// Opens a Matrix Market file, and reads its header; all of it if the matrix is dense, as nothing else tells where its elements are.
+    /// Opens a Matrix Market file, and reads its header; all of it if the matrix is dense, as nothing else tells where
+    /// its elements are.
     ///
     /// # Errors
     ///
@@ -57,7 +59,8 @@ impl EntryFile {
         Self::new(path, entries, &[header.rows, header.columns])
     }
 
-    /// Opens a `.tns` file, and reads all of it, as nothing else tells the extents: those of the smallest tensor that has all entries.
+    /// Opens a `.tns` file, and reads all of it, as nothing else tells the extents: those of the smallest tensor that
+    /// has all entries.
     ///
     /// # Errors
     ///
@@ -79,8 +82,9 @@ impl EntryFile {
         Self::new(path, Kind::Arrays(Arc::new(arrays)), &extents)
     }
 
-    /// Opens a `.npz` file of a sparse array, and reads the headers of its arrays. One whose arrays are compressed is first unpacked, in little memory, to a file that has no name in the folder for
-    /// temporary ones. None if it [can't be read in parts](EntryArrays::npz) even so.
+    /// Opens a `.npz` file of a sparse array, and reads the headers of its arrays. One whose arrays are compressed is
+    /// first unpacked, in little memory, to a file that has no name in the folder for temporary ones. None if it [can't
+    /// be read in parts](EntryArrays::npz) even so.
     ///
     /// # Errors
     ///
@@ -128,7 +132,8 @@ impl EntryFile {
         &self.dimensions
     }
 
-    /// The same file as one of a tensor of so many dimensions, if all others after these have an extent of 1: that of a vector, of a matrix with one column. None otherwise.
+    /// The same file as one of a tensor of so many dimensions, if all others after these have an extent of 1: that of a
+    /// vector, of a matrix with one column. None otherwise.
     pub fn with_order(&self, order: usize) -> Option<Self> {
         let (kept, others) = self.dimensions.split_at_checked(order)?;
         others.iter().all(|extent| *extent == 1).then(|| Self { dimensions: kept.into(), ..self.clone() })
@@ -139,7 +144,8 @@ impl EntryFile {
         !matches!(self.entries, Kind::Text(_)) || self.header().is_some()
     }
 
-    /// The same file as one of a tensor of these extents, if it does not tell its own, and all entries are within them. None otherwise.
+    /// The same file as one of a tensor of these extents, if it does not tell its own, and all entries are within them.
+    /// None otherwise.
     pub fn with_extents(&self, extents: &[i64]) -> Option<Self> {
         let is_within = extents.len() == self.dimensions.len()
             && extents.iter().zip(&*self.dimensions).all(|(extent, least)| extent >= least);
@@ -225,7 +231,8 @@ impl EntryFile {
         self.length
     }
 
-    /// A number that is another one for most other files: of the length, the extents, the type of elements, and bytes here and there, which are all of a small file.
+    /// A number that is another one for most other files: of the length, the extents, the type of elements, and bytes
+    /// here and there, which are all of a small file.
     ///
     /// # Errors
     ///

@@ -70,8 +70,8 @@ impl Fetching {
         }
     }
 
-    /// If it is [read of one part after the other](Self::passes): the most bytes that the points of one of so many nodes are given at two steps that follow one another, where points are dealt to
-    /// nodes in blocks.
+    /// If it is [read of one part after the other](Self::passes): the most bytes that the points of one of so many
+    /// nodes are given at two steps that follow one another, where points are dealt to nodes in blocks.
     pub(super) fn most_at_two_steps(&self, nodes: usize) -> u64 {
         let Given::Piece(partition) = &self.pieces else { return 0 };
         if self.passes().is_none() {

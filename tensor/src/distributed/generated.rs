@@ -18,13 +18,15 @@ use crate::notation::TensorVariable;
 use crate::with_element;
 
 impl Tensor {
-    /// The tensor that statements call `variable`, with the entries that a generator makes of a seed, whatever the number of nodes. Each node makes the rows that are dealt to it, twice, and packs the
-    /// blocks that are: none has all of the tensor.
+    /// The tensor that statements call `variable`, with the entries that a generator makes of a seed, whatever the
+    /// number of nodes. Each node makes the rows that are dealt to it, twice, and packs the blocks that are: none has
+    /// all of the tensor.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Generate`] if the generator makes no tensors of these extents; [`DistributedError::Dense`] and [`DistributedError::Stored`] if [tasks make no tensor](super::is_made_by_tasks) of
-    /// its format; [`DistributedError::Runtime`].
+    /// [`DistributedError::Generate`] if the generator makes no tensors of these extents; [`DistributedError::Dense`]
+    /// and [`DistributedError::Stored`] if [tasks make no tensor](super::is_made_by_tasks) of its format;
+    /// [`DistributedError::Runtime`].
     pub fn generated<'a>(
         cx: &'a Context,
         variable: &'a TensorVariable,

@@ -9,7 +9,8 @@ use crate::element::ElementType;
 use crate::kernel::{Dimension, View};
 use crate::with_element;
 
-/// The elements that a task has of a tensor: the smallest rectangle around them is viewed where it lies, or, if the parts lie apart, in a copy.
+/// The elements that a task has of a tensor: the smallest rectangle around them is viewed where it lies, or, if the
+/// parts lie apart, in a copy.
 pub(super) struct Held<'a> {
     element: ElementType,
     is_writable: bool,
@@ -101,8 +102,8 @@ impl<'a> Held<'a> {
     ///
     /// # Safety
     ///
-    /// Of the rectangle, nothing is looked at but those elements; and nothing of those that others may see is changed. The view lives no longer than the
-    /// call.
+    /// Of the rectangle, nothing is looked at but those elements; and nothing of those that others may see is changed.
+    /// The view lives no longer than the call.
     pub(super) unsafe fn view(&mut self, modes: &Modes) -> View<'a> {
         let size = self.element.size() as isize;
         let dimension = |d: usize| {
@@ -110,8 +111,8 @@ impl<'a> Held<'a> {
             Dimension { low, high, stride: (self.strides[d] / size) as i64 }
         };
         let dimensions = modes.levels().map(dimension).collect();
-        // SAFETY: the task has the field at all points that are looked at, as values of that type; privileges say that no other task changes them, or, if they
-        // may be changed, that no other task looks.
+        // SAFETY: the task has the field at all points that are looked at, as values of that type; privileges say that
+        // no other task changes them, or, if they may be changed, that no other task looks.
         unsafe { View::from_raw(self.address, self.element, dimensions, self.is_writable) }
     }
 }

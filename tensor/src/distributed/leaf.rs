@@ -16,12 +16,14 @@ use crate::plan::{Order, Plan};
 /// Who runs the loops over threads of a leaf: those workers of the node that have nothing else to do.
 struct Helpers<'a> {
     workers: Workers<'a>,
-    /// Loops are not cut where the points of the launch give all workers something to do: several parts would cost more than one.
+    /// Loops are not cut where the points of the launch give all workers something to do: several parts would cost more
+    /// than one.
     is_cut: bool,
 }
 
 impl Team for Helpers<'_> {
-    /// As many chunks as there are workers, busy or not: sums are made chunk by chunk, and so are the same on every run.
+    /// As many chunks as there are workers, busy or not: sums are made chunk by chunk, and so are the same on every
+    /// run.
     fn size(&self) -> usize {
         if self.is_cut { self.workers.count() } else { 1 }
     }
@@ -34,7 +36,8 @@ impl Team for Helpers<'_> {
 /// A kernel, and what it is called with.
 pub(super) struct Kernel {
     pub(super) executable: Arc<Executable>,
-    /// In the order of the kernel's own. Views come first of the result, if all tensors are dense of all in the order of the [leaf's](crate::plan::Leaf::tensors).
+    /// In the order of the kernel's own. Views come first of the result, if all tensors are dense of all in the order
+    /// of the [leaf's](crate::plan::Leaf::tensors).
     pub(super) parameters: Vec<Parameter>,
 }
 
@@ -103,7 +106,8 @@ pub(super) fn definition(nodes: usize, plan: &Arc<Plan>, order: &Order, kernel: 
     })
 }
 
-/// Runs a kernel for a point of a launch that has so many on each node; `made` gives what the result's rows are written to.
+/// Runs a kernel for a point of a launch that has so many on each node; `made` gives what the result's rows are written
+/// to.
 pub(super) fn run_leaf(
     call: &LeafCall<'_>,
     plan: &Plan,
@@ -119,8 +123,8 @@ pub(super) fn run_leaf(
     });
     let held = viewed.clone().map(|viewed| Held::new(call, (viewed.requirement, viewed.field), viewed.element));
     let mut held = held.collect::<maniple::Result<Vec<Held<'_>>>>()?;
-    // SAFETY: the views go with `arguments`, before the call does. The kernel stays within the parts that the plan has fetched, and writes to its first buffer alone, for
-    // which the task has a privilege.
+    // SAFETY: the views go with `arguments`, before the call does. The kernel stays within the parts that the plan has
+    // fetched, and writes to its first buffer alone, for which the task has a privilege.
     let views = held.iter_mut().zip(viewed).map(|(held, viewed)| unsafe { held.view(&viewed.modes) });
     let mut views: VecDeque<Argument<'_>> = views.map(Argument::from).collect();
     let is_in_place = matches!(plan.leaf().output, Output::Elements | Output::Beside);
@@ -139,9 +143,10 @@ pub(super) fn run_leaf(
         });
     }
     if !plan.substitute(values, &mut arguments, helpers).map_err(Error::from_task)? {
-        // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; of tensors in levels it looks only at
-        // what is below their elements, which the task has whole, as offsets and coordinates have been checked. Iterations of its parallel loops are independent, or the schedule would
-        // have been refused.
+        // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its
+        // own that are not written first; of tensors in levels it looks only at what is below their elements, which the
+        // task has whole, as offsets and coordinates have been checked. Iterations of its parallel loops are
+        // independent, or the schedule would have been refused.
         unsafe { executable.call(&mut arguments, helpers) }.map_err(Error::from_task)?;
     }
     held.iter().for_each(Held::put_back);

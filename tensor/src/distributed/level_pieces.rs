@@ -7,7 +7,8 @@ use maniple::LogicalPartition;
 use crate::level::{Per, Stored};
 use crate::placement::Placed;
 
-/// The pieces of a tensor in levels, as partitions of what is stored of it: piece `k + 1` is that of the `k`th part, and the first has nothing.
+/// The pieces of a tensor in levels, as partitions of what is stored of it: piece `k + 1` is that of the `k`th part,
+/// and the first has nothing.
 #[derive(Clone, Debug)]
 pub struct LevelPieces {
     pub(super) placed: Arc<Placed>,
@@ -20,7 +21,8 @@ pub struct LevelPieces {
 pub(super) type StoredPieces = Vec<Vec<(Stored, LogicalPartition)>>;
 
 impl LevelPieces {
-    /// Of what a level stores under a name: `pos`, `crd`, `ends`, `bits`, `used`; none if it stores nothing of the name.
+    /// Of what a level stores under a name: `pos`, `crd`, `ends`, `bits`, `used`; none if it stores nothing of the
+    /// name.
     pub fn component(&self, level: usize, name: &str) -> Option<&LogicalPartition> {
         self.one(level, |stored| stored.name == name)
     }

@@ -1,5 +1,6 @@
-//! Tensors in levels, in regions: one for what each level stores, as one over its positions with its coordinates, and one with where the positions begin that are below those of the level
-//! above. The elements are beside the coordinates of the last level.
+//! Tensors in levels, in regions: one for what each level stores, as one over its positions with its coordinates, and
+//! one with where the positions begin that are below those of the level above. The elements are beside the coordinates
+//! of the last level.
 
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ use crate::storage::SparseTensor;
 /// More intervals of positions are not told apart: a piece has what is between them too.
 const MOST_INTERVALS: usize = 1 << 12;
 
-/// So many fields a region of a level can have: its coordinates, its elements, and those of results that have its levels.
+/// So many fields a region of a level can have: its coordinates, its elements, and those of results that have its
+/// levels.
 const MOST_FIELDS: usize = 512;
 
 /// A field of a region.
@@ -85,7 +87,8 @@ impl Levels {
         Ok(made)
     }
 
-    /// Regions for levels of these kinds, which have so many positions, and for elements below the last one: nothing in them has a value. Offsets and coordinates are narrow or not.
+    /// Regions for levels of these kinds, which have so many positions, and for elements below the last one: nothing in
+    /// them has a value. Offsets and coordinates are narrow or not.
     pub(super) fn with_room(
         cx: &Context,
         (element, is_narrow): (ElementType, bool),
@@ -118,7 +121,8 @@ impl Levels {
         Ok(Self { is_narrow, positions, levels, values, are_shared: false })
     }
 
-    /// So many of the levels, from the outermost to a compressed one, with other elements, none of which has a value: another field of the region that has the coordinates.
+    /// So many of the levels, from the outermost to a compressed one, with other elements, none of which has a value:
+    /// another field of the region that has the coordinates.
     pub(super) fn with_other_values(&self, rank: usize, name: &str, ty: FieldType) -> Result<Self, DistributedError> {
         let last = rank.checked_sub(1).and_then(|last| self.coordinates(last)).unwrap_or(&self.values);
         let field = last.region.fields().allocate(&format!("values of {name}"), ty).map_err(Error::from)?;
@@ -339,7 +343,8 @@ impl Narrowed for i64 {
     }
 }
 
-/// Has tasks set all of a component, which has so many rows: `set` is given the number of the first row of a part, and where its values go.
+/// Has tasks set all of a component, which has so many rows: `set` is given the number of the first row of a part, and
+/// where its values go.
 fn put<T: Element + FieldValue>(
     cx: &Context,
     to: &Component,

@@ -1,7 +1,8 @@
 //! Entries that tasks list, each a part of them, stored in levels.
 //!
-//! Each task lists its entries in blocks of the coordinates of the outermost level: where the entries of each block are is known when all are counted. Then each block is
-//! [packed](super::packing), on the node where a point has it. No node has all of the tensor.
+//! Each task lists its entries in blocks of the coordinates of the outermost level: where the entries of each block are
+//! is known when all are counted. Then each block is [packed](super::packing), on the node where a point has it. No
+//! node has all of the tensor.
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ pub fn is_packed_by_tasks(format: &Format) -> bool {
     !format.is_dense() && !counts && format.properties().iter().all(|properties| !properties.ranges)
 }
 
-/// Whether tasks can make a tensor of entries in a format: one in which they [pack](is_packed_by_tasks) these, or a dense one of one to four dimensions.
+/// Whether tasks can make a tensor of entries in a format: one in which they [pack](is_packed_by_tasks) these, or a
+/// dense one of one to four dimensions.
 #[must_use]
 pub fn is_made_by_tasks(format: &Format) -> bool {
     is_packed_by_tasks(format) || is_in_region(format)

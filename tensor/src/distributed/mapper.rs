@@ -6,12 +6,15 @@ use maniple::mapper::{
     TaskMapping,
 };
 
-/// A mapper for plans: points of a grid go to processors in blocks, in their order, and tiles stay where their points run.
+/// A mapper for plans: points of a grid go to processors in blocks, in their order, and tiles stay where their points
+/// run.
 ///
-/// Where all processors of a node see one memory best, a tensor has one instance there, which neighbours read where it is. Where processors have memories of their own,
-/// each keeps instances of the tiles that it uses, so that only what others have made is copied.
+/// Where all processors of a node see one memory best, a tensor has one instance there, which neighbours read where it
+/// is. Where processors have memories of their own, each keeps instances of the tiles that it uses, so that only what
+/// others have made is copied.
 ///
-/// What is used by one step alone, where plans [run in steps](super::Computation::run_in_steps), has instances of its own that go after it, as far as there is room for them.
+/// What is used by one step alone, where plans [run in steps](super::Computation::run_in_steps), has instances of its
+/// own that go after it, as far as there is room for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TensorMapper {
     inner: DefaultMapper,
@@ -68,7 +71,8 @@ pub(super) fn passing(requirements: impl IntoIterator<Item = usize>) -> u64 {
     requirements.into_iter().filter(|number| *number < 63).fold(0, |tag, number| tag | OF_STEPS | 1 << number)
 }
 
-/// Whether a requirement is used by one step alone. So is what comes from other nodes for a launch of steps, whichever requirement it is for: if it is one that stays, it is copied.
+/// Whether a requirement is used by one step alone. So is what comes from other nodes for a launch of steps, whichever
+/// requirement it is for: if it is one that stays, it is copied.
 fn passes(task: &TaskInfo<'_>, requirement: usize) -> bool {
     task.tag & OF_STEPS != 0 && (task.name == RECEIVE || requirement < 63 && task.tag >> requirement & 1 == 1)
 }

@@ -1,20 +1,25 @@
-//! Plans run on the runtime: tensors as regions, launches as index launches, with the data that they fetch brought where they run.
+//! Plans run on the runtime: tensors as regions, launches as index launches, with the data that they fetch brought
+//! where they run.
 //!
-//! A [`Tensor`] is a region, which can be [placed](Tensor::place). A [`Computation`] is a plan with its tensors, and [`compute`] runs one: for each combination of the
-//! values of its sequences, one index launch over all points of its launches, whose requirements name for each point the rectangle that it fetches. A sequence
-//! inside of a launch becomes a loop around it, which is the same for the points do not depend on each other; launches are deferred, so the data of later steps travels
-//! while earlier ones compute. A [`TensorMapper`] keeps tiles where they are.
+//! A [`Tensor`] is a region, which can be [placed](Tensor::place). A [`Computation`] is a plan with its tensors, and
+//! [`compute`] runs one: for each combination of the values of its sequences, one index launch over all points of its
+//! launches, whose requirements name for each point the rectangle that it fetches. A sequence inside of a launch
+//! becomes a loop around it, which is the same for the points do not depend on each other; launches are deferred, so
+//! the data of later steps travels while earlier ones compute. A [`TensorMapper`] keeps tiles where they are.
 //!
-//! Each tensor gets one partition, with a piece for each different part that points are given; which one a point has at a step follows from the relations between the loops
-//! ([`Colors`](crate::bounds::Colors)). Steps that fetch the same share everything but their numbers.
+//! Each tensor gets one partition, with a piece for each different part that points are given; which one a point has at
+//! a step follows from the relations between the loops ([`Colors`](crate::bounds::Colors)). Steps that fetch the same
+//! share everything but their numbers.
 //!
-//! A tensor in levels is too large for one node, perhaps: then tasks [load](Tensor::load) it from a [`TcsFile`], each a piece, and [store](Tensor::store) results to one; or they
-//! [read](Tensor::read_entries) the entries of an [`EntryFile`], each a range of bytes, or [make](Tensor::generated) those of a generator, each some rows.
+//! A tensor in levels is too large for one node, perhaps: then tasks [load](Tensor::load) it from a [`TcsFile`], each a
+//! piece, and [store](Tensor::store) results to one; or they [read](Tensor::read_entries) the entries of an
+//! [`EntryFile`], each a range of bytes, or [make](Tensor::generated) those of a generator, each some rows.
 //!
 //! How tensors are cut, packed, assembled and rehearsed is told in `README.md` beside this file.
 //!
-//! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it is for, by a launch before. The other points
-//! run near it, and find their parts there. What is written stays where it was written until others need it, which is the same in the end.
+//! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it
+//! is for, by a launch before. The other points run near it, and find their parts there. What is written stays where it
+//! was written until others need it, which is the same in the end.
 
 mod aside;
 mod assemble;

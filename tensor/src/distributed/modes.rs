@@ -7,7 +7,8 @@ use maniple::space::{AnyRect, Rect};
 use crate::format::{Format, FormatError};
 use crate::rectangle::Rectangle;
 
-/// The dimensions (*modes*) of a tensor in the order in which its region has them: elements whose coordinates differ in the last one lie side by side.
+/// The dimensions (*modes*) of a tensor in the order in which its region has them: elements whose coordinates differ in
+/// the last one lie side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Modes(Arc<[usize]>);
 

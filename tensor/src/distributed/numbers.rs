@@ -23,8 +23,8 @@ pub fn element_of(number: NumberType) -> ElementType {
     }
 }
 
-/// The element of another type that a number is, if it is one: floats may be rounded to floats, but not to an infinity; an integer is no other number, of whatever type. A complex number is none of
-/// a type that is not.
+/// The element of another type that a number is, if it is one: floats may be rounded to floats, but not to an infinity;
+/// an integer is no other number, of whatever type. A complex number is none of a type that is not.
 pub fn element_that_is<T: Element>(number: Scalar) -> Option<T> {
     as_element(number, T::TYPE).and_then(T::from_scalar)
 }

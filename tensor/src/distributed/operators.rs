@@ -121,7 +121,8 @@ operator! {
     f64 => 1.0, |a, b| (a != 0.0 && b != 0.0).into();
 }
 
-/// The operator of a reduction over elements of a type, which the runtime is told of; none for the least and greatest of complex numbers, and for users' own.
+/// The operator of a reduction over elements of a type, which the runtime is told of; none for the least and greatest
+/// of complex numbers, and for users' own.
 pub(super) fn operator(reduction: Reduction, element: ElementType) -> Option<OperatorId> {
     macro_rules! known {
         ($operator:ident: $($variant:ident $ty:ty),*) => {

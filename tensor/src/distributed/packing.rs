@@ -1,8 +1,9 @@
 //! Entries that lie in blocks, stored in levels.
 //!
-//! Each block has the entries of some neighbouring coordinates of the outermost level, and is packed by a task of its own. Blocks of the outermost level have nothing in common below it, so that
-//! what a level stores of all is what it stores of one block after the other, and the result is the same for any number of blocks. Where the positions of each block begin in each level follows
-//! from how many there are of all blocks before.
+//! Each block has the entries of some neighbouring coordinates of the outermost level, and is packed by a task of its
+//! own. Blocks of the outermost level have nothing in common below it, so that what a level stores of all is what it
+//! stores of one block after the other, and the result is the same for any number of blocks. Where the positions of
+//! each block begin in each level follows from how many there are of all blocks before.
 
 use std::sync::Arc;
 
@@ -72,7 +73,8 @@ impl Blocks<'_> {
         Requirement::new(target, FieldMask::of(field), privilege)
     }
 
-    /// Where what each point has so much of begins and ends for each block, and how much there is of all: blocks follow one another, whichever point has them.
+    /// Where what each point has so much of begins and ends for each block, and how much there is of all: blocks follow
+    /// one another, whichever point has them.
     pub(super) fn intervals(&self, totals: &[i64]) -> (Vec<(i64, i64)>, i64) {
         let mut of_blocks = vec![0; self.parts.len()];
         for (point, total) in (0..).zip(totals) {
@@ -192,7 +194,8 @@ fn positions(packed: Result<Arc<Vec<LevelData>>, StorageError>) -> Measured {
     Ok(packed.iter().map(|level| level.positions as i64).collect())
 }
 
-/// A component of a level that points write: which one it is, its numbers of each block and what is added to these, and the requirement.
+/// A component of a level that points write: which one it is, its numbers of each block and what is added to these, and
+/// the requirement.
 struct Written {
     level: usize,
     stored: Stored,

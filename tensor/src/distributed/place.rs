@@ -22,12 +22,14 @@ pub(super) static PLACE: LazyLock<Arc<TaskDefinition>> =
     LazyLock::new(|| Arc::new(TaskDefinition::new("place").leaf(TaskOptions::default(), |_| Ok(Value::new(())))));
 
 impl Tensor {
-    /// Moves the tensor to where a placement says that it is on a machine, whose processors run on the nodes of the job in blocks. What is there already stays, and costs
-    /// nothing. From now on results of computations are collected there.
+    /// Moves the tensor to where a placement says that it is on a machine, whose processors run on the nodes of the job
+    /// in blocks. What is there already stays, and costs nothing. From now on results of computations are collected
+    /// there.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine, [`DistributedError::Runtime`].
+    /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine,
+    /// [`DistributedError::Runtime`].
     pub fn place(&self, cx: &Context, placement: &Placement, machine: &Machine) -> Result<Launched, DistributedError> {
         self.check_dense()?;
         let placed = Placed::new(placement, &Rectangle::whole(self.variable().dimensions()), machine)?;

@@ -1,8 +1,10 @@
 //! Tensors in levels, cut into the pieces of a placement, and brought to where these are placed.
 //!
-//! A piece has the positions of some coordinates of a level (a *universe* partition in Yadav, Aiken, Kjolstad, *SpDISTAL: compiling distributed sparse tensor computations*, SC 2022), or an
-//! equal part of the positions of a level (a *non-zero* one), with all that is above and below. These are an interval of each level, unless a level has the coordinates of a piece in several
-//! places. Pieces share positions above those that are divided; intervals at most their first and last.
+//! A piece has the positions of some coordinates of a level (a *universe* partition in Yadav, Aiken, Kjolstad,
+//! *SpDISTAL: compiling distributed sparse tensor computations*, SC 2022), or an equal part of the positions of a level
+//! (a *non-zero* one), with all that is above and below. These are an interval of each level, unless a level has the
+//! coordinates of a piece in several places. Pieces share positions above those that are divided; intervals at most
+//! their first and last.
 
 use std::sync::Arc;
 
@@ -40,18 +42,26 @@ enum Parts {
 }
 
 impl Tensor {
-    /// Cuts a tensor in levels into the pieces of a placement, once: asked for again, they are the same partitions. They are the tensor's, and go with it: whoever destroys them can't ask again. `xy -> x` makes blocks of the coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes
-    /// parts with as many positions each of the level that stores `y`, which is the one of its blocks where `y` is stored in blocks, and the one along diagonals where it follows from these, and `xy -> f : ~f` parts with as many elements each; of a level with a bit for each coordinate, as many that are set, as
-    /// far as words of 64 are not cut. Blocks along several dimensions of the machine, as `xy -> xy`, have what is in all of them, and of the levels above what that is below.
+    /// Cuts a tensor in levels into the pieces of a placement, once: asked for again, they are the same partitions.
+    /// They are the tensor's, and go with it: whoever destroys them can't ask again. `xy -> x` makes blocks of the
+    /// coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes parts with as
+    /// many positions each of the level that stores `y`, which is the one of its blocks where `y` is stored in blocks,
+    /// and the one along diagonals where it follows from these, and `xy -> f : ~f` parts with as many elements each; of
+    /// a level with a bit for each coordinate, as many that are set, as far as words of 64 are not cut. Blocks along
+    /// several dimensions of the machine, as `xy -> xy`, have what is in all of them, and of the levels above what that
+    /// is below.
     ///
-    /// A piece has what is above and below its own positions, too. Where it begins in other levels is looked up in what these store, as it is after all that was launched before: on each of
-    /// several nodes in the blocks that it has. Pieces of coordinates lie together if their level is the outermost and has them in order; else each run of neighbours is one of their parts, of
-    /// which there can be a million.
+    /// A piece has what is above and below its own positions, too. Where it begins in other levels is looked up in what
+    /// these store, as it is after all that was launched before: on each of several nodes in the blocks that it has.
+    /// Pieces of coordinates lie together if their level is the outermost and has them in order; else each run of
+    /// neighbours is one of their parts, of which there can be a million.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine; [`DistributedError::Pieces`] if it cuts a tensor in levels in another way;
-    /// [`DistributedError::Scattered`] if pieces lie apart in too many places; [`DistributedError::Dense`] if the tensor is dense; [`DistributedError::Runtime`].
+    /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine;
+    /// [`DistributedError::Pieces`] if it cuts a tensor in levels in another way; [`DistributedError::Scattered`] if
+    /// pieces lie apart in too many places; [`DistributedError::Dense`] if the tensor is dense;
+    /// [`DistributedError::Runtime`].
     pub fn partition_levels<'a>(
         &'a self,
         cx: &'a Context,
@@ -112,7 +122,8 @@ impl Tensor {
         })
     }
 
-    /// Brings what a tensor in levels stores to where a placement says that its pieces are on a machine, whose processors run on the nodes of the job in blocks. What is there already costs nothing.
+    /// Brings what a tensor in levels stores to where a placement says that its pieces are on a machine, whose
+    /// processors run on the nodes of the job in blocks. What is there already costs nothing.
     ///
     /// # Errors
     ///
@@ -295,7 +306,8 @@ impl Storing {
     }
 }
 
-/// Partitions of what each level of a tensor stores, and of its elements, into the pieces of parts that have these runs of positions of each level: piece `k + 1` is that of the `k`th part.
+/// Partitions of what each level of a tensor stores, and of its elements, into the pieces of parts that have these runs
+/// of positions of each level: piece `k + 1` is that of the `k`th part.
 pub(super) fn cut_levels(
     cx: &Context,
     tensor: &Tensor,

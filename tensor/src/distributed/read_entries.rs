@@ -1,6 +1,7 @@
 //! Tensors read from [files of entries](super::entry_file) by tasks.
 //!
-//! Each task reads the entries of its range twice: to count them, and to list them. No node has all of the tensor. All elements of a dense tensor are read once.
+//! Each task reads the entries of its range twice: to count them, and to list them. No node has all of the tensor. All
+//! elements of a dense tensor are read once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,14 +29,17 @@ use crate::with_element;
 const READ_AT_ONCE: i64 = 1 << 15;
 
 impl Tensor {
-    /// The tensor that statements call `variable`, with the entries of a file: those at the same place are added in the order of the file. Elements of another type become those of the tensor; floats
-    /// are rounded. Each node reads the ranges that are dealt to it, twice, and packs the blocks that are; of a dense tensor whose file has all elements it reads once the blocks that are its. Waits
-    /// until all is read. With the bytes that each node has read.
+    /// The tensor that statements call `variable`, with the entries of a file: those at the same place are added in the
+    /// order of the file. Elements of another type become those of the tensor; floats are rounded. Each node reads the
+    /// ranges that are dealt to it, twice, and packs the blocks that are; of a dense tensor whose file has all elements
+    /// it reads once the blocks that are its. Waits until all is read. With the bytes that each node has read.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if the file has other extents; [`DistributedError::Dense`] and [`DistributedError::Stored`] if the tensor is stored as [tasks make no tensor](super::is_made_by_tasks);
-    /// [`DistributedError::File`] if the file can't be read, is wrong, has numbers that are no elements of the tensor's type, or is another one on another node; [`DistributedError::Runtime`].
+    /// [`DistributedError::Shape`] if the file has other extents; [`DistributedError::Dense`] and
+    /// [`DistributedError::Stored`] if the tensor is stored as [tasks make no tensor](super::is_made_by_tasks);
+    /// [`DistributedError::File`] if the file can't be read, is wrong, has numbers that are no elements of the tensor's
+    /// type, or is another one on another node; [`DistributedError::Runtime`].
     pub fn read_entries<'a>(
         cx: &'a Context,
         variable: &'a TensorVariable,
@@ -139,7 +143,8 @@ async fn read_dense<T: Element + FieldValue + Number>(
     Ok(tensor)
 }
 
-/// A dense tensor in pieces whose elements lie side by side in a file: blocks of one dimension, at one coordinate of each that varies slower.
+/// A dense tensor in pieces whose elements lie side by side in a file: blocks of one dimension, at one coordinate of
+/// each that varies slower.
 struct Runs {
     dimensions: Vec<i64>,
     /// The dimensions, the one that varies slowest first.

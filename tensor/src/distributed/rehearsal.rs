@@ -16,8 +16,9 @@ use crate::element::Scalar;
 use crate::lower::Output;
 use crate::plan::{Launching, Operation, Plan};
 
-/// Plans, one after the other, of which each launch asks for what it would compute with and on, and computes nothing. So each moves what it would; what has been written moves as it is. Of a result of
-/// which it is not known before how much it stores, nothing is asked for.
+/// Plans, one after the other, of which each launch asks for what it would compute with and on, and computes nothing.
+/// So each moves what it would; what has been written moves as it is. Of a result of which it is not known before how
+/// much it stores, nothing is asked for.
 pub struct Rehearsal {
     operations: Vec<Rehearsed>,
     /// Whether points assemble the result.
@@ -93,14 +94,17 @@ impl Rehearsal {
         })
     }
 
-    /// What is read of each tensor in one part after the other: the most bytes of it that a node ever has beside what it had before, if plans [run in steps](super::Computation::run_in_steps), or
-    /// results are [assembled](super::assemble_in_steps) so, by the [mapper](super::TensorMapper) for tensors. That is three times what the points of one node are given at two steps that follow one
-    /// another: what they use, what comes for them, and what goes to others.
+    /// What is read of each tensor in one part after the other: the most bytes of it that a node ever has beside what
+    /// it had before, if plans [run in steps](super::Computation::run_in_steps), or results are
+    /// [assembled](super::assemble_in_steps) so, by the [mapper](super::TensorMapper) for tensors. That is three times
+    /// what the points of one node are given at two steps that follow one another: what they use, what comes for them,
+    /// and what goes to others.
     pub fn passing(&self) -> &BTreeMap<Arc<str>, u64> {
         &self.passing
     }
 
-    /// Runs all that the plans would, as [`launch`](super::Computation::launch) or [`run_in_steps`](super::Computation::run_in_steps) does. Gives what this node has sent of each tensor, by the
+    /// Runs all that the plans would, as [`launch`](super::Computation::launch) or
+    /// [`run_in_steps`](super::Computation::run_in_steps) does. Gives what this node has sent of each tensor, by the
     /// difference of what `sent` says before and after.
     ///
     /// # Errors

@@ -16,7 +16,8 @@ const WRITTEN_AT_ONCE: usize = 256 << 10;
 /// More tasks than this, for each node, write no faster.
 const MOST_WRITERS: usize = 16;
 
-/// In how many tasks so many bytes are written: by what all nodes know, not by the processors, of which each may have another number.
+/// In how many tasks so many bytes are written: by what all nodes know, not by the processors, of which each may have
+/// another number.
 pub(super) fn blocks_for(cx: &Context, bytes: usize) -> usize {
     (bytes / WRITTEN_AT_ONCE).clamp(cx.nodes(), MOST_WRITERS * cx.nodes())
 }

@@ -1,7 +1,8 @@
-//! What belongs to coordinates of a level that is not the outermost, or that does not store them in order: positions that lie apart.
+//! What belongs to coordinates of a level that is not the outermost, or that does not store them in order: positions
+//! that lie apart.
 //!
-//! Tasks go through what the level stores in blocks, and give the runs of positions whose coordinates belong to each part. What is above and below is looked up for each run, as for [equal
-//! parts](super::shares).
+//! Tasks go through what the level stores in blocks, and give the runs of positions whose coordinates belong to each
+//! part. What is above and below is looked up for each run, as for [equal parts](super::shares).
 
 use std::ops::Range;
 
@@ -42,7 +43,8 @@ impl Dealt {
     }
 }
 
-/// How a coordinate follows from the diagonal and the place along it: so many times the one and the other, which are 1 or -1.
+/// How a coordinate follows from the diagonal and the place along it: so many times the one and the other, which are 1
+/// or -1.
 #[derive(Clone, Copy)]
 pub(super) struct Shift {
     /// Of the place.
@@ -93,7 +95,8 @@ pub(super) async fn around(
     Ok(found.into_iter().map(in_parts).collect())
 }
 
-/// What a part of each cut of a level has in common, for all combinations of parts, those of the last cut running fastest: runs, and how many combinations there are.
+/// What a part of each cut of a level has in common, for all combinations of parts, those of the last cut running
+/// fastest: runs, and how many combinations there are.
 pub(super) fn met(cuts: &[&Vec<Vec<Interval>>]) -> (Vec<(i64, Interval)>, i64) {
     let mut all: Vec<Vec<Interval>> = vec![vec![(0, i64::MAX)]];
     for cut in cuts {

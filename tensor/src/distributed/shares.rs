@@ -1,7 +1,8 @@
 //! What belongs to equal parts of the positions of a level: the positions above them and below them, and their rows.
 //!
-//! Positions above and below those that are next to each other are next to each other too, so each part is an interval in each level. Where it begins and ends there is looked up by tasks in
-//! blocks of what levels store, which stay where they are: one task for each block, which gets all that is looked up, and gives what it finds.
+//! Positions above and below those that are next to each other are next to each other too, so each part is an interval
+//! in each level. Where it begins and ends there is looked up by tasks in blocks of what levels store, which stay where
+//! they are: one task for each block, which gets all that is looked up, and gives what it finds.
 
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ impl Ends {
         Self::around(cx, tensor, (divided, blocks(tensor.positions(divided), parts))).await
     }
 
-    /// Of parts of a level that stores a bit for each position, with as many of those that are set each, as far as these begin with words.
+    /// Of parts of a level that stores a bit for each position, with as many of those that are set each, as far as
+    /// these begin with words.
     pub(super) async fn of_bits(
         cx: &Context,
         tensor: &Tensor,
@@ -123,7 +125,8 @@ impl Ends {
         &self.rows
     }
 
-    /// A partition of a space of a tensor into what belongs to each part; of a dense one that has the coordinates of the outermost level in a dimension, into those.
+    /// A partition of a space of a tensor into what belongs to each part; of a dense one that has the coordinates of
+    /// the outermost level in a dimension, into those.
     pub(super) fn partition(
         &self,
         cx: &Context,
@@ -158,7 +161,8 @@ impl Ends {
     }
 }
 
-/// So many numbers in parts, all but the last ones of which have the same length: their number over that of parts, rounded up.
+/// So many numbers in parts, all but the last ones of which have the same length: their number over that of parts,
+/// rounded up.
 fn blocks(count: i64, parts: i64) -> Vec<Interval> {
     let length = i128::from(count.div_euclid(parts) + i64::from(count.rem_euclid(parts) > 0));
     let end = |number: i64| (i128::from(number) * length).min(i128::from(count)) as i64;
@@ -281,7 +285,8 @@ async fn look_up(
     Ok(all)
 }
 
-/// What tasks find in blocks of a component, which stay where they are: one task for each block, which may look at the numbers before and after its own, too.
+/// What tasks find in blocks of a component, which stay where they are: one task for each block, which may look at the
+/// numbers before and after its own, too.
 pub(super) async fn in_blocks<R: Clone + Send + Sync + 'static>(
     cx: &Context,
     component: &Component,

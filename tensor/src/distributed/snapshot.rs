@@ -14,13 +14,16 @@ use crate::notation::{Access, Assignment, Expression, IndexVariable, Place, Tens
 use crate::plan::Plan;
 
 impl Tensor {
-    /// The tensor that statements call `variable`, with what this one has after all that was launched before, whatever becomes of this one later: for statements that read what they assign, as
-    /// `Computation::operand_of` tells of their operands. A dense one is copied, by tasks in blocks of its first dimension. What is in levels stays where it is, as results in levels are new
-    /// tensors, and is [converted](Self::converted) if the variable has another format.
+    /// The tensor that statements call `variable`, with what this one has after all that was launched before, whatever
+    /// becomes of this one later: for statements that read what they assign, as `Computation::operand_of` tells of
+    /// their operands. A dense one is copied, by tasks in blocks of its first dimension. What is in levels stays where
+    /// it is, as results in levels are new tensors, and is [converted](Self::converted) if the variable has another
+    /// format.
     ///
     /// # Errors
     ///
-    /// [`Shape`](super::DistributedError::Shape) if the variable has other extents, elements or fill values; as of [`converted`](Self::converted) and [`compute`].
+    /// [`Shape`](super::DistributedError::Shape) if the variable has other extents, elements or fill values; as of
+    /// [`converted`](Self::converted) and [`compute`].
     pub fn snapshot<'a>(&'a self, cx: &'a Context, variable: &'a TensorVariable) -> Pending<'a, Self> {
         Box::pin(async move {
             let own = self.variable();
@@ -34,7 +37,8 @@ impl Tensor {
         })
     }
 
-    /// Gives this tensor, which is dense, all that another one has after what was launched before, by tasks in blocks of the first dimension.
+    /// Gives this tensor, which is dense, all that another one has after what was launched before, by tasks in blocks
+    /// of the first dimension.
     ///
     /// # Errors
     ///

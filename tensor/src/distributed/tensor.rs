@@ -26,8 +26,9 @@ use crate::rectangle::Rectangle;
 use crate::storage::SparseTensor;
 use crate::with_element;
 
-/// A tensor in memories of the machine. A dense one is a region over its coordinates with one field; a scalar has one row. One in levels is several regions: over the positions of
-/// its levels, and with the offsets at which what is below a position begins.
+/// A tensor in memories of the machine. A dense one is a region over its coordinates with one field; a scalar has one
+/// row. One in levels is several regions: over the positions of its levels, and with the offsets at which what is below
+/// a position begins.
 ///
 /// Copies are the same tensor.
 #[derive(Clone, Debug)]
@@ -47,7 +48,8 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A new tensor of what [fills](TensorVariable::fill) it, stored as its variable says. Nothing is stored before somebody looks.
+    /// A new tensor of what [fills](TensorVariable::fill) it, stored as its variable says. Nothing is stored before
+    /// somebody looks.
     ///
     /// # Errors
     ///
@@ -56,12 +58,14 @@ impl Tensor {
         Self::stored(cx, variable, variable.format())
     }
 
-    /// The same, stored in a format: the region has the tensor's dimensions in the format's order, the outermost first. What is computed does not depend on it, but elements are
-    /// used fastest along the dimension that is stored last, if the statement's variable has the format too.
+    /// The same, stored in a format: the region has the tensor's dimensions in the format's order, the outermost first.
+    /// What is computed does not depend on it, but elements are used fastest along the dimension that is stored last,
+    /// if the statement's variable has the format too.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Format`] if the format has other dimensions, or levels that are not dense; as of [`new`](Self::new).
+    /// [`DistributedError::Format`] if the format has other dimensions, or levels that are not dense; as of
+    /// [`new`](Self::new).
     pub fn stored(cx: &Context, variable: &TensorVariable, format: &Format) -> Result<Self, DistributedError> {
         let modes = Modes::new(format, variable.order())?;
         let rows = modes.rect(&Rectangle::whole(variable.dimensions()));
@@ -87,14 +91,16 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// The tensor that statements call `variable`, with what `stored` has: each of its levels in regions. Each node puts its own part in place, so all of a job's nodes are given all.
+    /// The tensor that statements call `variable`, with what `stored` has: each of its levels in regions. Each node
+    /// puts its own part in place, so all of a job's nodes are given all.
     ///
-    /// Computations read it, and results can [have its levels](Self::with_levels_of). A dense one is better [written](Self::write_elements) to a tensor that has one region.
+    /// Computations read it, and results can [have its levels](Self::with_levels_of). A dense one is better
+    /// [written](Self::write_elements) to a tensor that has one region.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if `stored` has other extents, elements or fill values, or another format than the variable; [`DistributedError::Stored`] if a level has ranges of
-    /// positions, and not offsets.
+    /// [`DistributedError::Shape`] if `stored` has other extents, elements or fill values, or another format than the
+    /// variable; [`DistributedError::Stored`] if a level has ranges of positions, and not offsets.
     pub fn from_sparse<T: Element + FieldValue>(
         cx: &Context,
         variable: &TensorVariable,
@@ -123,12 +129,14 @@ impl Tensor {
         Self::in_levels(variable, Levels::new(cx, &stored)?)
     }
 
-    /// A new tensor for the result of a plan, given its operands: a dense one, or one with the levels of the operand that has elements exactly where the result has. How much is stored of
-    /// other results follows from their [assembly](super::assemble).
+    /// A new tensor for the result of a plan, given its operands: a dense one, or one with the levels of the operand
+    /// that has elements exactly where the result has. How much is stored of other results follows from their
+    /// [assembly](super::assemble).
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Missing`] if that operand is not among `tensors`; as of [`new`](Self::new) and [`with_levels_of`](Self::with_levels_of).
+    /// [`DistributedError::Missing`] if that operand is not among `tensors`; as of [`new`](Self::new) and
+    /// [`with_levels_of`](Self::with_levels_of).
     pub fn for_result(cx: &Context, plan: &Plan, tensors: &[&Self]) -> Result<Self, DistributedError> {
         let result = plan.statement.result();
         let Some(pattern) = plan.pattern() else { return Self::new(cx, result) };
@@ -138,13 +146,15 @@ impl Tensor {
         operand.with_levels_of(cx, result)
     }
 
-    /// A new tensor with the levels of this one, or the outer ones of them, for a result that has an element wherever this one has one, or something below: `variable` has the dimensions of
-    /// these levels, and the last one is compressed. All elements that are stored have the fill value. They are another field of the region that has the coordinates, and are there as long as
-    /// it is; a region has room for 500 of these.
+    /// A new tensor with the levels of this one, or the outer ones of them, for a result that has an element wherever
+    /// this one has one, or something below: `variable` has the dimensions of these levels, and the last one is
+    /// compressed. All elements that are stored have the fill value. They are another field of the region that has the
+    /// coordinates, and are there as long as it is; a region has room for 500 of these.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if the variable has other extents, levels or elements; [`DistributedError::Stored`] if this tensor is dense.
+    /// [`DistributedError::Shape`] if the variable has other extents, levels or elements; [`DistributedError::Stored`]
+    /// if this tensor is dense.
     pub fn with_levels_of(&self, cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
         let own = &self.variable;
         let rank = variable.format().rank();
@@ -187,11 +197,13 @@ impl Tensor {
         })
     }
 
-    /// All that is stored of a tensor in levels, as it is after all that was launched before this call: on each of several nodes.
+    /// All that is stored of a tensor in levels, as it is after all that was launched before this call: on each of
+    /// several nodes.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if elements have another type, [`DistributedError::Stored`] if the tensor is dense, [`DistributedError::Runtime`]: what has failed before.
+    /// [`DistributedError::Shape`] if elements have another type, [`DistributedError::Stored`] if the tensor is
+    /// dense, [`DistributedError::Runtime`]: what has failed before.
     pub async fn read_sparse<T: Element + FieldValue>(
         &self,
         cx: &Context,
@@ -217,12 +229,14 @@ impl Tensor {
         made.map_err(|error| DistributedError::Broken { tensor: variable.name().to_owned(), error })
     }
 
-    /// The tensor that statements call `variable`, with its elements in a field of a region that the program has: each at its coordinates. What tasks of the program and computations
-    /// do with the field takes place in the order of the program, as all is.
+    /// The tensor that statements call `variable`, with its elements in a field of a region that the program has: each
+    /// at its coordinates. What tasks of the program and computations do with the field takes place in the order of the
+    /// program, as all is.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if the region has not a row for each element, or the field another type; [`DistributedError::Format`] unless the tensor is dense.
+    /// [`DistributedError::Shape`] if the region has not a row for each element, or the field another type;
+    /// [`DistributedError::Format`] unless the tensor is dense.
     pub fn in_region<F, T: Element + FieldValue, const D: usize>(
         variable: &TensorVariable,
         region: &Region<F, D>,
@@ -252,9 +266,10 @@ impl Tensor {
         })
     }
 
-    /// Destroys the tensor: its memory goes when all that was launched before has ended. It cannot be used any more, and neither can copies of it, nor tensors that [have its
-    /// levels](Self::with_levels_of); of one that has those of another only its elements go. What is [in a region of the program's](Self::in_region) stays. Tensors that are dropped, and not
-    /// destroyed, are there until the task that made them ends.
+    /// Destroys the tensor: its memory goes when all that was launched before has ended. It cannot be used any more,
+    /// and neither can copies of it, nor tensors that [have its levels](Self::with_levels_of); of one that has those of
+    /// another only its elements go. What is [in a region of the program's](Self::in_region) stays. Tensors that are
+    /// dropped, and not destroyed, are there until the task that made them ends.
     ///
     /// # Errors
     ///
@@ -267,8 +282,9 @@ impl Tensor {
         }
     }
 
-    /// The same tensor as one that has a dimension for each level: of one in `(i,j) -> (i/2: D, j/4: C, i%2: D, j%4: D)`, a tensor of order four in `{D,C,D,D}`, which computations that go through blocks
-    /// as they are stored [know](crate::sparse::Computation::stored_as).
+    /// The same tensor as one that has a dimension for each level: of one in
+    /// `(i,j) -> (i/2: D, j/4: C, i%2: D, j%4: D)`, a tensor of order four in `{D,C,D,D}`, which computations that go
+    /// through blocks as they are stored [know](crate::sparse::Computation::stored_as).
     ///
     /// # Errors
     ///
@@ -288,8 +304,10 @@ impl Tensor {
         Err(DistributedError::Shape { tensor: own.name().to_owned(), expected, found: describe(variable) })
     }
 
-    /// The same tensor under another name. A statement that reads a tensor in several places gives each point all that any of them reads there together; where the places have different names, each
-    /// is given what it reads itself, as rows that coordinates of the other name. A statement that assigns to a tensor must have it under one name alone: that it also reads it is not seen else.
+    /// The same tensor under another name. A statement that reads a tensor in several places gives each point all that
+    /// any of them reads there together; where the places have different names, each is given what it reads itself, as
+    /// rows that coordinates of the other name. A statement that assigns to a tensor must have it under one name alone:
+    /// that it also reads it is not seen else.
     ///
     /// # Errors
     ///
@@ -352,7 +370,8 @@ impl Tensor {
         }
     }
 
-    /// How many coordinates a level can have: the extent of the dimension that it stores, or so many blocks or diagonals.
+    /// How many coordinates a level can have: the extent of the dimension that it stores, or so many blocks or
+    /// diagonals.
     pub(super) fn extent(&self, level: usize) -> i64 {
         let bounds = self.variable.format().expressions()[level].bounds(self.variable.dimensions());
         bounds.end - bounds.start

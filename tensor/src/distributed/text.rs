@@ -1,6 +1,7 @@
 //! Tensors written to files of text by tasks, each node the lines of its own entries.
 //!
-//! How long a line is, its numbers tell. So all lines are made twice: first to find out how long those of each part are, and so where the next ones begin; and then to be written there.
+//! How long a line is, its numbers tell. So all lines are made twice: first to find out how long those of each part
+//! are, and so where the next ones begin; and then to be written there.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -41,13 +42,15 @@ pub enum TextForm {
 const LINES: usize = 1 << 13;
 
 impl Tensor {
-    /// Writes the entries of a tensor in levels to a file of text, sorted by their coordinates: each node writes those that it has at their place, in a file beside the one that is asked for, in a folder
-    /// that all nodes see. When all is written, the file takes the name; if anything fails before, it is removed, and what had the name stays as it was. A tensor that is not stored in that order is
-    /// converted before. Waits until it is done.
+    /// Writes the entries of a tensor in levels to a file of text, sorted by their coordinates: each node writes those
+    /// that it has at their place, in a file beside the one that is asked for, in a folder that all nodes see. When all
+    /// is written, the file takes the name; if anything fails before, it is removed, and what had the name stays as it
+    /// was. A tensor that is not stored in that order is converted before. Waits until it is done.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor; [`DistributedError::Dense`] if it is not in levels; [`DistributedError::Runtime`].
+    /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor;
+    /// [`DistributedError::Dense`] if it is not in levels; [`DistributedError::Runtime`].
     pub fn store_text<'a>(
         &'a self,
         cx: &'a Context,

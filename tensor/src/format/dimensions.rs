@@ -1,7 +1,7 @@
 //! How loops over dimensions go through formats whose levels store diagonals.
 //!
-//! A loop over a dimension visits its coordinates in their order. Where a level stores diagonals, the coordinates of a row ascend with these. So loops see such a format as a plain one, with a level
-//! for each dimension.
+//! A loop over a dimension visits its coordinates in their order. Where a level stores diagonals, the coordinates of a
+//! row ascend with these. So loops see such a format as a plain one, with a level for each dimension.
 
 use super::{Format, Level, LevelExpression};
 
@@ -10,12 +10,14 @@ use super::{Format, Level, LevelExpression};
 pub(crate) enum Stored {
     /// They are the same.
     Plain,
-    /// The first level stores diagonals, and the second one a dimension along them: the coordinate of the other dimension is that of the diagonal and this one with this sign.
+    /// The first level stores diagonals, and the second one a dimension along them: the coordinate of the other
+    /// dimension is that of the diagonal and this one with this sign.
     Diagonals(i64),
 }
 
 impl Format {
-    /// The format as loops over dimensions see it, whose levels store dimensions: itself, if it is plain. None if there are no loops that visit coordinates in their order.
+    /// The format as loops over dimensions see it, whose levels store dimensions: itself, if it is plain. None if there
+    /// are no loops that visit coordinates in their order.
     pub(crate) fn by_dimensions(&self) -> Option<(Self, Stored)> {
         if self.is_plain() {
             return Some((self.clone(), Stored::Plain));

@@ -16,7 +16,8 @@ pub enum LevelExpression {
     Difference(usize, usize),
     /// `i + j`: the antidiagonal.
     Sum(usize, usize),
-    /// `#i`: how many elements with the same coordinates in these dimensions come before, in the order of the other levels.
+    /// `#i`: how many elements with the same coordinates in these dimensions come before, in the order of the other
+    /// levels.
     Count(Vec<usize>),
 }
 

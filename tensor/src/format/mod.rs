@@ -1,7 +1,9 @@
 //! How a tensor is stored: levels, what each of them stores, and of what kind it is.
 //!
-//! A tensor is a tree whose levels store its dimensions (*modes*), the first level outermost. Formats compose from few [kinds of levels](crate::level). Levels may also store what is computed
-//! from dimensions: blocks, diagonals, counts (Chou, Kjolstad, Amarasinghe, *Automatic generation of efficient sparse tensor format conversion routines*, PLDI 2020).
+//! A tensor is a tree whose levels store its dimensions (*modes*), the first level outermost. Formats compose from few
+//! [kinds of levels](crate::level). Levels may also store what is computed from dimensions: blocks, diagonals, counts
+//! (Chou, Kjolstad, Amarasinghe, *Automatic generation of efficient sparse tensor format conversion routines*, PLDI
+//! 2020).
 //!
 //! | in reading order | |
 //! | --- | --- |
@@ -178,7 +180,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// [`FormatError::Unknown`], [`FormatError::Redundant`] unless coordinates and levels follow from each other; [`FormatError::Misplaced`].
+    /// [`FormatError::Unknown`], [`FormatError::Redundant`] unless coordinates and levels follow from each other;
+    /// [`FormatError::Misplaced`].
     pub fn of_levels(rank: usize, levels: Vec<(LevelExpression, Level, Properties)>) -> Result<Self, FormatError> {
         let mut format = Self::plain(levels.iter().map(|(_, level, _)| *level).collect(), Vec::new());
         format.rank = rank;
@@ -226,7 +229,8 @@ impl Format {
         }
     }
 
-    /// For a level that stores a mode below one that stores a difference or sum with it: that level, and the `sign`, `shift` and `other` with which `sign * mode + shift * level = other`.
+    /// For a level that stores a mode below one that stores a difference or sum with it: that level, and the `sign`,
+    /// `shift` and `other` with which `sign * mode + shift * level = other`.
     fn diagonal(&self, level: usize) -> Option<(usize, i64, i64, usize)> {
         let LevelExpression::Mode(mode) = self.expressions[level] else { return None };
         self.expressions[..level].iter().enumerate().find_map(|(above, expression)| match *expression {
@@ -297,8 +301,9 @@ impl Format {
         expression::inverse(self.rank, &self.expressions).expect("formats are checked when they are made")
     }
 
-    /// The format of the tensor that has a dimension for each level, and its extents, where levels store dimensions, blocks of them and places in blocks: its levels store what those of this one do. None
-    /// for plain formats, and those that store diagonals or counts.
+    /// The format of the tensor that has a dimension for each level, and its extents, where levels store dimensions,
+    /// blocks of them and places in blocks: its levels store what those of this one do. None for plain formats, and
+    /// those that store diagonals or counts.
     pub(crate) fn reshaped(&self, dimensions: &[i64]) -> Option<(Self, Vec<i64>)> {
         let is_kept = |expression: &LevelExpression| {
             matches!(expression, LevelExpression::Mode(_) | LevelExpression::Block(..) | LevelExpression::Within(..))
@@ -313,7 +318,8 @@ impl Format {
         Some((format, extents.collect()))
     }
 
-    /// Whether entries are stored in the order of their coordinates, and each place once, but for a list of coordinates.
+    /// Whether entries are stored in the order of their coordinates, and each place once, but for a list of
+    /// coordinates.
     pub fn is_in_order(&self) -> bool {
         let is_kind = |level: &Level| matches!(level, Level::Dense | Level::Compressed);
         let are_strict = || self.properties.iter().all(|level| level.ordered && level.unique);
@@ -331,7 +337,8 @@ impl Format {
         self.order.last().copied()
     }
 
-    /// Checks that this format can store a tensor of `dimensions` dimensions, and that all its levels are of a kind that can be computed with.
+    /// Checks that this format can store a tensor of `dimensions` dimensions, and that all its levels are of a kind
+    /// that can be computed with.
     ///
     /// # Errors
     ///

@@ -8,10 +8,12 @@ pub(super) const KNOWN: &str = "dense, rows, columns, csr, csc, coo, dcsr, dcsc,
 /// The most that a block may have in one dimension.
 const LARGEST_BLOCK: i64 = 1 << 20;
 
-/// The format called `name`, for a tensor of `rank` dimensions where the name does not say how many; none if nothing is called so.
+/// The format called `name`, for a tensor of `rank` dimensions where the name does not say how many; none if nothing is
+/// called so.
 ///
-/// Names of formats for any number of dimensions may say it: `coo:3`. In letters of TACO (`ds`, `ds:1,0`), `d` is dense, `s` compressed, `u` compressed with coordinates more than once, `q`
-/// and `c` singleton, the latter with coordinates more than once.
+/// Names of formats for any number of dimensions may say it: `coo:3`. In letters of TACO (`ds`, `ds:1,0`), `d` is
+/// dense, `s` compressed, `u` compressed with coordinates more than once, `q` and `c` singleton, the latter with
+/// coordinates more than once.
 pub(super) fn named(name: &str, rank: usize) -> Option<Result<Format, FormatError>> {
     use Level::{Bitmap, Compressed, Counter, Dense, Hashed, Range};
     let (word, after) = name.split_once(':').map_or((name, None), |(word, after)| (word, Some(after)));

@@ -112,8 +112,8 @@ impl Format {
 impl FromStr for Format {
     type Err = ParseError;
 
-    /// Reads `{D,C}(0,1)`, where without an order modes are stored as they are numbered; or what each level stores; or a name. Names for any number of dimensions are for two, unless they
-    /// say so (`coo:3`).
+    /// Reads `{D,C}(0,1)`, where without an order modes are stored as they are numbered; or what each level stores; or
+    /// a name. Names for any number of dimensions are for two, unless they say so (`coo:3`).
     fn from_str(text: &str) -> Result<Self, ParseError> {
         Self::for_rank(text, 2)
     }

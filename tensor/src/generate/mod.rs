@@ -1,6 +1,7 @@
 //! Sparse tensors to test and measure with, made from a seed.
 //!
-//! Any rows can be made without the others: the nodes of a job make their own, and together they have what one would have made. Rows of a seed are the same on every machine.
+//! Any rows can be made without the others: the nodes of a job make their own, and together they have what one would
+//! have made. Rows of a seed are the same on every machine.
 //!
 //! ```
 //! use maniple_tensor::generate::Generator;
@@ -103,8 +104,8 @@ impl Generator {
         }
     }
 
-    /// The entries of a tensor of extents `dimensions` whose first coordinate is in `rows`, each once, in ascending order. Values are whole numbers from 1 to 9, where the kind says nothing
-    /// else.
+    /// The entries of a tensor of extents `dimensions` whose first coordinate is in `rows`, each once, in ascending
+    /// order. Values are whole numbers from 1 to 9, where the kind says nothing else.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! Random numbers that are the same wherever and in whatever order they are drawn.
 
-/// A sequence of random numbers: SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014).
+/// A sequence of random numbers: SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*,
+/// OOPSLA 2014).
 pub(super) struct Random(u64);
 
 impl Random {
@@ -31,7 +32,8 @@ impl Random {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// How many of `count` independent trials succeed, each with a probability: exact for few, and for many as a normal distribution has it.
+    /// How many of `count` independent trials succeed, each with a probability: exact for few, and for many as a normal
+    /// distribution has it.
     pub(super) fn successes(&mut self, count: u64, probability: f64) -> u64 {
         if count <= 64 {
             return (0..count).filter(|_| self.fraction() < probability).count() as u64;

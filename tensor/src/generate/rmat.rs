@@ -1,4 +1,5 @@
-//! Recursive matrices (Chakrabarti, Zhan and Faloutsos, *R-MAT: a recursive model for graph mining*, SDM 2004), with the probabilities of Graph500.
+//! Recursive matrices (Chakrabarti, Zhan and Faloutsos, *R-MAT: a recursive model for graph mining*, SDM 2004), with
+//! the probabilities of Graph500.
 
 use std::ops::Range;
 
@@ -9,7 +10,8 @@ const QUARTERS: [f64; 3] = [0.57, 0.19, 0.19];
 
 /// Visits the places of `edges` edges that are in `rows`, each once, in ascending order.
 ///
-/// The edges of a square are divided among its quarters, at random but by numbers that belong to the square: so any rows can be made without the others.
+/// The edges of a square are divided among its quarters, at random but by numbers that belong to the square: so any
+/// rows can be made without the others.
 pub(super) fn places(scale: u32, edges: u64, rows: Range<i64>, seed: u64) -> Vec<[i64; 2]> {
     let mut found = Vec::new();
     divide([0, 0], scale, edges, &rows, seed, &mut found);

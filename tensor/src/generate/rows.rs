@@ -8,7 +8,8 @@ use super::random::Random;
 /// What takes an entry.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(&[i64], f64);
 
-/// Entries at all places independently, with a probability. Rows are made in blocks that have some tens of entries each, so that empty ones take no time.
+/// Entries at all places independently, with a probability. Rows are made in blocks that have some tens of entries
+/// each, so that empty ones take no time.
 pub(super) fn uniform(density: f64, dimensions: &[i64], rows: Range<i64>, seed: u64, visit: Visit<'_>) {
     let Some(places) = dimensions[1..].iter().try_fold(1_i64, |places, &extent| places.checked_mul(extent)) else {
         return;
@@ -47,11 +48,12 @@ fn apart(mut place: i64, dimensions: &[i64], at: &mut [i64]) {
     }
 }
 
-/// How fast the rows of [`zipf`] get shorter: the row of rank `r` has a length proportional to `r` to the power of minus this. So the share of rows that are longer than some length falls
-/// with its power of minus 1.8.
+/// How fast the rows of [`zipf`] get shorter: the row of rank `r` has a length proportional to `r` to the power of
+/// minus this. So the share of rows that are longer than some length falls with its power of minus 1.8.
 const STEEPNESS: f64 = 1.0 / 1.8;
 
-/// Rows whose lengths differ as a power law has it, at places whose other coordinates do so too. Coordinates of any length are all over the tensor.
+/// Rows whose lengths differ as a power law has it, at places whose other coordinates do so too. Coordinates of any
+/// length are all over the tensor.
 pub(super) fn zipf(entries: i64, dimensions: &[i64], rows: Range<i64>, seed: u64, visit: Visit<'_>) {
     let places =
         dimensions[1..].iter().try_fold(1_i64, |places, &extent| places.checked_mul(extent)).unwrap_or(i64::MAX);
@@ -142,7 +144,8 @@ impl Shuffle {
     }
 }
 
-/// What gives 1 if it is multiplied with `number`, modulo `extent`; none if they have a common divisor (Euclid's extended algorithm).
+/// What gives 1 if it is multiplied with `number`, modulo `extent`; none if they have a common divisor (Euclid's
+/// extended algorithm).
 fn inverse(number: i64, extent: i64) -> Option<i64> {
     let (mut one, mut other) = ((extent, 0), (number % extent, 1));
     while other.0 != 0 {
@@ -163,7 +166,8 @@ pub(super) fn band(width: i64, dimensions: &[i64], rows: Range<i64>, seed: u64, 
     }
 }
 
-/// The discretisation of the Laplace equation on a square or cube with `side` unknowns a dimension: a star of five or seven points.
+/// The discretisation of the Laplace equation on a square or cube with `side` unknowns a dimension: a star of five or
+/// seven points.
 pub(super) fn poisson(side: i64, dimensions: u32, rows: Range<i64>, visit: Visit<'_>) {
     let strides: Vec<i64> = (0..dimensions).rev().map(|dimension| side.pow(dimension)).collect();
     for row in rows {

@@ -76,7 +76,8 @@ pub fn room<T>(count: usize) -> Result<Vec<T>, LevelError> {
     Ok(elements)
 }
 
-/// Asks the system for large pages where a vector was not written to yet: with small ones, making them takes longer than filling them. NumPy does so too.
+/// Asks the system for large pages where a vector was not written to yet: with small ones, making them takes longer
+/// than filling them. NumPy does so too.
 fn take_large_pages<T>(vector: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
@@ -85,7 +86,8 @@ fn take_large_pages<T>(vector: &Vec<T>) {
         let end = (start + vector.capacity() * size_of::<T>()) / PAGE * PAGE;
         let start = start.next_multiple_of(PAGE);
         if end.saturating_sub(start) >= 4 << 20 {
-            // SAFETY: the pages lie within the vector's own memory, and the advice changes nothing that can be read there. Whether it is taken does not matter.
+            // SAFETY: the pages lie within the vector's own memory, and the advice changes nothing that can be read
+            // there. Whether it is taken does not matter.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
         }
     }

@@ -1,6 +1,7 @@
 //! Compressed levels: the coordinates that are there, for each parent a segment of an array.
 //!
-//! `pos` says where segments begin and end: either as offsets, one more than there are parents, or as ranges, two numbers for each parent, between which there may be holes.
+//! `pos` says where segments begin and end: either as offsets, one more than there are parents, or as ranges, two
+//! numbers for each parent, between which there may be holes.
 
 use std::ops::Range;
 
@@ -233,7 +234,8 @@ pub(super) fn first_not_below(crd: &Array, segment: Range<usize>, coordinate: i6
     low
 }
 
-/// Checks that segments ascend, do not overlap and lie within `total` positions; offsets also that they leave nothing out.
+/// Checks that segments ascend, do not overlap and lie within `total` positions; offsets also that they leave nothing
+/// out.
 pub(super) fn check_segments(level: &LevelData, total: usize) -> Result<(), LevelError> {
     let ranges = level.properties.ranges;
     let length = level.parents.checked_mul(2).filter(|_| ranges).unwrap_or(level.parents + 1);

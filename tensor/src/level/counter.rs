@@ -1,6 +1,8 @@
-//! Counter levels: as many slots for each parent as the fullest one needs (ELLPACK; Rice and Boisvert, *Solving Elliptic Problems Using ELLPACK*, 1985).
+//! Counter levels: as many slots for each parent as the fullest one needs (ELLPACK; Rice and Boisvert, *Solving
+//! Elliptic Problems Using ELLPACK*, 1985).
 //!
-//! `used` says how many slots of each parent are taken. The others repeat the last coordinate, or have the least one, so that a loop may read them all; their elements have the fill value.
+//! `used` says how many slots of each parent are taken. The others repeat the last coordinate, or have the least one,
+//! so that a loop may read them all; their elements have the fill value.
 
 use super::array::Array;
 use super::width::Width;

@@ -1,7 +1,9 @@
 //! Hashed levels: for each parent a table of slots, at most half of which are taken.
 //!
-//! `pos` has the offsets of tables, whose lengths are powers of two or 0. A coordinate is in the first slot, from the one that its hash names on and around the end, that was free when it
-//! came (linear probing; Knuth, *The Art of Computer Programming* 3, section 6.4, algorithm L). The greatest number of the width of `crd` stands for a free slot.
+//! `pos` has the offsets of tables, whose lengths are powers of two or 0. A coordinate is in the first slot, from the
+//! one that its hash names on and around the end, that was free when it came (linear probing; Knuth, *The Art of
+//! Computer Programming* 3, section 6.4, algorithm L). The greatest number of the width of `crd` stands for a free
+//! slot.
 
 use std::ops::Range;
 

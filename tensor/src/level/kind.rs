@@ -11,7 +11,8 @@ use super::width::Width;
 /// What the positions and coordinates of a level have in common, whatever the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Every coordinate has a position: a tensor whose last level is full cannot tell an element that is stored from one that is not.
+    /// Every coordinate has a position: a tensor whose last level is full cannot tell an element that is stored from
+    /// one that is not.
     pub full: bool,
     /// Positions follow the order of coordinates.
     pub ordered: bool,
@@ -74,7 +75,8 @@ pub struct Stored {
 /// What a component has numbers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// Each position of the level above, and one more: what is below a position begins at its number, and ends at the next one.
+    /// Each position of the level above, and one more: what is below a position begins at its number, and ends at the
+    /// next one.
     Offset,
     /// Each position of the level above.
     Parent,
@@ -119,7 +121,8 @@ impl Default for Properties {
     }
 }
 
-/// The line that coordinates of a [range level](super::Level::Range) lie on: those `c` for which `sign * c + offset * d` is within `bounds`, where `d` is the coordinate of `level`.
+/// The line that coordinates of a [range level](super::Level::Range) lie on: those `c` for which
+/// `sign * c + offset * d` is within `bounds`, where `d` is the coordinate of `level`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// A level above.
@@ -202,7 +205,8 @@ impl LevelData {
         }
     }
 
-    /// The width of an array of numbers from `least` to `greatest`: the one that was chosen, if it holds them, or the narrowest of `widths`.
+    /// The width of an array of numbers from `least` to `greatest`: the one that was chosen, if it holds them, or the
+    /// narrowest of `widths`.
     ///
     /// # Errors
     ///
@@ -241,7 +245,8 @@ impl LevelData {
     }
 }
 
-/// The entries of a tensor, as a level sees them when it is filled: those of one parent are side by side and their coordinates ascend.
+/// The entries of a tensor, as a level sees them when it is filled: those of one parent are side by side and their
+/// coordinates ascend.
 pub struct Entries<'a> {
     /// The coordinate of each entry.
     pub coordinates: &'a [i64],
@@ -271,18 +276,21 @@ pub trait LevelKind: Sync {
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// What it stores, in the order of [`LevelData::components`]. [Ranges](Properties::ranges) have two numbers for each position above in place of offsets.
+    /// What it stores, in the order of [`LevelData::components`]. [Ranges](Properties::ranges) have two numbers for
+    /// each position above in place of offsets.
     fn components(&self) -> &'static [Stored];
 
-    /// Stores `entries`: fills components and [`positions`](LevelData::positions), and gives each entry its position. `level` has its bounds, properties and parents; and for
-    /// positions how many each parent has at least, if the kind gives all as many.
+    /// Stores `entries`: fills components and [`positions`](LevelData::positions), and gives each entry its position.
+    /// `level` has its bounds, properties and parents; and for positions how many each parent has at least, if the kind
+    /// gives all as many.
     ///
     /// # Errors
     ///
     /// [`LevelError`] if widths, memory or the kind do not allow it.
     fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError>;
 
-    /// Visits coordinate and position of all children of `parent`. `along` is the coordinate of the level that the [line](LevelData::line) names; without a line, anything.
+    /// Visits coordinate and position of all children of `parent`. `along` is the coordinate of the level that the
+    /// [line](LevelData::line) names; without a line, anything.
     fn visit(&self, level: &LevelData, parent: usize, along: i64, visit: &mut dyn FnMut(i64, usize));
 
     /// [`visit`](Self::visit)s those children alone whose positions are within a range.
@@ -300,7 +308,8 @@ pub trait LevelKind: Sync {
         });
     }
 
-    /// A range of positions of the level above, among them all whose children are within a range of positions: as few as are found fast.
+    /// A range of positions of the level above, among them all whose children are within a range of positions: as few
+    /// as are found fast.
     fn parents(&self, level: &LevelData, positions: Range<usize>) -> Range<usize> {
         let _ = positions;
         0..level.parents

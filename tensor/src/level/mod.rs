@@ -1,9 +1,12 @@
 //! Levels: how the coordinates of one dimension, or of a part of one, are stored below those of others.
 //!
-//! A tensor is a tree: each level has positions, and for each of them children in the next level; the positions of the last level are those of the elements. Kinds of levels differ in what
-//! they store and in what they can do (Chou, Kjolstad, Amarasinghe, *Format abstraction for sparse tensor algebra compilers*, OOPSLA 2018). Each kind is one file.
+//! A tensor is a tree: each level has positions, and for each of them children in the next level; the positions of the
+//! last level are those of the elements. Kinds of levels differ in what they store and in what they can do (Chou,
+//! Kjolstad, Amarasinghe, *Format abstraction for sparse tensor algebra compilers*, OOPSLA 2018). Each kind is one
+//! file.
 //!
-//! To add a kind: a file with a type that implements [`LevelKind`], and its line in the list below, which makes it part of formats, packing, conversions and their random tests.
+//! To add a kind: a file with a type that implements [`LevelKind`], and its line in the list below, which makes it part
+//! of formats, packing, conversions and their random tests.
 //!
 //! | in reading order | |
 //! | --- | --- |

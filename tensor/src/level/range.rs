@@ -1,4 +1,5 @@
-//! Range levels: the coordinates along a diagonal, whose ends follow from the coordinate of the level above. Nothing is stored; each parent has a position for every coordinate.
+//! Range levels: the coordinates along a diagonal, whose ends follow from the coordinate of the level above. Nothing is
+//! stored; each parent has a position for every coordinate.
 
 use std::ops::Range as Bounds;
 

@@ -1,7 +1,7 @@
 //! Run-length levels: every coordinate is there, and neighbours with the same element share a position.
 //!
-//! `pos` says where the runs of each parent begin, as in compressed levels, and `ends` where in the coordinates each run ends (excluded). Coordinates that are not there are runs with the
-//! fill value.
+//! `pos` says where the runs of each parent begin, as in compressed levels, and `ends` where in the coordinates each
+//! run ends (excluded). Coordinates that are not there are runs with the fill value.
 
 use super::array::{Array, filled};
 use super::compressed::{check_segments, first_not_below, positions, segment};

@@ -1,5 +1,5 @@
-//! Singleton levels: one coordinate for each position of the level above. Where the level above has positions without entries, as dense ones have, the greatest number of the width
-//! stands for none.
+//! Singleton levels: one coordinate for each position of the level above. Where the level above has positions without
+//! entries, as dense ones have, the greatest number of the width stands for none.
 
 use std::ops::Range;
 

@@ -1,7 +1,9 @@
 //! Results whose elements are appended: first counted, then written where there is room for them.
 //!
-//! The leading dense levels of a result make *parents*: rows, for compressed rows. Below each, elements are counted in one run of the loops, and written in another one, one after the other
-//! (Kjolstad et al., *Tensor algebra compilation with workspaces*, CGO 2019; Chou et al., PLDI 2020, for the query before). Iterations that differ in their parents may run at the same time.
+//! The leading dense levels of a result make *parents*: rows, for compressed rows. Below each, elements are counted in
+//! one run of the loops, and written in another one, one after the other (Kjolstad et al., *Tensor algebra compilation
+//! with workspaces*, CGO 2019; Chou et al., PLDI 2020, for the query before). Iterations that differ in their parents
+//! may run at the same time.
 
 use super::leaf::{Around, Lowering};
 use super::storage::{Appended, List, ListOrder, Marks, Storage};
@@ -58,8 +60,9 @@ impl Lowering<'_> {
 }
 
 impl Lowering<'_> {
-    /// The steps that give the list of what is set in a workspace the order of the result's known coordinates, if all of it is appended next. Where the list has more or fewer than these, it is
-    /// sorted, as then they are all in order.
+    /// The steps that give the list of what is set in a workspace the order of the result's known coordinates, if all
+    /// of it is appended next. Where the list has more or fewer than these, it is sorted, as then they are all in
+    /// order.
     pub(super) fn in_known_order(&mut self, list: &List, consumer: &Node) -> Option<Step> {
         let Node::Forall(outer, body) = consumer else { return None };
         let Node::Assign { target, value: Value::Access(read), .. } = &**body else { return None };
@@ -102,7 +105,8 @@ impl Lowering<'_> {
     }
 }
 
-/// `length` numbers of `buffer` in ascending order, by Shell's method (Shell, *A high-speed sorting procedure*, 1959) with gaps that shrink by 2.2 (Gonnet and Baeza-Yates, 1991).
+/// `length` numbers of `buffer` in ascending order, by Shell's method (Shell, *A high-speed sorting procedure*, 1959)
+/// with gaps that shrink by 2.2 (Gonnet and Baeza-Yates, 1991).
 pub(super) fn sort(buffer: &crate::loops::Buffer, length: &Variable, names: &mut crate::loops::Names) -> Step {
     let [gap, place, to] = ["gap", "place", "to"].map(|name| names.index(name));
     let moved = Variable::new(names.fresh("moved"), buffer.element);

@@ -1,7 +1,7 @@
 //! Loops of threads in parts that have the same work, as far as one operand tells.
 //!
-//! Rows of a compressed level below a dense one have their sizes in its positions: each part is given rows with about as many elements as the others have (as the row decomposition of
-//! Yadav et al., *SpDISTAL*, SC 2022, with weights).
+//! Rows of a compressed level below a dense one have their sizes in its positions: each part is given rows with about
+//! as many elements as the others have (as the row decomposition of Yadav et al., *SpDISTAL*, SC 2022, with weights).
 
 use super::leaf::Lowering;
 use super::storage::{Levels, Place, Storage, StoredLevel};
@@ -10,7 +10,8 @@ use crate::element::ElementType::I64;
 use crate::loops::{Buffer, Expression, Statement as Step, Variable};
 
 impl Lowering<'_> {
-    /// Where segments of the rows that a loop goes through begin, in the first operand that has them compressed below its outermost level.
+    /// Where segments of the rows that a loop goes through begin, in the first operand that has them compressed below
+    /// its outermost level.
     pub(super) fn weights(&self, outer: &Loop) -> Option<Buffer> {
         self.visits.iter().zip(&self.places).find_map(|(visit, place)| {
             let Some(Storage::Levels(Levels { levels, .. })) = self.storage.get(visit.access.tensor.name()) else {
@@ -27,7 +28,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// The first row of a part and that after its last one, of as many parts with about the same number of elements; and the steps that find them.
+    /// The first row of a part and that after its last one, of as many parts with about the same number of elements;
+    /// and the steps that find them.
     pub(super) fn balanced(
         &mut self,
         positions: &Buffer,

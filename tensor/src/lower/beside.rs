@@ -1,7 +1,9 @@
-//! Results that have elements exactly where one operand has some, or something below: these have its levels, or the outer ones, and each element is stored at the operand's position.
+//! Results that have elements exactly where one operand has some, or something below: these have its levels, or the
+//! outer ones, and each element is stored at the operand's position.
 //!
-//! Nothing is counted and no coordinate is written, and iterations that differ in the operand's position write different elements, whatever levels there are (*structure sharing* in Kjolstad
-//! et al., *The tensor algebra compiler*, OOPSLA 2017, section 7, where results of sampled products and of products with vectors have it).
+//! Nothing is counted and no coordinate is written, and iterations that differ in the operand's position write
+//! different elements, whatever levels there are (*structure sharing* in Kjolstad et al., *The tensor algebra
+//! compiler*, OOPSLA 2017, section 7, where results of sampled products and of products with vectors have it).
 
 use super::leaf::Lowering;
 use super::storage::{Place, Storage, is_sparse};
@@ -11,7 +13,8 @@ use crate::format::Level;
 use crate::loops::{Expression, Statement as Step};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
-/// The access of the only operand that is not dense, given whether no element is written twice, if the result of a statement has elements where this has some, at the same levels or at the outer ones of them.
+/// The access of the only operand that is not dense, given whether no element is written twice, if the result of a
+/// statement has elements where this has some, at the same levels or at the outer ones of them.
 pub(super) fn pattern(statement: &Statement, once: bool) -> Option<Access> {
     let sites = statement.body.sites();
     let result = statement.result();
@@ -83,7 +86,8 @@ impl Lowering<'_> {
             Some(Place::Maybe(level, position, is_stored)) if *level == rank => {
                 Step::when(is_stored.value().equal(1), Step::store(values, [position.clone()], value))
             }
-            // Nothing is stored where the operand has nothing, and sums over its inner levels are complete where these end.
+            // Nothing is stored where the operand has nothing, and sums over its inner levels are complete where these
+            // end.
             _ => Step::nothing(),
         }
     }

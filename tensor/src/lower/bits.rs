@@ -10,8 +10,9 @@ use crate::loops::{LoopKind, Statement as Step};
 const BITS: i64 = 64;
 
 impl Lowering<'_> {
-    /// The loop from one set bit of an access to the next, if an iteration has no effect where none is set: word by word, as the bits of several positions above may share one. None if no access of
-    /// `visits` has such a level of the loop's variable next, or if iterations run at the same time.
+    /// The loop from one set bit of an access to the next, if an iteration has no effect where none is set: word by
+    /// word, as the bits of several positions above may share one. None if no access of `visits` has such a level of
+    /// the loop's variable next, or if iterations run at the same time.
     pub(super) fn over_bits(&mut self, outer: &Loop, body: &Node, visits: &[usize]) -> Option<Step> {
         if self.is_parallel(outer, body) && kind(outer) != LoopKind::Serial {
             return None;

@@ -1,7 +1,9 @@
 //! Reductions of which all values are alike where nothing is stored: these are combined at once.
 //!
-//! A minimum, a maximum, `and` and `or` do not change when a value is combined once more. So `reduce(min, j, A(i,j))` goes through what `A` stores in a row, and combines what it is filled with once, if it does
-//! not store all of the row. A sum has so many times that value. What is found among all elements of a tensor goes through its elements as they are stored, on lanes.
+//! A minimum, a maximum, `and` and `or` do not change when a value is combined once more. So `reduce(min, j, A(i,j))`
+//! goes through what `A` stores in a row, and combines what it is filled with once, if it does not store all of the
+//! row. A sum has so many times that value. What is found among all elements of a tensor goes through its elements as
+//! they are stored, on lanes.
 
 use super::iterate::Driven;
 use super::leaf::{Lowering, Parts, kind};
@@ -28,7 +30,8 @@ fn is_idempotent(operator: Reduction) -> bool {
     matches!(operator, Reduction::Minimum | Reduction::Maximum | Reduction::And | Reduction::Or)
 }
 
-/// Whether the loop over `variable` goes through what one operand stores, although iterations have an effect elsewhere, as all are alike there.
+/// Whether the loop over `variable` goes through what one operand stores, although iterations have an effect elsewhere,
+/// as all are alike there.
 pub fn is_alike_elsewhere(statement: &Statement, variable: &IndexVariable, body: &Node) -> bool {
     let mut lowering = Lowering::new(statement, &[]);
     lowering.append_result();
@@ -82,7 +85,8 @@ impl Lowering<'_> {
         value.map(|term| (combined, term.value))
     }
 
-    /// The loop over what an access stores, and then what there is elsewhere, at once; if its iterations are alike there.
+    /// The loop over what an access stores, and then what there is elsewhere, at once; if its iterations are alike
+    /// there.
     pub(super) fn at_once(&mut self, driven: &Driven<'_>, iterated: &[usize]) -> Option<Step> {
         let &[visit] = iterated else { return None };
         let (level, ..) = self.next(visit)?;
@@ -119,7 +123,8 @@ impl Lowering<'_> {
         Some(Step::when(has_values, self.iteration(outer, body, 0.into(), false)))
     }
 
-    /// The loops over all elements that an access stores, as one over their positions; if all of them go through a whole level, one inside of the other, and combine values that follow from the elements.
+    /// The loops over all elements that an access stores, as one over their positions; if all of them go through a
+    /// whole level, one inside of the other, and combine values that follow from the elements.
     pub(super) fn flattened(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
         let Combined { target, operator, value, loops, assignment } = self.combined(&outer.variable, body)?;
         let is_scalar = matches!(self.storage.get(target.tensor.name()), Some(Storage::Scalar(_)));

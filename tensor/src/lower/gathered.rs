@@ -1,7 +1,9 @@
 //! Tensors that a kernel reads only at coordinates that levels store.
 //!
-//! Of such a vector a point needs no more than the elements that its part of the levels names, and of a matrix the rows. That is read off the kernel, whatever made it so: wherever a dense tensor is
-//! read, its index in one dimension is a coordinate of a level, or the least or greatest of some; and wherever it is looked up what is below a row of a tensor in levels, the row is such a coordinate.
+//! Of such a vector a point needs no more than the elements that its part of the levels names, and of a matrix the
+//! rows. That is read off the kernel, whatever made it so: wherever a dense tensor is read, its index in one dimension
+//! is a coordinate of a level, or the least or greatest of some; and wherever it is looked up what is below a row of a
+//! tensor in levels, the row is such a coordinate.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,7 +17,8 @@ pub type LevelOf = (String, usize);
 /// Where a kernel reads a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gathered {
-    /// The dimension in which it does so at coordinates of levels alone; of a tensor in levels 0, for the one of its outermost level.
+    /// The dimension in which it does so at coordinates of levels alone; of a tensor in levels 0, for the one of its
+    /// outermost level.
     pub dimension: usize,
     /// Which levels these are.
     pub levels: BTreeSet<LevelOf>,

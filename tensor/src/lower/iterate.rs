@@ -1,9 +1,11 @@
 //! Loops over what is stored: where accesses have compressed levels of a variable, its loop merges their coordinates.
 //!
-//! A loop iterates over the levels of those accesses whose variable it drives: its own variable, or one that it completes, as the loop over `ii` does with `i = io * 32 + ii` inside of the
-//! loop over `io`, which then visits the coordinates from `io * 32` on. All other levels are [found](super::locate) once their variables are known.
+//! A loop iterates over the levels of those accesses whose variable it drives: its own variable, or one that it
+//! completes, as the loop over `ii` does with `i = io * 32 + ii` inside of the loop over `io`, which then visits the
+//! coordinates from `io * 32` on. All other levels are [found](super::locate) once their variables are known.
 //!
-//! Where several accesses are iterated, they are merged as the algebra of the operators says (Kjolstad et al., *The tensor algebra compiler*, OOPSLA 2017, section 5).
+//! Where several accesses are iterated, they are merged as the algebra of the operators says (Kjolstad et al., *The
+//! tensor algebra compiler*, OOPSLA 2017, section 5).
 
 use std::collections::BTreeMap;
 
@@ -33,7 +35,8 @@ pub(super) struct Driven<'a> {
     pub body: &'a Node,
     /// What is added to the variable's value for the coordinate.
     pub base: Option<Expression>,
-    /// How far the coordinates of neighbouring values are apart: more than 1 only where one access alone is gone through.
+    /// How far the coordinates of neighbouring values are apart: more than 1 only where one access alone is gone
+    /// through.
     step: i64,
     /// Where the variable ends.
     high: Expression,
@@ -111,7 +114,8 @@ impl<'a> Lowering<'a> {
         &self.storage[self.visits[visit].access.tensor.name()]
     }
 
-    /// The next level of an access, its kind and the position above it; none if all levels are behind, or nothing is stored.
+    /// The next level of an access, its kind and the position above it; none if all levels are behind, or nothing is
+    /// stored.
     pub(super) fn next(&self, visit: usize) -> Option<(usize, Level, Expression)> {
         let (Place::Level(level, above) | Place::Maybe(level, above, _)) = &self.places[visit] else { return None };
         let kind = *self.visits[visit].format.levels().get(*level)?;
@@ -161,8 +165,8 @@ impl<'a> Lowering<'a> {
         made
     }
 
-    /// What the loop over `variable` adds its values to for those of `target`: nothing if it is the same variable, and none at all if it does not go through the values of `target` one by
-    /// one.
+    /// What the loop over `variable` adds its values to for those of `target`: nothing if it is the same variable, and
+    /// none at all if it does not go through the values of `target` one by one.
     pub(super) fn base(&self, variable: &IndexVariable, target: &IndexVariable) -> Option<Option<Expression>> {
         if variable == target {
             return Some(None);
@@ -194,7 +198,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Those of some accesses that have levels of the loop's variable which are next and not dense, and what it adds its values to: the same for all of them.
+    /// Those of some accesses that have levels of the loop's variable which are next and not dense, and what it adds
+    /// its values to: the same for all of them.
     pub(super) fn iterated(&self, outer: &Loop, visits: &[usize]) -> (Vec<usize>, Option<Expression>) {
         let mut driven = Vec::new();
         for &visit in visits {
@@ -214,8 +219,8 @@ impl<'a> Lowering<'a> {
         (iterated, base)
     }
 
-    /// The access whose elements a loop over every so many coordinates of a dimension goes through, where it has no effect without them: with the coordinate of its first value, and how far those
-    /// of the next ones are apart.
+    /// The access whose elements a loop over every so many coordinates of a dimension goes through, where it has no
+    /// effect without them: with the coordinate of its first value, and how far those of the next ones are apart.
     fn strided(&self, outer: &Loop, body: &Node, visits: &[usize]) -> Option<(usize, Expression, i64)> {
         visits.iter().find_map(|&visit| {
             let (level, ..) = self.next(visit).filter(|(_, kind, _)| !is_found(*kind))?;
@@ -443,7 +448,8 @@ impl<'a> Lowering<'a> {
         Step::Sequence(steps)
     }
 
-    /// What is done at the coordinate `at`, where accesses may have elements, without a branch for each: elements that are not stored are fill values.
+    /// What is done at the coordinate `at`, where accesses may have elements, without a branch for each: elements that
+    /// are not stored are fill values.
     fn selected<'m>(
         &mut self,
         (driven, support): (&Driven<'_>, &Support),
@@ -521,7 +527,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The place below a position; if it is that of an element which loops inside use, with the step that loads it once.
+    /// The place below a position; if it is that of an element which loops inside use, with the step that loads it
+    /// once.
     pub(super) fn with_element(
         &mut self,
         (visit, level): (usize, usize),

@@ -1,15 +1,26 @@
-//! Several iterations of a loop at once, where each is a loop that reduces: one loop does them all, with a scalar for each.
+//! Several iterations of a loop at once, where each is a loop that reduces: one loop does them all, with a scalar for
+//! each.
 //!
 //! For `for j unroll 2 { sum = 0; for k { sum += B[j, k] * c[k] }; a[j] += sum }`, it is
-//! `for j2 { sum0 = 0; sum1 = 0; for k { sum0 += B[2 * j2, k] * c[k]; sum1 += B[2 * j2 + 1, k] * c[k] }; a[2 * j2] += sum0; ... }`, and the last iterations one by one. What
-//! all have in common is loaded once, several streams of memory are under way, and no addition waits for the one before.
+//!
+//! ```text
+//! for j2 {
+//!     sum0 = 0; sum1 = 0;
+//!     for k { sum0 += B[2 * j2, k] * c[k]; sum1 += B[2 * j2 + 1, k] * c[k] };
+//!     a[2 * j2] += sum0; ...
+//! }
+//! ```
+//!
+//! and the last iterations one by one. What all have in common is loaded once, several streams of memory are under way,
+//! and no addition waits for the one before.
 
 use super::leaf::Lowering;
 use crate::concrete::{Loop, Node};
 use crate::element::Scalar;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 
-/// The most iterations of a loop that are taken together: more streams and sums than there are registers gain nothing, and each is compiled.
+/// The most iterations of a loop that are taken together: more streams and sums than there are registers gain nothing,
+/// and each is compiled.
 const MOST_TOGETHER: u32 = 32;
 
 /// The parts of an iteration: what is before its loop, the loop, and what is after it.

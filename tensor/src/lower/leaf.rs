@@ -21,16 +21,16 @@ pub fn whole(statement: &Statement) -> Kernel {
     lowering.kernel(&[], Step::sequence([initial, body]))
 }
 
-/// The kernel of what is inside of the loops over `fixed`, whose values it takes, in their order. These are loops of the
-/// [spine](Statement::spine), the outermost ones; otherwise the kernel is that of the whole body for those values.
+/// The kernel of what is inside of the loops over `fixed`, whose values it takes, in their order. These are loops of
+/// the [spine](Statement::spine), the outermost ones; otherwise the kernel is that of the whole body for those values.
 ///
 /// The result has to be [initialised](Statement::initial) before the first of several kernels that compute it.
 pub fn leaf(statement: &Statement, fixed: &[IndexVariable]) -> Kernel {
     Lowering::new(statement, fixed).leaf(fixed)
 }
 
-/// The same kernel for tensors of any size, none of them empty: statements that differ in extents alone have one kernel. After the values of `fixed` it takes the extents of the
-/// variables that are named with it.
+/// The same kernel for tensors of any size, none of them empty: statements that differ in extents alone have one
+/// kernel. After the values of `fixed` it takes the extents of the variables that are named with it.
 pub fn leaf_of_any_size(statement: &Statement, fixed: &[IndexVariable]) -> (Kernel, Vec<IndexVariable>) {
     let mut lowering = Lowering::new(statement, fixed);
     lowering.sizes = Sizes::parameters(statement, &mut lowering.names);
@@ -312,8 +312,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// What `iterations` makes of what `inside` gives for a range. One of threads is run in parts if something has to be made for each thread, or if indices have weights: where segments of
-    /// rows begin.
+    /// What `iterations` makes of what `inside` gives for a range. One of threads is run in parts if something has to
+    /// be made for each thread, or if indices have weights: where segments of rows begin.
     pub(super) fn in_parts(
         &mut self,
         body: &Node,
@@ -396,7 +396,8 @@ impl<'a> Lowering<'a> {
             && self.lists_apart(outer, body)
     }
 
-    /// Products of complex numbers, and values of users' reductions, can't be combined by several threads at once; such loops are serial.
+    /// Products of complex numbers, and values of users' reductions, can't be combined by several threads at once; such
+    /// loops are serial.
     fn may_run_in_parallel(&self, outer: &Loop, body: &Node) -> bool {
         let private = body.workspaces();
         body.sites().iter().all(|site| {
@@ -407,7 +408,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// If the loop and all inside of it combine values into one element: a scalar does so, and is combined with the element at the end.
+    /// If the loop and all inside of it combine values into one element: a scalar does so, and is combined with the
+    /// element at the end.
     pub(super) fn promoted(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
         let mut loops = vec![&outer.variable];
         let mut node = body;
@@ -433,8 +435,8 @@ impl<'a> Lowering<'a> {
         self.in_scalar(target, *operator, |lowering| lowering.forall(outer, body))
     }
 
-    /// What `inside` combines into one element, whose coordinates are known: by a scalar, which is combined with the element at the end. None if values have no identity, or there is a scalar
-    /// already.
+    /// What `inside` combines into one element, whose coordinates are known: by a scalar, which is combined with the
+    /// element at the end. None if values have no identity, or there is a scalar already.
     pub(super) fn in_scalar(
         &mut self,
         target: &Access,
@@ -588,7 +590,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What an element is after its first value: that is combined with the identity where this changes it, as truth values come of numbers.
+/// What an element is after its first value: that is combined with the identity where this changes it, as truth values
+/// come of numbers.
 pub(super) fn first(operator: Reduction, element: ElementType, value: Expression) -> Expression {
     match operator.identity(element).filter(|_| !operator.keeps_any()) {
         Some(identity) => Expression::combined(operator, element, identity.into(), value),

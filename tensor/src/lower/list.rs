@@ -1,9 +1,11 @@
 //! Workspaces that remember which of their elements were set: rows in which values are gathered, in any order.
 //!
-//! Elements lie densely, each at its coordinate, with a flag, beside the list of those that were set (Gustavson, *Two fast algorithms for sparse matrices*, 1978). Each thread makes one,
-//! once; after its use what was set is forgotten, in the time that setting it took. Or they lie in a hash table, which is made for each use, as large as it may have to be for that: the
-//! loops that fill it are run before to count how often they set an element (Nagasaka, Matsuoka, Azad and Buluç, *High-performance sparse matrix-matrix products on Intel KNL and multicore
-//! architectures*, ICPP Workshops 2018).
+//! Elements lie densely, each at its coordinate, with a flag, beside the list of those that were set (Gustavson, *Two
+//! fast algorithms for sparse matrices*, 1978). Each thread makes one, once; after its use what was set is forgotten,
+//! in the time that setting it took. Or they lie in a hash table, which is made for each use, as large as it may have
+//! to be for that: the loops that fill it are run before to count how often they set an element (Nagasaka, Matsuoka,
+//! Azad and Buluç, *High-performance sparse matrix-matrix products on Intel KNL and multicore architectures*, ICPP
+//! Workshops 2018).
 
 use super::append::sort;
 use super::iterate::Merged;
@@ -16,7 +18,8 @@ use crate::format::Level;
 use crate::loops::{Access as Use, Buffer, Expression, LoopKind, Names, Reduction, Statement as Step};
 use crate::notation::{IndexVariable, TensorVariable};
 
-/// The multiplier of the hash function (Knuth, *The Art of Computer Programming*, volume 3, section 6.4): 2^32 divided by the golden ratio.
+/// The multiplier of the hash function (Knuth, *The Art of Computer Programming*, volume 3, section 6.4): 2^32 divided
+/// by the golden ratio.
 const MULTIPLIER: u32 = 2_654_435_761;
 
 /// Hash tables have this many times as many places as they may have elements.
@@ -164,7 +167,8 @@ impl Lowering<'_> {
         extent.is_some_and(|extent| i32::try_from(extent).is_ok())
     }
 
-    /// Whether it only matters which elements of a workspace were set: where elements of the result are counted, values that are but appended to it don't matter.
+    /// Whether it only matters which elements of a workspace were set: where elements of the result are counted, values
+    /// that are but appended to it don't matter.
     fn is_only_counted(&self, workspace: &TensorVariable) -> bool {
         self.is_counting
             && self.statement.body.sites().iter().all(|site| {
@@ -219,7 +223,8 @@ impl Lowering<'_> {
         List { values, marks, places, length, order: ListOrder::AsSet, counts }
     }
 
-    /// If the loop over the rest of one access does nothing but count how often an element of a workspace may be set: how many there are.
+    /// If the loop over the rest of one access does nothing but count how often an element of a workspace may be set:
+    /// how many there are.
     pub(super) fn bounded(&self, body: &Node, merged: &Merged) -> Option<Step> {
         let Node::Assign { target, .. } = body else { return None };
         let Some(Storage::Bound(count)) = self.storage.get(target.tensor.name()) else { return None };

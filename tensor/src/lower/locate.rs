@@ -1,4 +1,5 @@
-//! Levels of accesses that are found where their variables are known: dense and bitmap ones by arithmetic, others by a search.
+//! Levels of accesses that are found where their variables are known: dense and bitmap ones by arithmetic, others by a
+//! search.
 
 use super::iterate::{Inside, maybe};
 use super::leaf::Lowering;
@@ -23,7 +24,8 @@ impl Lowering<'_> {
         Step::repeat_while(low.value().less(high.value()), halve)
     }
 
-    /// Brings the accesses in `node` as far as the variables that are known, and does `inside`: through dense levels at once, through compressed ones by a search.
+    /// Brings the accesses in `node` as far as the variables that are known, and does `inside`: through dense levels at
+    /// once, through compressed ones by a search.
     pub(super) fn located(&mut self, visits: &[usize], inside: Inside<'_, Self>) -> Step {
         for &visit in visits {
             while let Some((level, kind, above)) = self.next(visit) {

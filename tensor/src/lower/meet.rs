@@ -8,8 +8,9 @@ use crate::concrete::{Merge, Node, Statement};
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable};
 
-/// The points of the merge lattice of the loop over `variable`: sets of accesses with a compressed level of it, or of what it is a part of, that may have an element at a coordinate where an
-/// iteration has an effect, larger ones first. None, if all iterations may have one.
+/// The points of the merge lattice of the loop over `variable`: sets of accesses with a compressed level of it, or of
+/// what it is a part of, that may have an element at a coordinate where an iteration has an effect, larger ones first.
+/// None, if all iterations may have one.
 pub fn lattice_points<'s>(statement: &'s Statement, variable: &IndexVariable, body: &'s Node) -> Vec<Vec<&'s Access>> {
     let mut lowering = Lowering::new(statement, &[]);
     lowering.append_result();
@@ -62,7 +63,8 @@ impl Lowering<'_> {
         Some(Step::Sequence(steps))
     }
 
-    /// As long as all have elements left: what is behind leaps to where the farthest is, and where all are something is done.
+    /// As long as all have elements left: what is behind leaps to where the farthest is, and where all are something is
+    /// done.
     fn galloping(&mut self, driven: &Driven<'_>, merging: &[Merged]) -> Step {
         let at = self.names.index(driven.outer.variable.name());
         let places = self.places.clone();
@@ -98,7 +100,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Moves the cursor to the first position whose coordinate is `least` or greater, from one whose coordinate is less.
+    /// Moves the cursor to the first position whose coordinate is `least` or greater, from one whose coordinate is
+    /// less.
     fn leap(&mut self, merged: &Merged, least: &Variable) -> Step {
         let [step, high] = ["step", "high"].map(|name| self.names.index(name));
         let Merged { visit, level, cursor, end, .. } = merged;

@@ -1,8 +1,8 @@
 //! Statements to kernels of the loop IR.
 //!
-//! A kernel takes a view of each tensor, in the order of [`Statement::tensors`], and, if it is for the inside of some loops, the values of these
-//! loops. It uses global coordinates, and no elements outside of the rectangles that [bounds](crate::bounds) give for those
-//! values: a view of them is enough.
+//! A kernel takes a view of each tensor, in the order of [`Statement::tensors`], and, if it is for the inside of some
+//! loops, the values of these loops. It uses global coordinates, and no elements outside of the rectangles that
+//! [bounds](crate::bounds) give for those values: a view of them is enough.
 //!
 //! ```
 //! use maniple_tensor::concrete::Statement;

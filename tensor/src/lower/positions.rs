@@ -1,11 +1,14 @@
 //! Loops over positions of an operand, as loops over the levels that they are of.
 //!
-//! A loop over a range of positions visits, from the outermost level inwards, what has positions of that range below it: a part of the elements that may begin and end in the middle of a row
-//! (Senanayake et al., *A sparse iteration space transformation framework for sparse tensor algebra*, OOPSLA 2020). The rows at both ends are found by a search, and what is reduced over a
-//! row is combined with the result once. Where several threads have a part each, only the rows at the ends of the parts may have elements in others: what these give is combined atomically, the
-//! rest is not.
+//! A loop over a range of positions visits, from the outermost level inwards, what has positions of that range below
+//! it: a part of the elements that may begin and end in the middle of a row (Senanayake et al., *A sparse iteration
+//! space transformation framework for sparse tensor algebra*, OOPSLA 2020). The rows at both ends are found by a
+//! search, and what is reduced over a row is combined with the result once. Where several threads have a part each,
+//! only the rows at the ends of the parts may have elements in others: what these give is combined atomically, the rest
+//! is not.
 //!
-//! A loop that is no range of positions, as one over blocks inside of one over what is in them, finds the coordinates of each position by a search.
+//! A loop that is no range of positions, as one over blocks inside of one over what is in them, finds the coordinates
+//! of each position by a search.
 
 use super::leaf::{Around, Border, Lowering, Parts, kind};
 use super::storage::{Place, Storage, StoredLevel};
@@ -69,7 +72,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The positions of a level that are below those from `first` to before `end` of the level above; the root is the only position above the outermost.
+    /// The positions of a level that are below those from `first` to before `end` of the level above; the root is the
+    /// only position above the outermost.
     pub(super) fn below(
         &self,
         visit: usize,
@@ -87,7 +91,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Binds where positions begin, and how many there are, which the extents of variables that were made of them follow.
+    /// Binds where positions begin, and how many there are, which the extents of variables that were made of them
+    /// follow.
     pub(super) fn begin_positions(&mut self, (positions, visit): (&'a Positions, usize)) -> Vec<Step> {
         let (low, count) = match (&self.places[visit], self.level(visit, positions.level)) {
             (_, _) if self.counts.contains_key(&positions.position) => {
@@ -192,7 +197,8 @@ impl<'a> Lowering<'a> {
         steps
     }
 
-    /// The position in the level above of a position of a level, which is that of `least` or later, if that is known, and the steps that find it.
+    /// The position in the level above of a position of a level, which is that of `least` or later, if that is known,
+    /// and the steps that find it.
     fn parent(
         &mut self,
         (visit, level): (usize, usize),
@@ -330,7 +336,8 @@ impl<'a> Lowering<'a> {
         if is_last { step.with_kind(range.kind).with_unroll(range.outer.unroll) } else { step }
     }
 
-    /// What is below a position of the level above: into a scalar, if all that is done there is combined in one element.
+    /// What is below a position of the level above: into a scalar, if all that is done there is combined in one
+    /// element.
     fn row(&mut self, range: &Range<'_>, level: usize, above: Expression) -> Step {
         let mut node = range.body;
         while let Node::Forall(_, body) = node {
@@ -390,7 +397,8 @@ impl<'a> Lowering<'a> {
         Some(steps)
     }
 
-    /// Whether it has to be seen to that parallel loops, by their numbers, that reduce into an element do not do so at the same time: only if the row is one that others have a part of.
+    /// Whether it has to be seen to that parallel loops, by their numbers, that reduce into an element do not do so at
+    /// the same time: only if the row is one that others have a part of.
     pub(super) fn border(&self, target: &[IndexVariable], shared: &[usize]) -> Option<Expression> {
         let is_one = |border: &&Border| {
             border.variables.iter().all(|variable| target.contains(variable))

@@ -1,9 +1,9 @@
 //! Where loops end, and what is recovered on entering them.
 //!
-//! Blocks may reach beyond the end of what was split. Where the other parts are known, the loop over the last one ends early: for `i = io * 32 + ii < 100`,
-//! a loop over `ii` inside of one over `io` ends at `100 - io * 32`, and one over `io` inside of one over `ii` at
-//! `(100 - ii) / 32`, rounded up. Where that can't be, as the inner part of a fused loop or a rotated loop is concerned, a condition is
-//! inside of the loop. Neither is there where no block is cut.
+//! Blocks may reach beyond the end of what was split. Where the other parts are known, the loop over the last one ends
+//! early: for `i = io * 32 + ii < 100`, a loop over `ii` inside of one over `io` ends at `100 - io * 32`, and one over
+//! `io` inside of one over `ii` at `(100 - ii) / 32`, rounded up. Where that can't be, as the inner part of a fused
+//! loop or a rotated loop is concerned, a condition is inside of the loop. Neither is there where no block is cut.
 
 use super::leaf::Lowering;
 use super::sizes::Sizes;
@@ -49,8 +49,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Whether the block with this number, of those that a loop goes through, is whole, if that matters: lanes then have as many iterations as the block is long, which compilers know how to keep
-    /// in registers.
+    /// Whether the block with this number, of those that a loop goes through, is whole, if that matters: lanes then
+    /// have as many iterations as the block is long, which compilers know how to keep in registers.
     pub(super) fn is_whole(&self, outer: &Loop, body: &Node, number: &Expression) -> Option<Expression> {
         if self.visits.is_empty() || self.full.contains(&outer.variable) {
             return None;
@@ -229,8 +229,8 @@ impl Lowering<'_> {
         Some(not_before.and(at.clone().less(self.extent(variable))))
     }
 
-    /// Binds all that can be recovered now, given the loop that was entered, or else the variables that are fixed outside of the
-    /// kernel.
+    /// Binds all that can be recovered now, given the loop that was entered, or else the variables that are fixed
+    /// outside of the kernel.
     pub fn enter(&mut self, entered: Option<&IndexVariable>) -> Entry {
         let mut entry = Entry::default();
         loop {
@@ -285,7 +285,8 @@ impl Lowering<'_> {
                 }
                 guards.extend(self.low(parent).map(|low| low.less(self.extent(parent))));
                 if self.is_uneven(parent) {
-                    // The lowest value is not as simple as `low` has it. But there are views of what is used, and this is none.
+                    // The lowest value is not as simple as `low` has it. But there are views of what is used, and this
+                    // is none.
                     guards.extend(self.result_is_there());
                 }
             }
@@ -293,7 +294,8 @@ impl Lowering<'_> {
         guards
     }
 
-    /// Whether a variable that is not known yet is recovered by a remainder, in the inner part of a fused loop or a rotation.
+    /// Whether a variable that is not known yet is recovered by a remainder, in the inner part of a fused loop or a
+    /// rotation.
     fn is_uneven(&self, variable: &IndexVariable) -> bool {
         self.recovered(variable).is_none()
             && self.statement.recovery(variable).is_some_and(|relation| {

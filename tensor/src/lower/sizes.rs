@@ -1,7 +1,9 @@
 //! Extents of loops and lengths of blocks, as kernels see them: numbers, or what follows from the kernel's parameters.
 //!
-//! A kernel for any size takes the extents of the assignment's variables as parameters. Extents of variables that commands made follow from them, as `blocks = (n + 31) / 32` for a
-//! split, and are bound once, where the kernel begins. A block of a fixed length and an extent that the schedule promises ([`bound`](crate::schedule::Command::Bound)) stay numbers.
+//! A kernel for any size takes the extents of the assignment's variables as parameters. Extents of variables that
+//! commands made follow from them, as `blocks = (n + 31) / 32` for a split, and are bound once, where the kernel
+//! begins. A block of a fixed length and an extent that the schedule promises
+//! ([`bound`](crate::schedule::Command::Bound)) stay numbers.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,8 @@ pub(super) enum Sizes {
         parameters: Vec<(IndexVariable, Variable)>,
         /// The extent of each variable.
         extents: BTreeMap<IndexVariable, Expression>,
-        /// The same where the kernel begins: how many positions there are at most, where that depends on those of other variables.
+        /// The same where the kernel begins: how many positions there are at most, where that depends on those of other
+        /// variables.
         outside: BTreeMap<IndexVariable, Expression>,
         /// What the kernel begins with.
         lets: Vec<Step>,
@@ -66,8 +69,8 @@ impl Sizes {
         }
     }
 
-    /// Gives `position`, and all variables that were made of it, the extents that they have if it has `count` values; `outside` says that it has so many where the kernel begins. Gives the
-    /// steps that bind them.
+    /// Gives `position`, and all variables that were made of it, the extents that they have if it has `count` values;
+    /// `outside` says that it has so many where the kernel begins. Gives the steps that bind them.
     pub fn count(
         &mut self,
         (statement, names): (&Statement, &mut Names),

@@ -50,11 +50,13 @@ pub(super) enum StoredLevel {
     Compressed { pos: Buffer, crd: Buffer, ranges: bool, is_part: bool },
     /// Coordinates, of which one that is none says that nothing is stored.
     Singleton(Buffer),
-    /// For each position above how many coordinates are used of its slots, the coordinates, and how many slots each has.
+    /// For each position above how many coordinates are used of its slots, the coordinates, and how many slots each
+    /// has.
     Counter { used: Buffer, crd: Buffer, slots: Variable },
     /// A bit for each coordinate, the extent, and the number of the stored level.
     Bits { bits: Buffer, extent: Variable, level: usize },
-    /// The positions and coordinates of diagonals, below a dense level with this extent; the coordinate is that of the diagonal and the one above with this sign.
+    /// The positions and coordinates of diagonals, below a dense level with this extent; the coordinate is that of the
+    /// diagonal and the one above with this sign.
     Diagonals { pos: Buffer, crd: Buffer, along: Variable, sign: i64 },
 }
 

@@ -19,7 +19,8 @@ pub struct StoredKernel {
     pub slots: Vec<Slot>,
     /// Whether it gives all elements of a dense result a value, whatever they had before.
     pub overwrites: bool,
-    /// Whether elements of a result whose levels are known are written in the order of its coordinates, whatever that is; else they are in the order in which they were written first.
+    /// Whether elements of a result whose levels are known are written in the order of its coordinates, whatever that
+    /// is; else they are in the order in which they were written first.
     pub follows: bool,
 }
 
@@ -30,7 +31,8 @@ pub enum Slot {
     Elements(String),
     /// The extent of a dense level of a tensor.
     Extent(String, usize),
-    /// The positions of a compressed level of a tensor, or how many there are below each of the level above one with slots.
+    /// The positions of a compressed level of a tensor, or how many there are below each of the level above one with
+    /// slots.
     Positions(String, usize),
     /// The coordinates of a level of a tensor.
     Coordinates(String, usize),
@@ -82,11 +84,13 @@ pub struct Appending {
     pub parents: Vec<usize>,
     /// The modes whose coordinates are written.
     pub coordinates: Vec<usize>,
-    /// Whether elements are written where the result has them, but for their order below a parent; else they are entries that have to be packed.
+    /// Whether elements are written where the result has them, but for their order below a parent; else they are
+    /// entries that have to be packed.
     pub in_place: bool,
     /// Whether no element is written twice; else the written ones are to be added up.
     pub once: bool,
-    /// The access of the operand that stores something exactly where the result does, at the same levels, or at its outer ones: the result can have these, and nothing is appended.
+    /// The access of the operand that stores something exactly where the result does, at the same levels, or at its
+    /// outer ones: the result can have these, and nothing is appended.
     pub pattern: Option<Access>,
 }
 
@@ -119,7 +123,8 @@ impl Appending {
         Some(Self { parents, coordinates, in_place, once, pattern: None })
     }
 
-    /// Whether what is written is in the rows of the result: below each position of its leading dense levels, of which there are some.
+    /// Whether what is written is in the rows of the result: below each position of its leading dense levels, of which
+    /// there are some.
     pub fn is_in_rows(&self) -> bool {
         self.in_place && !self.parents.is_empty()
     }
@@ -132,7 +137,8 @@ pub(crate) fn adds_up(statement: &Statement) -> bool {
     statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum && zero == Some(result.fill()))
 }
 
-/// Whether the loops around assignments to the result go through its elements, each once: those that reduce are directly around the assignment, where a scalar takes their sum.
+/// Whether the loops around assignments to the result go through its elements, each once: those that reduce are
+/// directly around the assignment, where a scalar takes their sum.
 fn is_appended_once(statement: &Statement, node: &Node) -> bool {
     let Node::Forall(outer, body) = node else {
         return node.children().into_iter().all(|child| is_appended_once(statement, child));
@@ -155,17 +161,19 @@ fn is_appended_once(statement: &Statement, node: &Node) -> bool {
     matches!(inside, Node::Assign { operator: Some(_), .. }) && !target.iter().any(depends)
 }
 
-/// The kernel of a whole statement for tensors in the formats that they have in it: dense, compressed and counter levels of whole dimensions, with coordinates in order and each there once; and below
-/// a compressed one, whose coordinates may be there several times, singleton ones, of tensors whose positions loops go through. `types` are those of positions and coordinates; the
-/// coordinates of an appended result have the type of its last level.
+/// The kernel of a whole statement for tensors in the formats that they have in it: dense, compressed and counter
+/// levels of whole dimensions, with coordinates in order and each there once; and below a compressed one, whose
+/// coordinates may be there several times, singleton ones, of tensors whose positions loops go through. `types` are
+/// those of positions and coordinates; the coordinates of an appended result have the type of its last level.
 ///
-/// A dense result must be what [`Statement::initial`] says, or what the tensor is filled with, before, unless the kernel [overwrites](StoredKernel::overwrites) it.
+/// A dense result must be what [`Statement::initial`] says, or what the tensor is filled with, before, unless the
+/// kernel [overwrites](StoredKernel::overwrites) it.
 pub fn stored(statement: &Statement, types: NumberTypes<'_>, output: Output) -> StoredKernel {
     stored_leaf(statement, &[], types, (output, true))
 }
 
-/// The same kernel of what is inside of the loops over `fixed`, the outermost ones, whose values it takes. It overwrites elements only if it `may`: not where several such kernels
-/// together make an element.
+/// The same kernel of what is inside of the loops over `fixed`, the outermost ones, whose values it takes. It
+/// overwrites elements only if it `may`: not where several such kernels together make an element.
 pub fn stored_leaf(
     statement: &Statement,
     fixed: &[IndexVariable],

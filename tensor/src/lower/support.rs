@@ -1,7 +1,9 @@
 //! Of which accesses an element has to be stored for iterations to have an effect.
 //!
-//! By the algebra of operators, not their names: a product is zero where either factor has [no entry](crate::notation::Presence), a sum only where both are zero; the sum of a length and infinity is infinite.
-//! A quotient is what it is of fill values: zero divided by zero is not zero. An iteration that combines the identity of the operator into an element, or assigns what the element has at first, has no effect.
+//! By the algebra of operators, not their names: a product is zero where either factor has [no
+//! entry](crate::notation::Presence), a sum only where both are zero; the sum of a length and infinity is infinite. A
+//! quotient is what it is of fill values: zero divided by zero is not zero. An iteration that combines the identity of
+//! the operator into an element, or assigns what the element has at first, has no effect.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +30,8 @@ pub(super) enum Support {
     Any(Vec<Support>),
 }
 
-/// Accesses, by number, that are about to be visited at what they store, and of workspaces what they have where nothing is computed, and where they have something else.
+/// Accesses, by number, that are about to be visited at what they store, and of workspaces what they have where nothing
+/// is computed, and where they have something else.
 #[derive(Default)]
 pub(super) struct Given<'a> {
     pub iterated: &'a [usize],
@@ -44,7 +47,8 @@ impl<'a> Given<'a> {
 }
 
 impl Lowering<'_> {
-    /// What elements of a tensor are that no iteration changes: the identity of the operator that combines values in them, if that is what they are at first, or what the tensor is filled with.
+    /// What elements of a tensor are that no iteration changes: the identity of the operator that combines values in
+    /// them, if that is what they are at first, or what the tensor is filled with.
     fn unchanged(&self, target: &Access, operator: Option<Reduction>) -> Option<Scalar> {
         let tensor = &target.tensor;
         let Some(operator) = operator else { return Some(tensor.fill()) };
@@ -155,7 +159,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The support of an operation of which either operand makes `value`: where both have entries. What is made of numbers and of dense operands does not annihilate infinities and NaNs.
+    /// The support of an operation of which either operand makes `value`: where both have entries. What is made of
+    /// numbers and of dense operands does not annihilate infinities and NaNs.
     fn by_annihilation(
         &self,
         operator: BinaryOperator,
@@ -254,8 +259,9 @@ impl Lowering<'_> {
         Backgrounds { element: &element, is_checked: &is_checked }.of(expression)
     }
 
-    /// Where an operation is other than what one of its operands makes of the other, and that: a condition that is found out while a kernel runs, if there is one. Elsewhere it is known whether operands have
-    /// entries, or it does not matter, as integers are annihilated anyway.
+    /// Where an operation is other than what one of its operands makes of the other, and that: a condition that is
+    /// found out while a kernel runs, if there is one. Elsewhere it is known whether operands have entries, or it does
+    /// not matter, as integers are annihilated anyway.
     pub(super) fn left_out(
         &self,
         operator: BinaryOperator,
@@ -416,10 +422,11 @@ impl Support {
     }
 }
 
-/// The points of the merge lattice: the sets of accesses that may have an element at one coordinate where the value is other than zero, larger ones first.
+/// The points of the merge lattice: the sets of accesses that may have an element at one coordinate where the value is
+/// other than zero, larger ones first.
 ///
-/// A loop for each in turn visits the coordinates at which all of its accesses still have elements; within it, the first point whose accesses are all there is the case. Supports are
-/// monotone, so that the first one is the right one.
+/// A loop for each in turn visits the coordinates at which all of its accesses still have elements; within it, the
+/// first point whose accesses are all there is the case. Supports are monotone, so that the first one is the right one.
 pub(super) fn lattice(support: &Support, iterated: &[usize]) -> Vec<Vec<usize>> {
     let sets = (1_u32..1 << iterated.len()).map(|bits| {
         let bit = |(number, _): &(usize, &usize)| bits >> number & 1 != 0;

@@ -1,7 +1,8 @@
 //! Results whose elements the loops give their first values, so that nothing has to be stored there before.
 //!
-//! Where all loops around are over variables of the result, and visit all of their values, an element is stored where it is computed, and what is reduced into starts with the identity right
-//! before the loops that reduce: while it is near.
+//! Where all loops around are over variables of the result, and visit all of their values, an element is stored where
+//! it is computed, and what is reduced into starts with the identity right before the loops that reduce: while it is
+//! near.
 
 use super::leaf::{Lowering, kind};
 use super::storage::Storage;
@@ -19,7 +20,8 @@ impl Lowering<'_> {
         node.sites().iter().any(|site| self.is_result(&site.target.tensor))
     }
 
-    /// The loop, with what it reduces into initialised before, if it reduces into the result, of which no element has a value so far.
+    /// The loop, with what it reduces into initialised before, if it reduces into the result, of which no element has a
+    /// value so far.
     pub(super) fn initialised(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
         let sites = body.sites();
         let target = sites.iter().find(|site| self.is_result(&site.target.tensor))?.target;
@@ -38,7 +40,8 @@ impl Lowering<'_> {
         Some(Step::Sequence(vec![initial, step]))
     }
 
-    /// Stores what elements are at first, in all dimensions whose variables are not known. None if a part of a variable is known: others would be stored to several times.
+    /// Stores what elements are at first, in all dimensions whose variables are not known. None if a part of a variable
+    /// is known: others would be stored to several times.
     fn initial(&mut self, target: &Access) -> Option<Step> {
         let Some(Storage::Buffer(buffer)) = self.storage.get(target.tensor.name()).cloned() else { return None };
         let initial = self.statement.initial()?;

@@ -21,7 +21,8 @@ pub fn is_fill(element: Scalar, fill: Scalar) -> bool {
     element == fill || is_nan(element) && is_nan(fill)
 }
 
-/// `left operator right`. A comparison that holds is 1, and 0 if it does not; so are `and` and `or` of numbers that are other than zero or not.
+/// `left operator right`. A comparison that holds is 1, and 0 if it does not; so are `and` and `or` of numbers that are
+/// other than zero or not.
 ///
 /// # Errors
 ///

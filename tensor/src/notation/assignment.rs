@@ -13,7 +13,8 @@ use super::variable::{IndexVariable, TensorVariable};
 use crate::element::ElementType;
 use crate::loops::Reduction;
 
-/// `left = right`, or one of `left += right`, `*=`, `min=` and `max=`, which follows all rules of index notation. Its sums are explicit, and its numbers have types.
+/// `left = right`, or one of `left += right`, `*=`, `min=` and `max=`, which follows all rules of index notation. Its
+/// sums are explicit, and its numbers have types.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     left: Access,
@@ -23,8 +24,8 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// `left = right`, or with `accumulate` `left += right`, where variables that only the right side has are summed over, term by
-    /// term.
+    /// `left = right`, or with `accumulate` `left += right`, where variables that only the right side has are summed
+    /// over, term by term.
     ///
     /// # Errors
     ///
@@ -46,8 +47,9 @@ impl Assignment {
         Self::masked(left, accumulation, &[], right)
     }
 
-    /// The same, where values are computed only at coordinates at which each of the masks stores an element: `left = mask ? right`. Elsewhere, the result is what it is filled with, or
-    /// what it was if old values are combined with new ones.
+    /// The same, where values are computed only at coordinates at which each of the masks stores an element:
+    /// `left = mask ? right`. Elsewhere, the result is what it is filled with, or what it was if old values are
+    /// combined with new ones.
     ///
     /// # Errors
     ///
@@ -80,7 +82,8 @@ impl Assignment {
         Ok(Self { left, accumulation, right, extents })
     }
 
-    /// The same assignment of tensors that are stored, or filled, otherwise: each that has the name of one of `tensors` is that one.
+    /// The same assignment of tensors that are stored, or filled, otherwise: each that has the name of one of `tensors`
+    /// is that one.
     ///
     /// # Errors
     ///
@@ -121,8 +124,10 @@ impl Assignment {
         self.left.tensor.element()
     }
 
-    /// The dense operands that are checked before loops run: by their elements something is divided that is zero where no operand in levels has an entry, as in `y(i) = A(i,j) / x(j)`, and loops go through what
-    /// is stored, as zero divided by them is zero. An element that is zero or NaN is refused. Where all elements of a dense result are computed one by one, nothing is checked.
+    /// The dense operands that are checked before loops run: by their elements something is divided that is zero where
+    /// no operand in levels has an entry, as in `y(i) = A(i,j) / x(j)`, and loops go through what is stored, as zero
+    /// divided by them is zero. An element that is zero or NaN is refused. Where all elements of a dense result are
+    /// computed one by one, nothing is checked.
     pub fn checked_divisors(&self) -> Vec<TensorVariable> {
         let is_stored = presence::has_entries(&self.left.tensor);
         let is_wanted = |variables: &[IndexVariable]| {

@@ -68,7 +68,8 @@ pub(super) fn extents(left: &Access, right: &Expression) -> Result<BTreeMap<Inde
     Ok(extents)
 }
 
-/// How many values a part of a dimension gives its variable, or none if it is a shift; nothing if the dimension has no such part.
+/// How many values a part of a dimension gives its variable, or none if it is a shift; nothing if the dimension has no
+/// such part.
 fn of_part(window: &Window, extent: i64) -> Option<Option<i64>> {
     let Window { of, start, step, end, .. } = window;
     let fits = end.is_none_or(|end| (0..=end).contains(start) && end <= extent);

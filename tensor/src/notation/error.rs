@@ -78,7 +78,8 @@ pub enum NotationErrorKind {
         /// The number of its arguments.
         found: usize,
     },
-    /// A mask has a variable that is summed over, and the sum is combined with what was there by something else than addition.
+    /// A mask has a variable that is summed over, and the sum is combined with what was there by something else than
+    /// addition.
     #[error(
         "the mask {mask} has a variable that is not on the left, and masks the terms of a sum; assign the sum to a tensor of its own with `=`, and combine that"
     )]

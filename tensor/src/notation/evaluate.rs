@@ -139,7 +139,8 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
     evaluate_term(expression, values).map(|term| term.value)
 }
 
-/// The value of a checked expression, and what it was made of. An array that has all elements has entries for those that are not fill values.
+/// The value of a checked expression, and what it was made of. An array that has all elements has entries for those
+/// that are not fill values.
 fn evaluate_term(expression: &Expression, values: &mut dyn Values) -> TermResult {
     let is_entry = |access: &Access, value| !arithmetic::is_fill(value, access.tensor.fill());
     Ok(match expression {

@@ -29,8 +29,9 @@ pub enum Literal {
 /// What can be asked of an element, other than its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Test {
-    /// Whether the tensor has an entry for it, which may be a zero that was given. Formats that keep all elements, dense ones and those of blocks and diagonals, have entries for those that
-    /// differ from what the tensor is filled with.
+    /// Whether the tensor has an entry for it, which may be a zero that was given. Formats that keep all elements,
+    /// dense ones and those of blocks and diagonals, have entries for those that differ from what the tensor is filled
+    /// with.
     Stored,
     /// Whether it is what the tensor is filled with, stored or not.
     IsFill,
@@ -64,7 +65,8 @@ pub enum Expression {
     Test(Test, Access),
     /// `-x`
     Negate(Box<Expression>),
-    /// `x + y` and the like. A comparison that holds is 1, and else 0, in the type of what is compared; so are `x and y` and `x or y`, of numbers that are other than zero or not.
+    /// `x + y` and the like. A comparison that holds is 1, and else 0, in the type of what is compared; so are
+    /// `x and y` and `x or y`, of numbers that are other than zero or not.
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
     /// A function.
     Call(Intrinsic, Vec<Expression>, Place),

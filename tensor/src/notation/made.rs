@@ -29,8 +29,9 @@ pub(super) fn furthest(statements: &[Statement]) -> i64 {
     windows.filter_map(|window| window.end).max().unwrap_or(0)
 }
 
-/// Gives all tensors the extents that their accesses need, where index variables have `extents`, or as many values as the parts of dimensions have that they go through. A dimension is as long as the
-/// variable that runs over it; if only parts and shifts are taken of it, as far as these reach.
+/// Gives all tensors the extents that their accesses need, where index variables have `extents`, or as many values as
+/// the parts of dimensions have that they go through. A dimension is as long as the variable that runs over it; if only
+/// parts and shifts are taken of it, as far as these reach.
 ///
 /// # Errors
 ///

@@ -1,6 +1,7 @@
 //! Where values are computed: masks, written as selections.
 //!
-//! `C(i,j) = M(i,j) ? A(i,k) * B(k,j)` computes nothing where `M` stores nothing. So a mask goes into the sum, where loops over what is stored meet it first.
+//! `C(i,j) = M(i,j) ? A(i,k) * B(k,j)` computes nothing where `M` stores nothing. So a mask goes into the sum, where
+//! loops over what is stored meet it first.
 
 use super::expression::{Access, Expression, Literal, Test};
 use crate::element::Scalar;

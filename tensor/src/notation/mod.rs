@@ -2,8 +2,8 @@
 //!
 //! `A(i,j) = B(i,k) * C(k,j)` names tensors and index variables. A variable that is on the right alone is summed over,
 //! term by term: `a(i) = D(i,j) + b(i)` sums `D` over `j` and adds `b(i)` once. A variable that is on the left alone
-//! broadcasts. Assignments are written in text ([`parse`]) or with Rust's operators ([`TensorVariable::at`]); either way they
-//! are checked, and [`evaluate`] says what they mean.
+//! broadcasts. Assignments are written in text ([`parse`]) or with Rust's operators ([`TensorVariable::at`]); either
+//! way they are checked, and [`evaluate`] says what they mean.
 //!
 //! ```
 //! use maniple_tensor::element::ElementType;

@@ -37,8 +37,9 @@ pub fn parse(text: &str, tensors: &[TensorVariable]) -> Result<Assignment, Notat
     read(text, &Names::Tensors(tensors))
 }
 
-/// Reads an assignment whose tensors are made on the way: of the given element type, with dimensions as long as the extents of the
-/// index variables that they are accessed with, or of which only parts are taken, as far as these reach. Names that are no index variables and stand alone are scalars.
+/// Reads an assignment whose tensors are made on the way: of the given element type, with dimensions as long as the
+/// extents of the index variables that they are accessed with, or of which only parts are taken, as far as these reach.
+/// Names that are no index variables and stand alone are scalars.
 ///
 /// # Errors
 ///
@@ -51,7 +52,8 @@ pub fn parse_with_extents(
     read(text, &Names::Extents(element, extents))
 }
 
-/// Reads assignments to and from given tensors: one after the other, with `;` or the beginning of a line between them. A line that begins with an operator goes on with the one above.
+/// Reads assignments to and from given tensors: one after the other, with `;` or the beginning of a line between them.
+/// A line that begins with an operator goes on with the one above.
 ///
 /// # Errors
 ///
@@ -73,7 +75,8 @@ pub fn parse_all_with_extents(
     read_all(text, &Names::Extents(element, extents))
 }
 
-/// The same with extents that are made up, the same for all index variables but those of parts: what a text says of its tensors before anything is known of extents.
+/// The same with extents that are made up, the same for all index variables but those of parts: what a text says of its
+/// tensors before anything is known of extents.
 ///
 /// # Errors
 ///
@@ -425,7 +428,8 @@ impl<'a> Parser<'a> {
         Ok(Expression::Access(self.access(name, place)?))
     }
 
-    /// Whether what is in the parentheses that follow are no index variables, nor parts of dimensions or shifts, but operands of a function.
+    /// Whether what is in the parentheses that follow are no index variables, nor parts of dimensions or shifts, but
+    /// operands of a function.
     fn is_call(&self) -> bool {
         let word = |place: usize| self.words.get(place).map_or(Word::End, |token| token.word);
         let mut place = self.next + 1;
@@ -551,7 +555,8 @@ impl<'a> Parser<'a> {
         Ok(Access { tensor, variables, place: place.join(end) })
     }
 
-    /// `a_i` as `a` and `i`, if there is no tensor called `a_i`, but one called `a`; without declared tensors, if `i` has an extent.
+    /// `a_i` as `a` and `i`, if there is no tensor called `a_i`, but one called `a`; without declared tensors, if `i`
+    /// has an extent.
     fn split_subscript(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
         let (tensor, variable) = name.rsplit_once('_')?;
         let splits = match self.names {
@@ -570,7 +575,8 @@ const OF_PART: &str = "a whole number: a part is i(low,high) or i(low,high,step)
 /// How tightly comparisons bind.
 const COMPARISONS: u8 = 2;
 
-/// The operator that a word is, how tightly it binds, and whether its operands change places: the greater of two is the one that the other is less than.
+/// The operator that a word is, how tightly it binds, and whether its operands change places: the greater of two is the
+/// one that the other is less than.
 fn operator(word: Word<'_>) -> Option<(BinaryOperator, u8, bool)> {
     Some(match word {
         Word::Name("or") => (BinaryOperator::Or, 0, false),

@@ -1,8 +1,10 @@
 //! What products leave out: operands that have no entry.
 //!
-//! An operand in levels has an entry for an element or not, as [`Test::Stored`] tells. A value that is made of such elements without entry and of numbers alone is *absent*. If one operand of
-//! an operator is absent, and annihilates the other one, the result is what it is, and absent, even where the rules of IEEE 754 give something else: zero times what is infinite or NaN. So loops need not
-//! visit what is not stored. Everything else is computed with what tensors are filled with.
+//! An operand in levels has an entry for an element or not, as [`Test::Stored`] tells. A value that is made of such
+//! elements without entry and of numbers alone is *absent*. If one operand of an operator is absent, and annihilates
+//! the other one, the result is what it is, and absent, even where the rules of IEEE 754 give something else: zero
+//! times what is infinite or NaN. So loops need not visit what is not stored. Everything else is computed with what
+//! tensors are filled with.
 
 use super::arithmetic::{self, DivisionByZero, call, cast, is_fill, is_zero, negate, reduce};
 use super::expression::{Access, Expression, Literal, Test, element_of};
@@ -38,7 +40,8 @@ pub fn has_entries(tensor: &TensorVariable) -> bool {
     !(tensor.format().is_dense() && tensor.format().is_plain())
 }
 
-/// Whether a tensor cannot tell an element that was given from one that was not, and so has entries for those that differ from what it is filled with.
+/// Whether a tensor cannot tell an element that was given from one that was not, and so has entries for those that
+/// differ from what it is filled with.
 pub fn keeps_all(tensor: &TensorVariable) -> bool {
     tensor.format().levels().last().is_none_or(|level| level.kind().capabilities().full)
 }
@@ -80,7 +83,8 @@ impl Term {
         self.presence == Presence::Absent
     }
 
-    /// `left operator right`. Of a division, `is_checked` says that divisors which give something else than zero for zero are refused.
+    /// `left operator right`. Of a division, `is_checked` says that divisors which give something else than zero for
+    /// zero are refused.
     ///
     /// # Errors
     ///
@@ -246,8 +250,9 @@ pub(crate) fn is_among(divisor: &Expression, tensors: &[TensorVariable]) -> bool
     matches!(divisor, Expression::Access(access) if tensors.iter().any(|tensor| tensor.name() == access.tensor.name()))
 }
 
-/// The dense operands by which an expression divides what is zero where no operand in levels has an entry, if quotients need not be zero there, and `is_wanted` says of the variables of a quotient that
-/// loops are to go through what is stored all the same.
+/// The dense operands by which an expression divides what is zero where no operand in levels has an entry, if quotients
+/// need not be zero there, and `is_wanted` says of the variables of a quotient that loops are to go through what is
+/// stored all the same.
 pub(crate) fn divisors(
     expression: &Expression,
     result: &TensorVariable,

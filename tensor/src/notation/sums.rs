@@ -1,7 +1,7 @@
 //! Sums that an assignment does not write.
 //!
-//! Each term of the right side is summed over the variables that it has and the left side has not. TACO sums the operands of the
-//! uppermost `+` instead, so that in `a(i) = D(i,j) + b(i) + c(i)` it sums `b` over `j` too.
+//! Each term of the right side is summed over the variables that it has and the left side has not. TACO sums the
+//! operands of the uppermost `+` instead, so that in `a(i) = D(i,j) + b(i) + c(i)` it sums `b` over `j` too.
 
 use super::expression::{Access, Expression};
 use super::variable::IndexVariable;

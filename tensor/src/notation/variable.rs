@@ -64,7 +64,8 @@ pub struct Window {
     pub start: i64,
     /// How far coordinates of neighbours are apart: at least 1.
     pub step: i64,
-    /// Where a part of the dimension ends; none for a shift, which goes beyond the dimension at one end. There, elements are what the tensor is filled with.
+    /// Where a part of the dimension ends; none for a shift, which goes beyond the dimension at one end. There,
+    /// elements are what the tensor is filled with.
     pub end: Option<i64>,
     /// Of shifts that are written alike, but taken of dimensions of several lengths: which of these lengths, counted
     /// from 0.
@@ -107,7 +108,8 @@ impl Window {
     }
 }
 
-/// A variable that runs over the coordinates of a dimension. Within one statement, variables of one name are one variable.
+/// A variable that runs over the coordinates of a dimension. Within one statement, variables of one name are one
+/// variable.
 #[derive(Clone)]
 pub struct IndexVariable {
     name: Arc<str>,
@@ -122,7 +124,8 @@ impl IndexVariable {
         Self { name: name.into(), window: None, place: Place::default() }
     }
 
-    /// The coordinates that are `by` after the variable's, or before them if it is negative: `i+1`. Beyond the dimension, elements are what the tensor is filled with.
+    /// The coordinates that are `by` after the variable's, or before them if it is negative: `i+1`. Beyond the
+    /// dimension, elements are what the tensor is filled with.
     pub fn shifted(&self, by: i64) -> Self {
         match by {
             0 => self.clone(),
@@ -130,7 +133,8 @@ impl IndexVariable {
         }
     }
 
-    /// The coordinates from `low` to before `high`, each `step` after the one before, which the variable counts from 0: `i(low,high,step)`.
+    /// The coordinates from `low` to before `high`, each `step` after the one before, which the variable counts from 0:
+    /// `i(low,high,step)`.
     pub fn within(&self, low: i64, high: i64, step: i64) -> Self {
         Self::of_window(Window { of: self.clone(), start: low, step, end: Some(high), length: 0 })
     }
@@ -244,7 +248,8 @@ impl From<&IndexVariable> for IndexVariable {
     }
 }
 
-/// A tensor as statements see it: a name, a type, the extents of its dimensions, how it is stored, and what elements are that were never set. It has no elements.
+/// A tensor as statements see it: a name, a type, the extents of its dimensions, how it is stored, and what elements
+/// are that were never set. It has no elements.
 ///
 /// A tensor without dimensions is a scalar. Within one statement, tensors of one name are one tensor.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -281,15 +286,16 @@ impl Hash for Inner {
 }
 
 impl TensorVariable {
-    /// The tensor called `name`: letters, digits and `_`, the first no digit. It is stored by rows, and filled with zeros. Names and extents are checked where the tensor is
-    /// used.
+    /// The tensor called `name`: letters, digits and `_`, the first no digit. It is stored by rows, and filled with
+    /// zeros. Names and extents are checked where the tensor is used.
     pub fn new(name: &str, element: ElementType, dimensions: impl Into<Vec<i64>>) -> Self {
         let dimensions = dimensions.into();
         let (format, fill) = (Format::dense(dimensions.len()), cast(Scalar::I32(0), element));
         Self(Arc::new(Inner { name: name.to_owned(), element, dimensions, format, fill }))
     }
 
-    /// The same tensor, stored in a format. Loops follow it: what is side by side is used one after the other. It is checked where the tensor is used.
+    /// The same tensor, stored in a format. Loops follow it: what is side by side is used one after the other. It is
+    /// checked where the tensor is used.
     pub fn stored(&self, format: Format) -> Self {
         Self(Arc::new(Inner { format, ..(*self.0).clone() }))
     }

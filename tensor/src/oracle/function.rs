@@ -14,7 +14,8 @@ pub(super) const MOST: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Large;
 
-/// A function of index variables: `background` everywhere but at `points`. Integers that are divided by zero are values too, which count only if they are used.
+/// A function of index variables: `background` everywhere but at `points`. Integers that are divided by zero are values
+/// too, which count only if they are used.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
     pub(super) variables: Vec<IndexVariable>,
@@ -55,7 +56,8 @@ impl Function {
         volume(extents).filter(|&points| points <= MOST).ok_or(Large)
     }
 
-    /// `combine(self, other)` at every point. Only points where a value differs from that of both backgrounds are visited.
+    /// `combine(self, other)` at every point. Only points where a value differs from that of both backgrounds are
+    /// visited.
     pub(super) fn join(&self, other: &Self, combine: impl Fn(Term, Term) -> TermResult) -> Result<Self, Large> {
         let combine = |one: TermResult, other: TermResult| combine(one?, other?);
         let background = combine(self.background, other.background);
@@ -111,7 +113,8 @@ impl Function {
         Ok(joined)
     }
 
-    /// All values over `variable`, which are of type `element`, combined. They are `of_none` where no operand in levels has an entry, if that is known.
+    /// All values over `variable`, which are of type `element`, combined. They are `of_none` where no operand in levels
+    /// has an entry, if that is known.
     pub(super) fn reduce(
         &self,
         reduction: Reduction,

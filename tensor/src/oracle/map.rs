@@ -52,7 +52,8 @@ impl SparseMap {
         DenseArray::from_fn(self.element(), &self.dimensions, |coordinates| self.get(coordinates))
     }
 
-    /// Sets an element. Of another type than the fill value, or outside of the tensor, it is left out, and the result is `false`.
+    /// Sets an element. Of another type than the fill value, or outside of the tensor, it is left out, and the result
+    /// is `false`.
     pub fn set(&mut self, coordinates: &[i64], value: Scalar) -> bool {
         let is_inside = coordinates.len() == self.dimensions.len()
             && coordinates.iter().zip(&self.dimensions).all(|(coordinate, extent)| (0..*extent).contains(coordinate));
@@ -88,8 +89,8 @@ impl SparseMap {
         self.entries.get(coordinates).copied().unwrap_or(self.fill)
     }
 
-    /// Coordinates at which `is_equal` says of the elements of both tensors that they differ; none if both are the same tensor. Fill values are compared unless one of the maps has all
-    /// coordinates. The extents must be the same.
+    /// Coordinates at which `is_equal` says of the elements of both tensors that they differ; none if both are the same
+    /// tensor. Fill values are compared unless one of the maps has all coordinates. The extents must be the same.
     pub fn difference(&self, other: &Self, is_equal: impl Fn(Scalar, Scalar) -> bool) -> Option<Vec<i64>> {
         let both = self.entries.keys().chain(other.entries.keys());
         let differs = |at: &&Vec<i64>| !is_equal(self.get(at), other.get(at));

@@ -1,8 +1,11 @@
 //! What assignments of sparse tensors mean: the oracle of all kernels.
 //!
-//! Tensors are [maps](SparseMap) from coordinates to elements, with a fill value for all other coordinates. An element of the result is what [`notation::evaluate`](crate::notation::evaluate)
-//! gives for it, if each coordinate that is not in a map has the fill value; products [leave out](crate::notation::Presence) what is not in a map. Formats, schedules and the algebra of operators play no part: whether a coordinate that no operand has must be
-//! visited follows from the values alone. Each part of an expression is a function of index variables that has one value at all but some points; extents may be as large as they like.
+//! Tensors are [maps](SparseMap) from coordinates to elements, with a fill value for all other coordinates. An element
+//! of the result is what [`notation::evaluate`](crate::notation::evaluate) gives for it, if each coordinate that is not
+//! in a map has the fill value; products [leave out](crate::notation::Presence) what is not in a map. Formats,
+//! schedules and the algebra of operators play no part: whether a coordinate that no operand has must be visited
+//! follows from the values alone. Each part of an expression is a function of index variables that has one value at all
+//! but some points; extents may be as large as they like.
 //!
 //! | in reading order | |
 //! | --- | --- |
@@ -26,11 +29,13 @@ use crate::notation::{
 };
 use function::{Function, MOST};
 
-/// The result of `assignment` on `operands`, by name. With `+=` the result's old elements are among them. Its fill value is that of all coordinates at which nothing differs.
+/// The result of `assignment` on `operands`, by name. With `+=` the result's old elements are among them. Its fill
+/// value is that of all coordinates at which nothing differs.
 ///
 /// # Errors
 ///
-/// [`OracleError`] if operands are missing or do not fit, an integer is divided by zero, or there are more than ten million points to visit.
+/// [`OracleError`] if operands are missing or do not fit, an integer is divided by zero, or there are more than ten
+/// million points to visit.
 pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, SparseMap>) -> Result<SparseMap, OracleError> {
     let left = assignment.left();
     let divisors = assignment.checked_divisors();
@@ -200,7 +205,8 @@ impl Evaluation<'_> {
             }
         }
         for (coordinates, &value) in map.entries() {
-            // The values of variables at which the entry is read: none, if it is in no part that is taken, or a shift takes it beyond the end.
+            // The values of variables at which the entry is read: none, if it is in no part that is taken, or a shift
+            // takes it beyond the end.
             let values = access.variables.iter().zip(coordinates).map(|(variable, &coordinate)| {
                 let value = variable.window().map_or(Some(coordinate), |window| window.value(coordinate))?;
                 (value < self.extents[variable.base()]).then_some((variable.base(), value))

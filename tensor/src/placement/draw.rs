@@ -14,11 +14,11 @@ const GAP: f64 = 26.0;
 /// For the text on top.
 const TOP: f64 = 56.0;
 
-/// Draws, as SVG, the machine's processors, and in each the tensor with what the processor holds of it in color. Copies of
-/// one piece have one color.
+/// Draws, as SVG, the machine's processors, and in each the tensor with what the processor holds of it in color. Copies
+/// of one piece have one color.
 ///
-/// The last dimension of the machine runs from left to right, the one before downwards, and others are panels side by side. Of tensors
-/// with more than three dimensions the first three are drawn.
+/// The last dimension of the machine runs from left to right, the one before downwards, and others are panels side by
+/// side. Of tensors with more than three dimensions the first three are drawn.
 pub fn draw(placed: &Placed, title: &str) -> String {
     let extents = placed.machine().extents();
     let along = |from_end: usize| extents.len().checked_sub(from_end).map_or(1, |dimension| extents[dimension]);
@@ -129,7 +129,8 @@ impl Shape {
         text
     }
 
-    /// A box with the given ranges of depth, height and width: the faces that are seen from the front, above and the right.
+    /// A box with the given ranges of depth, height and width: the faces that are seen from the front, above and the
+    /// right.
     fn block(&self, range: &[(f64, f64)], fill: &str, stroke: &str) -> String {
         let [depth, down, across] = [range[0], range[1], range[2]];
         let back = self.axes[0].2;

@@ -1,6 +1,7 @@
 //! Where a tensor's parts lie on a machine: tensor distribution notation (DISTAL, section 4).
 //!
-//! `xy -> x` names the dimensions of a tensor, then says for each dimension of the machine's grid what happens along it:
+//! `xy -> x` names the dimensions of a tensor, then says for each dimension of the machine's grid what happens along
+//! it:
 //!
 //! | on the right | the grid's dimension |
 //! | --- | --- |
@@ -11,11 +12,13 @@
 //! | a number | holds the tensor at this index only |
 //! | `*` | holds copies |
 //!
-//! So `xy -> xy` tiles a matrix over a grid of two dimensions, `xy -> x` cuts it into blocks of rows, `xy -> xy*` tiles it and copies
-//! the tiles along the third dimension, and `xy -> xy0` keeps them on one face. For a machine of several levels there is one statement for each,
-//! separated by `;`: the second one distributes the piece that a processor of the first grid holds over the grid inside of it.
+//! So `xy -> xy` tiles a matrix over a grid of two dimensions, `xy -> x` cuts it into blocks of rows, `xy -> xy*` tiles
+//! it and copies the tiles along the third dimension, and `xy -> xy0` keeps them on one face. For a machine of several
+//! levels there is one statement for each, separated by `;`: the second one distributes the piece that a processor of
+//! the first grid holds over the grid inside of it.
 //!
-//! A dimension of extent n over g processors is cut into blocks of `n / g` rounded up, so the last ones may be smaller, or empty.
+//! A dimension of extent n over g processors is cut into blocks of `n / g` rounded up, so the last ones may be smaller,
+//! or empty.
 //!
 //! | in reading order | |
 //! | --- | --- |
@@ -84,6 +87,7 @@ pub enum Cut {
     Blocked,
     /// Into blocks of this many indices, which are dealt out in turn.
     Cyclic(usize),
-    /// Into parts with as many positions each of the level that stores it. Where all is stored, these are contiguous blocks.
+    /// Into parts with as many positions each of the level that stores it. Where all is stored, these are contiguous
+    /// blocks.
     Positions,
 }

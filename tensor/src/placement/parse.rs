@@ -9,8 +9,8 @@ use super::{Along, Cut, Distribution, ParseError, ParseErrorKind, Placement};
 impl FromStr for Placement {
     type Err = ParseError;
 
-    /// Reads `xy -> xy`, or one such statement for each level, separated by `;`. Names are single letters, or longer ones separated by commas:
-    /// `row,column -> column,*`. Names on the right are those of the left.
+    /// Reads `xy -> xy`, or one such statement for each level, separated by `;`. Names are single letters, or longer
+    /// ones separated by commas: `row,column -> column,*`. Names on the right are those of the left.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut levels = Vec::new();
         let mut start = 0;

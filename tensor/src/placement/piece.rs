@@ -6,7 +6,8 @@ use crate::rectangle::Rectangle;
 /// A part of a tensor: the points whose index in each dimension is in one of some intervals.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// For each dimension, intervals in ascending order, neither empty nor touching: lowest index, and the one after the highest.
+    /// For each dimension, intervals in ascending order, neither empty nor touching: lowest index, and the one after
+    /// the highest.
     dimensions: Vec<Vec<(i64, i64)>>,
     /// Whether there is nothing at all: needed for tensors without dimensions.
     nothing: bool,
@@ -52,8 +53,8 @@ impl Piece {
                 .all(|(index, intervals)| intervals.iter().any(|(low, high)| (low..high).contains(&index)))
     }
 
-    /// The rectangles that it consists of, the last dimension running fastest. A piece of a tensor without dimensions is one without
-    /// dimensions, or none.
+    /// The rectangles that it consists of, the last dimension running fastest. A piece of a tensor without dimensions
+    /// is one without dimensions, or none.
     pub fn rectangles(&self) -> impl Iterator<Item = Rectangle> + '_ {
         let count = if self.is_empty() { 0 } else { self.dimensions.iter().map(Vec::len).product() };
         (0..count).map(|mut number: usize| {

@@ -26,7 +26,8 @@ impl Placed {
         Self::in_levels(placement, domain, machine)
     }
 
-    /// The same for a tensor in levels, of which what is stored may be cut, and not a rectangle: then there are no [pieces](Self::piece), only their numbers.
+    /// The same for a tensor in levels, of which what is stored may be cut, and not a rectangle: then there are no
+    /// [pieces](Self::piece), only their numbers.
     pub(crate) fn in_levels(
         placement: &Placement,
         domain: &Rectangle,
@@ -61,8 +62,8 @@ impl Placed {
         &self.machine
     }
 
-    /// What the processor at `point` holds. There may be points that hold nothing: beside a face, or where a tensor has fewer indices than the
-    /// grid has processors. Points that the machine has not hold nothing too.
+    /// What the processor at `point` holds. There may be points that hold nothing: beside a face, or where a tensor has
+    /// fewer indices than the grid has processors. Points that the machine has not hold nothing too.
     pub fn piece(&self, point: &[usize]) -> Piece {
         if self.machine.number(point).is_none() {
             return Piece::nothing(self.domain.order());
@@ -78,7 +79,8 @@ impl Placed {
         piece
     }
 
-    /// The processors that hold the element at `coordinate`, in the machine's order. There is always one, for coordinates in bounds.
+    /// The processors that hold the element at `coordinate`, in the machine's order. There is always one, for
+    /// coordinates in bounds.
     pub fn holders(&self, coordinate: &[i64]) -> Vec<Vec<usize>> {
         self.machine.points().filter(|point| self.piece(point).contains(coordinate)).collect()
     }

@@ -101,7 +101,8 @@ impl Plan {
         if is_stored && statement.operands().contains(result) {
             return Err(PlanError::ReadsResult { tensor: result.name().to_owned() });
         }
-        // Where each element is made by one leaf, it may give the element its first value. Where a loop has no iterations no element is used, and no leaf runs.
+        // Where each element is made by one leaf, it may give the element its first value. Where a loop has no
+        // iterations no element is used, and no leaf runs.
         let may_overwrite = spine.iter().all(|outer| outer.level().is_some())
             && statement.extents.values().all(|extent| *extent > 0)
             && privilege::is_made_whole(statement, &fixed);
@@ -124,7 +125,8 @@ impl Plan {
     }
 }
 
-/// How many of the outermost levels of a result tell the rows that are assembled: those that are dense; what is not in rows is in blocks of the outermost level.
+/// How many of the outermost levels of a result tell the rows that are assembled: those that are dense; what is not in
+/// rows is in blocks of the outermost level.
 fn appended(statement: &Statement, is_in_rows: bool) -> usize {
     let levels = statement.result().format().levels().iter();
     if is_in_rows { levels.take_while(|level| **level == Level::Dense).count() } else { 1 }
@@ -205,8 +207,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The step that begins with loop number `position` of the spine, inside of `depth` launches; `reduced` if a launch around already reduces
-    /// into the result.
+    /// The step that begins with loop number `position` of the spine, inside of `depth` launches; `reduced` if a launch
+    /// around already reduces into the result.
     fn step(&self, position: usize, depth: usize, reduced: bool) -> Result<Step, PlanError> {
         let Some(first) = self.spine.get(position) else { return Ok(Step::Leaf(Box::new(self.leaf()))) };
         let end = match first.level() {

@@ -1,8 +1,10 @@
 //! Several plans as one: partitions of tensors, and launches over their pieces.
 //!
-//! A [`Graph`] has the plans of a program's statements in their order. Where a plan names rectangles, a graph names pieces of [`Partition`]s, each of which is made once, whichever
-//! launches use it, and says by a function which piece a point of a launch is given. What operations depend on each other is not written down: it follows from the pieces that they
-//! use, and what they do with them. Operations that use different ones may run at the same time, those of different statements too.
+//! A [`Graph`] has the plans of a program's statements in their order. Where a plan names rectangles, a graph names
+//! pieces of [`Partition`]s, each of which is made once, whichever launches use it, and says by a function which piece
+//! a point of a launch is given. What operations depend on each other is not written down: it follows from the pieces
+//! that they use, and what they do with them. Operations that use different ones may run at the same time, those of
+//! different statements too.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -92,7 +94,8 @@ pub enum Pieces {
     },
     /// What belongs to equal parts of the positions of a level.
     Shares(Shares),
-    /// What is below those coordinates of the outermost level that follow from the bounds of loops: of each piece those from the first to the last.
+    /// What is below those coordinates of the outermost level that follow from the bounds of loops: of each piece those
+    /// from the first to the last.
     Rows(Arc<Colors>),
 }
 
@@ -134,7 +137,8 @@ pub struct Launching {
     pub runs_leaf: bool,
     /// The number of this launch among all of the graph.
     pub number: usize,
-    /// What each point is given: if it runs a leaf, what its kernel's [slots](super::Leaf::slots) are views of. Each [space](Fetch::space) of a tensor is there once.
+    /// What each point is given: if it runs a leaf, what its kernel's [slots](super::Leaf::slots) are views of. Each
+    /// [space](Fetch::space) of a tensor is there once.
     pub fetches: Vec<Fetch>,
 }
 
@@ -160,7 +164,8 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// What is done with a point's piece at a step: of steps that together write all of it, the first alone may lose what is there.
+    /// What is done with a point's piece at a step: of steps that together write all of it, the first alone may lose
+    /// what is there.
     pub fn privilege(&self, order: &Order, step: i64) -> Privilege {
         match self.privilege {
             Privilege::Write if order.first_of(step, self.depth) != step => Privilege::ReadWrite,
@@ -193,8 +198,9 @@ impl Graph {
         graph
     }
 
-    /// The same where points are given no more of a vector than the elements that their parts of levels name, and of a matrix than the rows, if these parts are known, and it is not cut in another
-    /// way: where operands lie in other memories, less has to be moved.
+    /// The same where points are given no more of a vector than the elements that their parts of levels name, and of a
+    /// matrix than the rows, if these parts are known, and it is not cut in another way: where operands lie in other
+    /// memories, less has to be moved.
     pub fn gathering(plans: &[Arc<Plan>]) -> Self {
         let mut graph = Self { gathers: true, ..Self::default() };
         plans.iter().for_each(|plan| graph.add(plan));
@@ -257,7 +263,8 @@ impl Graph {
         self.operations.append(&mut operations);
     }
 
-    /// What the points of a launch are given of a space of a tensor that is fetched where the loops over `fixed` have values.
+    /// What the points of a launch are given of a space of a tensor that is fetched where the loops over `fixed` have
+    /// values.
     fn fetch(
         &mut self,
         (plan, fixed): (&Plan, &[IndexVariable]),
@@ -288,8 +295,9 @@ impl Graph {
         })
     }
 
-    /// The partition of what is stored of a tensor that has these parts of its coordinates. None if it can't be told which positions these are, because levels around have no pieces
-    /// themselves, and the outermost one has all coordinates in each, or stores them in no order.
+    /// The partition of what is stored of a tensor that has these parts of its coordinates. None if it can't be told
+    /// which positions these are, because levels around have no pieces themselves, and the outermost one has all
+    /// coordinates in each, or stores them in no order.
     fn partition_by(&mut self, tensor: &TensorVariable, space: Space, colors: &Arc<Colors>) -> Option<usize> {
         let format = tensor.format();
         let are_dense =
@@ -320,7 +328,8 @@ impl Graph {
         Some(self.partition(tensor, space, pieces))
     }
 
-    /// What points are given of a tensor that is read at coordinates of one level alone: what is there that their parts of the level name. None if they have no parts of it.
+    /// What points are given of a tensor that is read at coordinates of one level alone: what is there that their parts
+    /// of the level name. None if they have no parts of it.
     fn gathered(
         &mut self,
         (plan, fixed): (&Plan, &[IndexVariable]),
@@ -385,8 +394,8 @@ impl Graph {
         partition
     }
 
-    /// Goes through all that is done in its order, again and again what is in loops: `visit` is told the number of the step too, of those of the [`Order`] of a launch the first one
-    /// with the values that loops around have.
+    /// Goes through all that is done in its order, again and again what is in loops: `visit` is told the number of the
+    /// step too, of those of the [`Order`] of a launch the first one with the values that loops around have.
     ///
     /// # Errors
     ///

@@ -1,30 +1,35 @@
 //! Plans: what is launched where, what each point and step fetches, and the kernel that then runs.
 //!
-//! [`Plan::new`] takes a scheduled statement apart, from the outside to the inside: distributed loops become [`Launch`]es, serial loops around
-//! communication become [`Sequence`]s, and what is below the last of them is the [`Leaf`]. A plan is plain data, and knows nothing of the runtime. To run
-//! one:
+//! [`Plan::new`] takes a scheduled statement apart, from the outside to the inside: distributed loops become
+//! [`Launch`]es, serial loops around communication become [`Sequence`]s, and what is below the last of them is the
+//! [`Leaf`]. A plan is plain data, and knows nothing of the runtime. To run one:
 //!
 //! 1. If [`Plan::initial`] has a value, fill the result with it.
-//! 2. A [`Launch`] is one index launch over the points from zero to before `extents`; the value of `variables[d]` at a point is its coordinate `d`.
-//!    A [`Sequence`] is a loop. Either may be inside of the other.
-//! 3. Both list their [`Use`]s: each tensor that is used inside, with a [`Privilege`]. Which part is used at a point or step is
-//!    [`Plan::rectangle`], a function of the values of all variables from the outermost step to this one ([`Launch::fixed`]). A use that is
-//!    *fetched* is to be brought into a memory near the processor at the start of this point or step; the others are named
-//!    because something inside fetches a part of them, and a task that launches others has to hold their privileges. (It needs no instance of them.)
-//!    A tensor that is only read may be fetched at several levels: an inner part is a part of the outer one, which is near already ([`Plan::outer_fetches`]).
-//! 4. The [`Leaf`]'s kernel takes a view of each tensor ([`Leaf::tensors`], in this order), and as `i64` the values of [`Leaf::fixed`] and the extents of [`Leaf::sizes`]. The
-//!    view of a tensor may be any instance that covers the rectangle that was fetched last on the way to the leaf; what no step fetches, the
-//!    kernel wants whole. It stays within that rectangle, and within its parts.
+//! 2. A [`Launch`] is one index launch over the points from zero to before `extents`; the value of `variables[d]` at a
+//!    point is its coordinate `d`. A [`Sequence`] is a loop. Either may be inside of the other.
+//! 3. Both list their [`Use`]s: each tensor that is used inside, with a [`Privilege`]. Which part is used at a point or
+//!    step is [`Plan::rectangle`], a function of the values of all variables from the outermost step to this one
+//!    ([`Launch::fixed`]). A use that is *fetched* is to be brought into a memory near the processor at the start of
+//!    this point or step; the others are named because something inside fetches a part of them, and a task that
+//!    launches others has to hold their privileges. (It needs no instance of them.) A tensor that is only read may be
+//!    fetched at several levels: an inner part is a part of the outer one, which is near already
+//!    ([`Plan::outer_fetches`]).
+//! 4. The [`Leaf`]'s kernel takes a view of each tensor ([`Leaf::tensors`], in this order), and as `i64` the values of
+//!    [`Leaf::fixed`] and the extents of [`Leaf::sizes`]. The view of a tensor may be any instance that covers the
+//!    rectangle that was fetched last on the way to the leaf; what no step fetches, the kernel wants whole. It stays
+//!    within that rectangle, and within its parts.
 //!
-//! Every tensor is fetched at the innermost launch or inside of it, so a leaf in a task finds all its data among the task's own. A block of a fused loop
-//! uses less than its rectangle: the rest of a row, whole rows, and the beginning of another ([`RectangleOf::parts`](crate::bounds::RectangleOf::parts)). These parts of results
-//! with [`Privilege::ReadWrite`] or [`Privilege::Write`] are disjoint between the points of a launch. Where points would combine values into the same
-//! elements, or their parts would overlap, the privilege is [`Privilege::Reduce`]: the kernel then combines
-//! with whatever is in its view, so instances for reduction, which begin as identities, are right, and so are ordinary ones.
+//! Every tensor is fetched at the innermost launch or inside of it, so a leaf in a task finds all its data among the
+//! task's own. A block of a fused loop uses less than its rectangle: the rest of a row, whole rows, and the beginning
+//! of another ([`RectangleOf::parts`](crate::bounds::RectangleOf::parts)). These parts of results with
+//! [`Privilege::ReadWrite`] or [`Privilege::Write`] are disjoint between the points of a launch. Where points would
+//! combine values into the same elements, or their parts would overlap, the privilege is [`Privilege::Reduce`]: the
+//! kernel then combines with whatever is in its view, so instances for reduction, which begin as identities, are right,
+//! and so are ordinary ones.
 //!
-//! Rectangles depend on nothing but the values, so equal values have equal rectangles: they can be made once and
-//! kept, and most launches have few different ones (the tiles of a tensor). [`run_sequentially`](Plan::run_sequentially) does all of the above on one processor, with a
-//! copy for each fetch, and shows how the parts fit together.
+//! Rectangles depend on nothing but the values, so equal values have equal rectangles: they can be made once and kept,
+//! and most launches have few different ones (the tiles of a tensor). [`run_sequentially`](Plan::run_sequentially) does
+//! all of the above on one processor, with a copy for each fetch, and shows how the parts fit together.
 //!
 //! ```
 //! use maniple_tensor::concrete::Statement;

@@ -3,8 +3,9 @@
 use super::step::{Plan, Privilege, Step, Use};
 use crate::notation::IndexVariable;
 
-/// The runs of a plan's leaf: one for each *step*, which is a combination of the values of all sequences, and *point*, which is one of the values of all
-/// launches. A sequence inside of a launch is regarded as if it were around it: that is the same, as points do not depend on each other.
+/// The runs of a plan's leaf: one for each *step*, which is a combination of the values of all sequences, and *point*,
+/// which is one of the values of all launches. A sequence inside of a launch is regarded as if it were around it: that
+/// is the same, as points do not depend on each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Of the leaf's variables, from the outermost: whether it is a launch's, and its extent.
@@ -26,12 +27,14 @@ impl Order {
         self.count(false)
     }
 
-    /// The number of points in each dimension of each launch, the outermost first: points are numbered with the last one running fastest.
+    /// The number of points in each dimension of each launch, the outermost first: points are numbered with the last
+    /// one running fastest.
     pub fn extents(&self) -> Vec<i64> {
         self.variables.iter().filter(|(launched, _)| *launched).map(|(_, extent)| *extent).collect()
     }
 
-    /// Whether this is the first point, and the first step, of all with the same values of the `depth` outermost variables.
+    /// Whether this is the first point, and the first step, of all with the same values of the `depth` outermost
+    /// variables.
     pub fn is_first(&self, step: i64, point: i64, depth: usize) -> bool {
         self.values(step, point)[depth..].iter().all(|value| *value == 0)
     }
@@ -49,7 +52,8 @@ impl Order {
         all.filter(|(_, (launched, _))| !launched).map(|(position, (_, extent))| (position, *extent))
     }
 
-    /// The value of each of [`Leaf::fixed`](super::Leaf::fixed), given the numbers of a step and a point; of loops without iterations, 0.
+    /// The value of each of [`Leaf::fixed`](super::Leaf::fixed), given the numbers of a step and a point; of loops
+    /// without iterations, 0.
     pub fn values(&self, mut step: i64, mut point: i64) -> Vec<i64> {
         let mut values = vec![0; self.variables.len()];
         for (value, &(launched, extent)) in values.iter_mut().zip(&self.variables).rev() {
@@ -81,7 +85,8 @@ impl Plan {
         }
     }
 
-    /// Where a tensor is fetched last on the way to the leaf: the variables with values there, and what is done with it. What no step fetches is used whole.
+    /// Where a tensor is fetched last on the way to the leaf: the variables with values there, and what is done with
+    /// it. What no step fetches is used whole.
     pub fn innermost_fetch(&self, tensor: &str) -> (&[IndexVariable], Privilege) {
         let (mut fixed, mut privilege) = (&[][..], self.outside(tensor));
         for (variables, used) in self.uses(tensor).into_iter().filter(|(_, used)| used.fetched) {
@@ -90,7 +95,8 @@ impl Plan {
         (fixed, privilege)
     }
 
-    /// Where a tensor that is read is fetched before, from the outermost: the variables with values there. A part of each part is what the next one fetches.
+    /// Where a tensor that is read is fetched before, from the outermost: the variables with values there. A part of
+    /// each part is what the next one fetches.
     pub fn outer_fetches(&self, tensor: &str) -> Vec<&[IndexVariable]> {
         let reads = self.uses(tensor).into_iter().filter(|(_, used)| used.fetched && used.privilege == Privilege::Read);
         let mut fetches: Vec<_> = reads.map(|(fixed, _)| fixed).collect();

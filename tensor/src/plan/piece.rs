@@ -131,7 +131,8 @@ impl Piece {
         Some(part)
     }
 
-    /// Puts those elements of `part` that are in a rectangle, which both pieces have, into this piece; with an operator, combines them with those that are there.
+    /// Puts those elements of `part` that are in a rectangle, which both pieces have, into this piece; with an
+    /// operator, combines them with those that are there.
     pub fn merge(&mut self, part: &Self, rectangle: &Rectangle, operator: Option<notation::Reduction>) {
         for point in points(rectangle) {
             let (here, there) = (self.position(&point), part.position(&point));

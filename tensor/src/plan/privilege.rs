@@ -1,9 +1,10 @@
 //! Who may do what with the result.
 //!
-//! Between the points of a launch, parts of the result are disjoint if any two points differ in a block of one of its dimensions. That
-//! holds if each of the launch's variables counts blocks of a dimension (or is one), all else that the dimension depends on being
-//! known at the launch; or blocks of a loop that several dimensions were fused to. Where that does not tell, the parts themselves do.
-//! Otherwise points may meet, and values are combined with the operator of the assignment.
+//! Between the points of a launch, parts of the result are disjoint if any two points differ in a block of one of its
+//! dimensions. That holds if each of the launch's variables counts blocks of a dimension (or is one), all else that the
+//! dimension depends on being known at the launch; or blocks of a loop that several dimensions were fused to. Where
+//! that does not tell, the parts themselves do. Otherwise points may meet, and values are combined with the operator of
+//! the assignment.
 
 use super::share;
 use super::step::Privilege;
@@ -12,8 +13,8 @@ use crate::concrete::{Relation, Statement};
 use crate::notation::{Access, IndexVariable};
 use crate::rectangle::{self, Rectangle};
 
-/// What each point of a launch over `variables` does with the result, when `fixed`, which include them, have values; none if points would write overlapping
-/// rectangles without an operator to combine values.
+/// What each point of a launch over `variables` does with the result, when `fixed`, which include them, have values;
+/// none if points would write overlapping rectangles without an operator to combine values.
 pub(super) fn of_launch(
     statement: &Statement,
     variables: &[IndexVariable],
@@ -33,8 +34,8 @@ pub(super) fn of_launch(
     statement.reduction().map(Privilege::Reduce).or_else(whole)
 }
 
-/// The same where elements of the result are stored at the positions of an operand: each of these is one point's, if points have parts of the positions, or rows, which have these modes, of
-/// dense levels with one level below them.
+/// The same where elements of the result are stored at the positions of an operand: each of these is one point's, if
+/// points have parts of the positions, or rows, which have these modes, of dense levels with one level below them.
 pub(super) fn of_elements(
     statement: &Statement,
     modes: &[usize],
@@ -94,7 +95,8 @@ fn are_disjoint(statement: &Statement, variables: &[IndexVariable], fixed: &[Ind
     parts.chunks(count(variables).max(1) as usize).all(|launch| rectangle::are_disjoint(launch.iter().flatten()))
 }
 
-/// Whether the leaf inside of the loops over `fixed` makes elements of the result whole: all that is combined into one, and in parts that have no others.
+/// Whether the leaf inside of the loops over `fixed` makes elements of the result whole: all that is combined into one,
+/// and in parts that have no others.
 pub(super) fn is_made_whole(statement: &Statement, fixed: &[IndexVariable]) -> bool {
     targets(statement).into_iter().all(|target| {
         fixed.iter().all(|variable| is_apart(statement, variable, &target.variables, fixed))

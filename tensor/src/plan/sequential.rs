@@ -1,4 +1,5 @@
-//! A plan run on one processor, point by point and step by step. Each leaf sees copies of what was fetched, and nothing else.
+//! A plan run on one processor, point by point and step by step. Each leaf sees copies of what was fetched, and nothing
+//! else.
 
 use std::collections::BTreeMap;
 
@@ -70,8 +71,9 @@ pub struct Fetched {
 impl Plan {
     /// Runs the plan with the interpreter on one processor, and gives the result, and all fetches in their order.
     ///
-    /// Fetched parts are copied, and the leaf runs on the copies; results are then copied back, or combined with what is there. Elements that
-    /// are only written are poisoned before. So the result is right only if rectangles and privileges are.
+    /// Fetched parts are copied, and the leaf runs on the copies; results are then copied back, or combined with what
+    /// is there. Elements that are only written are poisoned before. So the result is right only if rectangles and
+    /// privileges are.
     ///
     /// # Errors
     ///
@@ -84,7 +86,8 @@ impl Plan {
         self.run_with(operands, &mut |_, arguments| Ok(interpret(&kernel, arguments, true)?))
     }
 
-    /// The same with leaves that `leaf` computes, which is given the values of [`Leaf::fixed`] and the kernel's arguments.
+    /// The same with leaves that `leaf` computes, which is given the values of [`Leaf::fixed`] and the kernel's
+    /// arguments.
     ///
     /// # Errors
     ///
@@ -245,7 +248,8 @@ fn run_leaf(leaf: &Leaf, values: &[i64], pieces: &mut Pieces, run: &mut RunLeaf<
 }
 
 impl Graph {
-    /// Runs all plans with the interpreter on one processor, each point on copies of its pieces, and gives all tensors as they are in the end.
+    /// Runs all plans with the interpreter on one processor, each point on copies of its pieces, and gives all tensors
+    /// as they are in the end.
     ///
     /// # Errors
     ///

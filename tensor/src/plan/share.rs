@@ -1,8 +1,9 @@
 //! Equal parts of what an operand stores, of which each point of a launch has one.
 //!
-//! A loop that was divided over the positions of an operand, and distributed, gives each point as many positions, whatever rows these are in (*non-zero* partitions in Yadav, Aiken, Kjolstad,
-//! *SpDISTAL: compiling distributed sparse tensor computations*, SC 2022). What a point needs of the levels around follows from what they store: the positions above its own, which
-//! are next to each other too, and share at most their first and their last one with other points.
+//! A loop that was divided over the positions of an operand, and distributed, gives each point as many positions,
+//! whatever rows these are in (*non-zero* partitions in Yadav, Aiken, Kjolstad, *SpDISTAL: compiling distributed sparse
+//! tensor computations*, SC 2022). What a point needs of the levels around follows from what they store: the positions
+//! above its own, which are next to each other too, and share at most their first and their last one with other points.
 
 use super::space::Space;
 use crate::concrete::{Positions, Relation, Statement};
@@ -16,9 +17,11 @@ pub struct Shares {
     pub tensor: usize,
     /// The level.
     pub level: usize,
-    /// How many parts there are. All but the last ones have the same length: the number of positions over that of parts, rounded up.
+    /// How many parts there are. All but the last ones have the same length: the number of positions over that of
+    /// parts, rounded up.
     pub parts: i64,
-    /// Of another tensor, which is dense: the dimension in which it is divided, by the coordinates of the outermost level.
+    /// Of another tensor, which is dense: the dimension in which it is divided, by the coordinates of the outermost
+    /// level.
     pub rows: Option<usize>,
 }
 
@@ -51,7 +54,8 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Whether the values of a loop, one of `fixed`, are parts of the positions of a level of an operand, which is the last one of the result.
+/// Whether the values of a loop, one of `fixed`, are parts of the positions of a level of an operand, which is the last
+/// one of the result.
 pub(super) fn is_by(statement: &Statement, fixed: &[IndexVariable], variable: &IndexVariable) -> bool {
     Shared::find(statement, fixed).is_some_and(|Shared { positions, by, .. }| {
         fixed[by] == *variable && positions.level + 1 == statement.result().format().rank()

@@ -8,7 +8,8 @@ use crate::notation::TensorVariable;
 pub enum Space {
     /// The coordinates of a dense tensor.
     Elements,
-    /// The positions of the level above a compressed one, and one more: what is below a position begins at its offset, and ends at the next one. Of one with slots, the positions above alone.
+    /// The positions of the level above a compressed one, and one more: what is below a position begins at its offset,
+    /// and ends at the next one. Of one with slots, the positions above alone.
     Offsets(usize),
     /// The words with the bits of a level, each of 64 positions.
     Words(usize),

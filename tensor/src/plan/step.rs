@@ -43,7 +43,8 @@ pub struct Launch {
     pub variables: Vec<IndexVariable>,
     /// The number of points in each dimension.
     pub extents: Vec<i64>,
-    /// The variables that have a value inside: those of the steps around, from the outermost, and then the launch's own.
+    /// The variables that have a value inside: those of the steps around, from the outermost, and then the launch's
+    /// own.
     pub fixed: Vec<IndexVariable>,
     /// What each point uses.
     pub uses: Vec<Use>,
@@ -58,7 +59,8 @@ pub struct Sequence {
     pub variable: IndexVariable,
     /// The number of iterations.
     pub extent: i64,
-    /// The variables that have a value inside: those of the steps around, from the outermost, and then the sequence's own.
+    /// The variables that have a value inside: those of the steps around, from the outermost, and then the sequence's
+    /// own.
     pub fixed: Vec<IndexVariable>,
     /// What each iteration uses.
     pub uses: Vec<Use>,
@@ -69,11 +71,14 @@ pub struct Sequence {
 /// A kernel, and what it is called with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
-    /// The kernel. If all tensors are dense, its parameters are views of `tensors`, then the values of `fixed`, and then the extents of `sizes`.
+    /// The kernel. If all tensors are dense, its parameters are views of `tensors`, then the values of `fixed`, and
+    /// then the extents of `sizes`.
     pub kernel: Kernel,
-    /// What the kernel's parameters are. Positions and coordinates of tensors in levels have 32 bits; [`Plan::kernel`] makes others.
+    /// What the kernel's parameters are. Positions and coordinates of tensors in levels have 32 bits; [`Plan::kernel`]
+    /// makes others.
     pub slots: Vec<Slot>,
-    /// What becomes of the elements that the kernel computes. If they are [entries](Output::Entries) of rows, another kernel has to count them before ([`Plan::counting`]).
+    /// What becomes of the elements that the kernel computes. If they are [entries](Output::Entries) of rows, another
+    /// kernel has to count them before ([`Plan::counting`]).
     pub output: Output,
     /// If a tensor is in levels: whether the kernel gives all elements of its part of the result their first values.
     pub overwrites: bool,
@@ -83,7 +88,8 @@ pub struct Leaf {
     pub tensors: Vec<TensorVariable>,
     /// The variables of all steps around, from the outermost.
     pub fixed: Vec<IndexVariable>,
-    /// The variables whose extents the kernel is given, and these extents: statements that differ in them alone have the same kernel. There are none where a loop is empty.
+    /// The variables whose extents the kernel is given, and these extents: statements that differ in them alone have
+    /// the same kernel. There are none where a loop is empty.
     pub sizes: Vec<(IndexVariable, i64)>,
     /// If the schedule says that a library is to compute the leaf: its function. The kernel computes the same.
     pub substituted: Option<Substituted>,
@@ -114,8 +120,9 @@ pub enum Privilege {
 }
 
 impl Plan {
-    /// The part of `tensor` that is used where the variables `fixed`, those of some step, have these values: the smallest
-    /// rectangle with all its elements. It is empty for a tensor that is not used, or if nothing happens there.
+    /// The part of `tensor` that is used where the variables `fixed`, those of some step, have these values: the
+    /// smallest rectangle with all its elements. It is empty for a tensor that is not used, or if nothing happens
+    /// there.
     pub fn rectangle(&self, tensor: &str, fixed: &[IndexVariable], values: &[i64]) -> Rectangle {
         self.rectangles(tensor, fixed).at(values)
     }
@@ -147,13 +154,15 @@ impl Plan {
         }
     }
 
-    /// The kernel of the leaf where positions and coordinates of some tensors in levels are `narrow`, of 32 bits, and those of others have 64.
+    /// The kernel of the leaf where positions and coordinates of some tensors in levels are `narrow`, of 32 bits, and
+    /// those of others have 64.
     pub fn kernel(&self, narrow: &dyn Fn(&str) -> bool) -> StoredKernel {
         let leaf = self.leaf();
         stored_leaf(&self.statement, &leaf.fixed, &wide_or(narrow), (leaf.output, leaf.overwrites))
     }
 
-    /// The name of the operand that has elements exactly where the result has, if the leaf stores these at the same positions: the result has the levels of this operand.
+    /// The name of the operand that has elements exactly where the result has, if the leaf stores these at the same
+    /// positions: the result has the levels of this operand.
     pub fn pattern(&self) -> Option<String> {
         let appending = Appending::new(&self.statement).filter(|_| self.leaf().output == Output::Beside)?;
         appending.pattern.map(|access| access.tensor.name().to_owned())

@@ -6,8 +6,10 @@ use crate::notation::IndexVariable;
 use crate::substitute::{LeafViews, SubstituteError};
 
 impl Plan {
-    /// Computes the leaf by the [function of a library](super::Leaf::substituted), where `values` are those of [`Leaf::fixed`](super::Leaf::fixed), and `arguments` what its kernel would be
-    /// called with: they are used in the same way, views of more than the leaf needs included. Says whether it did: it does not if no library is to compute the leaf.
+    /// Computes the leaf by the [function of a library](super::Leaf::substituted), where `values` are those of
+    /// [`Leaf::fixed`](super::Leaf::fixed), and `arguments` what its kernel would be called with: they are used in the
+    /// same way, views of more than the leaf needs included. Says whether it did: it does not if no library is to
+    /// compute the leaf.
     ///
     /// # Errors
     ///

@@ -1,9 +1,11 @@
 //! Products of several tensors to products of two.
 //!
-//! A sum of products of `n` tensors takes as many operations as the product of all extents; two tensors at a time, with the sums that can be taken then, mostly take fewer. The order is
-//! found by dynamic programming over sets of factors (the optimal order of contractions: Lam, Sadayappan, Wenger, *On optimizing a class of multi-dimensional loops with
-//! reductions for parallel execution*, Parallel Processing Letters 7(2), 1997), with the time of each step by [`Rates`]. Numbers and scalars among the factors go into the smallest
-//! tensor, so that what is left are products of two tensors, which a library may know.
+//! A sum of products of `n` tensors takes as many operations as the product of all extents; two tensors at a time, with
+//! the sums that can be taken then, mostly take fewer. The order is found by dynamic programming over sets of factors
+//! (the optimal order of contractions: Lam, Sadayappan, Wenger, *On optimizing a class of multi-dimensional loops with
+//! reductions for parallel execution*, Parallel Processing Letters 7(2), 1997), with the time of each step by
+//! [`Rates`]. Numbers and scalars among the factors go into the smallest tensor, so that what is left are products of
+//! two tensors, which a library may know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -194,7 +196,8 @@ impl Planner<'_> {
         }
         let members: Vec<usize> = set.iter().copied().collect();
         let mut best: Option<Order> = None;
-        // Each division once: the first factor is in the first part, which of equally good ones is as long as it can be.
+        // Each division once: the first factor is in the first part, which of equally good ones is as long as it can
+        // be.
         for chosen in (0..(1_usize << (members.len() - 1)) - 1).rev() {
             let first: Set = members
                 .iter()

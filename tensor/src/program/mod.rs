@@ -1,9 +1,11 @@
 //! Programs: assignments that are computed one after the other.
 //!
-//! A [`Program`] is what the user writes: `T(i,k) = B(i,j) * C(j,k); A(i,l) = T(i,k) * D(k,l)`. Each assignment is a statement of its own, which is scheduled and distributed by itself.
+//! A [`Program`] is what the user writes: `T(i,k) = B(i,j) * C(j,k); A(i,l) = T(i,k) * D(k,l)`. Each assignment is a
+//! statement of its own, which is scheduled and distributed by itself.
 //!
-//! An assignment that says several things at once is divided ([`Program::divided`]): sums of products become several assignments, and products of three and more tensors
-//! several products of two, with temporary tensors. So each part has loops of its own, over which it can be distributed, or which a library computes.
+//! An assignment that says several things at once is divided ([`Program::divided`]): sums of products become several
+//! assignments, and products of three and more tensors several products of two, with temporary tensors. So each part
+//! has loops of its own, over which it can be distributed, or which a library computes.
 //!
 //! ```
 //! use maniple_tensor::cost::Rates;
@@ -92,7 +94,8 @@ impl Program {
         statements.and_then(Self::new).map_err(|error| error.within(text))
     }
 
-    /// The same with extents that are [made up](notation::sketch_all): what a text says of its tensors before anything is known of extents.
+    /// The same with extents that are [made up](notation::sketch_all): what a text says of its tensors before anything
+    /// is known of extents.
     ///
     /// # Errors
     ///
@@ -149,7 +152,8 @@ impl Program {
         inputs
     }
 
-    /// The tensors that are assigned, each once, in the order of their first assignments; without those that dividing has made.
+    /// The tensors that are assigned, each once, in the order of their first assignments; without those that dividing
+    /// has made.
     pub fn results(&self) -> Vec<TensorVariable> {
         let mut results: Vec<TensorVariable> = Vec::new();
         for statement in &self.statements {
@@ -161,7 +165,8 @@ impl Program {
         results
     }
 
-    /// The same program, with statements that can be scheduled well: sums and products of several tensors are divided where that is expected to be faster.
+    /// The same program, with statements that can be scheduled well: sums and products of several tensors are divided
+    /// where that is expected to be faster.
     ///
     /// Each element is the same, up to rounding.
     pub fn divided(&self, rates: &Rates) -> Self {
@@ -183,8 +188,8 @@ impl Program {
         divided
     }
 
-    /// The same program, with an assignment for each sum of those statements that `is_wanted` says: `a = B(i) + C(i)` becomes `a = B(i); a += C(i)`. Statements that are no such sums stay, and those
-    /// that read what they assign.
+    /// The same program, with an assignment for each sum of those statements that `is_wanted` says: `a = B(i) + C(i)`
+    /// becomes `a = B(i); a += C(i)`. Statements that are no such sums stay, and those that read what they assign.
     ///
     /// Each element is the same, up to rounding.
     pub fn by_terms(&self, is_wanted: impl Fn(&Assignment) -> bool) -> Self {
@@ -195,7 +200,8 @@ impl Program {
         Self { statements: self.statements.iter().flat_map(parts).collect(), temporaries: self.temporaries.clone() }
     }
 
-    /// What the program means: the elements of all tensors at the end, by name, given those of its [inputs](Self::inputs).
+    /// What the program means: the elements of all tensors at the end, by name, given those of its
+    /// [inputs](Self::inputs).
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! Sums to several assignments.
 //!
-//! In `A(i,j) = B(i,k) * C(k,j) + D(i,j)` the product is a reduction beside another term. As one statement, each element would need a scalar for it, in loops that no library knows and
-//! that cannot be distributed over `k`. Two assignments, `A(i,j) = D(i,j); A(i,j) += B(i,k) * C(k,j)`, have none of these limits.
+//! In `A(i,j) = B(i,k) * C(k,j) + D(i,j)` the product is a reduction beside another term. As one statement, each
+//! element would need a scalar for it, in loops that no library knows and that cannot be distributed over `k`. Two
+//! assignments, `A(i,j) = D(i,j); A(i,j) += B(i,k) * C(k,j)`, have none of these limits.
 
 use crate::loops::{BinaryOperator, Reduction};
 use crate::notation::{Assignment, Expression};

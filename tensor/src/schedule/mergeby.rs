@@ -36,7 +36,8 @@ pub(super) fn apply(statement: &Statement, variable: &IndexVariable, merge: Merg
     }
 }
 
-/// The access that has the same elements, along `variable`, in all iterations of the loop around the one over `variable`: the first of those that stay for most loops.
+/// The access that has the same elements, along `variable`, in all iterations of the loop around the one over
+/// `variable`: the first of those that stay for most loops.
 fn kept<'a>(statement: &Statement, variable: &IndexVariable, point: &[&'a Access]) -> Option<&'a Access> {
     let around = around(statement.body(), variable)?;
     let depends = |access: &Access, outer: &IndexVariable| {
@@ -68,7 +69,8 @@ fn around(node: &Node, variable: &IndexVariable) -> Option<Vec<IndexVariable>> {
     }
 }
 
-/// The statement with the elements of `access` along `variable` in a workspace, where the loop over `variable` looks them up.
+/// The statement with the elements of `access` along `variable` in a workspace, where the loop over `variable` looks
+/// them up.
 fn looked_up(
     statement: &Statement,
     variable: &IndexVariable,

@@ -1,8 +1,8 @@
 //! Schedules: how the loops of a statement run.
 //!
-//! A [`Command`] makes a statement into another one that computes the same. Statements have a method for each command; a list of commands is a
-//! schedule, which can be kept, printed, and [applied](apply). What is illegal is refused with a reason, and the statement stays as it
-//! was.
+//! A [`Command`] makes a statement into another one that computes the same. Statements have a method for each command;
+//! a list of commands is a schedule, which can be kept, printed, and [applied](apply). What is illegal is refused with
+//! a reason, and the statement stays as it was.
 //!
 //! ```
 //! use maniple_tensor::concrete::Statement;

@@ -1,4 +1,5 @@
-//! Schedules as text: commands as they are printed, with `;` or lines between them, and what follows `#` on a line for the reader.
+//! Schedules as text: commands as they are printed, with `;` or lines between them, and what follows `#` on a line for
+//! the reader.
 
 use std::fmt;
 use std::str::FromStr;
@@ -241,7 +242,8 @@ impl Reader<'_> {
 }
 
 impl Schedule {
-    /// Reads commands as they are printed, with `;` or lines between them; `#` begins a comment. Expressions are of these tensors.
+    /// Reads commands as they are printed, with `;` or lines between them; `#` begins a comment. Expressions are of
+    /// these tensors.
     ///
     /// # Errors
     ///

@@ -83,7 +83,8 @@ fn found(statement: &Statement, variables: &[IndexVariable], tensor: &str) -> Re
     }
 }
 
-/// Whether levels are of whole dimensions, dense or compressed, with each coordinate once and in order, and segments of positions follow one another; or of entries.
+/// Whether levels are of whole dimensions, dense or compressed, with each coordinate once and in order, and segments of
+/// positions follow one another; or of entries.
 pub(crate) fn has_positions(format: &Format) -> bool {
     let is_segmented = |(level, properties): (&Level, &crate::format::Properties)| match level {
         Level::Dense => true,
@@ -93,7 +94,8 @@ pub(crate) fn has_positions(format: &Format) -> bool {
     format.is_plain() && format.levels().iter().zip(format.properties()).all(is_segmented) || is_of_entries(format)
 }
 
-/// Whether a tensor is stored entry by entry: the coordinates of the outermost level with repetitions, and one of each other level for each.
+/// Whether a tensor is stored entry by entry: the coordinates of the outermost level with repetitions, and one of each
+/// other level for each.
 pub(crate) fn is_of_entries(format: &Format) -> bool {
     let first = format.properties().first().is_some_and(|first| !first.unique && !first.ranges);
     let others = format.levels().iter().skip(1).all(|level| *level == Level::Singleton);

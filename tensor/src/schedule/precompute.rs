@@ -122,7 +122,8 @@ impl Plan<'_> {
         }
     }
 
-    /// The tree with the workspace in it; `nest` are the loops directly around `node`, from the outermost, which the result contains.
+    /// The tree with the workspace in it; `nest` are the loops directly around `node`, from the outermost, which the
+    /// result contains.
     fn rewrite(
         &self,
         node: Node,
@@ -205,8 +206,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether a variable is recovered from both `variable` and one of `loops`, or one that gets a copy, and may be beyond its end: no side could see
-    /// that alone.
+    /// Whether a variable is recovered from both `variable` and one of `loops`, or one that gets a copy, and may be
+    /// beyond its end: no side could see that alone.
     fn is_tied(&self, variable: &IndexVariable, loops: &[Loop]) -> bool {
         self.statement.relations.iter().filter(|relation| relation.is_cut()).any(|relation| {
             relation.parents().into_iter().any(|parent| {
@@ -272,7 +273,8 @@ impl Plan<'_> {
         value.map(&mut |operand| self.with_workspace(operand, variables))
     }
 
-    /// Makes a copy of `variable` for the producer, if it is recovered from a loop that has one, and takes note of the relation that is to be copied; says whether it did.
+    /// Makes a copy of `variable` for the producer, if it is recovered from a loop that has one, and takes note of the
+    /// relation that is to be copied; says whether it did.
     fn copy<'s>(
         &'s self,
         variable: &IndexVariable,
@@ -305,8 +307,8 @@ impl Plan<'_> {
     }
 }
 
-/// Whether combining values of `value` under `operator` is the same as combining values of the expression first: it is if the value is the
-/// expression, or, for sums, a multiple of it.
+/// Whether combining values of `value` under `operator` is the same as combining values of the expression first: it is
+/// if the value is the expression, or, for sums, a multiple of it.
 fn distributes(value: &Expression, is_it: &dyn Fn(&Expression) -> bool, operator: Reduction) -> bool {
     if is_it(value) {
         return true;

@@ -75,8 +75,8 @@ pub(super) fn check_positive(what: &'static str, value: i64) -> Result<(), Reaso
     if value < 1 { Err(Reason::NotPositive { what, value }) } else { Ok(()) }
 }
 
-/// The loops over `variables`, which are directly inside of one another in some order, and what is inside of them all. The loops are
-/// given from the outside to the inside.
+/// The loops over `variables`, which are directly inside of one another in some order, and what is inside of them all.
+/// The loops are given from the outside to the inside.
 pub(super) fn nest<'a>(
     statement: &'a Statement,
     variables: &[IndexVariable],

@@ -1,4 +1,5 @@
-//! The loops of a statement on what is stored, where none are given: their order, workspaces, threads, and which operands have to be converted.
+//! The loops of a statement on what is stored, where none are given: their order, workspaces, threads, and which
+//! operands have to be converted.
 
 use super::blocks::in_blocks;
 use super::order::{compressed, edges, in_order, native};
@@ -8,10 +9,12 @@ use crate::lower::{Appending, adds_up};
 use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
 use crate::schedule::{Races, ScheduleError};
 
-/// Rows that have more columns are gathered in hash tables, which are as large as what is gathered: of others each thread has a place for each column.
+/// Rows that have more columns are gathered in hash tables, which are as large as what is gathered: of others each
+/// thread has a place for each column.
 const MOST_PLACES: i64 = 1 << 24;
 
-/// An operand in another format than it has, or as it was before it is changed; under another name, if its own is used too.
+/// An operand in another format than it has, or as it was before it is changed; under another name, if its own is used
+/// too.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Renamed {
     pub(super) name: String,
@@ -19,7 +22,8 @@ pub(super) struct Renamed {
     pub(super) format: Format,
 }
 
-/// A statement whose loops follow what is stored, or are in a given order from the outermost, and the operands that it uses under other names.
+/// A statement whose loops follow what is stored, or are in a given order from the outermost, and the operands that it
+/// uses under other names.
 pub(super) fn arrange(assignment: &Assignment, order: Option<&[IndexVariable]>) -> (Statement, Vec<Renamed>) {
     arrange_converted(assignment, order, &[])
 }
@@ -119,8 +123,9 @@ fn in_loops(
     (statement, renamed)
 }
 
-/// The statement with its outermost loop on threads, where iterations write different elements or all combine values into the only one, and its innermost on lanes if nothing sparse has its
-/// variable, where they do so or combine values into a register.
+/// The statement with its outermost loop on threads, where iterations write different elements or all combine values
+/// into the only one, and its innermost on lanes if nothing sparse has its variable, where they do so or combine values
+/// into a register.
 pub(super) fn on_threads(statement: &Statement) -> Statement {
     let spine: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
     let parallel = |statement: &Statement, variable: &IndexVariable, unit, is_reduced: bool| {
@@ -152,8 +157,8 @@ pub(super) fn on_threads(statement: &Statement) -> Statement {
     made
 }
 
-/// The statement with its outermost loops distributed over a grid, as far as there are loops, in no more blocks than a loop is long; and the first loop inside of that on threads, where
-/// iterations write different elements.
+/// The statement with its outermost loops distributed over a grid, as far as there are loops, in no more blocks than a
+/// loop is long; and the first loop inside of that on threads, where iterations write different elements.
 pub(super) fn on_grid(statement: &Statement, grid: &[i64]) -> Result<Statement, ScheduleError> {
     let targets: Vec<IndexVariable> =
         statement.spine().iter().take(grid.len()).map(|outer| outer.variable.clone()).collect();
@@ -230,7 +235,8 @@ fn reordered(node: Node, order: &[IndexVariable]) -> Node {
     inside.in_loops(loops.into_iter())
 }
 
-/// The same, with a workspace for the rows of a result that is appended to where a loop that reduces is around that of one of its variables (Kjolstad et al., CGO 2019).
+/// The same, with a workspace for the rows of a result that is appended to where a loop that reduces is around that of
+/// one of its variables (Kjolstad et al., CGO 2019).
 fn gathered(statement: Statement) -> Statement {
     let Some(appending) = Appending::new(&statement) else { return statement };
     let (variables, inside) = nest(&statement.body);

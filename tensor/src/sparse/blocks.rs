@@ -1,7 +1,8 @@
 //! Dense rows that are summed in blocks, each in registers.
 //!
-//! In `Y(i,k) = A(i,j) * X(j,k)` a row of the result is a sum of rows of `X`. A compiler keeps the sums of a block of the row in registers, all along the row of `A`, if the block has a fixed
-//! length: what is loaded and stored for each element of `A` is a row of `X` then, and not one of `Y` too.
+//! In `Y(i,k) = A(i,j) * X(j,k)` a row of the result is a sum of rows of `X`. A compiler keeps the sums of a block of
+//! the row in registers, all along the row of `A`, if the block has a fixed length: what is loaded and stored for each
+//! element of `A` is a row of `X` then, and not one of `Y` too.
 
 use crate::concrete::{Node, Statement, Unit};
 use crate::notation::IndexVariable;
@@ -10,7 +11,8 @@ use crate::schedule::{Races, ScheduleError};
 /// How many elements a block may have.
 const LENGTHS: [i64; 3] = [32, 16, 8];
 
-/// The statement with the loop over `innermost`, a dimension of the result, in blocks around the loops that reduce, if these are directly around it, and its blocks on lanes.
+/// The statement with the loop over `innermost`, a dimension of the result, in blocks around the loops that reduce, if
+/// these are directly around it, and its blocks on lanes.
 pub(super) fn in_blocks(statement: &Statement, innermost: &IndexVariable) -> Option<Statement> {
     let (mut loops, mut node) = (Vec::new(), statement.body());
     while let Node::Forall(outer, body) = node {

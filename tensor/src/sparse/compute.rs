@@ -58,9 +58,10 @@ impl<'a> Computation<'a> {
         Self::of(assignment, (statement, renamed), (on_threads(&run), used))
     }
 
-    /// The same assignment with the old elements of the result among the operands, if it accumulates into a result that is not dense: that of what the old element and the new value are
-    /// together, with the loops that it has without a schedule. So points of a launch [assemble](crate::distributed::assemble) the result: the operand has another name, for which
-    /// [`operand_of`](Self::operand_of) gives that of the result.
+    /// The same assignment with the old elements of the result among the operands, if it accumulates into a result that
+    /// is not dense: that of what the old element and the new value are together, with the loops that it has without a
+    /// schedule. So points of a launch [assemble](crate::distributed::assemble) the result: the operand has another
+    /// name, for which [`operand_of`](Self::operand_of) gives that of the result.
     ///
     /// # Errors
     ///
@@ -75,8 +76,8 @@ impl<'a> Computation<'a> {
         free_loops(&self.assignment)
     }
 
-    /// The same assignment with these loops in this order, from the outermost: [all that are free](Self::free_loops), else they are not moved. Operands that have their levels in another order
-    /// are converted each time.
+    /// The same assignment with these loops in this order, from the outermost: [all that are free](Self::free_loops),
+    /// else they are not moved. Operands that have their levels in another order are converted each time.
     ///
     /// # Errors
     ///
@@ -85,7 +86,8 @@ impl<'a> Computation<'a> {
         Self::arranged(self.assignment.clone(), Some(order))
     }
 
-    /// The same with its outermost loop on threads, and its innermost on lanes, as far as iterations write different elements, as it is without a schedule.
+    /// The same with its outermost loop on threads, and its innermost on lanes, as far as iterations write different
+    /// elements, as it is without a schedule.
     ///
     /// # Errors
     ///
@@ -95,8 +97,10 @@ impl<'a> Computation<'a> {
         Self::of(self.assignment.clone(), (self.statement.clone(), self.renamed.clone()), run)
     }
 
-    /// The same assignment in a loop over the entries of its only operand that is not dense, without a conversion of it, if that is stored entry by entry, as `coo` is, and the assignment is a
-    /// sum of products; none for others. What runs at the same time adds up elements of the result, where [other loops](Self::conversions) need a conversion each time.
+    /// The same assignment in a loop over the entries of its only operand that is not dense, without a conversion of
+    /// it, if that is stored entry by entry, as `coo` is, and the assignment is a sum of products; none for others.
+    /// What runs at the same time adds up elements of the result, where [other loops](Self::conversions) need a
+    /// conversion each time.
     ///
     /// # Errors
     ///
@@ -106,8 +110,8 @@ impl<'a> Computation<'a> {
         Self::alike(self.assignment.clone(), (statement, Vec::new())).map(Some)
     }
 
-    /// The same assignment with a result that is stored in another format, and the loops that it has without a schedule: where one is made of the other, as [on several
-    /// nodes](crate::distributed::Tensor::converted).
+    /// The same assignment with a result that is stored in another format, and the loops that it has without a
+    /// schedule: where one is made of the other, as [on several nodes](crate::distributed::Tensor::converted).
     ///
     /// # Errors
     ///
@@ -118,7 +122,8 @@ impl<'a> Computation<'a> {
         Computation::arranged(Cow::Owned(assignment), None)
     }
 
-    /// The same assignment with operands that are stored in other formats, and the loops that it has without a schedule.
+    /// The same assignment with operands that are stored in other formats, and the loops that it has without a
+    /// schedule.
     ///
     /// # Errors
     ///
@@ -127,8 +132,8 @@ impl<'a> Computation<'a> {
         Computation::arranged(Cow::Owned(self.assignment.with(operands)?), None)
     }
 
-    /// The formats in which points of a launch may assemble the result, if not in its own: all levels compressed, with the dimension of the outermost loop first; and then others with another
-    /// dimension first.
+    /// The formats in which points of a launch may assemble the result, if not in its own: all levels compressed, with
+    /// the dimension of the outermost loop first; and then others with another dimension first.
     pub fn assembled(&self) -> Vec<Format> {
         let (left, loops) = (self.assignment.left(), self.statement.body().loops());
         let place = |mode: &usize| {
@@ -145,8 +150,9 @@ impl<'a> Computation<'a> {
         (0..modes.len()).filter_map(|at| first(at).ok()).collect()
     }
 
-    /// Orders of [the free loops](Self::free_loops) with one over a dimension of the result outermost, so that points of a launch may have parts of the result of their own; the dimension that the result
-    /// stores outermost comes first. The other loops follow as they are.
+    /// Orders of [the free loops](Self::free_loops) with one over a dimension of the result outermost, so that points
+    /// of a launch may have parts of the result of their own; the dimension that the result stores outermost comes
+    /// first. The other loops follow as they are.
     pub fn by_result(&self) -> Vec<Vec<IndexVariable>> {
         let (mut free, loops) = (self.free_loops(), self.statement.body().loops());
         free.sort_by_key(|own| loops.iter().position(|outer| outer.variable == *own).unwrap_or(usize::MAX));
@@ -171,7 +177,8 @@ impl<'a> Computation<'a> {
         self.used.iter().find(|renamed| renamed.name == name).map_or(name, |renamed| &renamed.of)
     }
 
-    /// An operand of the loops as the assignment calls it, in the format in which it is used. Of one in blocks loops may know the tensor that has a dimension for each level.
+    /// An operand of the loops as the assignment calls it, in the format in which it is used. Of one in blocks loops
+    /// may know the tensor that has a dimension for each level.
     pub fn stored_as(&self, operand: &TensorVariable) -> TensorVariable {
         let is_run = self.loops.statement.operands().contains(operand);
         let all = if is_run { &self.used } else { &self.renamed };
@@ -203,13 +210,15 @@ impl<'a> Computation<'a> {
         Ok(Self { assignment, statement, renamed, loops: Loops::new(run, appending), used })
     }
 
-    /// The loops, which a schedule can change. Without a schedule, those of the outermost loop run on threads if they can.
+    /// The loops, which a schedule can change. Without a schedule, those of the outermost loop run on threads if they
+    /// can.
     pub fn statement(&self) -> &Statement {
         &self.statement
     }
 
-    /// The same with other loops, on threads only where the schedule says so. Operands whose positions the schedule goes through are converted each time if their levels have none that loops can go
-    /// through, unless the loops are those of another schedule already.
+    /// The same with other loops, on threads only where the schedule says so. Operands whose positions the schedule
+    /// goes through are converted each time if their levels have none that loops can go through, unless the loops are
+    /// those of another schedule already.
     ///
     /// # Errors
     ///
@@ -240,8 +249,9 @@ impl<'a> Computation<'a> {
         }
     }
 
-    /// The same with its outermost loops distributed over a grid of processors, in blocks of equal length, one loop for each of its extents, as far as there are loops around all others; and
-    /// the first loop of a block on threads, if it can. No loop is cut into more blocks than it is long.
+    /// The same with its outermost loops distributed over a grid of processors, in blocks of equal length, one loop for
+    /// each of its extents, as far as there are loops around all others; and the first loop of a block on threads, if
+    /// it can. No loop is cut into more blocks than it is long.
     ///
     /// # Errors
     ///
@@ -292,11 +302,13 @@ impl<'a> Computation<'a> {
         stored(&self.loops.statement, &|_, _, _| ElementType::I32, output).kernel.to_string()
     }
 
-    /// The result for these operands, by name; in an accumulation the old result is among them. By threads of its own, as many as there are processors.
+    /// The result for these operands, by name; in an accumulation the old result is among them. By threads of its own,
+    /// as many as there are processors.
     ///
     /// # Errors
     ///
-    /// [`SparseError::Missing`], [`SparseError::Extents`], [`SparseError::OtherFill`], or what goes wrong when tensors are stored and kernels run.
+    /// [`SparseError::Missing`], [`SparseError::Extents`], [`SparseError::OtherFill`], or what goes wrong when tensors
+    /// are stored and kernels run.
     pub fn run<T: Element>(&self, operands: &[(&str, &SparseTensor<T>)]) -> Result<SparseTensor<T>, SparseError> {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         self.run_by(operands, Kernels::shared(), &Scoped { threads })
@@ -343,15 +355,18 @@ impl<'a> Computation<'a> {
         })
     }
 
-    /// [`run_by`](Self::run_by), into a tensor that has the result's format and extents: a dense one keeps its memory, and what it held is lost, unless the assignment accumulates into it.
+    /// [`run_by`](Self::run_by), into a tensor that has the result's format and extents: a dense one keeps its memory,
+    /// and what it held is lost, unless the assignment accumulates into it.
     ///
-    /// One that is not dense keeps its levels and its memory if these follow from the operands as they did: if it [shares the levels](SparseTensor::shares_levels) of the operand that has an
-    /// element wherever the result has one; or if it is the result of the last call, into which rows were written, and all operands share the levels of those of that call. Then only
-    /// elements are computed.
+    /// One that is not dense keeps its levels and its memory if these follow from the operands as they did: if it
+    /// [shares the levels](SparseTensor::shares_levels) of the operand that has an element wherever the result has one;
+    /// or if it is the result of the last call, into which rows were written, and all operands share the levels of
+    /// those of that call. Then only elements are computed.
     ///
     /// # Errors
     ///
-    /// As of [`run`](Self::run); [`SparseError::Extents`] and [`SparseError::OtherFormat`] if it is another tensor than the result. Then it is what it was; if a kernel fails, it holds anything.
+    /// As of [`run`](Self::run); [`SparseError::Extents`] and [`SparseError::OtherFormat`] if it is another tensor than
+    /// the result. Then it is what it was; if a kernel fails, it holds anything.
     pub fn run_into<T: Element>(
         &self,
         operands: &[(&str, &SparseTensor<T>)],
@@ -445,8 +460,9 @@ fn check_divisor<T: Element>(name: &str, tensor: &SparseTensor<T>) -> Result<(),
     Err(DivisorError { tensor: name.to_owned(), coordinates, element }.into())
 }
 
-/// An accumulation into a tensor that is not dense, as the assignment of what the old element and the new value are together; unless `is_kept` says of the operator, and of whether elements are
-/// zero where nothing is stored, that it stays what it is.
+/// An accumulation into a tensor that is not dense, as the assignment of what the old element and the new value are
+/// together; unless `is_kept` says of the operator, and of whether elements are zero where nothing is stored, that it
+/// stays what it is.
 fn written_out(
     assignment: &Assignment,
     is_kept: impl Fn(Reduction, bool) -> bool,

@@ -26,7 +26,8 @@ pub(super) enum Numbers<'a> {
     Widened(Vec<i32>),
 }
 
-/// Of so many narrow numbers or more, kernels read them as they are stored. Fewer are widened for each run, so that tensors of a few sizes, of which each would have another width, need one kernel.
+/// Of so many narrow numbers or more, kernels read them as they are stored. Fewer are widened for each run, so that
+/// tensors of a few sizes, of which each would have another width, need one kernel.
 const MANY: usize = 1 << 14;
 
 impl<'a, T: Element> Data<'a, T> {

@@ -1,7 +1,8 @@
 //! Products with a tensor that is stored entry by entry, in a loop over its entries.
 //!
-//! Where coordinates of an outer level may be there several times, loops over the coordinates of each level cannot merge them, and the tensor is converted for these. A sum of products
-//! of which it is a factor needs no other order than that of the entries, though, whatever that is, and entries with the same coordinates add up.
+//! Where coordinates of an outer level may be there several times, loops over the coordinates of each level cannot
+//! merge them, and the tensor is converted for these. A sum of products of which it is a factor needs no other order
+//! than that of the entries, though, whatever that is, and entries with the same coordinates add up.
 
 use super::arrange::{fresh, nest};
 use crate::concrete::{Node, Statement};
@@ -10,7 +11,8 @@ use crate::lower::adds_up;
 use crate::notation::{Access, Assignment, BinaryOperator, Expression, IndexVariable};
 use crate::schedule::is_of_entries;
 
-/// The assignment with a loop over the entries of an operand around all others; none if it is no sum of products with one operand that is not dense, and that stored entry by entry.
+/// The assignment with a loop over the entries of an operand around all others; none if it is no sum of products with
+/// one operand that is not dense, and that stored entry by entry.
 pub(super) fn by_entries(assignment: &Assignment) -> Option<Statement> {
     let statement = Statement::new(assignment);
     let result = statement.result();
@@ -48,7 +50,8 @@ fn is_dense(format: &crate::format::Format) -> bool {
     format.is_dense() && format.is_plain()
 }
 
-/// Whether an expression is a product of accesses and numbers: what it is for a sum of elements is the sum of what it is for each.
+/// Whether an expression is a product of accesses and numbers: what it is for a sum of elements is the sum of what it
+/// is for each.
 fn is_product(expression: &Expression) -> bool {
     match expression {
         Expression::Access(_) | Expression::Literal(..) => true,

@@ -10,10 +10,12 @@ use crate::lower::{Appending, lattice_points};
 use crate::notation::Access;
 
 impl Computation<'_> {
-    /// Which loops there are and what each visits, how the result is made, and which operands are converted before, as text.
+    /// Which loops there are and what each visits, how the result is made, and which operands are converted before, as
+    /// text.
     ///
-    /// For each loop there are the points of its merge lattice (Kjolstad et al., *The tensor algebra compiler*, OOPSLA 2017, section 5): the sets of operands that may have an element where an
-    /// iteration has an effect. A loop without any visits all values. Other operands of the loop's variable are found once its value is known.
+    /// For each loop there are the points of its merge lattice (Kjolstad et al., *The tensor algebra compiler*, OOPSLA
+    /// 2017, section 5): the sets of operands that may have an element where an iteration has an effect. A loop without
+    /// any visits all values. Other operands of the loop's variable are found once its value is known.
     pub fn explain(&self) -> String {
         let mut text = String::new();
         let statement = self.run_loops();

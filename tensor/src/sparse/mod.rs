@@ -1,7 +1,8 @@
 //! Kernels for sparse tensors: assignments whose loops visit what is stored.
 //!
-//! An assignment and the formats of its tensors become one kernel of the loop IR (Kjolstad et al., *The tensor algebra compiler*, OOPSLA 2017; Chou et al., OOPSLA 2018). Where several
-//! operands have a variable, its loop merges what they store: products meet, sums unite, by the algebra of the operators.
+//! An assignment and the formats of its tensors become one kernel of the loop IR (Kjolstad et al., *The tensor algebra
+//! compiler*, OOPSLA 2017; Chou et al., OOPSLA 2018). Where several operands have a variable, its loop merges what they
+//! store: products meet, sums unite, by the algebra of the operators.
 //!
 //! | in reading order | |
 //! | --- | --- |

@@ -3,9 +3,11 @@
 use crate::format::{Format, Level, LevelExpression};
 use crate::notation::{Access, IndexVariable};
 
-/// An order of `variables` in which each of the pairs `before` is in order, as far as that can be; if not, operands have to be converted.
+/// An order of `variables` in which each of the pairs `before` is in order, as far as that can be; if not, operands
+/// have to be converted.
 ///
-/// Variables of sparse operands come first, so that dense loops are the innermost ones; among those, `variables` says which.
+/// Variables of sparse operands come first, so that dense loops are the innermost ones; among those, `variables` says
+/// which.
 pub(super) fn in_order(
     variables: &[IndexVariable],
     before: &[(IndexVariable, IndexVariable)],
@@ -25,7 +27,8 @@ pub(super) fn in_order(
     ordered
 }
 
-/// Which variable has to come before which, so that an access visits its levels from the first to the last, as far as they are compressed.
+/// Which variable has to come before which, so that an access visits its levels from the first to the last, as far as
+/// they are compressed.
 pub(super) fn edges(
     access: &Access,
     format: &Format,
@@ -59,7 +62,8 @@ pub(super) fn why_converted(format: &Format) -> &'static str {
     }
 }
 
-/// The format in which kernels use a tensor of a format: dense, compressed, counter and bitmap levels with coordinates in order and each there once, of dimensions or diagonals.
+/// The format in which kernels use a tensor of a format: dense, compressed, counter and bitmap levels with coordinates
+/// in order and each there once, of dimensions or diagonals.
 pub(super) fn native(format: &Format) -> Format {
     let is_native = |(level, properties): (&Level, &crate::format::Properties)| match level {
         Level::Dense | Level::Bitmap => true,
@@ -89,7 +93,8 @@ pub(super) fn compressed(format: &Format) -> Format {
     Format::new(levels, order).unwrap_or_else(|_| Format::dense(rank))
 }
 
-/// The dimensions in the order in which the levels of a format in blocks come to them; those of other formats in their own.
+/// The dimensions in the order in which the levels of a format in blocks come to them; those of other formats in their
+/// own.
 fn order_of_levels(format: &Format) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     for expression in format.expressions() {

@@ -1,8 +1,9 @@
 //! Operands in blocks, as tensors that have a dimension for each level.
 //!
-//! A matrix in `(i,j) -> (i/2: D, j/4: C, i%2: D, j%4: D)` stores what a tensor of order four in `{D,C,D,D}` does. Where the loops over `i` and `j` are split into blocks of the same lengths, their
-//! variables are those of an access of that tensor, and kernels go through blocks as they are stored. Without a schedule loops are split and ordered for that; those of a schedule are taken as they
-//! are, if they fit. Else operands are converted.
+//! A matrix in `(i,j) -> (i/2: D, j/4: C, i%2: D, j%4: D)` stores what a tensor of order four in `{D,C,D,D}` does.
+//! Where the loops over `i` and `j` are split into blocks of the same lengths, their variables are those of an access
+//! of that tensor, and kernels go through blocks as they are stored. Without a schedule loops are split and ordered for
+//! that; those of a schedule are taken as they are, if they fit. Else operands are converted.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,8 @@ struct Operand<'a> {
     accesses: Vec<Access>,
 }
 
-/// A statement as it is arranged, with its loops split and ordered for operands in blocks, so that these are not converted; none if there are none, or other operands would suffer.
+/// A statement as it is arranged, with its loops split and ordered for operands in blocks, so that these are not
+/// converted; none if there are none, or other operands would suffer.
 pub(super) fn in_blocks(
     assignment: &Assignment,
     (statement, renamed): (&Statement, &[Renamed]),

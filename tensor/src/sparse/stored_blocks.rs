@@ -1,4 +1,5 @@
-//! Operands that are better stored by blocks of a dimension that they store below another one: what is in a block is then together.
+//! Operands that are better stored by blocks of a dimension that they store below another one: what is in a block is
+//! then together.
 
 use super::compute::Computation;
 use crate::concrete::Relation;
@@ -8,9 +9,11 @@ use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
 /// So many rows, counted in each block, are stored at most.
 const MOST_ROWS: i64 = 1 << 28;
 
-/// The operands of a statement that are better stored by blocks, as in *SuperTaco*, where loops go through blocks of a dimension that is stored below another one: else the part of a row that is in a
-/// block would be searched for in each. A function gives how long the blocks of a variable are, of those that have some. Each operand is given in that format: of `csr` in blocks of 250 columns it is
-/// `(i,j) -> (j/250: D, i: D, j%250: C)`. Those of dense and compressed levels are, where a statement reads them once.
+/// The operands of a statement that are better stored by blocks, as in *SuperTaco*, where loops go through blocks of a
+/// dimension that is stored below another one: else the part of a row that is in a block would be searched for in each.
+/// A function gives how long the blocks of a variable are, of those that have some. Each operand is given in that
+/// format: of `csr` in blocks of 250 columns it is `(i,j) -> (j/250: D, i: D, j%250: C)`. Those of dense and compressed
+/// levels are, where a statement reads them once.
 pub fn stored_by_blocks(
     assignment: &Assignment,
     length: impl Fn(&IndexVariable) -> Option<i64>,
@@ -52,9 +55,10 @@ pub fn stored_by_blocks(
 }
 
 impl Computation<'_> {
-    /// The operands of which points of a launch use parts that do not lie together, as columns of `csr`, in [the format](stored_by_blocks) in which they do: a part is then what is stored there, and
-    /// the offsets of its own rows, where each point would be given all of the operand else. So are the columns of matrices distributed in Yadav, Aiken, Kjolstad, *SpDISTAL: compiling distributed
-    /// sparse tensor computations*, SC 2022.
+    /// The operands of which points of a launch use parts that do not lie together, as columns of `csr`, in [the
+    /// format](stored_by_blocks) in which they do: a part is then what is stored there, and the offsets of its own
+    /// rows, where each point would be given all of the operand else. So are the columns of matrices distributed in
+    /// Yadav, Aiken, Kjolstad, *SpDISTAL: compiling distributed sparse tensor computations*, SC 2022.
     ///
     /// ```
     /// use maniple_tensor::element::ElementType::F64;

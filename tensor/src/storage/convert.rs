@@ -17,8 +17,10 @@ use crate::parallel::threads;
 impl<T: Element> SparseTensor<T> {
     /// The same tensor in another format. Coordinates that are there several times are added up.
     ///
-    /// From compressed rows to compressed columns, or the reverse, by counting, with no more memory besides the result than that has; from compressed rows to blocks, diagonals and as many
-    /// entries for each row, straight to their places; otherwise by way of [`entries`](Self::entries), which are sorted unless they have the order of the format. Large tensors are converted by all processors, as by [`convert_by`](Self::convert_by).
+    /// From compressed rows to compressed columns, or the reverse, by counting, with no more memory besides the result
+    /// than that has; from compressed rows to blocks, diagonals and as many entries for each row, straight to their
+    /// places; otherwise by way of [`entries`](Self::entries), which are sorted unless they have the order of the
+    /// format. Large tensors are converted by all processors, as by [`convert_by`](Self::convert_by).
     ///
     /// # Errors
     ///

@@ -18,7 +18,8 @@ const IN_BLOCKS: usize = 1 << 18;
 /// Extents up to this many times the number of entries have a counter for each coordinate.
 const COUNTERS: usize = 8;
 
-/// How often each number occurs: by a counter for each, or in a table, if there are many more numbers than there can be different ones.
+/// How often each number occurs: by a counter for each, or in a table, if there are many more numbers than there can be
+/// different ones.
 enum Counts {
     All { low: i64, counts: Vec<u32> },
     Some(FxHashMap<i64, u32>),
@@ -62,7 +63,8 @@ impl Counts {
 }
 
 impl<T: Element> SparseTensor<T> {
-    /// How the entries are spread. They are gone through the first time that this is asked; then it is kept, whatever becomes of the elements.
+    /// How the entries are spread. They are gone through the first time that this is asked; then it is kept, whatever
+    /// becomes of the elements.
     pub fn statistics(&self) -> &Arc<Statistics> {
         self.known().0.get_or_init(|| Arc::new(self.counted()))
     }

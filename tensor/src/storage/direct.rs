@@ -1,5 +1,6 @@
-//! Matrices of compressed rows to formats in which the place of an entry follows from its row and what is counted before: blocks, diagonals, and as many entries for each row (Chou,
-//! Kjolstad, Amarasinghe, *Automatic generation of efficient sparse tensor format conversion routines*, PLDI 2020). Nothing is sorted.
+//! Matrices of compressed rows to formats in which the place of an entry follows from its row and what is counted
+//! before: blocks, diagonals, and as many entries for each row (Chou, Kjolstad, Amarasinghe, *Automatic generation of
+//! efficient sparse tensor format conversion routines*, PLDI 2020). Nothing is sorted.
 
 use std::ops::Range;
 

@@ -36,9 +36,11 @@ impl Parts {
     }
 }
 
-/// Draws, as SVG, where the entries of a tensor are: darker where there are more, in colors by the parts that have them, if there are parts. The first dimension runs downwards, the second
-/// one from left to right; of tensors with more dimensions all entries are drawn at their first two coordinates. Beside it, if there are few entries, is the tree of levels: below each
-/// position of a level, its positions in the next one with their coordinates, and at the bottom the elements.
+/// Draws, as SVG, where the entries of a tensor are: darker where there are more, in colors by the parts that have
+/// them, if there are parts. The first dimension runs downwards, the second one from left to right; of tensors with
+/// more dimensions all entries are drawn at their first two coordinates. Beside it, if there are few entries, is the
+/// tree of levels: below each position of a level, its positions in the next one with their coordinates, and at the
+/// bottom the elements.
 pub fn draw<T: Element>(tensor: &SparseTensor<T>, title: &str, parts: Option<&Parts>) -> String {
     let extent = |mode: usize| tensor.dimensions().get(mode).copied().unwrap_or(1);
     let (rows, columns) = match tensor.dimensions().len() {

@@ -1,4 +1,5 @@
-//! Sparse tensors in memory: levels with their components, an element for each position of the last level, and a fill value for all that is not stored.
+//! Sparse tensors in memory: levels with their components, an element for each position of the last level, and a fill
+//! value for all that is not stored.
 //!
 //! ```
 //! use maniple_tensor::storage::{Duplicates, EntryList, pack};

@@ -24,10 +24,12 @@ pub struct Packed<T> {
     pub duplicates: usize,
 }
 
-/// Stores `entries`, in any order, as a tensor of extents `dimensions` in a format. What is not among them has the value `fill`. Entries with this value are stored too, as far as the last
-/// level can tell what is stored from what is not.
+/// Stores `entries`, in any order, as a tensor of extents `dimensions` in a format. What is not among them has the
+/// value `fill`. Entries with this value are stored too, as far as the last level can tell what is stored from what is
+/// not.
 ///
-/// Takes time for sorting by counting, unless entries have the order of the format, and for what the levels store; many entries are packed by all processors, as by [`pack_by`].
+/// Takes time for sorting by counting, unless entries have the order of the format, and for what the levels store; many
+/// entries are packed by all processors, as by [`pack_by`].
 ///
 /// # Errors
 ///
@@ -42,7 +44,8 @@ pub fn pack<T: Element>(
     pack_by(&threads(entries.len()), format, dimensions, fill, entries, duplicates)
 }
 
-/// [`pack`] by the threads of `team`. The tensor is the same for any team: sums of duplicates are in the order of entries.
+/// [`pack`] by the threads of `team`. The tensor is the same for any team: sums of duplicates are in the order of
+/// entries.
 ///
 /// # Errors
 ///
@@ -58,8 +61,8 @@ pub fn pack_by<T: Element>(
     packed(team, (format, dimensions, fill), (entries, duplicates), None)
 }
 
-/// What is stored of a tensor below a block of the coordinates of its outermost level, which has positions for these alone, where each position above of level `l` has `least[l]` positions
-/// at least, if the level has as many for each.
+/// What is stored of a tensor below a block of the coordinates of its outermost level, which has positions for these
+/// alone, where each position above of level `l` has `least[l]` positions at least, if the level has as many for each.
 ///
 /// # Errors
 ///

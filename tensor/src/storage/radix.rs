@@ -1,4 +1,5 @@
-//! Entries sorted by counting, in parallel: they are divided by the first bits of a key, and each part is sorted in the cache.
+//! Entries sorted by counting, in parallel: they are divided by the first bits of a key, and each part is sorted in the
+//! cache.
 
 use std::collections::TryReserveError;
 use std::mem::{MaybeUninit, take};
@@ -48,7 +49,8 @@ type Record<T> = (u64, T);
 /// What a thread copies records to.
 type Scratch<T> = Vec<Record<T>>;
 
-/// What is known of a range of entries: an entry outside of the tensor, how many keys begin with which bits, whether keys ascend, and the first and last one.
+/// What is known of a range of entries: an entry outside of the tensor, how many keys begin with which bits, whether
+/// keys ascend, and the first and last one.
 struct Counted {
     outside: Option<usize>,
     counts: Vec<usize>,
@@ -180,7 +182,8 @@ impl<'a> Keys<'a> {
         Ok(Sorted { levels: coordinates, values, duplicates: count - total })
     }
 
-    /// All entries with their keys, divided by the first bits of these, as they were counted in chunks; in each part in their order.
+    /// All entries with their keys, divided by the first bits of these, as they were counted in chunks; in each part in
+    /// their order.
     fn divided<T: Element>(
         &self,
         team: &dyn Team,
@@ -206,7 +209,8 @@ impl<'a> Keys<'a> {
             });
             assert!(places.iter().all(|places| places.len() == 0), "entries were counted");
         });
-        // SAFETY: the slices make up the first `count` records, and each chunk has asserted that it has written all of its own.
+        // SAFETY: the slices make up the first `count` records, and each chunk has asserted that it has written all of
+        // its own.
         unsafe { records.set_len(count) };
         Ok(records)
     }
@@ -264,7 +268,8 @@ impl Field {
     }
 }
 
-/// Sorts by the last `bits` of keys; those with equal keys keep their order. They are divided by as many bits as make groups of a few, which are sorted in turn.
+/// Sorts by the last `bits` of keys; those with equal keys keep their order. They are divided by as many bits as make
+/// groups of a few, which are sorted in turn.
 fn sort_records<T: Copy>(
     records: &mut [Record<T>],
     scratch: &mut Scratch<T>,
@@ -300,7 +305,8 @@ fn sort_records<T: Copy>(
     Ok(())
 }
 
-/// Moves one of each several records with the same key to the front, with the element that they have together; gives how many there are, or a key that is there twice where it may not be.
+/// Moves one of each several records with the same key to the front, with the element that they have together; gives
+/// how many there are, or a key that is there twice where it may not be.
 fn combine<T: Element>(records: &mut [Record<T>], combination: Combination<T>) -> Result<usize, u64> {
     let is_twice = |pair: &[Record<T>]| pair[0].0 == pair[1].0;
     let Some(first) = records.windows(2).position(is_twice) else { return Ok(records.len()) };

@@ -13,7 +13,8 @@ pub(crate) enum Coordinates {
     Wide(Vec<i64>),
 }
 
-/// What is stored in a tensor whose levels are dense but for the last one, which is compressed, with offsets, and has each coordinate once below a parent.
+/// What is stored in a tensor whose levels are dense but for the last one, which is compressed, with offsets, and has
+/// each coordinate once below a parent.
 pub(crate) struct Segments<T> {
     /// Where the segment of each parent begins, and where the last one ends.
     pub(crate) starts: Vec<i64>,
@@ -22,7 +23,8 @@ pub(crate) struct Segments<T> {
 }
 
 impl<T: Element> Segments<T> {
-    /// The tensor of a format and extents, and whether all segments were in order. Those that were not are sorted by `team`.
+    /// The tensor of a format and extents, and whether all segments were in order. Those that were not are sorted by
+    /// `team`.
     pub(crate) fn into_tensor(
         mut self,
         format: &Format,

@@ -55,7 +55,8 @@ const FEW: usize = 1 << 11;
 /// The bits of coordinates that one pass sorts by.
 const DIGIT: u32 = 11;
 
-/// Sorts the entries `order` lexicographically by `keys`; those with equal keys keep their order. Entries that are in order already are only compared with their neighbours.
+/// Sorts the entries `order` lexicographically by `keys`; those with equal keys keep their order. Entries that are in
+/// order already are only compared with their neighbours.
 pub(super) fn sort(keys: &[Key<'_>], order: &mut Vec<usize>) {
     let compare = |one: usize, other: usize| {
         let unequal =
@@ -69,8 +70,9 @@ pub(super) fn sort(keys: &[Key<'_>], order: &mut Vec<usize>) {
         order.sort_by(|&one, &other| compare(one, other));
         return;
     }
-    // From the last key to the first, and from the lowest digit to the highest (Knuth, *The Art of Computer Programming* 3, section 5.2.5).
-    // Coordinates go along with entries, so that only the first pass of a key looks for them.
+    // From the last key to the first, and from the lowest digit to the highest (Knuth, *The Art of Computer
+    // Programming* 3, section 5.2.5). Coordinates go along with entries, so that only the first pass of a key looks for
+    // them.
     let mut pairs: Vec<(u64, usize)> = vec![(0, 0); order.len()];
     let mut next = pairs.clone();
     for key in keys.iter().rev() {

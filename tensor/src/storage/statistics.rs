@@ -11,12 +11,14 @@ pub struct Statistics {
     pub levels: Vec<LevelStatistics>,
     /// Each dimension.
     pub modes: Vec<ModeStatistics>,
-    /// For each dimension, and each that is as long: how many pairs of entries, which may be the same, have the coordinate of the one along the first where the other has it along the
-    /// second. Of a matrix, `[1][0]` is how many products of entries its square takes. 0 for dimensions of different lengths.
+    /// For each dimension, and each that is as long: how many pairs of entries, which may be the same, have the
+    /// coordinate of the one along the first where the other has it along the second. Of a matrix, `[1][0]` is how many
+    /// products of entries its square takes. 0 for dimensions of different lengths.
     pub pairs: Vec<Vec<f64>>,
     /// Of matrices: where entries lie around the diagonal.
     pub diagonals: Option<DiagonalStatistics>,
-    /// Of matrices: the side of square blocks, and which part of the elements of those that have an entry are entries, in a sample of the rows.
+    /// Of matrices: the side of square blocks, and which part of the elements of those that have an entry are entries,
+    /// in a sample of the rows.
     pub blocks: Vec<(i64, f64)>,
 }
 
@@ -47,7 +49,8 @@ impl ModeStatistics {
     }
 }
 
-/// The diagonals of a matrix that have entries: those of the main diagonal are on diagonal 0, and those to the right of it on diagonals above 0.
+/// The diagonals of a matrix that have entries: those of the main diagonal are on diagonal 0, and those to the right of
+/// it on diagonals above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiagonalStatistics {
     /// How many have entries.

@@ -15,8 +15,8 @@ use crate::parallel::{each, ranges};
 
 /// A tensor in memory: what its levels store, and an element for each position of the last one.
 ///
-/// What is not stored has the fill value. Copies share the levels, and so do results of computations that store elements where an operand does
-/// ([`shares_levels`](Self::shares_levels)); elements are their own.
+/// What is not stored has the fill value. Copies share the levels, and so do results of computations that store
+/// elements where an operand does ([`shares_levels`](Self::shares_levels)); elements are their own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseTensor<T> {
     format: Format,
@@ -27,7 +27,8 @@ pub struct SparseTensor<T> {
     known: Known,
 }
 
-/// Refuses a format for another number of dimensions, and extents that are negative or so large that sums of coordinates overflow.
+/// Refuses a format for another number of dimensions, and extents that are negative or so large that sums of
+/// coordinates overflow.
 pub(super) fn check_extents(format: &Format, dimensions: &[i64], element: ElementType) -> Result<(), StorageError> {
     if format.rank() != dimensions.len() {
         return Err(FormatError::Rank { levels: format.rank(), dimensions: dimensions.len() }.into());
@@ -44,7 +45,8 @@ impl<T: Element> SparseTensor<T> {
         Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values, known: Known::default() }
     }
 
-    /// The tensor with these elements at the positions of a level of this one, the last one of `format`, which has the same levels up to that one.
+    /// The tensor with these elements at the positions of a level of this one, the last one of `format`, which has the
+    /// same levels up to that one.
     pub(crate) fn with_levels_of(&self, format: &Format, dimensions: &[i64], fill: T, values: Vec<T>) -> Self {
         let levels = match format.rank() == self.levels.len() {
             true => Arc::clone(&self.levels),
@@ -53,7 +55,8 @@ impl<T: Element> SparseTensor<T> {
         Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values, known: Known::default() }
     }
 
-    /// The tensor that is stored like this: the components of each level, and an element for each position of the last one.
+    /// The tensor that is stored like this: the components of each level, and an element for each position of the last
+    /// one.
     ///
     /// # Errors
     ///
@@ -138,7 +141,8 @@ impl<T: Element> SparseTensor<T> {
         &self.levels
     }
 
-    /// Whether both have the same levels in memory, so that elements of both are at the same positions. It is not looked whether other levels store the same.
+    /// Whether both have the same levels in memory, so that elements of both are at the same positions. It is not
+    /// looked whether other levels store the same.
     pub fn shares_levels<U>(&self, other: &SparseTensor<U>) -> bool {
         Arc::ptr_eq(&self.levels, &other.levels)
     }
@@ -159,20 +163,23 @@ impl<T: Element> SparseTensor<T> {
         components.map(|component| component.array.bytes()).sum::<usize>() + size_of_val(&self.values[..])
     }
 
-    /// Whether an entry with the fill value differs from none: not if the last level has a position for every coordinate.
+    /// Whether an entry with the fill value differs from none: not if the last level has a position for every
+    /// coordinate.
     pub fn keeps_fill(&self) -> bool {
         self.format.levels().last().is_some_and(|level| !level.kind().capabilities().full)
     }
 
-    /// Visits all entries with their coordinates, in the order in which they are stored. If the tensor does not [keep them](Self::keeps_fill), those with the fill value are left out.
+    /// Visits all entries with their coordinates, in the order in which they are stored. If the tensor does not [keep
+    /// them](Self::keeps_fill), those with the fill value are left out.
     pub fn for_each(&self, mut visit: impl FnMut(&[i64], T)) {
         let mut at = vec![0; self.levels.len()];
         self.walk(0, 0, &mut at, &mut self.visitor(&mut visit));
     }
 
-    /// Visits the entries at a range of positions of the last level, as [`for_each`](Self::for_each) does: ranges that follow one another, up to the number of [`values`](Self::values), have all entries, in
-    /// the same order. So threads can share the entries, even those of one row. The cost is that of the range where all levels are dense, compressed or singleton; other levels are gone through
-    /// each time.
+    /// Visits the entries at a range of positions of the last level, as [`for_each`](Self::for_each) does: ranges that
+    /// follow one another, up to the number of [`values`](Self::values), have all entries, in the same order. So
+    /// threads can share the entries, even those of one row. The cost is that of the range where all levels are dense,
+    /// compressed or singleton; other levels are gone through each time.
     pub fn for_each_within(&self, positions: Range<usize>, mut visit: impl FnMut(&[i64], T)) {
         if positions.is_empty() {
             return;
@@ -235,7 +242,8 @@ impl<T: Element> SparseTensor<T> {
         });
     }
 
-    /// [Walks](Self::walk) below `parent`, which is a position above the next level, within a range of positions of this level and each below.
+    /// [Walks](Self::walk) below `parent`, which is a position above the next level, within a range of positions of
+    /// this level and each below.
     fn walk_within(
         &self,
         within: &[Range<usize>],
@@ -317,7 +325,8 @@ impl<T: Element> SparseTensor<T> {
         let along = data.line.as_ref().map_or(0, |line| at[line.level]);
         let kind = self.format.levels()[level].kind();
         let mut found = None;
-        // Where a full level ends, a position with the fill value is no entry: there may be one below another count, or another of several equal coordinates.
+        // Where a full level ends, a position with the fill value is no entry: there may be one below another count, or
+        // another of several equal coordinates.
         let skips_fill = !self.keeps_fill();
         let is_entry = |position: &usize| !(skips_fill && is_fill(self.values[*position], self.fill));
         let mut below = |position: usize| found = found.or_else(|| self.find(level + 1, position, at).filter(is_entry));

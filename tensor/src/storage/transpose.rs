@@ -1,5 +1,6 @@
-//! Compressed rows to compressed columns, and the reverse (Gustavson, *Two fast algorithms for sparse matrices: multiplication and permuted transposition*, 1978), in parallel: entries
-//! are first divided by ranges of columns, into the arrays of the result, and then put in order within each range, in the cache.
+//! Compressed rows to compressed columns, and the reverse (Gustavson, *Two fast algorithms for sparse matrices:
+//! multiplication and permuted transposition*, 1978), in parallel: entries are first divided by ranges of columns, into
+//! the arrays of the result, and then put in order within each range, in the cache.
 
 use std::ops::Range;
 
@@ -18,7 +19,8 @@ const PART: usize = 1 << 16;
 /// The most bits that columns are divided by: so many streams are written at once.
 const MOST_BITS: u32 = 8;
 
-/// The matrix with compressed columns where it had compressed rows; none if it had none, or `format` has no such columns, or there is more than is counted in 32 bits.
+/// The matrix with compressed columns where it had compressed rows; none if it had none, or `format` has no such
+/// columns, or there is more than is counted in 32 bits.
 pub(super) fn transposed<T: Element>(
     from: &SparseTensor<T>,
     format: &Format,
@@ -134,7 +136,8 @@ impl<T: Element> Rows<'_, T> {
         .collect()
     }
 
-    /// Writes rows, columns and values of all entries divided by ranges of columns, as they were counted in chunks; in each range in their order.
+    /// Writes rows, columns and values of all entries divided by ranges of columns, as they were counted in chunks; in
+    /// each range in their order.
     fn divide<C: Send>(
         &self,
         (rows, columns, values): (&mut [C], &mut [u32], &mut [T]),
@@ -180,7 +183,8 @@ impl<C, T> Default for Scratch<C, T> {
     }
 }
 
-/// From the columns of entries, of which the least is `base`, where each column starts, counted from `first`; in place of the columns, where each entry goes among these.
+/// From the columns of entries, of which the least is `base`, where each column starts, counted from `first`; in place
+/// of the columns, where each entry goes among these.
 fn order((base, first): (u32, usize), starts: &mut [usize], columns: &mut [u32]) {
     columns.iter().for_each(|&column| starts[(column - base) as usize] += 1);
     let mut sum = 0;

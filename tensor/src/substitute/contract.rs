@@ -6,10 +6,11 @@ use super::{Operand, SubstituteError, check, range, start, stride};
 use crate::kernel::{Team, View, run_once_each};
 use crate::with_element;
 
-/// Stores into `result`, or adds to it if it is to `accumulate`, the product of `left` and `right`, summed over the indices that both
-/// have and `result` lacks. Each index must occur in at least two of the three.
+/// Stores into `result`, or adds to it if it is to `accumulate`, the product of `left` and `right`, summed over the
+/// indices that both have and `result` lacks. Each index must occur in at least two of the three.
 ///
-/// Sums in an order of their own. Without `accumulate`, all elements of `result` are stored, zero where `left` and `right` have nothing.
+/// Sums in an order of their own. Without `accumulate`, all elements of `result` are stored, zero where `left` and
+/// `right` have nothing.
 ///
 /// # Errors
 ///
@@ -171,7 +172,8 @@ impl<T: Multiply> Plan<T> {
         let [rows, columns, inner] = [self.row.extent, self.column.extent, self.inner.extent];
         let work = [outer, sums, rows, columns, inner].into_iter().fold(1_usize, usize::saturating_mul);
         let threads = team.size().clamp(1, (work / GRAIN).max(1));
-        // Few products are cut; along the result's contiguous index, as each thread packs the whole of the other operand.
+        // Few products are cut; along the result's contiguous index, as each thread packs the whole of the other
+        // operand.
         let cuts = if outer >= 2 * threads { 1 } else { threads };
         let along_columns = self.column.strides[0].unsigned_abs() <= self.row.strides[0].unsigned_abs();
         let along_columns =
@@ -212,8 +214,8 @@ impl<T: Multiply> Plan<T> {
             let left = matrix(1, self.row.strides[1], self.inner.strides[1]).shifted(rows.0, 0);
             let right = matrix(2, self.inner.strides[2], self.column.strides[2]).shifted(0, columns.0);
             let extents = [rows.1 - rows.0, columns.1 - columns.0, self.inner.extent];
-            // SAFETY: all indices are in the ranges that the views have; the result's view is writable, so its elements are distinct
-            // and nobody else's; no two chunks have the same ones.
+            // SAFETY: all indices are in the ranges that the views have; the result's view is writable, so its elements
+            // are distinct and nobody else's; no two chunks have the same ones.
             unsafe { T::multiply(extents, result, left, right, self.adds) };
         }
     }

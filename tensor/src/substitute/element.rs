@@ -7,12 +7,13 @@ use super::matrix::{Matrix, Number};
 
 /// An element whose matrices can be multiplied.
 pub(super) trait Multiply: Number {
-    /// Stores or, if it is to `accumulate`, adds the product of `left`, of rows times inner elements, and `right`, of inner times
-    /// columns; `extents` has the number of rows, columns, and inner.
+    /// Stores or, if it is to `accumulate`, adds the product of `left`, of rows times inner elements, and `right`, of
+    /// inner times columns; `extents` has the number of rows, columns, and inner.
     ///
     /// # Safety
     ///
-    /// All elements must be there; those of `result` must be distinct, not be in use elsewhere, and set if it is to accumulate.
+    /// All elements must be there; those of `result` must be distinct, not be in use elsewhere, and set if it is to
+    /// accumulate.
     unsafe fn multiply(
         extents: [usize; 3],
         result: Matrix<Self>,

@@ -1,7 +1,7 @@
 //! What is asked of libraries whose functions compute leaves in place of generated loops.
 //!
-//! A schedule names a library, `substitute({i, j, k}, NAME)`, and the library says whether it computes what these loops do, and by which of its functions. `Gemm` is there from the
-//! start; [`register`](super::register) adds others.
+//! A schedule names a library, `substitute({i, j, k}, NAME)`, and the library says whether it computes what these loops
+//! do, and by which of its functions. `Gemm` is there from the start; [`register`](super::register) adds others.
 
 use std::fmt;
 use std::sync::Arc;
@@ -123,7 +123,8 @@ impl<'a> Nest<'a> {
         (loops, node)
     }
 
-    /// What is assigned in the innermost loop: the target, by what operator values are combined with what is there, and the value.
+    /// What is assigned in the innermost loop: the target, by what operator values are combined with what is there, and
+    /// the value.
     ///
     /// # Errors
     ///
@@ -136,7 +137,8 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Whether the values of a variable of an access, where the loops around have theirs, are all those of a range. Functions get [views](LeafViews) of such ranges, so they must ask.
+    /// Whether the values of a variable of an access, where the loops around have theirs, are all those of a range.
+    /// Functions get [views](LeafViews) of such ranges, so they must ask.
     pub fn is_range(&self, variable: &IndexVariable) -> bool {
         bounds::is_exact(self.statement, variable, self.fixed)
     }
@@ -157,7 +159,8 @@ pub struct LeafOperands<'a, 'v> {
 }
 
 impl<'a, 'v> LeafViews<'a, 'v> {
-    /// Of the arguments of a leaf's kernel, of which the first is the result; `interval` gives the least value of a variable and the one after the greatest. None if the first is no view.
+    /// Of the arguments of a leaf's kernel, of which the first is the result; `interval` gives the least value of a
+    /// variable and the one after the greatest. None if the first is no view.
     pub(crate) fn new(
         tensors: &'a [TensorVariable],
         arguments: &'a mut [Argument<'v>],

@@ -1,6 +1,7 @@
 //! Loops that multiply a tensor by a Khatri-Rao product of two matrices (MTTKRP).
 //!
-//! `A(i,l) += B(i,j,k) * C(j,l) * D(k,l)` is one, with factors in any order, loops and dimensions too, and whichever index of `B` the result has.
+//! `A(i,l) += B(i,j,k) * C(j,l) * D(k,l)` is one, with factors in any order, loops and dimensions too, and whichever
+//! index of `B` the result has.
 
 use super::functions::Nest;
 use crate::loops::Reduction;

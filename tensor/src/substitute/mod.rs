@@ -1,13 +1,15 @@
 //! Leaf kernels by libraries, which beat generated loops by far where they apply.
 //!
-//! [`LeafLibrary`]: what a library is asked, and [`register`], which adds one. The one that is there from the start multiplies matrices:
-//! //! [`contract`] multiplies two tensors and sums over the indices that the result lacks: matrix products with any transposes, and products of a tensor
-//! with a matrix or vector. [`mttkrp`] is the matricised tensor times Khatri-Rao product, cast to matrix products.
+//! [`LeafLibrary`]: what a library is asked, and [`register`], which adds one. The one that is there from the start
+//! multiplies matrices: //! [`contract`] multiplies two tensors and sums over the indices that the result lacks: matrix
+//! products with any transposes, and products of a tensor with a matrix or vector. [`mttkrp`] is the matricised tensor
+//! times Khatri-Rao product, cast to matrix products.
 //!
-//! Operands are views with names for their dimensions. Indices are global: each runs over what all operands that have it have in common,
-//! so that views of clipped pieces, and of larger instances, do the right thing.
+//! Operands are views with names for their dimensions. Indices are global: each runs over what all operands that have
+//! it have in common, so that views of clipped pieces, and of larger instances, do the right thing.
 //!
-//! Elements of floats and complex numbers are multiplied by a [BLAS](use_library) of the system that knows the processor, or by the crate `gemm`; integers by plain loops.
+//! Elements of floats and complex numbers are multiplied by a [BLAS](use_library) of the system that knows the
+//! processor, or by the crate `gemm`; integers by plain loops.
 
 mod blas;
 mod contract;

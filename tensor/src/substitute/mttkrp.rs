@@ -7,7 +7,8 @@ use super::{Operand, SubstituteError, check, range, start, stride};
 use crate::kernel::{Team, View, run_once_each};
 use crate::with_element;
 
-/// The operands of `A(x,l) = B(x,y,z) * C(y,l) * D(z,l)`: `B` with its indices in any order, the matrices transposed or not.
+/// The operands of `A(x,l) = B(x,y,z) * C(y,l) * D(z,l)`: `B` with its indices in any order, the matrices transposed or
+/// not.
 #[derive(Debug)]
 pub struct Mttkrp<'a, 'v> {
     /// `B`.
@@ -20,9 +21,10 @@ pub struct Mttkrp<'a, 'v> {
 
 /// Stores into `result`, or adds to it if it is to `accumulate`, the product of `operands`.
 ///
-/// For one index of `B`, the outermost in memory, after the other, it multiplies what remains of `B` with one matrix, and the result with the
-/// other one element by element: as many multiplications as a product of `B` with one matrix. An infinity or NaN in the other one would not be multiplied with each term then, as it
-/// should: so the other one is the matrix that has none, and if both have some, all terms are multiplied on their own.
+/// For one index of `B`, the outermost in memory, after the other, it multiplies what remains of `B` with one matrix,
+/// and the result with the other one element by element: as many multiplications as a product of `B` with one matrix.
+/// An infinity or NaN in the other one would not be multiplied with each term then, as it should: so the other one is
+/// the matrix that has none, and if both have some, all terms are multiplied on their own.
 ///
 /// # Errors
 ///
@@ -101,7 +103,8 @@ fn typed<T: Multiply>(
         (y, z, first, second) = (z, y, second, first);
     }
     let has_numbers = |operand: &Operand<'_, '_>, row| {
-        // SAFETY: `check` saw that the operands have this type, and the indices are in the ranges that their views have.
+        // SAFETY: `check` saw that the operands have this type, and the indices are in the ranges that their views
+        // have.
         unsafe { has_numbers::<T>(operand, [row, l], &operands) }
     };
     let is_factored = has_numbers(first, y) || has_numbers(second, z);
@@ -171,7 +174,8 @@ impl<T: Multiply> Plan<T> {
         for (x, y, z) in (from..to).flat_map(|x| (0..y).flat_map(move |y| (0..z).map(move |z| (x, y, z)))) {
             let offset = x as isize * x_stride + y as isize * y_stride + z as isize * z_stride;
             for l in 0..l {
-                // SAFETY: all indices are in the ranges that views have; these rows of the result are this chunk's only.
+                // SAFETY: all indices are in the ranges that views have; these rows of the result are this chunk's
+                // only.
                 unsafe {
                     let factor =
                         T::ZERO.add_product(*self.tensor.wrapping_offset(offset), *self.matrix.shifted(z, l).first);

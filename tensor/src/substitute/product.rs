@@ -1,7 +1,8 @@
 //! Loops that are products of matrices.
 //!
-//! `A(i,j) += B(i,k) * C(k,j)` is one, in any order of loops and dimensions, and so is every sum of products of two tensors whose variables
-//! each occur in two or three of the accesses: several rows, columns or sums together are like one.
+//! `A(i,j) += B(i,k) * C(k,j)` is one, in any order of loops and dimensions, and so is every sum of products of two
+//! tensors whose variables each occur in two or three of the accesses: several rows, columns or sums together are like
+//! one.
 
 use super::functions::Nest;
 use crate::loops::Reduction;

@@ -33,8 +33,9 @@ pub enum TrafficError {
 }
 
 impl Traffic {
-    /// What `plan` moves on `machine`, when its tensors have these placements at the beginning, and the result is to have its placement in the end.
-    /// The time it takes grows with processors, steps, and pieces: for many, see [`Traffic::estimated`].
+    /// What `plan` moves on `machine`, when its tensors have these placements at the beginning, and the result is to
+    /// have its placement in the end. The time it takes grows with processors, steps, and pieces: for many, see
+    /// [`Traffic::estimated`].
     ///
     /// # Errors
     ///
@@ -157,7 +158,8 @@ impl Count<'_> {
         }
     }
 
-    /// Brings a part that is placed elsewhere, on `homes`, to a processor: from there, or a nearer one among those that have copies.
+    /// Brings a part that is placed elsewhere, on `homes`, to a processor: from there, or a nearer one among those that
+    /// have copies.
     fn fetch(&mut self, to: usize, homes: &[usize], part: Rectangle, copies: &Parts) {
         let mut missing = vec![part];
         let cause = (self.step, Cause::Fetch);
@@ -213,7 +215,8 @@ impl State {
         }
     }
 
-    /// One step in which processors need these parts. Gives the number of elements that each has then beside what is placed on it.
+    /// One step in which processors need these parts. Gives the number of elements that each has then beside what is
+    /// placed on it.
     fn step(&mut self, count: &mut Count<'_>, needed: &Parts) -> Vec<i64> {
         let homes = count.homes;
         let beside = |(processor, parts): (usize, &Vec<Rectangle>)| -> i64 {

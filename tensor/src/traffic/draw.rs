@@ -14,11 +14,12 @@ const HEAD: f64 = 34.0;
 /// More steps than these are not drawn.
 const MOST: i64 = 64;
 
-/// Draws, as SVG, the messages of each step as arrows between processors: a color for each tensor, and the wider the more bytes. Dashed arrows are reductions, dotted ones
-/// bring the result to its place.
+/// Draws, as SVG, the messages of each step as arrows between processors: a color for each tensor, and the wider the
+/// more bytes. Dashed arrows are reductions, dotted ones bring the result to its place.
 ///
-/// Processors lie as in [pictures of placements](crate::placement::draw()): the last dimension of the machine runs from left to right, the one before downwards, and
-/// others are panels side by side. If there are more than 64 steps, the first ones are drawn. Of traffic that is not [listed](Traffic::is_listed) there is no more than a title.
+/// Processors lie as in [pictures of placements](crate::placement::draw()): the last dimension of the machine runs from
+/// left to right, the one before downwards, and others are panels side by side. If there are more than 64 steps, the
+/// first ones are drawn. Of traffic that is not [listed](Traffic::is_listed) there is no more than a title.
 pub fn draw(traffic: &Traffic, title: &str) -> String {
     if !traffic.is_listed() {
         return format!(

@@ -1,7 +1,8 @@
 //! What some processors get and send, without going through all of them.
 //!
-//! What a processor needs in a step, and what of it is not placed there and was not needed in the step before, follows from its own coordinates. Who sends it is not looked
-//! for: those on which the tensor is placed share that evenly. On grids of more processors or steps than are looked at, each stands for those up to the next one.
+//! What a processor needs in a step, and what of it is not placed there and was not needed in the step before, follows
+//! from its own coordinates. Who sends it is not looked for: those on which the tensor is placed share that evenly. On
+//! grids of more processors or steps than are looked at, each stands for those up to the next one.
 
 use super::count::{TrafficError, place};
 use super::holders::without;

@@ -74,13 +74,15 @@ impl Traffic {
         self.steps
     }
 
-    /// The messages, in order of steps; at most one in each step between two processors for each tensor and cause. None if they are not [listed](Self::is_listed).
+    /// The messages, in order of steps; at most one in each step between two processors for each tensor and cause. None
+    /// if they are not [listed](Self::is_listed).
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// The most bytes that each processor has at one time: what is placed on it, and what it fetched or computed beside it. Nothing if messages are not
-    /// [listed](Self::is_listed), for which there is [`most_memory`](Self::most_memory).
+    /// The most bytes that each processor has at one time: what is placed on it, and what it fetched or computed beside
+    /// it. Nothing if messages are not [listed](Self::is_listed), for which there is
+    /// [`most_memory`](Self::most_memory).
     pub fn memory(&self) -> &[u64] {
         &self.memory
     }
@@ -126,12 +128,14 @@ impl Traffic {
         sums
     }
 
-    /// How many bytes are sent between processors for which `node` differs: if several processors share a memory, these are what really moves.
+    /// How many bytes are sent between processors for which `node` differs: if several processors share a memory, these
+    /// are what really moves.
     pub fn between(&self, node: impl Fn(usize) -> usize) -> u64 {
         self.sum(|message| node(message.from) != node(message.to))
     }
 
-    /// How many hops two processors are apart, where each dimension of each grid is a ring: for each level of the machine.
+    /// How many hops two processors are apart, where each dimension of each grid is a ring: for each level of the
+    /// machine.
     pub fn distance(&self, mut from: usize, mut to: usize) -> Vec<usize> {
         let mut hops = Vec::with_capacity(self.machine.levels().len());
         for grid in self.machine.levels().iter().rev() {

@@ -1,6 +1,7 @@
 //! Which data a plan moves: who sends how much of which tensor to whom, in which step.
 //!
-//! [`Traffic`] is a function of a plan, a machine, and the placements that its tensors have on the machine. Nothing is run.
+//! [`Traffic`] is a function of a plan, a machine, and the placements that its tensors have on the machine. Nothing is
+//! run.
 //!
 //! | assumed | |
 //! | --- | --- |
@@ -63,7 +64,8 @@ const MOST_PROCESSORS: usize = 256;
 const MOST_LISTED: i64 = 1 << 14;
 
 impl Traffic {
-    /// What `plan` moves, as [`new`](Self::new) says, or, where that would take long, [`estimated`](Self::estimated) says.
+    /// What `plan` moves, as [`new`](Self::new) says, or, where that would take long, [`estimated`](Self::estimated)
+    /// says.
     ///
     /// # Errors
     ///
@@ -79,8 +81,9 @@ impl Traffic {
         if is_small { Self::new(plan, machine, placements) } else { Self::estimated(plan, machine, placements) }
     }
 
-    /// How many bytes `plan` moves, without messages: what processors need, and do not have, is found for some of them in some steps, and stands for all. It takes the same time for any
-    /// number of processors and steps. On grids that cut tensors into tiles of one size it is what [`new`](Self::new) says, but for a few in a hundred.
+    /// How many bytes `plan` moves, without messages: what processors need, and do not have, is found for some of them
+    /// in some steps, and stands for all. It takes the same time for any number of processors and steps. On grids that
+    /// cut tensors into tiles of one size it is what [`new`](Self::new) says, but for a few in a hundred.
     ///
     /// # Errors
     ///

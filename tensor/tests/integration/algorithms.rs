@@ -33,7 +33,8 @@ fn operands(assignment: &Assignment) -> BTreeMap<String, DenseArray> {
     assignment.tensors().iter().map(|tensor| (tensor.name().to_owned(), array(tensor.dimensions()))).collect()
 }
 
-/// Runs the algorithm's plan, compares the result with the definition, and gives the number of elements of each tensor that were fetched.
+/// Runs the algorithm's plan, compares the result with the definition, and gives the number of elements of each tensor
+/// that were fetched.
 fn fetched(assignment: &Assignment, algorithm: &Algorithm) -> BTreeMap<String, i64> {
     let operands = operands(assignment);
     let plan = Plan::new(&algorithm.statement).expect("all algorithms have plans");
@@ -155,7 +156,8 @@ fn the_elements_that_are_fetched_are_those_of_the_formulas() {
         assert_eq!(johnson.remove("A"), None);
         assert_eq!(johnson, BTreeMap::from([("B".to_owned(), each), ("C".to_owned(), each)]));
     }
-    // Each of c layers goes through k / c: with s = 4 and c = 2, s * s * c processors fetch s / c tiles of n / s by n / s / c * ... elements.
+    // Each of c layers goes through k / c: with s = 4 and c = 2, s * s * c processors fetch s / c tiles of n / s by n /
+    // s / c * ... elements.
     let mut layers = fetched(&assignment, &solomonik(&statement, 32, 2).unwrap());
     assert_eq!(layers.remove("A"), None);
     // On each processor n/4 x n/2 of each operand.

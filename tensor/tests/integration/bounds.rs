@@ -69,7 +69,8 @@ fn visit<'n>(statement: &Statement, node: &'n Node, loops: &mut Values, found: &
     }
 }
 
-/// Calls `check` with each combination of values of the first `depth` loops, and the elements that each access uses then.
+/// Calls `check` with each combination of values of the first `depth` loops, and the elements that each access uses
+/// then.
 fn each_fixing(
     statement: &Statement,
     depth: usize,

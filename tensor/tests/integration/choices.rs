@@ -181,7 +181,8 @@ fn known_products_have_plans_with_the_right_result() {
     }
 }
 
-/// Compares with a file; with `UPDATE_EXPLANATIONS` in the environment the file is written instead, to be read and committed.
+/// Compares with a file; with `UPDATE_EXPLANATIONS` in the environment the file is written instead, to be read and
+/// committed.
 fn explained(choice: &Choice, file: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/explanations").join(file);
     if std::env::var_os("UPDATE_EXPLANATIONS").is_some() {
@@ -190,7 +191,8 @@ fn explained(choice: &Choice, file: &str) {
     assert_eq!(choice.explain(), std::fs::read_to_string(&path).unwrap(), "{file}");
 }
 
-/// Explanations tell the statement, where its tensors are, pieces, launches, bytes, memory and time, and why nothing else was chosen.
+/// Explanations tell the statement, where its tensors are, pieces, launches, bytes, memory and time, and why nothing
+/// else was chosen.
 #[test]
 fn choices_are_explained() {
     explained(&of(GEMM, &[2000, 2000, 1000], 4), "gemm.txt");

@@ -64,7 +64,8 @@ fn each_iteration_of_a_product_is_two_operations_whoever_does_it() {
     assert_eq!(largest, (2 * 4 * 4 * 13) as f64);
 }
 
-/// Half of the operands' panels come before each of two steps: each processor has two messages of 50 x 50 elements in each, as sender or receiver.
+/// Half of the operands' panels come before each of two steps: each processor has two messages of 50 x 50 elements in
+/// each, as sender or receiver.
 #[test]
 fn summas_time_is_that_of_its_messages_and_products() {
     let algorithm = summa(&product([100, 100, 100]), [2, 2], 50).unwrap();

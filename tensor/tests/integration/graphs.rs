@@ -1,4 +1,5 @@
-//! Plans of several statements as one graph: every tensor is what the program means, and pieces that statements share are made once.
+//! Plans of several statements as one graph: every tensor is what the program means, and pieces that statements share
+//! are made once.
 
 use crate::random;
 use std::collections::BTreeMap;
@@ -116,7 +117,8 @@ fn statements_share_the_pieces_that_both_use() {
         .map(|statement| Arc::new(on_grid(statement, &[2, 3], &Rates::default()).unwrap().plan))
         .collect();
     let graph = Graph::new(&plans);
-    // The product's operands in rows and columns; all else in one set of tiles for each tensor, whatever the loops are called.
+    // The product's operands in rows and columns; all else in one set of tiles for each tensor, whatever the loops are
+    // called.
     let of =
         |name: &str| graph.partitions.iter().filter(|partition| graph.tensors[partition.tensor].name() == name).count();
     assert_eq!(["T", "A", "C", "B"].map(of), [1, 1, 1, 2], "{graph}");

@@ -1,4 +1,5 @@
-//! Launches in launches: what is fetched around a launch comes to one processor of the group, once, and the others take their parts from there.
+//! Launches in launches: what is fetched around a launch comes to one processor of the group, once, and the others take
+//! their parts from there.
 
 use maniple_tensor::concrete::Statement;
 use maniple_tensor::element::ElementType::I64;
@@ -11,7 +12,8 @@ use maniple_tensor::traffic::{Cause, Traffic};
 
 const N: i64 = 8;
 
-/// Rows over two groups; in each, columns over two processors, in four steps over the sum. All of C is fetched for the group first if `around`.
+/// Rows over two groups; in each, columns over two processors, in four steps over the sum. All of C is fetched for the
+/// group first if `around`.
 fn plan(around: bool) -> Plan {
     let extents = ["i", "j", "k"].map(|name| (IndexVariable::new(name), N));
     let product = parse_with_extents("A(i,j) = B(i,k) * C(k,j)", I64, &extents).unwrap();
@@ -39,12 +41,14 @@ fn what_is_fetched_around_a_launch_comes_once_and_before() {
         let messages = traffic.messages().iter().filter(|message| traffic.tensors()[message.tensor].name() == "C");
         messages.map(|message| (message.step, message.from, message.to, message.elements)).collect()
     };
-    // Each processor fetches its two rows by four columns for each step, from the one that has all of C or the other group's.
+    // Each processor fetches its two rows by four columns for each step, from the one that has all of C or the other
+    // group's.
     let apart = traffic(&plan(false), places);
     assert_eq!(of_c(&apart).len(), 4 * 3);
     assert!(of_c(&apart).iter().all(|(.., elements)| *elements == N));
     assert_eq!(apart.between(|processor| processor / 2), (2 * N * N / 2 * 8) as u64);
-    // The first processor of the other group gets all of it before the first step; each neighbour its parts from its group's first.
+    // The first processor of the other group gets all of it before the first step; each neighbour its parts from its
+    // group's first.
     let plan = plan(true);
     assert_eq!(plan.outer_fetches("C"), [&["io".into()][..]]);
     assert!(plan.outer_fetches("A").is_empty() && plan.outer_fetches("B").is_empty());

@@ -77,7 +77,8 @@ fn compiled(seeds: Range<u64>) {
         let executable = kernels.get(&kernel).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{kernel}"));
         assert!(executable.is_compiled());
         let found = result(&statement, &problem.operands, |arguments| {
-            // SAFETY: `kernels_of_random_schedules...` interprets the same kernels with the same arguments, and finds no mistakes.
+            // SAFETY: `kernels_of_random_schedules...` interprets the same kernels with the same arguments, and finds
+            // no mistakes.
             let done = unsafe { executable.call(arguments, &Scoped { threads: 3 }) };
             done.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{kernel}"));
         });

@@ -1,4 +1,5 @@
-//! Texts that are nearly statements, formats, placements, machines, generators and schedules: each is read or refused, and what is read prints as what it is.
+//! Texts that are nearly statements, formats, placements, machines, generators and schedules: each is read or refused,
+//! and what is read prints as what it is.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -233,7 +234,8 @@ fn statements_are_read_or_refused_and_schedules_are_legal_or_not() {
     );
 }
 
-/// Tensors that are made by the way have one number of dimensions and one extent in each, whatever parts are taken of them.
+/// Tensors that are made by the way have one number of dimensions and one extent in each, whatever parts are taken of
+/// them.
 #[test]
 fn statements_without_declared_tensors_are_read_or_refused() {
     let statements = [

@@ -189,7 +189,8 @@ fn factors_that_are_numbers_go_into_the_smallest_tensor() {
     assert_eq!(divided("a(i) -= B(i,k)", &extents), ["a(i) += reduce(+, k, -B(i,k))"]);
 }
 
-/// A variable with so many values; or a part of a longer dimension or a shift, if that is asked for always or by chance.
+/// A variable with so many values; or a part of a longer dimension or a shift, if that is asked for always or by
+/// chance.
 fn index((variable, extent): (&str, i64), is_part: bool, random: &mut Rng) -> String {
     match if is_part { 1 } else { random.u8(..6) } {
         0 => format!("{variable}{:+}", [-2, -1, 1, 2][random.usize(..4)]),

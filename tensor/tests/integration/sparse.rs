@@ -97,7 +97,8 @@ pub(crate) fn thinned(array: &DenseArray, tensor: &TensorVariable, random: &mut 
     })
 }
 
-/// Computes the same on tensors in random formats, after so many random commands. None if an integer is divided by zero.
+/// Computes the same on tensors in random formats, after so many random commands. None if an integer is divided by
+/// zero.
 fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, random: &mut Rng) -> Option<Vec<Command>> {
     with_element!(problem.assignment.element(), T => try_formats_of::<T>(problem, most_commands, kernels, random))
 }
@@ -182,7 +183,8 @@ fn try_formats_of<T: Element>(
     }
 }
 
-/// The same levels with other elements, none of them the fill value, which masks take for nothing in one format and for something in another.
+/// The same levels with other elements, none of them the fill value, which masks take for nothing in one format and for
+/// something in another.
 pub(crate) fn with_other_values<T: Element>(tensor: &SparseTensor<T>, random: &mut Rng) -> SparseTensor<T> {
     let mut other = tensor.clone();
     let fill = tensor.fill().to_scalar();
@@ -291,7 +293,8 @@ fn what_does_not_fit_the_assignment_is_refused() {
     assert_eq!(zeros.values(), [0; 4]);
 }
 
-/// The reports of wrong answers and crashes that other compilers have had, for all formats of two levels that are dense or compressed, in both orders.
+/// The reports of wrong answers and crashes that other compilers have had, for all formats of two levels that are dense
+/// or compressed, in both orders.
 #[test]
 fn statements_that_are_hard_for_others_are_right_in_all_formats() {
     let formats: Vec<Format> = ["D,D", "D,C", "C,D", "C,C"]
@@ -435,7 +438,8 @@ fn random_schedules_of_a_longer_run_keep_results() {
     }
 }
 
-/// In kernels with so many cases that what is stored is found out while they run, an access whose shifted variable leaves its dimension reads no element either.
+/// In kernels with so many cases that what is stored is found out while they run, an access whose shifted variable
+/// leaves its dimension reads no element either.
 #[test]
 fn shifts_leave_dimensions_in_kernels_of_many_cases_too() {
     let given: [(&str, &str, i64, &[i64]); 7] = [

@@ -1,4 +1,5 @@
-//! Loops that are chosen for sparse tensors: whatever is chosen, the result is the same; and what is known of tensors is what there is.
+//! Loops that are chosen for sparse tensors: whatever is chosen, the result is the same; and what is known of tensors
+//! is what there is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -29,7 +29,8 @@ fn teams() -> Vec<Box<dyn Team>> {
     std::iter::once(Box::new(Serial) as Box<dyn Team>).chain(scoped).collect()
 }
 
-/// Entries in any order, some of them several times and some rows without any; of values whose sums depend on the order.
+/// Entries in any order, some of them several times and some rows without any; of values whose sums depend on the
+/// order.
 fn entries(dimensions: &[i64], count: usize, random: &mut Rng) -> EntryList<f64> {
     let mut entries = EntryList::new(dimensions.len());
     if dimensions.iter().all(|&extent| extent > 0) {

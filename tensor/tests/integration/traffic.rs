@@ -42,8 +42,8 @@ fn words(traffic: &Traffic, tensors: [&str; 3]) -> [i64; 3] {
 
 const ABC: [&str; 3] = ["A", "B", "C"];
 
-/// Each of `p = g * g` processors needs `2 n^2 / sqrt(p)` elements, a block of rows and one of columns, of which it has its tiles, `2 n^2 / p` (Cannon 1969; van de Geijn
-/// and Watts 1997; Choi, Dongarra, Walker 1994).
+/// Each of `p = g * g` processors needs `2 n^2 / sqrt(p)` elements, a block of rows and one of columns, of which it has
+/// its tiles, `2 n^2 / p` (Cannon 1969; van de Geijn and Watts 1997; Choi, Dongarra, Walker 1994).
 #[test]
 fn two_dimensional_algorithms_move_two_n_squared_by_the_root_of_p_less_what_is_there() {
     let n = 16;
@@ -70,7 +70,8 @@ fn summa_on_a_grid_that_is_no_square_moves_a_block_of_rows_and_one_of_columns() 
     }
 }
 
-/// Each of `p = q^3` processors needs a tile of `n^2 / p^(2/3)` elements of each tensor: `3 n^2 / p^(2/3)` move, but on the faces, which have them (Agarwal et al. 1995).
+/// Each of `p = q^3` processors needs a tile of `n^2 / p^(2/3)` elements of each tensor: `3 n^2 / p^(2/3)` move, but on
+/// the faces, which have them (Agarwal et al. 1995).
 #[test]
 fn johnsons_algorithm_moves_three_n_squared_by_p_to_two_thirds() {
     let n = 24;
@@ -87,8 +88,8 @@ fn johnsons_algorithm_moves_three_n_squared_by_p_to_two_thirds() {
     }
 }
 
-/// Each of `p` processors goes through `sqrt(p / c^3)` steps with tiles of `n^2 c / p`: `2 n^2 / sqrt(c p)` elements, less those of its layer's tiles that are there; and the layers
-/// are summed (Solomonik and Demmel 2011).
+/// Each of `p` processors goes through `sqrt(p / c^3)` steps with tiles of `n^2 c / p`: `2 n^2 / sqrt(c p)` elements,
+/// less those of its layer's tiles that are there; and the layers are summed (Solomonik and Demmel 2011).
 #[test]
 fn the_two_and_a_half_dimensional_algorithm_moves_two_n_squared_by_the_root_of_c_p() {
     let n = 16;

@@ -1,4 +1,5 @@
-//! Draws the pictures of what imports what into a folder: `cargo run -p maniple-tests --bin imports -- docs/src/pictures`.
+//! Draws the pictures of what imports what into a folder:
+//! `cargo run -p maniple-tests --bin imports -- docs/src/pictures`.
 
 use std::io::Error;
 use std::path::PathBuf;

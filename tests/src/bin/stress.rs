@@ -17,7 +17,8 @@ use maniple_tests::watch::silence_planned_panics;
 ///
 /// Exits with 1 if a program deviates or hangs, and prints its seed and a smaller program that does so too.
 ///
-/// Started as several processes, `maniple launch -n 4 -- stress --count 100`, each of them is a node, and every program is a job of all of them.
+/// Started as several processes, `maniple launch -n 4 -- stress --count 100`, each of them is a node, and every program
+/// is a job of all of them.
 #[derive(Parser)]
 #[command(name = "stress")]
 struct Options {
@@ -36,29 +37,35 @@ struct Options {
     /// How often to run each program: failures may depend on the schedule.
     #[arg(long, default_value_t = 1)]
     repeat: u32,
-    /// On how many nodes each program runs: many in this process, with a network that delays as the seed says. One, if it is not given.
+    /// On how many nodes each program runs: many in this process, with a network that delays as the seed says. One, if
+    /// it is not given.
     #[arg(long)]
     nodes: Option<usize>,
-    /// Run each program in one thread, where a seed, this and the program's together, decides of every turn: what goes wrong does so again.
+    /// Run each program in one thread, where a seed, this and the program's together, decides of every turn: what goes
+    /// wrong does so again.
     #[arg(long, value_name = "SEED")]
     schedule: Option<u64>,
-    /// With --schedule and several --nodes: what befalls each program, stalls of messages, deaths of a node, or silences of one that goes on. When, and whom, follows from the seed.
+    /// With --schedule and several --nodes: what befalls each program, stalls of messages, deaths of a node, or
+    /// silences of one that goes on. When, and whom, follows from the seed.
     #[arg(long, requires = "schedule", requires = "nodes")]
     faults: Option<Faults>,
-    /// Make a mistake on purpose, such as LostFill or WrongValue, to see that it is noticed. Of several processes those make it that are told to.
+    /// Make a mistake on purpose, such as LostFill or WrongValue, to see that it is noticed. Of several processes those
+    /// make it that are told to.
     #[arg(long)]
     mistake: Option<Mistake>,
     /// Print each program and its environment before it runs.
     #[arg(long)]
     show: bool,
-    /// Print each statement and task as it begins (>) and ends (<), and what mappers decide; and the same of the smaller program. Of one that hangs in a simulation, also where each thread waits.
+    /// Print each statement and task as it begins (>) and ends (<), and what mappers decide; and the same of the
+    /// smaller program. Of one that hangs in a simulation, also where each thread waits.
     #[arg(long)]
     trace: bool,
-    /// Also record what is launched and issued, and prove that all that interferes was ordered and every task saw the right values: of one seed in so many.
-    /// `--check` is all of them, `--check=0` none.
+    /// Also record what is launched and issued, and prove that all that interferes was ordered and every task saw the
+    /// right values: of one seed in so many. `--check` is all of them, `--check=0` none.
     #[arg(long, value_name = "ONE IN", default_value_t = 5, default_missing_value = "1", num_args = 0..=1, require_equals = true)]
     check: u64,
-    /// Check all programs, and when one fails, print the record of what was launched and issued, node by node; also that of the smaller program.
+    /// Check all programs, and when one fails, print the record of what was launched and issued, node by node; also
+    /// that of the smaller program.
     #[arg(long)]
     record: bool,
     /// Print what the programs consisted of when all have run.

@@ -100,7 +100,8 @@ pub(super) fn leaf(call: &LeafCall<'_>) -> Result<Value> {
     Ok(Value::new(mix(digest, if spoil { 5 } else { 4 })))
 }
 
-/// Fails unless the data that a task only reads is laid out as its variant wants it. Of what it changes it would take the accessor away.
+/// Fails unless the data that a task only reads is laid out as its variant wants it. Of what it changes it would take
+/// the accessor away.
 pub(super) fn check_layout(call: &LeafCall<'_>, wanted: &[Option<Arrangement>]) -> Result<()> {
     let given: &CallArguments = call.arguments()?;
     for (requirement, used) in

@@ -58,7 +58,8 @@ impl Run {
     }
 
     async fn at_end(&self, context: &Context) {
-        // Whoever reads the data of a task that failed is told of the failure, which is the program's no more. So some programs are to fail without that.
+        // Whoever reads the data of a task that failed is told of the failure, which is the program's no more. So some
+        // programs are to fail without that.
         let is_silent = self.fate.health == Health::Lost && self.program.seed % 4 == 1;
         if !is_silent && !self.cut_short.load(Ordering::Acquire) {
             self.compare_regions(context).await;
@@ -76,7 +77,8 @@ impl Run {
         ended.map(|()| digest)
     }
 
-    /// Some statements on this thread, some on another one, and so on. As in a block, what comes after a statement that has failed is carried out.
+    /// Some statements on this thread, some on another one, and so on. As in a block, what comes after a statement that
+    /// has failed is carried out.
     fn on_threads(self: &Arc<Self>, session: &Session) -> Result<Word> {
         let (mut digest, mut attached) = (Ok(0), HashMap::new());
         for (number, statements) in self.program.body.0.chunks(3).enumerate() {

@@ -176,7 +176,8 @@ impl Run {
     }
 }
 
-/// The task of all launches of a site: one or two variants that do the same, some of which want data in a certain layout, and fail in another.
+/// The task of all launches of a site: one or two variants that do the same, some of which want data in a certain
+/// layout, and fail in another.
 fn definition(launch: &Launch, site: Site) -> TaskDefinition {
     let name = format!("task{}", site.0);
     let seed = mix(site.0.into(), 11);

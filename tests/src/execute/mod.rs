@@ -1,8 +1,9 @@
 //! Programs run through the public interface of the runtime, and compared with the oracle on the way.
 //!
-//! In reading order: `statement` interprets blocks, `traced` those that are traces, `launch` launches tasks and `body` is the one leaf task of all programs, `split` makes
-//! partitions, `bulk` copies, `compare` looks at what has come out, `mistake` names what can be done wrong on purpose, `tally` counts. What
-//! deviates from the oracle is noted in the [`Run`]; the program goes on as far as it can.
+//! In reading order: `statement` interprets blocks, `traced` those that are traces, `launch` launches tasks and `body`
+//! is the one leaf task of all programs, `split` makes partitions, `bulk` copies, `compare` looks at what has come out,
+//! `mistake` names what can be done wrong on purpose, `tally` counts. What deviates from the oracle is noted in the
+//! [`Run`]; the program goes on as far as it can.
 
 mod attach;
 mod body;

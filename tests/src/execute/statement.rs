@@ -492,8 +492,8 @@ impl Frame<'_> {
 }
 
 impl Run {
-    /// The launch with these results has ended. Regions made by points that may have failed have no name any more: the runtime is to forget it, with all that
-    /// is known of it.
+    /// The launch with these results has ended. Regions made by points that may have failed have no name any more: the
+    /// runtime is to forget it, with all that is known of it.
     fn let_go_of_regions_out_of_sight(&self, results: FutureName) {
         let Some(expected) = self.expected.futures.get(&results) else { return };
         if expected.health() == Health::Sound {

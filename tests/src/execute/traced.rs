@@ -20,8 +20,8 @@ impl Frame<'_> {
         self.context.task() == "top level"
     }
 
-    /// Runs a block as a trace, whose body is no `async` code. In a task such code must not wait: a block that does is no trace there. Nor where other nodes
-    /// may be lost: our own way of waiting would not hear of it.
+    /// Runs a block as a trace, whose body is no `async` code. In a task such code must not wait: a block that does is
+    /// no trace there. Nor where other nodes may be lost: our own way of waiting would not hear of it.
     pub(super) async fn traced(&mut self, name: TraceName, block: &Block) -> Result<(), Stop> {
         let may_block = self.is_at_top() && self.run.nodes == 1;
         if !may_block && (waits(block) || self.is_refused_in(block)) {
@@ -31,7 +31,8 @@ impl Frame<'_> {
         context.trace(NAMES[name.0 as usize % NAMES.len()], |_| block_on(self.run(block)))
     }
 
-    /// Whether something in a block is to be refused when errors are tolerated: after the loss of a node it may be accepted, and then never ends.
+    /// Whether something in a block is to be refused when errors are tolerated: after the loss of a node it may be
+    /// accepted, and then never ends.
     fn is_refused_in(&self, block: &Block) -> bool {
         let mut any = false;
         block.each(&mut |statement| {
@@ -41,7 +42,8 @@ impl Frame<'_> {
     }
 }
 
-/// Whether the launching task waits somewhere in a block. For launches that are refused it does not: they have failed at once.
+/// Whether the launching task waits somewhere in a block. For launches that are refused it does not: they have failed
+/// at once.
 fn waits(block: &Block) -> bool {
     block.0.iter().any(|statement| match &statement.action {
         Action::Wait(_) | Action::Inline(_) => true,

@@ -96,7 +96,8 @@ impl Generator {
         })
     }
 
-    /// Memory that is attached, statements while it is, and its detachment unless it is left to the region. Or the detachment of what was attached before.
+    /// Memory that is attached, statements while it is, and its detachment unless it is left to the region. Or the
+    /// detachment of what was attached before.
     pub(super) fn add_attachment(&mut self, scope: &mut Scope, block: &mut Block) {
         if let Some(known) = self.one_of(&scope.context.attached)
             && self.random.bool()

@@ -1,7 +1,8 @@
 //! Random programs from seeds.
 //!
-//! The generator runs the oracle alongside: it proposes a statement, sees what would become of it, and takes it if it is legal, or now and then
-//! if it must be refused. So programs are mostly legal without knowing the rules, and never without meaning.
+//! The generator runs the oracle alongside: it proposes a statement, sees what would become of it, and takes it if it
+//! is legal, or now and then if it must be refused. So programs are mostly legal without knowing the rules, and never
+//! without meaning.
 
 mod data;
 mod repeat;

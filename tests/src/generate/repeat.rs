@@ -1,8 +1,8 @@
 //! Random loops.
 //!
-//! A loop has one or two *texts*. The first turn of a text is made as any block is; later turns are copies of it under new names, but for
-//! planned deviations: what is left out, what comes in between, which tasks go wrong, which results are carried from one turn to the next. Mostly
-//! part of a text is a trace.
+//! A loop has one or two *texts*. The first turn of a text is made as any block is; later turns are copies of it under
+//! new names, but for planned deviations: what is left out, what comes in between, which tasks go wrong, which results
+//! are carried from one turn to the next. Mostly part of a text is a trace.
 
 use std::collections::BTreeSet;
 

@@ -37,7 +37,8 @@ impl Generator {
         Action::CreateSpace(name, rects)
     }
 
-    /// A rectangle moved so far along some dimension that no memory holds all points between it and where it was, or left where it is.
+    /// A rectangle moved so far along some dimension that no memory holds all points between it and where it was, or
+    /// left where it is.
     fn far_away(&mut self, rect: &AnyRect) -> AnyRect {
         let (along, distance) = (self.random.usize(..rect.dim()), self.random.i64(0..=2) * FAR);
         let moved = |corner: AnyPoint| -> AnyPoint {
@@ -149,7 +150,8 @@ impl Generator {
         Some(Action::FreeField(fields, self.random.usize(..count)))
     }
 
-    /// A partition; if it follows from a field that holds one value everywhere, then mostly after a task that writes others.
+    /// A partition; if it follows from a field that holds one value everywhere, then mostly after a task that writes
+    /// others.
     pub(super) fn add_partition(&mut self, scope: &mut Scope, block: &mut Block) {
         let Some(action) = self.new_partition(scope) else { return };
         if let Action::CreatePartition(_, _, split) = &action {

@@ -74,7 +74,8 @@ impl Generator {
         Ok(())
     }
 
-    /// Results of earlier launches that a task comes to know without being given them as arguments, and may wait for: not those that fail, nor on several nodes.
+    /// Results of earlier launches that a task comes to know without being given them as arguments, and may wait for:
+    /// not those that fail, nor on several nodes.
     fn shared_futures(&mut self, scope: &Scope) -> Vec<FutureName> {
         if self.profile.faults || !self.profile.hand_up || !self.once_in(2) {
             return Vec::new();

@@ -1,7 +1,8 @@
 //! What tasks and copies do to data.
 //!
-//! A leaf task first takes in its arguments and all that it only reads, in the order of requirements, fields and points; then it goes through the
-//! other requirements in order. Every number that it writes, contributes or returns depends on all that it has taken in so far.
+//! A leaf task first takes in its arguments and all that it only reads, in the order of requirements, fields and
+//! points; then it goes through the other requirements in order. Every number that it writes, contributes or returns
+//! depends on all that it has taken in so far.
 
 use std::collections::BTreeSet;
 

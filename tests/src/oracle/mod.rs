@@ -1,8 +1,8 @@
 //! The sequential oracle: a program run statement by statement on one copy of each region.
 //!
-//! It shares nothing with the runtime but points and rectangles: [`World`] holds sets of points and maps from points to values. What may be
-//! launched is decided in `legality`, from the point sets of the pieces; what tasks compute is in `effects`; how spaces are split in
-//! `split`.
+//! It shares nothing with the runtime but points and rectangles: [`World`] holds sets of points and maps from points to
+//! values. What may be launched is decided in `legality`, from the point sets of the pieces; what tasks compute is in
+//! `effects`; how spaces are split in `split`.
 
 mod attach;
 mod effects;

@@ -1,7 +1,9 @@
-//! How often locks are taken, by `maniple::locks`, which tells what it counts and what not: work that is done for each point takes none.
+//! How often locks are taken, by `maniple::locks`, which tells what it counts and what not: work that is done for each
+//! point takes none.
 //!
-//! Some locks are taken when a worker finds nothing to do, when one hands work to another, or for every so many operations: how many that are is up to
-//! chance, so tests compare with the number of points or tasks, of which there are many more.
+//! Some locks are taken when a worker finds nothing to do, when one hands work to another, or for every so many
+//! operations: how many that are is up to chance, so tests compare with the number of points or tasks, of which there
+//! are many more.
 //!
 //! Who takes locks, and where, is shown if the variable `SHOW_LOCKS` is set.
 
@@ -14,7 +16,8 @@ use crate::alone;
 /// What a program does at each of its steps.
 type Step<'a> = &'a dyn Fn(&Context);
 
-/// Launches steps until all is known that will be, and then some more: how many locks each of those took until all tasks had run, rounded up.
+/// Launches steps until all is known that will be, and then some more: how many locks each of those took until all
+/// tasks had run, rounded up.
 async fn locks_of_a_step(cx: &Context, step: Step<'_>) -> Result<u64> {
     const STEPS: u64 = 25;
     for _ in 0..2 {
@@ -53,7 +56,8 @@ fn locks_of_the_circuit(workers: usize, pieces: usize, marks: Marks) -> u64 {
     counted.unwrap()
 }
 
-/// A launch takes two locks, those of the context's traces and of the session, and each run of a trace four. With 256 pieces, one lock a point would be 768.
+/// A launch takes two locks, those of the context's traces and of the session, and each run of a trace four. With 256
+/// pieces, one lock a point would be 768.
 #[test]
 fn a_loop_that_is_replayed_takes_no_lock_for_a_point() {
     let _alone = alone();
@@ -106,7 +110,8 @@ fn locks_of_the_stencil(workers: usize, pieces: usize) -> u64 {
     counted.unwrap()
 }
 
-/// A launch takes some twenty locks. What grows with the points are exchanges of free events between threads, 64 at a time.
+/// A launch takes some twenty locks. What grows with the points are exchanges of free events between threads, 64 at a
+/// time.
 #[test]
 fn a_launch_from_a_known_site_takes_no_lock_for_a_point_that_reads_and_writes() {
     let _alone = alone();
@@ -115,7 +120,8 @@ fn a_launch_from_a_known_site_takes_no_lock_for_a_point_that_reads_and_writes() 
     assert!(many <= few + 2 * 256 / 8, "two launches of 64 points: {few} locks; of 256: {many}");
 }
 
-/// Several workers: who maps a point may hand its task to another, whose inbox has a lock for those who put something in. Taking something out takes none.
+/// Several workers: who maps a point may hand its task to another, whose inbox has a lock for those who put something
+/// in. Taking something out takes none.
 #[test]
 fn a_launch_from_a_known_site_takes_at_most_the_lock_of_an_inbox_for_a_point_that_reads_and_writes() {
     let _alone = alone();
@@ -127,8 +133,9 @@ fn a_launch_from_a_known_site_takes_at_most_the_lock_of_an_inbox_for_a_point_tha
     }
 }
 
-/// Buffers for contributions: who used one before and who does now is behind a lock of the buffer's own, and whether the points of a buffer lie within those of
-/// a set is remembered by a table of all. One task of the three of a piece contributes: that takes five.
+/// Buffers for contributions: who used one before and who does now is behind a lock of the buffer's own, and whether
+/// the points of a buffer lie within those of a set is remembered by a table of all. One task of the three of a piece
+/// contributes: that takes five.
 #[test]
 fn a_launch_from_a_known_site_takes_few_locks_for_a_point_that_contributes_to_a_buffer() {
     let _alone = alone();
@@ -142,7 +149,8 @@ fn touch(#[writes(value)] cells: Piece<Cell>) {
     cells.points().for_each(|cell| cells.value[cell] += 1.0);
 }
 
-/// How many locks the launching thread takes to launch a task that was never seen before over so many points. Mapping them is the worker's.
+/// How many locks the launching thread takes to launch a task that was never seen before over so many points. Mapping
+/// them is the worker's.
 fn locks_of_a_new_launch(points: usize) -> u64 {
     let runtime = Runtime::builder().workers(1).tracing(false).build().unwrap();
     let counted = runtime.run(async |cx: &Context| {
@@ -199,7 +207,8 @@ fn copy_from_afar(#[reads(value)] far: Piece<Cell>, #[discards(sum)] cells: Piec
     cells.points().for_each(|cell| cells.sum[cell] = sum);
 }
 
-/// All locks of a first launch whose points each read three cells that are far apart, and then of one that overwrites these.
+/// All locks of a first launch whose points each read three cells that are far apart, and then of one that overwrites
+/// these.
 fn locks_of_scattered_reads(points: usize) -> u64 {
     let runtime = Runtime::builder().workers(1).tracing(false).build().unwrap();
     let counted = runtime.run(async |cx: &Context| {

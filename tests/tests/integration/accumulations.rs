@@ -1,4 +1,5 @@
-//! Results in levels into which statements accumulate on several nodes, and statements that read what they assign: the same as the definition says, however often they are run.
+//! Results in levels into which statements accumulate on several nodes, and statements that read what they assign: the
+//! same as the definition says, however often they are run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use maniple_tests::nodes::{Nodes, on_nodes};
 
 use crate::sparse_tensors::{assignment, tensor};
 
-/// A computation over so many points that has the old elements of its result among its operands, and its plan: with its result as it is, or in another format.
+/// A computation over so many points that has the old elements of its result among its operands, and its plan: with its
+/// result as it is, or in another format.
 fn planned(assignment: &Assignment, points: i64) -> (Computation<'static>, Arc<Plan>) {
     let own = Computation::new(assignment).unwrap().with_old_elements().unwrap();
     let others = own.assembled().into_iter().filter_map(|format| own.storing(&format).ok());
@@ -70,7 +72,8 @@ async fn elements(cx: &Context, tensor: &Tensor) -> Result<SparseMap> {
     })
 }
 
-/// Checks that a statement gives three times in a row what its definition says of what it gave before, by so many points on so many nodes.
+/// Checks that a statement gives three times in a row what its definition says of what it gave before, by so many
+/// points on so many nodes.
 fn accumulates(nodes: usize, points: i64, assignment: &Assignment, given: &[(String, Arc<SparseTensor<i64>>)]) {
     let (computation, plan) = planned(assignment, points);
     let declared = &assignment.left().tensor;

@@ -1,4 +1,5 @@
-//! Memory of the program's, and rows that tasks have made, on several nodes: what programs compute is what they compute on one.
+//! Memory of the program's, and rows that tasks have made, on several nodes: what programs compute is what they compute
+//! on one.
 
 use std::sync::Arc;
 

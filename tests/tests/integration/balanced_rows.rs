@@ -1,4 +1,5 @@
-//! Rows cut so that parts have about as many elements each: no part has more than an equal share and a row, and what is computed with these parts is the same.
+//! Rows cut so that parts have about as many elements each: no part has more than an equal share and a row, and what is
+//! computed with these parts is the same.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Products of a sparse matrix and a dense one in rounds over columns of the dense one: how much of it a node has at a time, as the runtime counts bytes of instances.
+//! Products of a sparse matrix and a dense one in rounds over columns of the dense one: how much of it a node has at a
+//! time, as the runtime counts bytes of instances.
 
 use std::sync::Arc;
 
@@ -59,7 +60,8 @@ async fn check(cx: &Context, result: &Tensor, sparse: &SparseTensor<i64>) -> Res
     Ok(())
 }
 
-/// Computes the product twice, in steps or with all of them launched, on nodes that have so much memory each, and a share of the rows of the dense matrix: the most bytes that a node had, or why not.
+/// Computes the product twice, in steps or with all of them launched, on nodes that have so much memory each, and a
+/// share of the rows of the dense matrix: the most bytes that a node had, or why not.
 fn compute(grid: [usize; 2], rounds: i64, memory: u64, in_steps: bool) -> Vec<Result<u64>> {
     let (nodes, plan, matrix) = (grid[0] * grid[1], plan(grid, rounds), Arc::new(sparse()));
     on_nodes(Nodes::new(nodes).with_memory(memory), async |cx, runtime| {

@@ -1,4 +1,5 @@
-//! Statements block by block, as `--split`, `--order`, `--extend` and `--map` have them: which node has which block, what waits for what, what moves, and what is given up.
+//! Statements block by block, as `--split`, `--order`, `--extend` and `--map` have them: which node has which block,
+//! what waits for what, what moves, and what is given up.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use crate::sparse_tensors::{assignment, tensor};
 /// The rows and columns of the matrix.
 const EXTENTS: [i64; 2] = [400, 300];
 
-/// A product of a matrix and a vector in so many blocks of rows and of columns: those of `points` at the same time, and others one after the other.
+/// A product of a matrix and a vector in so many blocks of rows and of columns: those of `points` at the same time, and
+/// others one after the other.
 fn plan([rows, columns]: [i64; 2], points: &[&str]) -> Arc<Plan> {
     let product = product();
     let steps: Vec<&str> = ["jb", "ib"].into_iter().filter(|block| !points.contains(block)).collect();

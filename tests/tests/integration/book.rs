@@ -29,12 +29,14 @@ fn chapters() -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_book_lists_every_example_with_the_first_line_of_its_documentation() {
+fn the_book_lists_every_example_with_the_first_paragraph_of_its_documentation() {
     let examples = fs::read_dir(root().join("runtime/maniple/examples")).unwrap();
     let row = |path: &Path| {
         let name = path.file_stem().unwrap().to_str().unwrap();
         let text = fs::read_to_string(path).unwrap();
-        let shows = text.lines().next().unwrap().strip_prefix("//! ").expect("an example begins with what it shows");
+        let shows: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//! ")).collect();
+        assert!(!shows.is_empty(), "{name} does not begin with what it shows");
+        let shows = shows.join(" ");
         assert!(text.contains(&format!("cargo run -p maniple --example {name}")), "{name} does not say how to run it");
         format!("| [`{name}`]({SOURCES}runtime/maniple/examples/{name}.rs) | {shows} |")
     };

@@ -1,5 +1,5 @@
-//! Whether the checker of records means anything: it finds nothing wrong with what the runtime does, and everything wrong with what is made wrong on
-//! purpose.
+//! Whether the checker of records means anything: it finds nothing wrong with what the runtime does, and everything
+//! wrong with what is made wrong on purpose.
 
 use std::collections::BTreeMap;
 

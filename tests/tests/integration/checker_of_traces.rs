@@ -1,5 +1,5 @@
-//! Whether the checker of records means anything where launches were replayed: it finds nothing wrong with what the graphs of traces do, and
-//! everything wrong with what is made wrong on purpose.
+//! Whether the checker of records means anything where launches were replayed: it finds nothing wrong with what the
+//! graphs of traces do, and everything wrong with what is made wrong on purpose.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,8 @@ fn look(#[reads(value)] cells: Piece<Cell>, factor: i64) -> i64 {
     cells.points().map(|point| factor * cells.value[point]).sum()
 }
 
-/// A loop of which most steps are replayed, with something of everything: contributions in buffers, copies, results, a step that is left in the middle,
-/// launches between.
+/// A loop of which most steps are replayed, with something of everything: contributions in buffers, copies, results, a
+/// step that is left in the middle, launches between.
 async fn program(cx: &Context) -> Result<()> {
     let cells = cx.region::<Cell>(8)?;
     let (tiles, near) = (cells.blocks([4])?, cells.tiles([4], [1])?);

@@ -1,4 +1,5 @@
-//! Products of sparse matrices in rounds over rows of the result: how much of the second matrix a node has at a time, as the runtime counts bytes of instances.
+//! Products of sparse matrices in rounds over rows of the result: how much of the second matrix a node has at a time,
+//! as the runtime counts bytes of instances.
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ fn dealt(cx: &Context, product: &Assignment, given: &[Arc<SparseTensor<i64>>; 2]
     Ok([of(0)?, of(1)?])
 }
 
-/// Computes the product, in steps or with all of them launched, on nodes that have so much memory each, and a share of both matrices: the most bytes that a node had, or why not.
+/// Computes the product, in steps or with all of them launched, on nodes that have so much memory each, and a share of
+/// both matrices: the most bytes that a node had, or why not.
 fn compute(
     (product, plan): (&Assignment, &Arc<Plan>),
     given: &[Arc<SparseTensor<i64>>; 2],
@@ -124,7 +126,8 @@ fn rounds_over_rows_need_room_for_what_two_of_them_name() {
         for found in compute((&product, &plan), &given, (nodes, most, true)) {
             found.unwrap_or_else(|error| panic!("{format} on {nodes} nodes in {rounds} rounds: {error}"));
         }
-        // They have no more where there is more room; but what the packing of a result leaves goes when its room is needed.
+        // They have no more where there is more room; but what the packing of a result leaves goes when its room is
+        // needed.
         for found in compute((&product, &plan), &given, (nodes, 1 << 30, true)) {
             let found = found.unwrap();
             assert!(

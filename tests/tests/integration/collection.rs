@@ -1,9 +1,12 @@
-//! Instances, results and what nodes keep for each other go when nobody can need them any more, and not before: random programs which make, use, drop and destroy regions, partitions, fields,
-//! futures and future maps on 2 to 4 nodes, while tasks, parcels and results are under way.
+//! Instances, results and what nodes keep for each other go when nobody can need them any more, and not before: random
+//! programs which make, use, drop and destroy regions, partitions, fields, futures and future maps on 2 to 4 nodes,
+//! while tasks, parcels and results are under way.
 //!
-//! Each runs in a simulation, where a seed decides whose turn it is and how long each message takes; those of different pairs of nodes overtake each other, and some connections are held
-//! up. Everything that is read is compared with a model, so what was taken away too early is found; and at the end every node looks for what is left: bytes in any
-//! memory, results (each has a [`Token`] that counts itself), and open exchanges: parcels, gatherings, tasks and slices that are away, messages.
+//! Each runs in a simulation, where a seed decides whose turn it is and how long each message takes; those of different
+//! pairs of nodes overtake each other, and some connections are held up. Everything that is read is compared with a
+//! model, so what was taken away too early is found; and at the end every node looks for what is left: bytes in any
+//! memory, results (each has a [`Token`] that counts itself), and open exchanges: parcels, gatherings, tasks and slices
+//! that are away, messages.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -94,8 +97,8 @@ fn give(#[point] at: Point<1>, run: u64) -> (i64, Token) {
     (at[0], Token::new(run))
 }
 
-/// Makes regions of its own and launches all kinds of tasks, others like itself among them; some of what it has launched it does not wait for, and some of what it has made it destroys; all, if it
-/// is tidy.
+/// Makes regions of its own and launches all kinds of tasks, others like itself among them; some of what it has
+/// launched it does not wait for, and some of what it has made it destroys; all, if it is tidy.
 #[task]
 async fn branch(cx: &Context, depth: i64, seed: i64, run: u64, is_tidy: bool) -> Result<(i64, Token)> {
     let size = 1 + (seed + depth) % 4;
@@ -178,7 +181,8 @@ impl Promised {
     }
 }
 
-/// A program under way: what follows from the seed is the same on all nodes, but for when they drop what the program has done with.
+/// A program under way: what follows from the seed is the same on all nodes, but for when they drop what the program
+/// has done with.
 struct World<'a> {
     cx: &'a Context,
     run: u64,

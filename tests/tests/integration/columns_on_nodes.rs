@@ -1,4 +1,5 @@
-//! Sparse operands that points use parts of which do not lie together, as columns of rows: stored by blocks of that dimension, each node has what its points use, and no more is moved.
+//! Sparse operands that points use parts of which do not lie together, as columns of rows: stored by blocks of that
+//! dimension, each node has what its points use, and no more is moved.
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ use crate::sparse_tensors::{assignment, tensor};
 /// What a node may have besides: pages at the ends of its parts of which others have the rest.
 const SLACK: u64 = 64 << 10;
 
-/// A statement, its tensors, how it is scheduled, in which format its second tensor is then stored, and how many rows that has in each block.
+/// A statement, its tensors, how it is scheduled, in which format its second tensor is then stored, and how many rows
+/// that has in each block.
 type Case = (&'static str, [(&'static str, &'static str, &'static [i64]); 3], &'static str, &'static str, u64);
 
 /// In each, `NODES` points have as many columns.
@@ -137,7 +139,8 @@ fn a_node_has_the_columns_that_its_points_use() {
                 Ok((used(runtime), moved))
             });
             for (used, moved) in done.into_iter().map(Result::unwrap) {
-                // Positions and coordinates of 32 bits; a copy of the result, in which a node adds up, and what it reads of it.
+                // Positions and coordinates of 32 bits; a copy of the result, in which a node adds up, and what it
+                // reads of it.
                 let share = entries / nodes * 12 * 11 / 10 + rows * 16 + dense[1] + 2 * dense[0];
                 assert!(used <= share + SLACK, "{text}: {used} of {share} on {nodes}, {entries} entries");
                 // Nothing of what the operand stores moves again.

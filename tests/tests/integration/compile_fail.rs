@@ -1,7 +1,8 @@
 //! Programs that must not compile, and what the compiler must say.
 //!
-//! Each file in `compile_fail/` is a program with a mistake and, behind `//~` on its line, words of the error there; behind another `//~` on that
-//! line, of the next error there. There is no other error. The rest of the text may differ between compiler versions and is not compared.
+//! Each file in `compile_fail/` is a program with a mistake and, behind `//~` on its line, words of the error there;
+//! behind another `//~` on that line, of the next error there. There is no other error. The rest of the text may differ
+//! between compiler versions and is not compared.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

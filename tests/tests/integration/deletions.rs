@@ -1,4 +1,5 @@
-//! What the nodes of a program destroy, free and drop: in the same order if it is a region of the program's, at any time if it is a handle.
+//! What the nodes of a program destroy, free and drop: in the same order if it is a region of the program's, at any
+//! time if it is a handle.
 
 use std::sync::Mutex;
 
@@ -115,7 +116,8 @@ fn nodes_that_drop_handles_at_different_times_go_on() {
         for outcome in on_nodes(Nodes::new(nodes), async |cx, runtime| {
             let node = runtime.node();
             let mut random = fastrand::Rng::with_seed(node as u64);
-            // Some nodes keep things for some rounds, some hand them to another thread to be dropped there, some drop them at once.
+            // Some nodes keep things for some rounds, some hand them to another thread to be dropped there, some drop
+            // them at once.
             let mut kept: Vec<Box<dyn std::any::Any + Send>> = Vec::new();
             let mut sums = Vec::new();
             for round in 0..ROUNDS {

@@ -1,4 +1,5 @@
-//! Nodes whose programs differ and end, or wait for their own operations, without a point where nodes compare: they are told so in whatever order messages come.
+//! Nodes whose programs differ and end, or wait for their own operations, without a point where nodes compare: they are
+//! told so in whatever order messages come.
 
 use fastrand::Rng;
 use maniple::machine::NodeId;

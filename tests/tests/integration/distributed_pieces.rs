@@ -1,4 +1,5 @@
-//! Partitions that are found in the data of programs on several nodes: each node knows the pieces that it uses, and no others.
+//! Partitions that are found in the data of programs on several nodes: each node knows the pieces that it uses, and no
+//! others.
 
 use std::sync::Arc;
 
@@ -166,7 +167,8 @@ fn partitions_of_found_pieces_are_found_without_bringing_them() {
         let count_of = async |partition: &Partition<Cell>| cx.index_launch(0..COLORS, count(partition)).all().await;
         Ok((count_of(&again).await?, count_of(&sources).await?))
     });
-    // Each cell is pointed to by as many as point to its image: the function is a permutation, as 11 and 960 have no divisor in common.
+    // Each cell is pointed to by as many as point to its image: the function is a permutation, as 11 and 960 have no
+    // divisor in common.
     let own = |number: i64| (0..CELLS).filter(|&cell| color(cell) == number).count() as u64;
     let expected: Vec<u64> = (0..COLORS).map(own).collect();
     outcomes.into_iter().for_each(|outcome| assert_eq!(outcome.unwrap(), (expected.clone(), expected.clone())));

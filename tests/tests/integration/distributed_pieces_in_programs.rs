@@ -1,4 +1,5 @@
-//! Partitions that were found in the data, in all sorts of programs on several nodes: with what else there is, and with what goes wrong.
+//! Partitions that were found in the data, in all sorts of programs on several nodes: with what else there is, and with
+//! what goes wrong.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -87,7 +87,8 @@ fn operands_that_pass_by_need_room_for_a_block() {
         let Found { received: [once, twice], left } =
             found.expect("half of C, two blocks of the other half, twice, and those of B fit");
         assert!(once >= HALF && twice >= once + HALF, "blocks move in each run: {once}, {twice}");
-        // SuperTaco's rule: of each block one instance is left, on its own node. Those of the last two steps, and copies of them, may be about to go.
+        // SuperTaco's rule: of each block one instance is left, on its own node. Those of the last two steps, and
+        // copies of them, may be about to go.
         let own = HALF..=HALF + OTHERS + 4 * BLOCK;
         assert!(own.contains(&left), "a node has its own data in the end: {left}, not {own:?}");
     }

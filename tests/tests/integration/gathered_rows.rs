@@ -1,4 +1,5 @@
-//! Matrices of which points are given the rows that their parts of another operand name, dense ones and those in levels: nothing else is moved, and what is computed is the same.
+//! Matrices of which points are given the rows that their parts of another operand name, dense ones and those in
+//! levels: nothing else is moved, and what is computed is the same.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Tensors in levels that the tasks of all nodes make by a generator, each some rows: the same on any number of nodes, as one makes them; and no node has all of one.
+//! Tensors in levels that the tasks of all nodes make by a generator, each some rows: the same on any number of nodes,
+//! as one makes them; and no node has all of one.
 
 use fastrand::Rng;
 use maniple::{Context, Result, Runtime};

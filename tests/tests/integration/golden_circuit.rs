@@ -1,7 +1,7 @@
 //! The circuit, step by step (Bauer 2014, sections 3.1 and 5.1.3): which tasks wait for which, and what is copied.
 //!
-//! Four pieces in a ring, each with two private nodes and two shared ones: the first is a ghost of the piece to the left, the second of the
-//! piece to the right. So pieces that are not neighbours share nothing.
+//! Four pieces in a ring, each with two private nodes and two shared ones: the first is a ghost of the piece to the
+//! left, the second of the piece to the right. So pieces that are not neighbours share nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,8 +144,8 @@ fn name(kind: &Kind) -> Option<Name> {
     Some((name, task.point?.coords()[0]))
 }
 
-/// For each task of a step, the tasks of that step and the one before that it comes after, with only copies, fills and applications of buffers
-/// in between.
+/// For each task of a step, the tasks of that step and the one before that it comes after, with only copies, fills and
+/// applications of buffers in between.
 fn predecessors(steps: &Steps, step: usize) -> BTreeMap<Name, BTreeSet<(bool, Name)>> {
     let mut found = BTreeMap::new();
     for (number, kind) in steps.operations(step) {
@@ -172,8 +172,8 @@ fn tasks_wait_for_those_whose_data_they_need() {
     for piece in 0..PIECES {
         let near = [left(piece), piece, right(piece)];
 
-        // Currents: after the update of the own voltages and of those whose nodes are ghosts here; over the currents that the last
-        // distribution read. The copies of ghosts come after those who read the ghosts before.
+        // Currents: after the update of the own voltages and of those whose nodes are ghosts here; over the currents
+        // that the last distribution read. The copies of ghosts come after those who read the ghosts before.
         let currents = &found[&("calc_new_currents", piece)];
         let expected = near.map(|other| (false, ("update_voltages", other)));
         let expected =
@@ -184,8 +184,8 @@ fn tasks_wait_for_those_whose_data_they_need() {
         let expected = BTreeSet::from([("calc_new_currents", piece)]);
         assert_eq!(in_step(&found, ("distribute_charge", piece)), expected);
 
-        // Voltages: after the charges of the own piece and of the neighbours, and after those that read these voltages before: the own piece.
-        // The neighbours have copies.
+        // Voltages: after the charges of the own piece and of the neighbours, and after those that read these voltages
+        // before: the own piece. The neighbours have copies.
         let expected = near.map(|other| ("distribute_charge", other)).into_iter();
         let expected: BTreeSet<_> = expected.chain([("calc_new_currents", piece)]).collect();
         assert_eq!(in_step(&found, ("update_voltages", piece)), expected);

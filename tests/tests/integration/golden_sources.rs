@@ -1,7 +1,8 @@
 //! Which instances current data may be copied from (the example of Bauer 2014, section 5.3.2).
 //!
-//! Fields `a` and `b`; a region, a part of it, and a part of that. There are five instances, numbered in the order in which they are made: 0 holds both fields of the whole,
-//! 1 holds `a` of the whole, 2 holds both of the part, where `a` has been written since, 3 holds `a` of the smallest part, and 4 needs both there.
+//! Fields `a` and `b`; a region, a part of it, and a part of that. There are five instances, numbered in the order in
+//! which they are made: 0 holds both fields of the whole, 1 holds `a` of the whole, 2 holds both of the part, where `a`
+//! has been written since, 3 holds `a` of the smallest part, and 4 needs both there.
 
 use std::sync::{Arc, Mutex};
 

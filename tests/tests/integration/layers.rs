@@ -1,6 +1,8 @@
-//! The order of the sources: no two folders of a crate import each other, and within a folder files import each other one way.
+//! The order of the sources: no two folders of a crate import each other, and within a folder files import each other
+//! one way.
 //!
-//! Today's circles are listed below. A circle may only get smaller: the test fails if another part joins one, and if one that is listed has been cut.
+//! Today's circles are listed below. A circle may only get smaller: the test fails if another part joins one, and if
+//! one that is listed has been cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

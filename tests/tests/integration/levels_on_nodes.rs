@@ -1,4 +1,5 @@
-//! Operands in levels of diagonals and bits, of which points are given parts as they are, and go through them without a conversion: the same as one kernel on the whole.
+//! Operands in levels of diagonals and bits, of which points are given parts as they are, and go through them without a
+//! conversion: the same as one kernel on the whole.
 
 use std::sync::Arc;
 

@@ -28,6 +28,7 @@ mod golden_sources;
 mod launches_over_sets;
 mod layers;
 mod levels_on_nodes;
+mod line_lengths;
 mod mapper_messages;
 mod memory_on_nodes;
 mod migrated_padding;

@@ -1,4 +1,5 @@
-//! How much memory of each node a tensor takes that is dealt to all, by the runtime's own count: a node has its share, whichever way the tensor came.
+//! How much memory of each node a tensor takes that is dealt to all, by the runtime's own count: a node has its share,
+//! whichever way the tensor came.
 
 use std::fs;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use maniple_tests::nodes::{Nodes, on_nodes};
 
 use crate::tcs_files::Case;
 
-/// What a node may have besides: at the ends of its parts pages of which others have the rest, and what is small as a whole.
+/// What a node may have besides: at the ends of its parts pages of which others have the rest, and what is small as a
+/// whole.
 const SLACK: u64 = 192 << 10;
 
 /// The most bytes of instances that a node had at a time.

@@ -1,4 +1,5 @@
-//! Leaf tasks with room around their regions that run on other nodes: they have the room there, and nothing of it comes back.
+//! Leaf tasks with room around their regions that run on other nodes: they have the room there, and nothing of it comes
+//! back.
 
 use maniple::prelude::*;
 use maniple::{Result, Statistics};

@@ -1,4 +1,5 @@
-//! Leaf tasks that other nodes run with their data: whoever runs them, and whatever goes wrong there, nobody can tell from what comes out.
+//! Leaf tasks that other nodes run with their data: whoever runs them, and whatever goes wrong there, nobody can tell
+//! from what comes out.
 
 use maniple::machine::NodeId;
 use maniple::mapper::{DefaultMapper, Mapper, RandomMapper, TaskInfo};

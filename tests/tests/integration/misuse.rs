@@ -1,4 +1,5 @@
-//! What happens when the interface is used wrongly: an error that names task, region and field, and nothing else is disturbed.
+//! What happens when the interface is used wrongly: an error that names task, region and field, and nothing else is
+//! disturbed.
 
 use maniple::mapper::{
     DefaultMapper, InstanceChoice, Mapper, MappingContext, ReadyOperation, RequirementMapping, Slice, TaskInfo,

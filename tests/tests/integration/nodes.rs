@@ -1,6 +1,8 @@
-//! Programs on several nodes: what they compute is what they compute on one, whatever the network does; and what goes wrong on one is heard of on all.
+//! Programs on several nodes: what they compute is what they compute on one, whatever the network does; and what goes
+//! wrong on one is heard of on all.
 //!
-//! The nodes are runtimes of one process, connected as `MANIPLE_TESTS_OVER` says; `processes.rs` and `apps/tests/nodes.rs` have processes instead.
+//! The nodes are runtimes of one process, connected as `MANIPLE_TESTS_OVER` says; `processes.rs` and
+//! `apps/tests/nodes.rs` have processes instead.
 
 mod differences;
 mod outcomes;
@@ -99,7 +101,8 @@ fn take_over(
     tile.points().map(|point| tile.value[point]).sum()
 }
 
-/// A stencil with a tile for each of so many points; what each node has done in the steps after the first, and the sum at the end.
+/// A stencil with a tile for each of so many points; what each node has done in the steps after the first, and the sum
+/// at the end.
 async fn stencil(cx: &Context, tiles: usize, steps: usize) -> Result<(Partition<Cell>, Partition<Cell>, f64)> {
     let cells = cx.region::<Cell>(4 * tiles)?;
     let split = cells.partition(tiles).equal()?;
@@ -228,7 +231,8 @@ fn a_point_that_is_dealt_to_a_node_that_there_is_not_is_an_error_on_all_nodes() 
     }
 }
 
-/// What the busiest of so many nodes, each with one tile, does in ten steps of a stencil, once all is known: launches, visits of the analysis, parcels, frames.
+/// What the busiest of so many nodes, each with one tile, does in ten steps of a stencil, once all is known: launches,
+/// visits of the analysis, parcels, frames.
 fn work_of_a_step(nodes: usize) -> [u64; 4] {
     let network = Network::seeded(nodes, nodes as u64, 10);
     let job = Nodes::over_loopback(nodes, &network);
@@ -288,7 +292,8 @@ fn smooth_unless(
     if at[0] == where_ { Err(format!("{} has no answer", at[0])) } else { Ok(()) }
 }
 
-/// The values after so many steps of two launches, of which the first exchanges data between nodes; and how many launches were replayed at once.
+/// The values after so many steps of two launches, of which the first exchanges data between nodes; and how many
+/// launches were replayed at once.
 async fn smoothed(cx: &Context, runtime: &Runtime, (steps, marked): (usize, bool)) -> Result<(Vec<u64>, u64)> {
     let cells = cx.region::<Cell>(24)?;
     let split = cells.partition(6).equal()?;
@@ -447,8 +452,8 @@ fn a_node_of_which_nothing_is_heard_is_named_by_all_others_and_ends_too() {
     }
 }
 
-/// Whoever drops a runtime may end the process next: nothing of the profile may be left to be written by then, though workers that have nothing to do ask other
-/// nodes for some until the end.
+/// Whoever drops a runtime may end the process next: nothing of the profile may be left to be written by then, though
+/// workers that have nothing to do ask other nodes for some until the end.
 #[test]
 fn a_profile_is_whole_when_the_runtime_has_gone() {
     const ROUNDS: usize = 300;
@@ -467,7 +472,8 @@ fn a_profile_is_whole_when_the_runtime_has_gone() {
     }
 }
 
-/// A node whose program fails compares nothing at its end. The next program's nodes must not compare what they do with what others did before.
+/// A node whose program fails compares nothing at its end. The next program's nodes must not compare what they do with
+/// what others did before.
 #[test]
 fn a_program_that_fails_on_one_node_leaves_nothing_behind_for_the_next() {
     let connections = Connections::new(3);

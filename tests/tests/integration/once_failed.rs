@@ -62,7 +62,8 @@ fn equals_the_oracle(program: Program, workers: usize, mapper: impl Mapper + Clo
     assert!(run.deviations().is_empty(), "{:?}", run.deviations());
 }
 
-/// Maps one of two requirements virtually, and everything else into one memory: reductions into buffers, and into those that exist.
+/// Maps one of two requirements virtually, and everything else into one memory: reductions into buffers, and into those
+/// that exist.
 #[derive(Clone)]
 struct HalfVirtual {
     which: usize,
@@ -80,7 +81,8 @@ impl Mapper for HalfVirtual {
     }
 }
 
-/// The child found the buffer that its parent held through the other requirement, and waited for its parent, which waited for it.
+/// The child found the buffer that its parent held through the other requirement, and waited for its parent, which
+/// waited for it.
 #[test]
 fn a_child_does_not_wait_for_the_buffer_of_its_own_parent() {
     for which in 0..2 {
@@ -92,7 +94,8 @@ fn a_child_does_not_wait_for_the_buffer_of_its_own_parent() {
     }
 }
 
-/// Maps all requirements of tasks that launch virtually, and has another worker run them than the one that maps them, mostly.
+/// Maps all requirements of tasks that launch virtually, and has another worker run them than the one that maps them,
+/// mostly.
 #[derive(Clone)]
 struct Virtual(DefaultMapper);
 
@@ -107,8 +110,8 @@ impl Mapper for Virtual {
     }
 }
 
-/// A task that launches nothing was over before the recording of its trace was told that it might have launched something. So the recording became a
-/// template without the task, and nobody ran it any more.
+/// A task that launches nothing was over before the recording of its trace was told that it might have launched
+/// something. So the recording became a template without the task, and nobody ran it any more.
 #[test]
 fn a_task_that_might_launch_is_in_no_template_however_soon_it_ends() {
     for _ in 0..100 {

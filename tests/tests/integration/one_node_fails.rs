@@ -1,4 +1,5 @@
-//! Random programs in which something fails on one node alone, at any call that can: all nodes come to the same, with a value or an error, in whatever order messages come.
+//! Random programs in which something fails on one node alone, at any call that can: all nodes come to the same, with a
+//! value or an error, in whatever order messages come.
 
 use fastrand::Rng;
 use maniple::machine::NodeId;

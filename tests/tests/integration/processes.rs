@@ -1,6 +1,8 @@
-//! Random programs on nodes that are processes: each program is a job of all of them, and each process compares what it sees with the oracle.
+//! Random programs on nodes that are processes: each program is a job of all of them, and each process compares what it
+//! sees with the oracle.
 //!
-//! The processes are `stress`, started as a launcher would. To look for more: `maniple launch -n 4 -- target/release/stress --count 1000`.
+//! The processes are `stress`, started as a launcher would. To look for more:
+//! `maniple launch -n 4 -- target/release/stress --count 1000`.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

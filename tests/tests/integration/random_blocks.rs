@@ -1,4 +1,5 @@
-//! Random statements of Shinde, *SuperTaco* (MIT 2019), in random blocks and formats, loaded from files, computed and stored on 1, 2 and 4 nodes: what the oracle says.
+//! Random statements of Shinde, *SuperTaco* (MIT 2019), in random blocks and formats, loaded from files, computed and
+//! stored on 1, 2 and 4 nodes: what the oracle says.
 //!
 //! 200 cases; for more, `MANIPLE_TESTS_COUNT=5000`. A failure names its case, and `MANIPLE_TESTS_SEED` runs that one.
 
@@ -44,7 +45,8 @@ struct Blocks {
     mapped_sums: usize,
 }
 
-/// The schedule of random splits, order, extension and mapping, as `--split`, `--order`, `--extend` and `--map` say them.
+/// The schedule of random splits, order, extension and mapping, as `--split`, `--order`, `--extend` and `--map` say
+/// them.
 fn blocks(assignment: &Assignment, loops: &[String], random: &mut Rng) -> Blocks {
     let extent = |name: &str| {
         let mut extents = assignment.extents().iter();

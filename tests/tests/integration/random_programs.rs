@@ -1,10 +1,12 @@
-//! Random programs equal the sequential oracle: 2,800 in all, under random mappers, machines, worker counts, windows and delays. The records of
-//! 560 of them prove that this was no luck.
+//! Random programs equal the sequential oracle: 2,800 in all, under random mappers, machines, worker counts, windows
+//! and delays. The records of 560 of them prove that this was no luck.
 //!
-//! The rest of the file is about whether that means anything: whether the programs have everything in them, whether they really ran in
-//! parallel and moved data, whether every kind of mistake would be noticed, and whether what is printed then is of use.
+//! The rest of the file is about whether that means anything: whether the programs have everything in them, whether
+//! they really ran in parallel and moved data, whether every kind of mistake would be noticed, and whether what is
+//! printed then is of use.
 //!
-//! A failure says how to replay it. To look for more: `cargo run --release -p maniple-tests --bin stress -- --seconds 600`.
+//! A failure says how to replay it. To look for more:
+//! `cargo run --release -p maniple-tests --bin stress -- --seconds 600`.
 
 use std::time::Duration;
 
@@ -29,11 +31,13 @@ fn programs(family: Family) -> u64 {
     }
 }
 
-/// After how long without any statement or task beginning a program counts as hanging. Tests know no limits on time, but a hang has no other sign, and
-/// must be reported rather than block for ever. This is no limit on a program, which may take as long as it goes on.
+/// After how long without any statement or task beginning a program counts as hanging. Tests know no limits on time,
+/// but a hang has no other sign, and must be reported rather than block for ever. This is no limit on a program, which
+/// may take as long as it goes on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One program in so many is recorded, and the record checked. Not all, since a runtime that records forgets nothing that has ended.
+/// One program in so many is recorded, and the record checked. Not all, since a runtime that records forgets nothing
+/// that has ended.
 const RECORDED: u64 = 5;
 
 fn trials(family: Family) -> impl Iterator<Item = Trial> {

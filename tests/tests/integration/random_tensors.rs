@@ -1,5 +1,5 @@
-//! Random assignments with random schedules, and with schedules that are chosen: sequentially, and on the runtime on one node and several, the result is that of
-//! the definition.
+//! Random assignments with random schedules, and with schedules that are chosen: sequentially, and on the runtime on
+//! one node and several, the result is that of the definition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

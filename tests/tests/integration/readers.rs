@@ -1,6 +1,8 @@
-//! Whatever a program or a mapper can say has somebody who acts on it: each option of `#[task]`, each field and value of an answer, each kind of processor and memory.
+//! Whatever a program or a mapper can say has somebody who acts on it: each option of `#[task]`, each field and value
+//! of an answer, each kind of processor and memory.
 //!
-//! Read from the sources. A name counts as read where a crate other than its own uses it, tests apart. What has no reader has a reason here, or is a promise that nobody keeps.
+//! Read from the sources. A name counts as read where a crate other than its own uses it, tests apart. What has no
+//! reader has a reason here, or is a promise that nobody keeps.
 
 use std::collections::BTreeMap;
 use std::fs;

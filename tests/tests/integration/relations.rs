@@ -68,7 +68,8 @@ fn pieces(random: &mut Rng, rows: &[i64], count: usize) -> Vec<BTreeSet<i64>> {
     (0..count).map(|_| piece()).collect()
 }
 
-/// A region of so many fields, its rows and its values, which are the same in each of two planes if it has two dimensions.
+/// A region of so many fields, its rows and its values, which are the same in each of two planes if it has two
+/// dimensions.
 struct Table {
     region: LogicalRegion,
     rows: Vec<i64>,
@@ -155,7 +156,8 @@ fn preimage(names: &Names, targets: &[BTreeSet<i64>]) -> Vec<BTreeSet<i64>> {
     targets.iter().map(naming).collect()
 }
 
-/// All relations by fields of one type, and of another for what takes two; `offset` tells apart the rows whose next one is there.
+/// All relations by fields of one type, and of another for what takes two; `offset` tells apart the rows whose next one
+/// is there.
 async fn relations<V: Number, W: Number>(cx: &Context, random: &mut Rng, dim: usize) -> Result<()> {
     let (table, targets) = (Table::new(cx, rows(random), dim)?, Table::new(cx, rows(random), 1)?);
     let count = table.rows.len();

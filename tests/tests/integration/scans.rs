@@ -1,4 +1,5 @@
-//! Results of launches that several nodes share, scanned: each node gets what its points come to with those before them.
+//! Results of launches that several nodes share, scanned: each node gets what its points come to with those before
+//! them.
 
 use maniple::mapper::{Sharding, TaskInfo};
 use maniple::prelude::*;

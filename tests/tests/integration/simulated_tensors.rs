@@ -1,8 +1,10 @@
-//! Random statements on tensors in random formats, in random places and distributed at random, in a simulation of several nodes: all nodes, workers and messages in one thread, in an order that
-//! a seed decides, with and without misfortune.
+//! Random statements on tensors in random formats, in random places and distributed at random, in a simulation of
+//! several nodes: all nodes, workers and messages in one thread, in an order that a seed decides, with and without
+//! misfortune.
 //!
-//! What ends is right, and all ends: where a node is lost, the others have the right result or an error. 100 seeds; for more, `MANIPLE_TESTS_COUNT=5000 cargo test --release -p maniple-tests --test
-//! integration -- simulated_tensors`. A failure names its seed, and `MANIPLE_TESTS_SEED` runs that one.
+//! What ends is right, and all ends: where a node is lost, the others have the right result or an error. 100 seeds; for
+//! more, `MANIPLE_TESTS_COUNT=5000 cargo test --release -p maniple-tests --test integration -- simulated_tensors`. A
+//! failure names its seed, and `MANIPLE_TESTS_SEED` runs that one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +60,8 @@ struct Case {
     about: String,
     plan: Plan,
     declared: TensorVariable,
-    /// As the plan calls them, and as they are stored where loops use them; and what each has, by its name in the statement.
+    /// As the plan calls them, and as they are stored where loops use them; and what each has, by its name in the
+    /// statement.
     operands: Vec<(TensorVariable, TensorVariable)>,
     given: BTreeMap<String, (Arc<SparseTensor<i64>>, Option<Placement>)>,
     expected: Elements,
@@ -221,7 +224,8 @@ fn of(stored: &SparseTensor<i64>) -> Elements {
     elements
 }
 
-/// Runs a case in a simulation, and checks what nodes come to; gives how many turns it takes, and how many nodes had an error, or what is wrong.
+/// Runs a case in a simulation, and checks what nodes come to; gives how many turns it takes, and how many nodes had an
+/// error, or what is wrong.
 fn simulate(case: &Arc<Case>, seed: u64, misfortune: Misfortune) -> Result<(u64, usize), String> {
     let network = Network::seeded(case.nodes, seed, seed % 20);
     let mut simulation = Simulation::new(seed).network(&network);

@@ -1,6 +1,8 @@
-//! Random programs in a simulation: all nodes, workers and messages in one thread, in an order that a seed decides, with and without misfortune.
+//! Random programs in a simulation: all nodes, workers and messages in one thread, in an order that a seed decides,
+//! with and without misfortune.
 //!
-//! 2,000 programs on 1 to 8 nodes. A failure says how to replay it; to look for more: `cargo run --release -p maniple-tests --bin stress -- --schedule 0`.
+//! 2,000 programs on 1 to 8 nodes. A failure says how to replay it; to look for more:
+//! `cargo run --release -p maniple-tests --bin stress -- --schedule 0`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -27,7 +29,8 @@ fn trial(family: Family, seed: u64) -> Trial {
     }
 }
 
-/// Runs trials, and fails with all that deviate from the oracle, hang, or leave threads behind, be it that they have failed.
+/// Runs trials, and fails with all that deviate from the oracle, hang, or leave threads behind, be it that they have
+/// failed.
 fn equal_the_oracle(trials: impl Iterator<Item = Trial>) -> Vec<Outcome> {
     silence_planned_panics();
     let (mut outcomes, mut failures) = (Vec::new(), String::new());
@@ -114,11 +117,13 @@ fn every_node_keeps_a_record_except_those_that_are_killed() {
     assert!(killed.records.0.keys().eq(&[0, 2]), "{:?}", killed.deviations);
 }
 
-/// Found by `stress`: contributions that a launch made for one requirement were lost when another one needed earlier ones; or when it came after a third, which
-/// was none. And a replay was followed by an analysis that took reductions to have been applied in another instance than they were. And
-/// another replay emptied a buffer whose contributions were being applied, which the checker sees. And when one node had failed, another one left tasks unfinished,
-/// of which the checker did not know. And a task that held one instance for several fields did not have its last fill of one of them wait for those who read the
-/// value before. And contributions that a replay had applied to values that were lost made them whole again.
+/// Found by `stress`: contributions that a launch made for one requirement were lost when another one needed earlier
+/// ones; or when it came after a third, which was none. And a replay was followed by an analysis that took reductions
+/// to have been applied in another instance than they were. And another replay emptied a buffer whose contributions
+/// were being applied, which the checker sees. And when one node had failed, another one left tasks unfinished, of
+/// which the checker did not know. And a task that held one instance for several fields did not have its last fill of
+/// one of them wait for those who read the value before. And contributions that a replay had applied to values that
+/// were lost made them whole again.
 #[test]
 fn programs_that_were_wrong_once_equal_the_oracle() {
     let of = |(family, seed, nodes)| Trial { nodes, schedule: Some(seed), check: true, ..Trial::new(family, seed) };
@@ -225,7 +230,8 @@ fn read(#[reads(count)] counter: Piece<Counter>) -> i64 {
 /// What reads of a counter have found, by their rounds.
 type Found = Arc<Mutex<Vec<(usize, i64)>>>;
 
-/// Increments a counter and reads it, again and again, more often than operations may be in flight; notes what the reads that did not fail have found.
+/// Increments a counter and reads it, again and again, more often than operations may be in flight; notes what the
+/// reads that did not fail have found.
 #[task]
 async fn count(cx: &Context, rounds: usize, found: Found) -> Result<()> {
     let counter = cx.region::<Counter>(1)?;

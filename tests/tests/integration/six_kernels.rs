@@ -1,4 +1,5 @@
-//! The six kernels of SpDISTAL (Yadav, Aiken and Kjolstad, SC 2022, section VI) by rows, by entries and in rounds, on small tensors of all kinds that its evaluation has: what the oracle says.
+//! The six kernels of SpDISTAL (Yadav, Aiken and Kjolstad, SC 2022, section VI) by rows, by entries and in rounds, on
+//! small tensors of all kinds that its evaluation has: what the oracle says.
 
 use std::sync::Arc;
 
@@ -74,7 +75,8 @@ fn chains(vertices: i64) -> Input {
     Input::matrix("chains", vertices, edges)
 }
 
-/// The matrix of an optimisation with as many conditions as variables on a line: a band, one beside it, one below it, and nothing in the rest.
+/// The matrix of an optimisation with as many conditions as variables on a line: a band, one beside it, one below it,
+/// and nothing in the rest.
 fn conditions(variables: i64) -> Input {
     let near = |row: i64, width: i64| (row - width).max(0)..(row + width + 1).min(variables);
     let of_target = (0..variables).flat_map(move |row| near(row, 2).map(move |column| [row, column]));
@@ -115,7 +117,8 @@ fn cubes() -> Vec<(Input, &'static str, &'static str)> {
 /// By blocks of the outermost variable.
 const ROWS: &str = "distribute(i, io, ii, POINTS)";
 
-/// A kernel: what it computes, of which operands, and the schedules that it has, of which each has so many points as `POINTS` stands for.
+/// A kernel: what it computes, of which operands, and the schedules that it has, of which each has so many points as
+/// `POINTS` stands for.
 struct Kernel<'a> {
     text: &'a str,
     tensors: Vec<(&'a str, &'a str, &'a [i64])>,
@@ -123,7 +126,8 @@ struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
-    /// Checks that the kernel gives on 1 to 4 nodes in all of its schedules what the oracle says, and gives in how many cases.
+    /// Checks that the kernel gives on 1 to 4 nodes in all of its schedules what the oracle says, and gives in how many
+    /// cases.
     fn check(&self, input: &Input) -> usize {
         let assignment = assignment(self.text, &self.tensors);
         let given: Vec<(String, Arc<SparseTensor<i64>>)> = assignment

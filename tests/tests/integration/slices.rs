@@ -1,4 +1,5 @@
-//! Index launches of tasks without regions that mappers slice across nodes: whoever runs the points, each runs once, and nobody can tell from what comes out.
+//! Index launches of tasks without regions that mappers slice across nodes: whoever runs the points, each runs once,
+//! and nobody can tell from what comes out.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -96,7 +97,8 @@ fn a_slice_that_is_to_be_sliced_again_goes_on_to_a_third_node() {
     let run = new_run();
     let outcomes = on_nodes(&slices(halve), 3, async |cx| cx.launch(visits(16, 1, run)).await);
     let count = |of: fn(&Statistics) -> u64| outcomes.iter().map(|(_, s, _)| of(s)).collect::<Vec<_>>();
-    // 8 stay; of the 8 that go to node 1, 4 go on to node 2; of those 2 to node 0; of those 1 to node 1, which keeps it as it can't be halved.
+    // 8 stay; of the 8 that go to node 1, 4 go on to node 2; of those 2 to node 0; of those 1 to node 1, which keeps it
+    // as it can't be halved.
     assert_eq!(count(|s| s.tasks), [8 + 2 + 1, 4 + 1, 2]);
     assert_eq!(count(|s| s.slices_received), [1, 2, 1]);
     take_runs(run);
@@ -151,7 +153,8 @@ fn nothing(#[point] at: Point<1>, run: u64) {
     *RUNS.lock().unwrap().get_or_insert_default().entry((run, vec![at[0]])).or_default() += 1;
 }
 
-/// Index launches of all kinds: with results and without, of leaf tasks and others, given values, futures and results point by point.
+/// Index launches of all kinds: with results and without, of leaf tasks and others, given values, futures and results
+/// point by point.
 #[task]
 async fn of_all_kinds(cx: &Context, points: i64, rounds: i64, run: u64) -> Result<Vec<i64>> {
     let mut all = Vec::new();
@@ -425,7 +428,8 @@ fn a_launch_that_is_sliced_is_sliced_each_time_and_not_replayed_and_one_that_is_
     }
 }
 
-/// Slices that are to be sliced again go around, and one node's program panics after so many fills, perhaps while others' slices that have come through it are away.
+/// Slices that are to be sliced again go around, and one node's program panics after so many fills, perhaps while
+/// others' slices that have come through it are away.
 fn panic_amid_slices(seed: u64) {
     const NODES: usize = 3;
     let fills = seed % 40;

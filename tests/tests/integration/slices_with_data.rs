@@ -1,4 +1,5 @@
-//! Index launches of leaf tasks that mappers slice across nodes: their data goes along, and what they have made comes back.
+//! Index launches of leaf tasks that mappers slice across nodes: their data goes along, and what they have made comes
+//! back.
 
 use maniple::machine::NodeId;
 use maniple::mapper::{DefaultMapper, NodeSlice, TaskInfo};
@@ -105,8 +106,8 @@ fn the_data_of_a_slice_of_leaf_tasks_goes_with_it_in_a_few_messages() {
     println!("{kept} frames if all stays, {sliced} if three of four slices go, in {slices} messages");
     assert_eq!(none, [0; 3]);
     assert_eq!((sent, received), (750, 750));
-    // Three, unless a node has nothing better to do before the last task of a slice is ready, as on a machine with other
-    // work; far fewer than tasks.
+    // Three, unless a node has nothing better to do before the last task of a slice is ready, as on a machine with
+    // other work; far fewer than tasks.
     assert!(
         (3..250).contains(&slices) && sliced < kept + 300,
         "{slices} slices, {sliced} frames, and {kept} if all stays"
@@ -151,8 +152,8 @@ fn leaf_tasks_of_a_slice_that_is_to_be_sliced_again_go_on_with_their_data() {
         assert_eq!(found.as_ref().unwrap(), &numbers_expected(16));
     }
     let count = |of: fn(&Statistics) -> u64| outcomes.iter().map(|(_, s, _)| of(s)).collect::<Vec<_>>();
-    // 8 stay; of the 8 that go to node 1, 4 go on to node 2; of those 2 to node 0; of those 1 to node 1, which keeps it as it can't be halved. The first node
-    // also runs the task that launches.
+    // 8 stay; of the 8 that go to node 1, 4 go on to node 2; of those 2 to node 0; of those 1 to node 1, which keeps it
+    // as it can't be halved. The first node also runs the task that launches.
     assert_eq!(count(|s| s.tasks), [8 + 1 + 1, 4 + 1, 2]);
     assert_eq!(count(|s| s.tasks_sent), [8, 0, 0]);
     assert_eq!(count(|s| s.tasks_received), [1, 4 + 1, 2]);

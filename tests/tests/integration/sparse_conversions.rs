@@ -1,4 +1,5 @@
-//! Tensors in levels, converted to other formats by the tasks of all nodes: the same as in the memory of one. And what is given back of results that are made again and again.
+//! Tensors in levels, converted to other formats by the tasks of all nodes: the same as in the memory of one. And what
+//! is given back of results that are made again and again.
 
 use std::sync::Arc;
 
@@ -136,8 +137,8 @@ fn no_node_needs_memory_for_all_of_what_is_converted() {
     let variable = |format: &str| TensorVariable::new("A", ElementType::I64, [n, n]).stored(format.parse().unwrap());
     let at: Vec<[i64; 2]> = (0..n).flat_map(|row| (0..40).map(move |k| [row, (row * 7 + k * 12) % n])).collect();
     let stored = Arc::new(matrix(&variable("csr"), &at));
-    // Less than all coordinates of one dimension take, or the elements. There is room for the parts of both matrices that a node has, and for its entries and
-    // those of its blocks.
+    // Less than all coordinates of one dimension take, or the elements. There is room for the parts of both matrices
+    // that a node has, and for its entries and those of its blocks.
     let memory = at.len() as u64 * 39 / 10;
     let converted = on_nodes(Nodes::new(nodes).with_memory(memory), async |cx, _| -> Result<()> {
         let own = Tensor::from_sparse(cx, &variable("csr"), Arc::clone(&stored))?;
@@ -148,7 +149,8 @@ fn no_node_needs_memory_for_all_of_what_is_converted() {
     converted.into_iter().for_each(|converted| converted.unwrap());
 }
 
-/// Assembles a product on two nodes, again and again, and has it converted; gives the most bytes after each time on each node, and how many the result has.
+/// Assembles a product on two nodes, again and again, and has it converted; gives the most bytes after each time on
+/// each node, and how many the result has.
 fn repeated(format: &str, times: usize, is_destroyed: bool) -> (Vec<Vec<u64>>, u64) {
     let n = 600;
     let matrices: [(&str, &str, &[i64]); 3] = [("Y", "dcsr", &[n, n]), ("A", "csr", &[n, n]), ("B", "csr", &[n, n])];

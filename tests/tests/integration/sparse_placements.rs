@@ -1,4 +1,5 @@
-//! Tensors in levels, cut into the pieces of placements: the same as if each stored coordinate had been colored. `sparse_traffic.rs` has where the pieces are.
+//! Tensors in levels, cut into the pieces of placements: the same as if each stored coordinate had been colored.
+//! `sparse_traffic.rs` has where the pieces are.
 
 use fastrand::Rng;
 use maniple::space::{AnyPoint, Point};
@@ -123,7 +124,8 @@ fn tree(stored: &SparseTensor<i64>) -> Vec<Vec<Position>> {
     levels
 }
 
-/// For each level, the positions that belong to those of a level for which `is_own` holds: all below them, and above all between the first and the last parent of neighbours.
+/// For each level, the positions that belong to those of a level for which `is_own` holds: all below them, and above
+/// all between the first and the last parent of neighbours.
 fn colored(tree: &[Vec<Position>], level: usize, is_own: impl Fn(i64, &Position) -> bool) -> Vec<Vec<i64>> {
     let mut found = vec![Vec::new(); tree.len()];
     found[level] = (0..).zip(&tree[level]).filter(|(at, position)| is_own(*at, position)).map(|(at, _)| at).collect();
@@ -184,7 +186,8 @@ fn check(pieces: &LevelPieces, stored: &SparseTensor<i64>, piece: i64, expected:
     assert_eq!(&points(pieces.values(), piece), expected.last().unwrap(), "piece {piece}, elements, {about}");
 }
 
-/// For each part, the first position of a level and the one after the last: equal parts, or of a bitmap words with as many bits.
+/// For each part, the first position of a level and the one after the last: equal parts, or of a bitmap words with as
+/// many bits.
 fn ends(stored: &SparseTensor<i64>, level: usize, parts: i64) -> Vec<(i64, i64)> {
     let (data, block) = (&stored.levels()[level], |count: i64| (count + parts - 1) / parts);
     let all = data.positions as i64;
@@ -204,7 +207,8 @@ fn ends(stored: &SparseTensor<i64>, level: usize, parts: i64) -> Vec<(i64, i64)>
     (0..parts).map(|part| (begin(part), if part + 1 == parts { all } else { begin(part + 1) })).collect()
 }
 
-/// 240 tensors, each cut in about six ways; for more, `MANIPLE_TESTS_COUNT=20000`, which takes some minutes if it is optimised.
+/// 240 tensors, each cut in about six ways; for more, `MANIPLE_TESTS_COUNT=20000`, which takes some minutes if it is
+/// optimised.
 #[test]
 fn pieces_are_those_of_a_coloring_of_what_is_stored() {
     let most = std::env::var("MANIPLE_TESTS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(240_u64);

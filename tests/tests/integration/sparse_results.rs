@@ -255,7 +255,8 @@ fn results_in_levels_are_operands_of_what_follows() {
         ("y", "dense", &[n]),
         ("x", "dense", &[n]),
     ];
-    // One with the levels of an operand, or with its outer ones; what is computed with it as an element's factor, and as a summand of what is assembled.
+    // One with the levels of an operand, or with its outer ones; what is computed with it as an element's factor, and
+    // as a summand of what is assembled.
     for first in ["Z(i,j) = A(i,j) * 3", "Z(i,j) = 2 * T(i,j,k)"] {
         let steps = [first, "y(i) = Z(i,j) * x(j)", "S(i,j) = Z(i,j) + A(i,j)", "A(i,j) = S(i,j) * 2"];
         let steps: Vec<Assignment> = steps.iter().map(|text| assignment(text, &matrices)).collect();
@@ -403,7 +404,8 @@ fn random_sparse_results_are_the_same_as_tasks() {
     assert!(assembled > most / 6 && beside > most / 6, "{assembled} assembled and {beside} with levels of {most}");
 }
 
-/// Results in all formats, of operands by rows and by columns: points assemble compressed levels in the order of the loops, and tasks convert these.
+/// Results in all formats, of operands by rows and by columns: points assemble compressed levels in the order of the
+/// loops, and tasks convert these.
 #[test]
 fn results_of_any_format_are_made_of_those_that_points_assemble() {
     let all = [

@@ -49,7 +49,8 @@ pub fn assignment(text: &str, tensors: &[(&str, &str, &[i64])]) -> Assignment {
     parse(text, &tensors.iter().map(variable).collect::<Vec<_>>()).unwrap()
 }
 
-/// Checks that the statement that `schedule` makes of the loops gives the same on so many nodes as one kernel; gives what is done.
+/// Checks that the statement that `schedule` makes of the loops gives the same on so many nodes as one kernel; gives
+/// what is done.
 pub fn agrees(nodes: usize, assignment: &Assignment, schedule: impl Fn(&Statement) -> Statement) -> String {
     let computation = Computation::new(assignment).unwrap();
     assert_eq!(computation.conversions(), []);
@@ -69,8 +70,8 @@ pub fn same(nodes: usize, assignment: &Assignment, plan: &Arc<Plan>, given: &[(S
     are_same((nodes, true), assignment, plan, given, &[]);
 }
 
-/// Checks that a plan gives the same as one kernel; unless it is `alike`, it may store what nothing is filled with where this stores nothing, as other loops over a workspace do. Some operands in levels are
-/// placed before.
+/// Checks that a plan gives the same as one kernel; unless it is `alike`, it may store what nothing is filled with
+/// where this stores nothing, as other loops over a workspace do. Some operands in levels are placed before.
 fn are_same(
     (nodes, alike): (usize, bool),
     assignment: &Assignment,

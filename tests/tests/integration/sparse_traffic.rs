@@ -1,4 +1,5 @@
-//! The bytes that products of a placed matrix and a vector move between nodes, as the runtime counts them: of the matrix none, of the vector what rows name elsewhere, of the result the sums of rows that two points share.
+//! The bytes that products of a placed matrix and a vector move between nodes, as the runtime counts them: of the
+//! matrix none, of the vector what rows name elsewhere, of the result the sums of rows that two points share.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -112,7 +113,8 @@ fn triangle() -> EntryList<i64> {
     entries
 }
 
-/// A matrix with five entries in each row but the first, which has three: equal parts of the entries end with the first two of a row, and have as many rows.
+/// A matrix with five entries in each row but the first, which has three: equal parts of the entries end with the first
+/// two of a row, and have as many rows.
 fn fives() -> EntryList<i64> {
     let mut entries = EntryList::new(2);
     for row in 0..EXTENT {
@@ -122,7 +124,8 @@ fn fives() -> EntryList<i64> {
     entries
 }
 
-/// The bytes that all nodes receive in each of two runs of plans, of which the first is a product of a matrix, which may be placed, and a vector that all have.
+/// The bytes that all nodes receive in each of two runs of plans, of which the first is a product of a matrix, which
+/// may be placed, and a vector that all have.
 fn moved(nodes: usize, stored: &Arc<SparseTensor<i64>>, plans: &[Arc<Plan>], placement: Option<&str>) -> [u64; 2] {
     let [y, a, x] = product(&stored.format().to_string()).tensors().try_into().unwrap();
     let moved = on_nodes(Nodes::new(nodes), async |cx, runtime| -> Result<[u64; 2]> {

@@ -9,7 +9,8 @@ use maniple_files::tcs::{Duplicates, Extent, Kind, Listed, Plan, Width, survey, 
 use maniple_tensor::element::Element;
 use maniple_tensor::notation::TensorVariable;
 
-/// A tensor to be written: extents, levels from the outermost as letters and the dimension of each, and elements by coordinates.
+/// A tensor to be written: extents, levels from the outermost as letters and the dimension of each, and elements by
+/// coordinates.
 pub(crate) struct Case<T> {
     pub(crate) extents: Vec<u64>,
     pub(crate) levels: &'static str,

@@ -310,7 +310,8 @@ fn what_is_loaded_computed_and_stored_is_the_same_file_on_any_nodes() {
     }
 }
 
-/// What running a product with a vector again takes, in these loops: how many tasks, and how many bytes move between nodes.
+/// What running a product with a vector again takes, in these loops: how many tasks, and how many bytes move between
+/// nodes.
 fn again(nodes: usize, matrix: &Case<f64>, schedule: &str) -> (u64, u64) {
     let extents: Vec<i64> = matrix.extents.iter().map(|extent| *extent as i64).collect();
     let vector = |name, extent| TensorVariable::new(name, <f64 as Element>::TYPE, [extent]);

@@ -1,4 +1,5 @@
-//! Loops over threads in the leaves of plans: run by workers that have nothing else to do, with the result of one thread.
+//! Loops over threads in the leaves of plans: run by workers that have nothing else to do, with the result of one
+//! thread.
 
 use std::collections::BTreeMap;
 use std::path::Path;

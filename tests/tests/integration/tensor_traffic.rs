@@ -1,4 +1,5 @@
-//! What plans move between nodes, as the runtime counts it: what the model of their traffic says, which follows the published formulas.
+//! What plans move between nodes, as the runtime counts it: what the model of their traffic says, which follows the
+//! published formulas.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ fn product(n: i64) -> Assignment {
     parse_with_extents("A(i,j) = B(i,k) * C(k,j)", ElementType::I64, &extents).unwrap()
 }
 
-/// The bytes that each node (first index) sends to each other one while an algorithm runs, from tensors that are placed as it says to a result that is.
+/// The bytes that each node (first index) sends to each other one while an algorithm runs, from tensors that are placed
+/// as it says to a result that is.
 type Bytes = Vec<Vec<u64>>;
 
 fn moved(algorithm: &Algorithm, assignment: &Assignment) -> Bytes {
@@ -133,8 +135,8 @@ fn processors(g: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..g * g).map(move |processor| (processor / g, processor % g))
 }
 
-/// At first, processor (i, j) fetches tile (i, i + j) of B and tile (i + j, j) of C from where they are placed. From then on tiles of B go to the left and tiles of C upwards,
-/// on a torus, and there are no other messages.
+/// At first, processor (i, j) fetches tile (i, i + j) of B and tile (i + j, j) of C from where they are placed. From
+/// then on tiles of B go to the left and tiles of C upwards, on a torus, and there are no other messages.
 #[test]
 fn processors_pass_rotated_tiles_to_neighbours_and_to_nobody_else() {
     for (g, n) in [(2_usize, 8), (4, 16), (8, 16)] {
@@ -195,7 +197,8 @@ fn without_rotation_tiles_come_from_afar() {
     assert!(far(&still) > far(&rotated), "{} bytes go across the grid", far(&still));
 }
 
-/// `3 n^2 (q - 1)` elements on a cube of `q^3`: the tiles of a face go along a dimension to all other layers, or come from them.
+/// `3 n^2 (q - 1)` elements on a cube of `q^3`: the tiles of a face go along a dimension to all other layers, or come
+/// from them.
 #[test]
 fn johnsons_algorithm_moves_what_its_formula_says() {
     for (q, n) in [(2, 8), (3, 9), (4, 8)] {
@@ -212,8 +215,8 @@ fn the_algorithm_in_two_and_a_half_dimensions_moves_what_its_model_says() {
     }
 }
 
-/// Rows over two groups, and in each columns over two nodes, in four steps. What is fetched around the inner launch comes to the first node of the group as a whole, and goes
-/// on from there.
+/// Rows over two groups, and in each columns over two nodes, in four steps. What is fetched around the inner launch
+/// comes to the first node of the group as a whole, and goes on from there.
 #[test]
 fn what_is_fetched_around_a_launch_is_brought_to_one_of_its_nodes() {
     let n = 8;
@@ -229,12 +232,14 @@ fn what_is_fetched_around_a_launch_is_brought_to_one_of_its_nodes() {
             placements.map(|(name, text)| (TensorVariable::new(name, ElementType::I64, [n, n]), text.parse().unwrap()));
         all(&Algorithm { statement: scheduled().unwrap(), grid: vec![2, 2], placements: placed.into() }, n)
     };
-    // Half of C for each of three nodes; or all of it for one, from which its neighbour has a half, and a half for the other.
+    // Half of C for each of three nodes; or all of it for one, from which its neighbour has a half, and a half for the
+    // other.
     assert_eq!(run(false), (8 * 3 * n * n / 2) as u64);
     assert_eq!(run(true), (8 * 2 * n * n) as u64);
 }
 
-/// Of a tensor that is placed by the second placement after the first, and then again: the bytes that all nodes send each time.
+/// Of a tensor that is placed by the second placement after the first, and then again: the bytes that all nodes send
+/// each time.
 fn placed_twice(first: &str, second: &str) -> [u64; 2] {
     let variable = TensorVariable::new("A", ElementType::I64, [16, 16]);
     let array = DenseArray::from_fn(ElementType::I64, &[16, 16], |at| Scalar::I64(at[0] * 16 + at[1]));

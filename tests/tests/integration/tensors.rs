@@ -1,4 +1,5 @@
-//! Tensor algebra on the runtime: whatever the algorithm, the grid and the number of nodes, the result is that of the definition.
+//! Tensor algebra on the runtime: whatever the algorithm, the grid and the number of nodes, the result is that of the
+//! definition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

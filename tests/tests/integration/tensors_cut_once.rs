@@ -1,4 +1,5 @@
-//! Partitions of tensors that are made once, as what levels store does not change: other computations with the same tensors look up nothing. With a tensor that stores something else they do.
+//! Partitions of tensors that are made once, as what levels store does not change: other computations with the same
+//! tensors look up nothing. With a tensor that stores something else they do.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! The circuit, and products of a sparse matrix, one piece a node: what a node does in a step is the same on 16 nodes and on many more. `nodes.rs` has a stencil.
+//! The circuit, and products of a sparse matrix, one piece a node: what a node does in a step is the same on 16 nodes
+//! and on many more. `nodes.rs` has a stencil.
 //!
-//! Many are 256, or as many as `MANIPLE_MANY_NODES` says. 1,024 take a minute or two and 6 GB, as each node finds out once which of all others it exchanges what
-//! with.
+//! Many are 256, or as many as `MANIPLE_MANY_NODES` says. 1,024 take a minute or two and 6 GB, as each node finds out
+//! once which of all others it exchanges what with.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,7 +41,8 @@ fn does_not_grow(few: Work, many: Work, nodes: usize) {
     }
 }
 
-/// What the busiest of so many nodes, each with one piece, does in ten steps, once all is known, and what the circuit has come to.
+/// What the busiest of so many nodes, each with one piece, does in ten steps, once all is known, and what the circuit
+/// has come to.
 fn work_of_steps(nodes: usize) -> (Work, i64) {
     let network = Network::seeded(nodes, nodes as u64, 10);
     let job = Nodes::over_loopback(nodes, &network);
@@ -106,7 +108,8 @@ fn blocks(nodes: i64, rows: i64) -> SparseTensor<i64> {
 /// So many steps are made before they are counted, and then.
 const STEPS: [usize; 2] = [3, 8];
 
-/// What the busiest of so many nodes, each with so many rows, does in steps of a computation that is prepared: a product of the matrix and a vector, which becomes the next vector.
+/// What the busiest of so many nodes, each with so many rows, does in steps of a computation that is prepared: a
+/// product of the matrix and a vector, which becomes the next vector.
 fn work_of_products(nodes: usize, rows: i64) -> Work {
     let all = [nodes as i64 * rows; 2];
     let tensors: [(&str, &str, &[i64]); 3] = [("y", "dense", &all[..1]), ("A", "csr", &all), ("x", "dense", &all[..1])];

@@ -20,7 +20,8 @@ fn aside(folder: &Path) -> Vec<u8> {
     fs::read(aside.expect("it was made before anything is written")).unwrap()
 }
 
-/// Has all nodes write a matrix without zeros: gives what each sees in the file when it launches the tasks of each turn.
+/// Has all nodes write a matrix without zeros: gives what each sees in the file when it launches the tasks of each
+/// turn.
 fn seen(nodes: usize, to: &Path) -> Vec<Vec<Vec<u8>>> {
     let (connections, folder) = (Connections::new(nodes), to.parent().unwrap());
     let variable = TensorVariable::new("A", ElementType::F64, [37, 20]);

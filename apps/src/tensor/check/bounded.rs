@@ -1,13 +1,15 @@
 //! One element by the definition, in double precision, with a bound of what rounding may have changed in it.
 //!
-//! This is running error analysis (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd edition 2002, section 3.3): next to each value goes a bound of how far the computed one can
-//! be from the exact one. A schedule may add the terms of a sum in any order and in parts, in which each term goes through at most n - 1 additions, where n is the number of terms that make up an element; the
-//! bound for that is g(n) = n u / (1 - n u) times the sum of absolute values (section 4.2). u is the unit roundoff of the coarsest type that occurs. Products
-//! and quotients of complex numbers have larger constants (section 3.6). Functions are taken to be right to 4 u (16 u for complex ones), as the GNU C library
-//! documents for its own, and to pass on errors of arguments as they do where these are moved by so much.
+//! This is running error analysis (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd edition 2002, section
+//! 3.3): next to each value goes a bound of how far the computed one can be from the exact one. A schedule may add the
+//! terms of a sum in any order and in parts, in which each term goes through at most n - 1 additions, where n is the
+//! number of terms that make up an element; the bound for that is g(n) = n u / (1 - n u) times the sum of absolute
+//! values (section 4.2). u is the unit roundoff of the coarsest type that occurs. Products and quotients of complex
+//! numbers have larger constants (section 3.6). Functions are taken to be right to 4 u (16 u for complex ones), as the
+//! GNU C library documents for its own, and to pass on errors of arguments as they do where these are moved by so much.
 //!
-//! Infinities and NaNs have no error: they follow from exact operands by the rules of IEEE 754, whatever the order, or else nothing is known of the value. Nothing is known either of what may overflow, or is
-//! divided by what may be zero.
+//! Infinities and NaNs have no error: they follow from exact operands by the rules of IEEE 754, whatever the order, or
+//! else nothing is known of the value. Nothing is known either of what may overflow, or is divided by what may be zero.
 
 use maniple_tensor::element::{Complex, ElementType, Scalar};
 use maniple_tensor::notation::{

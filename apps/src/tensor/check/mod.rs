@@ -1,7 +1,7 @@
 //! Whether the result is right: elements of it against the definition.
 //!
-//! [`reference`](mod@reference): one element by the definition, without any cleverness; [`bounded`]: the same for real and complex numbers, with what rounding may change, in
-//! whatever order sums are taken. Integers must be equal.
+//! [`reference`](mod@reference): one element by the definition, without any cleverness; [`bounded`]: the same for real
+//! and complex numbers, with what rounding may change, in whatever order sums are taken. Integers must be equal.
 
 pub mod bounded;
 pub mod reference;
@@ -40,7 +40,8 @@ pub fn chosen(assignment: &Assignment, seed: u64) -> Vec<i64> {
     numbers
 }
 
-/// How far an element is from its definition: 0 if it is equal, up to 1 if rounding explains the difference, infinite for integers that differ.
+/// How far an element is from its definition: 0 if it is equal, up to 1 if rounding explains the difference, infinite
+/// for integers that differ.
 ///
 /// # Errors
 /// What makes the definition senseless: an integer is divided by zero.

@@ -54,7 +54,8 @@ impl FileByTasks {
         hasher.finish()
     }
 
-    /// Reads the tensor that statements call `variable`, in the format of the file or of the variable: with the bytes that each node has read.
+    /// Reads the tensor that statements call `variable`, in the format of the file or of the variable: with the bytes
+    /// that each node has read.
     ///
     /// # Errors
     /// As of [`Tensor::load`], [`Tensor::cast`] and [`Tensor::read_entries`].

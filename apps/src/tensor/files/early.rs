@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// A file which the system begins to bring to the disk while it is written. Some file systems (ext4) do so only when it takes the place of another file, which then waits for all of it.
+/// A file which the system begins to bring to the disk while it is written. Some file systems (ext4) do so only when it
+/// takes the place of another file, which then waits for all of it.
 pub(super) struct Early<'f> {
     file: &'f File,
     /// Where the next byte goes.

@@ -35,7 +35,8 @@ impl Kind {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
-    /// A file as it is named: what is said of it, or its name says, and its path. A kind is said before it, as in `mtx:/dev/stdin`.
+    /// A file as it is named: what is said of it, or its name says, and its path. A kind is said before it, as in
+    /// `mtx:/dev/stdin`.
     pub fn said(text: &str) -> (Option<Self>, &Path) {
         match text.split_once(':').and_then(|(kind, rest)| Some((Self::named(kind)?, rest))) {
             Some((kind, path)) if !path.is_empty() => (Some(kind), Path::new(path)),

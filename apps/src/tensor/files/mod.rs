@@ -1,4 +1,5 @@
-//! Tensors in files. Dense ones: NumPy's `.npy`, and Matrix Market `array` files of matrices (`.mtx`); in `sparse`, sparse ones.
+//! Tensors in files. Dense ones: NumPy's `.npy`, and Matrix Market `array` files of matrices (`.mtx`); in `sparse`,
+//! sparse ones.
 
 mod archive;
 mod array;
@@ -71,7 +72,8 @@ impl TensorFile {
         }
     }
 
-    /// The same file, whose bytes are in a temporary file if it is a pipe or device: it can then be read more than once. On several nodes, which would each have a part, it is not read.
+    /// The same file, whose bytes are in a temporary file if it is a pipe or device: it can then be read more than
+    /// once. On several nodes, which would each have a part, it is not read.
     ///
     /// # Errors
     /// [`Error::Input`] if it can't be read.
@@ -146,7 +148,8 @@ impl TensorFile {
         self.sparse()?.entries()
     }
 
-    /// A file that is read. Of a pipe or device, such as `/dev/stdin` or what a shell makes of `<(...)`, the content says what it is.
+    /// A file that is read. Of a pipe or device, such as `/dev/stdin` or what a shell makes of `<(...)`, the content
+    /// says what it is.
     ///
     /// # Errors
     /// If it is a plain file whose name does not tell what is in it.
@@ -215,7 +218,8 @@ fn read_npy(mut source: impl BufRead, length: Option<u64>) -> Result<Array, Read
     with_element!(element_of(header.number), T => Ok(array::<T>(npy::read_elements(header, source, length)?)))
 }
 
-/// Reads a dense matrix of `f64`, `i64` or complex numbers of `f64`, whatever its numbers are, for a tensor of this name.
+/// Reads a dense matrix of `f64`, `i64` or complex numbers of `f64`, whatever its numbers are, for a tensor of this
+/// name.
 fn read_market(source: impl BufRead, tensor: &str) -> Result<Array, ReadError> {
     let reader = Reader::new(source)?;
     let Header { layout, field, rows, columns, .. } = *reader.header();

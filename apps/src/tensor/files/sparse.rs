@@ -121,7 +121,8 @@ impl SparseFile {
         }
     }
 
-    /// Checks that the file tells how it stores the operand of this name, or has all of its elements, where no format is given.
+    /// Checks that the file tells how it stores the operand of this name, or has all of its elements, where no format
+    /// is given.
     ///
     /// # Errors
     /// [`Error::Input`] if it has the entries of a sparse tensor.
@@ -262,8 +263,9 @@ impl SparseFile {
         file.map(Some).map_err(|error| InputError::read(&self.path, error).into())
     }
 
-    /// A file whose entries tasks read, each a range; none of others: of `.tcs` files, and of arrays that [have to be read whole](EntryFile::npz). Of all but text that does not tell its extents, or has all
-    /// elements, and of arrays that are compressed, no more is read than tells what is in them.
+    /// A file whose entries tasks read, each a range; none of others: of `.tcs` files, and of arrays that [have to be
+    /// read whole](EntryFile::npz). Of all but text that does not tell its extents, or has all elements, and of arrays
+    /// that are compressed, no more is read than tells what is in them.
     ///
     /// # Errors
     /// [`Error::Input`].
@@ -286,7 +288,9 @@ impl SparseFile {
         self.has_levels().then_some(self.width)
     }
 
-    /// Writes the entries of a text file as a `.tcs` file in a format, or the usual one if none is given, with these extents if some are given, in little memory; none if the files are not of these kinds. Unsorted text is sorted if that is asked for.
+    /// Writes the entries of a text file as a `.tcs` file in a format, or the usual one if none is given, with these
+    /// extents if some are given, in little memory; none if the files are not of these kinds. Unsorted text is sorted
+    /// if that is asked for.
     ///
     /// # Errors
     /// [`Error::Input`], [`Error::Usage`], [`Error::Write`].
@@ -452,7 +456,8 @@ impl SparseFile {
         Ok(Contents { dimensions, fill: zero(<T as Element>::TYPE), entries })
     }
 
-    /// The tensor of a `.tcs` file, as it is stored there; none of other files, of elements of another type, and of blocks.
+    /// The tensor of a `.tcs` file, as it is stored there; none of other files, of elements of another type, and of
+    /// blocks.
     ///
     /// # Errors
     /// [`Error::Input`].
@@ -469,8 +474,8 @@ impl SparseFile {
         found.transpose().map_err(unsuitable)
     }
 
-    /// Writes a tensor, text sorted by coordinates, and a vector as a matrix of one column where there must be one. It is written whole or not at all: to a file beside this one, which then
-    /// takes its place.
+    /// Writes a tensor, text sorted by coordinates, and a vector as a matrix of one column where there must be one. It
+    /// is written whole or not at all: to a file beside this one, which then takes its place.
     ///
     /// # Errors
     /// [`Error::Write`]; [`Error::Usage`] if files of this kind hold no such tensors.

@@ -89,7 +89,8 @@ fn listed<T: Stored>(source: &File) -> Result<Contents, ReadError> {
     Ok(Contents { dimensions, fill: zero(<T as Element>::TYPE), entries: entries.into() })
 }
 
-/// The tensor of a file, with the arrays that the file has; none if its elements are of another type, or coordinates do not begin at 0.
+/// The tensor of a file, with the arrays that the file has; none if its elements are of another type, or coordinates do
+/// not begin at 0.
 pub fn whole(source: &File, element: ElementType) -> Result<Option<Result<DynamicTensor, StorageError>>, ReadError> {
     let header = Header::read(source)?;
     if element_of(header.number) != element || header.levels.iter().any(|level| level.range.start > 0) {
@@ -125,7 +126,8 @@ fn narrow(numbers: Vec<i64>, widths: &[level::Width], greatest: i64) -> Array {
     }
 }
 
-/// Writes a tensor as files have it: in its format if it has dense and compressed levels alone, otherwise with compressed levels.
+/// Writes a tensor as files have it: in its format if it has dense and compressed levels alone, otherwise with
+/// compressed levels.
 pub fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write) -> io::Result<()> {
     let rank = tensor.dimensions().len();
     let (kinds, order) = levels(tensor.format()).unwrap_or_else(|| (vec![Kind::Sparse; rank], (0..rank).collect()));
@@ -168,7 +170,8 @@ pub struct Text<'a> {
     pub name: &'a Path,
     /// Whether it is a Matrix Market file; otherwise a `.tns` file.
     pub is_matrix: bool,
-    /// The extents, where the file does not tell them, and they are not those of the smallest tensor that has all entries.
+    /// The extents, where the file does not tell them, and they are not those of the smallest tensor that has all
+    /// entries.
     pub extents: Option<&'a [u64]>,
 }
 

@@ -178,8 +178,9 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Whether a tensor, or the file that tasks read, differs between nodes, each of which has read or made it for itself: which one, and on which nodes. Of `.tcs` files the
-/// headers tell, which have checksums of all that is in them; of others their lengths and what is here and there.
+/// Whether a tensor, or the file that tasks read, differs between nodes, each of which has read or made it for itself:
+/// which one, and on which nodes. Of `.tcs` files the headers tell, which have checksums of all that is in them; of
+/// others their lengths and what is here and there.
 async fn differing(
     cx: &Context,
     given: &Given,
@@ -428,7 +429,8 @@ fn machine(options: &Options, nodes: usize) -> Result<Machine, MachineError> {
     options.grid.clone().map_or_else(|| Grid::new([nodes]), Ok).map(Machine::from)
 }
 
-/// Refuses placements that do not fit tensors, before anything is read of them but where their files say what they have.
+/// Refuses placements that do not fit tensors, before anything is read of them but where their files say what they
+/// have.
 ///
 /// # Errors
 /// [`AppError::Usage`].

@@ -20,8 +20,9 @@ const RUNS: [&str; 2] = ["in the first run", "in each other run"];
 type Sent = (BTreeMap<Arc<str>, u64>, u64);
 
 impl Tasks {
-    /// What each node sends to others, in lines: before the first run, when operands are read, converted and placed, in the first run, and in each of the others. Operands are read and moved as they are
-    /// when the statements run; nothing is computed, but for results of which that alone tells what they store, if later statements read them.
+    /// What each node sends to others, in lines: before the first run, when operands are read, converted and placed, in
+    /// the first run, and in each of the others. Operands are read and moved as they are when the statements run;
+    /// nothing is computed, but for results of which that alone tells what they store, if later statements read them.
     ///
     /// # Errors
     /// As of [`run`](Self::run).

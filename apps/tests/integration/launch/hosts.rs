@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A command that does as ssh does, on this machine: a shell runs the line, in a session of its own, until the connection breaks.
+/// A command that does as ssh does, on this machine: a shell runs the line, in a session of its own, until the
+/// connection breaks.
 fn ssh(folder: &Path) -> String {
     let file = folder.join("ssh");
     let log = folder.join("log");

@@ -1,7 +1,8 @@
 //! `maniple launch` as its users run it: who is told what, what is shown, and that nobody is left behind.
 //!
-//! Nodes are shell scripts. What is to be there while a test looks opens a *line*, a named pipe of which the test reads the other end: it says there what it
-//! has done, and the test has read all of it when nobody holds the line any more, however they ended. So nothing here waits for a time.
+//! Nodes are shell scripts. What is to be there while a test looks opens a *line*, a named pipe of which the test reads
+//! the other end: it says there what it has done, and the test has read all of it when nobody holds the line any more,
+//! however they ended. So nothing here waits for a time.
 
 mod failure;
 #[cfg(target_os = "linux")]
@@ -121,6 +122,6 @@ impl Watched {
 /// Never ends by itself, and has a child that does not either.
 const FOR_EVER: &str = "sleep 100000 & sleep 100000";
 
-/// Waits so that a signal is heard at once, whenever it comes: a shell that waits for a child in the foreground hears it when the child has ended, and the
-/// child may have missed it.
+/// Waits so that a signal is heard at once, whenever it comes: a shell that waits for a child in the foreground hears
+/// it when the child has ended, and the child may have missed it.
 const WAITING: &str = "sleep 100000 & wait";

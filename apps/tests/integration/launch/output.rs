@@ -24,7 +24,8 @@ fn what_is_no_text_is_shown_as_it_is_without_numbers() {
     assert_eq!(bytes, b"a\0b\xff");
 }
 
-/// Nodes of which one prints for ever, to the standard output or, redirected, elsewhere, and the other one says nothing.
+/// Nodes of which one prints for ever, to the standard output or, redirected, elsewhere, and the other one says
+/// nothing.
 fn endless(to: &str) -> String {
     format!("[ $MANIPLE_RANK = 1 ] && exec sleep 100000; exec yes {to}")
 }
@@ -98,7 +99,8 @@ fn what_cannot_be_written_is_an_error_and_ends_the_job() {
     assert_eq!(Watched::watch(&folder, command).end().1.code, Some(1));
 }
 
-/// What each node prints fits into its own pipe (64 KiB), so that it ends though nobody reads; with the numbers, both together do not fit into the launcher's.
+/// What each node prints fits into its own pipe (64 KiB), so that it ends though nobody reads; with the numbers, both
+/// together do not fit into the launcher's.
 #[test]
 fn what_was_printed_before_the_end_is_shown_however_slow_the_reader_is() {
     let mut watched = Watched::start("slow", &["-n", "2", "--grace", "0.01"], "seq 9000");
@@ -121,7 +123,8 @@ fn long_lines_are_whole_whatever_their_length() {
     assert_eq!((run.of(0)[0].len(), run.of(1), run.stdout.lines().count()), (20_000_003, vec!["end"], 2));
 }
 
-/// Node 1 begins when the first has printed so much that others have to wait, and the first ends its line when node 1 has ended.
+/// Node 1 begins when the first has printed so much that others have to wait, and the first ends its line when node 1
+/// has ended.
 #[test]
 fn a_line_that_others_would_wait_for_too_long_holds_nobody_up() {
     let folder = folder("patience");

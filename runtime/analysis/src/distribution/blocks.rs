@@ -1,9 +1,10 @@
-//! Coherence in blocks, where no node knows all uses of a tree: each node keeps the history of the points of its own block, for all nodes, and sends the others their
-//! parts of the steps that this block needs.
+//! Coherence in blocks, where no node knows all uses of a tree: each node keeps the history of the points of its own
+//! block, for all nodes, and sends the others their parts of the steps that this block needs.
 //!
-//! Points of different blocks are independent, so a block is to its node what a whole region tree is where every node knows all uses, and the same [`Coherence`]
-//! serves for both. The node that takes a step assembles it from the parts of all blocks: of what goes from one node to another in one exchange there is one parcel,
-//! whatever the number of blocks. Sender and receiver get the parts of the same blocks, and so of the same points.
+//! Points of different blocks are independent, so a block is to its node what a whole region tree is where every node
+//! knows all uses, and the same [`Coherence`] serves for both. The node that takes a step assembles it from the parts
+//! of all blocks: of what goes from one node to another in one exchange there is one parcel, whatever the number of
+//! blocks. Sender and receiver get the parts of the same blocks, and so of the same points.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,7 +96,8 @@ impl Blocks {
         &mut self.coherence
     }
 
-    /// The number of the current state, if nodes have [agreed](Self::agree) on one: now, or when the same fills led there before.
+    /// The number of the current state, if nodes have [agreed](Self::agree) on one: now, or when the same fills led
+    /// there before.
     pub fn state(&mut self) -> Option<u64> {
         let known = self.fills.as_ref().and_then(|fills| self.filled.get(fills)).copied();
         if let Some(known) = known.filter(|&known| self.remembers(known)) {
@@ -132,7 +134,8 @@ impl Blocks {
         self.states.contains_key(&state)
     }
 
-    /// Makes an earlier state, which is [remembered](Self::remembers), the current one: the same uses were made as then.
+    /// Makes an earlier state, which is [remembered](Self::remembers), the current one: the same uses were made as
+    /// then.
     pub fn go_to(&mut self, state: u64) {
         if let Some(&own) = self.states.get(&state) {
             self.coherence.go_to(own);
@@ -191,7 +194,8 @@ enum Direction {
     Receive,
 }
 
-/// Splits the steps that a block needs for a use of the launch into parts, and adds them to `all` with the node that each is for.
+/// Splits the steps that a block needs for a use of the launch into parts, and adds them to `all` with the node that
+/// each is for.
 pub fn split(steps: Vec<NodeStep>, of: u32, operators: &Operators, all: &mut Vec<(Rank, StepPart)>) {
     for NodeStep { node, history, step } in steps {
         let (kind, operator, fields, what) = match step {

@@ -1,10 +1,11 @@
 //! Where current values are, node by node, and what nodes must send each other.
 //!
-//! Every node runs the same program, and knows by a pure function which node runs which points of a launch. So each finds without a message which nodes have written
-//! what, which have copies, and which will read them: the sender knows that it has to send, and the receiver that it has to wait.
+//! Every node runs the same program, and knows by a pure function which node runs which points of a launch. So each
+//! finds without a message which nodes have written what, which have copies, and which will read them: the sender knows
+//! that it has to send, and the receiver that it has to wait.
 //!
-//! Contributions of reductions stay where they were made, in places that hold contributions instead of values, until the values are read: then they are *settled*,
-//! that is sent to each point's home and folded there.
+//! Contributions of reductions stay where they were made, in places that hold contributions instead of values, until
+//! the values are read: then they are *settled*, that is sent to each point's home and folded there.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,8 +44,8 @@ pub struct Coherence {
 const MEMO_LIMIT: usize = 1 << 12;
 
 impl Coherence {
-    /// The coherence of a region tree with points `root`, whose values all nodes have. `home` has for each point one node, to which contributions to such values go.
-    /// The steps that are given are those of the nodes `whose`.
+    /// The coherence of a region tree with points `root`, whose values all nodes have. `home` has for each point one
+    /// node, to which contributions to such values go. The steps that are given are those of the nodes `whose`.
     pub fn new(whose: Range<Rank>, root: Shape, home: Vec<Shape>, shapes: &ShapeTable) -> Self {
         let mut layouts = Layouts::default();
         let home = layouts.get(home, shapes);
@@ -106,7 +107,8 @@ impl Coherence {
         self.states.forget();
     }
 
-    /// Makes an earlier state, which is [remembered](Self::remembers), the current one: the same uses were made as then.
+    /// Makes an earlier state, which is [remembered](Self::remembers), the current one: the same uses were made as
+    /// then.
     pub fn go_to(&mut self, state: u64) {
         self.states.set_current(Some(state));
         self.is_behind = true;
@@ -132,8 +134,9 @@ impl Coherence {
         self.each_history(fields, |_, _, history| push(history, Entry::Everywhere(points.clone()), shapes));
     }
 
-    /// The steps that send home earlier contributions to data that a launch uses, before the launch contributes to other data. Were they found for a later requirement
-    /// of the launch, the contributions that the launch is about to make would count as sent.
+    /// The steps that send home earlier contributions to data that a launch uses, before the launch contributes to
+    /// other data. Were they found for a later requirement of the launch, the contributions that the launch is about to
+    /// make would count as sent.
     pub fn settle_for(
         &mut self,
         fields: &FieldMask,
@@ -161,7 +164,8 @@ impl Coherence {
         steps
     }
 
-    /// Notes that each node changes the values of its area, which is no other node's, and returns the steps before that.
+    /// Notes that each node changes the values of its area, which is no other node's, and returns the steps before
+    /// that.
     pub fn write(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) -> Vec<NodeStep> {
         let steps = self.read(fields, layout, shapes);
         self.discard(fields, layout, shapes);
@@ -188,8 +192,9 @@ impl Coherence {
         steps
     }
 
-    /// Forgets where copies of values are at some points, so that memory can be used for others: each node keeps the values of which no other node is the first to have them. Returns what
-    /// nodes give up. Points stay as they are where contributions are pending.
+    /// Forgets where copies of values are at some points, so that memory can be used for others: each node keeps the
+    /// values of which no other node is the first to have them. Returns what nodes give up. Points stay as they are
+    /// where contributions are pending.
     pub fn forget_copies(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) -> Vec<NodeStep> {
         let mut steps = Vec::new();
         self.each_history(fields, |this, fields, history| {
@@ -296,7 +301,8 @@ impl Coherence {
         steps: &mut Vec<NodeStep>,
     ) {
         if layout.union().is_empty() {
-            // Nothing overlaps what is about no points. In a history in which nothing is written any more it would stay for ever, and each one make another state.
+            // Nothing overlaps what is about no points. In a history in which nothing is written any more it would stay
+            // for ever, and each one make another state.
             return;
         }
         let before = match history.last() {

@@ -71,8 +71,8 @@ pub(super) fn push(history: &mut History, entry: Entry, shapes: &ShapeTable) {
     }
 }
 
-/// Forgets what is hidden by all that came later together. Otherwise a loop that writes a region in parts would make its history longer and longer, and never come
-/// back to a state.
+/// Forgets what is hidden by all that came later together. Otherwise a loop that writes a region in parts would make
+/// its history longer and longer, and never come back to a state.
 pub(super) fn forget_hidden(history: &mut History, shapes: &ShapeTable) {
     let mut hidden: Option<Shape> = None;
     // Newest first.

@@ -10,7 +10,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 /// The number of a node, from zero.
 pub type Rank = usize;
 
-/// For each node, the points of a region tree that its share of a launch uses. Areas of different nodes may overlap, unless they are written.
+/// For each node, the points of a region tree that its share of a launch uses. Areas of different nodes may overlap,
+/// unless they are written.
 ///
 /// Equal layouts of one [`Coherence`](super::Coherence) are one value with one number.
 #[derive(Debug)]
@@ -75,7 +76,8 @@ impl Layouts {
         let id = self.next;
         let make = |areas: &[Shape]| {
             let dim = areas.first().expect("there is at least one node").space().dim();
-            // At once: what is united one after the other costs, and leaves behind in the table, the square of the number of nodes.
+            // At once: what is united one after the other costs, and leaves behind in the table, the square of the
+            // number of nodes.
             let union = AnySpace::union_all(dim, areas.iter().map(Shape::space)).expect("areas have one dimension");
             Arc::new(Layout { id, areas: areas.into(), union: shapes.intern(&union), tiles: OnceLock::new() })
         };

@@ -1,9 +1,11 @@
 //! Who sends what to whom so that each node has the values of its area.
 //!
-//! Values come from the nodes that got them last: those that have written them, or that have received copies since. So tiles that go around a grid of
-//! processors, a step at a time, come from a neighbour and not from where they were at the beginning.
+//! Values come from the nodes that got them last: those that have written them, or that have received copies since. So
+//! tiles that go around a grid of processors, a step at a time, come from a neighbour and not from where they were at
+//! the beginning.
 //!
-//! What several nodes miss alike, such as a region that all read, is forwarded along binomial trees, in `O(log n)` rounds, so that no node sends it to all.
+//! What several nodes miss alike, such as a region that all read, is forwarded along binomial trees, in `O(log n)`
+//! rounds, so that no node sends it to all.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,10 +17,12 @@ use super::history::Entry;
 use super::layout::{Layout, Rank, Tile};
 use super::steps::{Exchange, Exchanges, Parcel};
 
-/// From this many nodes on that miss the same, they forward it. Fewer are served one after the other: that is no slower.
+/// From this many nodes on that miss the same, they forward it. Fewer are served one after the other: that is no
+/// slower.
 const MANY: usize = 4;
 
-/// What the nodes `whose` send and receive so that each node has the values of its area. No contributions to them are pending.
+/// What the nodes `whose` send and receive so that each node has the values of its area. No contributions to them are
+/// pending.
 pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchanges {
     let mut routes = Routes {
         sent: vec![FxHashMap::default(); whose.len()],
@@ -48,7 +52,8 @@ pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, sha
 /// What of its area each node has no values of.
 fn not_there(history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Shape> {
     let of_node = |(node, area): (Rank, &Shape)| {
-        // What nothing newer than the entry tells of; and what was written elsewhere. The first entry tells of all the rest.
+        // What nothing newer than the entry tells of; and what was written elsewhere. The first entry tells of all the
+        // rest.
         let (mut rest, mut missing) = (area.clone(), None);
         for entry in history.iter().rev() {
             match entry {
@@ -126,8 +131,8 @@ impl Routes<'_> {
             let share = |number: usize| number * nodes.len() / holders.len();
             let members = &nodes[share(number)..share(number + 1)];
             for (position, &to) in members.iter().enumerate() {
-                // A node waits for all that it receives before it passes anything on. That ends, because in every tree, whatever its root, it waits for
-                // nodes with smaller numbers.
+                // A node waits for all that it receives before it passes anything on. That ends, because in every tree,
+                // whatever its root, it waits for nodes with smaller numbers.
                 let above = parent(position + 1).filter(|&above| above > 0);
                 let from = above.map_or(root, |above| members[above - 1]);
                 self.pass((from, to), points, above.is_some());

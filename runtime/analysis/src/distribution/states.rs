@@ -1,5 +1,5 @@
-//! States that the coherence of a region tree was in before, by number. A program that repeats itself goes through the same states again and again; what follows from a
-//! launch in a state is found once.
+//! States that the coherence of a region tree was in before, by number. A program that repeats itself goes through the
+//! same states again and again; what follows from a launch in a state is found once.
 
 use maniple_region::{FieldMask, OperatorId};
 use rustc_hash::FxHashMap;
@@ -14,7 +14,8 @@ type Key = Vec<(FieldMask, Vec<(u8, u64, Option<OperatorId>)>)>;
 pub(super) struct States {
     numbers: FxHashMap<Key, u64>,
     histories: FxHashMap<u64, Histories>,
-    /// Numbers are not used again: what is remembered elsewhere of a state that is forgotten here is not found any more.
+    /// Numbers are not used again: what is remembered elsewhere of a state that is forgotten here is not found any
+    /// more.
     next: u64,
     /// None if the tree was used since.
     current: Option<u64>,

@@ -51,7 +51,8 @@ pub enum Step {
         /// The points that become the identity.
         place: Shape,
     },
-    /// The node gives up copies of values that other nodes have. There are none before a launch: see [`forget_copies`](super::Coherence::forget_copies).
+    /// The node gives up copies of values that other nodes have. There are none before a launch: see
+    /// [`forget_copies`](super::Coherence::forget_copies).
     Forget {
         /// The fields whose copies are given up.
         fields: FieldMask,
@@ -69,7 +70,8 @@ pub enum Step {
     },
 }
 
-/// A step, the node that takes it, and for which history of the tree, by number: histories have the same numbers on all nodes.
+/// A step, the node that takes it, and for which history of the tree, by number: histories have the same numbers on all
+/// nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStep {
     /// The node that takes the step.
@@ -82,8 +84,9 @@ pub struct NodeStep {
 /// What nodes send and receive so that each has what it wants: those of which it was to be found out, in their order.
 pub(super) type Exchanges = Arc<[(Rank, Arc<Exchange>)]>;
 
-/// The order in which the data of one launch is prepared, whose uses have these privileges: contributions last, and those by one operator together. With another
-/// use between two of them, the later would have the earlier sent home before they are made.
+/// The order in which the data of one launch is prepared, whose uses have these privileges: contributions last, and
+/// those by one operator together. With another use between two of them, the later would have the earlier sent home
+/// before they are made.
 pub fn order_of_uses(privileges: &[Privilege]) -> Vec<usize> {
     let first_alike = |privilege: &Privilege| match privilege {
         Privilege::Reduce(_) => 1 + privileges.iter().position(|other| other == privilege).unwrap_or_default(),

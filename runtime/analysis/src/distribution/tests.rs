@@ -1,4 +1,5 @@
-//! Coherence against a model: as many copies of an array as there are nodes, and one array that everybody would see on one node.
+//! Coherence against a model: as many copies of an array as there are nodes, and one array that everybody would see on
+//! one node.
 
 mod exchanges;
 mod model;

@@ -15,12 +15,13 @@ struct Class<O> {
     sweep_at: usize,
 }
 
-/// The uses between two changes of how a node is used, by what they do: a loop launches many operations of one kind, and a new use does not look at
-/// those that it does not interfere with.
+/// The uses between two changes of how a node is used, by what they do: a loop launches many operations of one kind,
+/// and a new use does not look at those that it does not interfere with.
 #[derive(Debug)]
 struct Epoch<O>(SmallVec<[Class<O>; 2]>);
 
-/// The uses of a node: those of the *current* epoch, and those of the *previous* one, all of which every current use of the same field depends on.
+/// The uses of a node: those of the *current* epoch, and those of the *previous* one, all of which every current use of
+/// the same field depends on.
 #[derive(Debug)]
 pub(super) struct Epochs<O> {
     current: Epoch<O>,
@@ -52,8 +53,9 @@ impl<O: Operation + Clone> Epochs<O> {
         }
     }
 
-    /// Calls `depend` for every operation that a new use interferes with and that is not implied by others. Returns the fields on which the new use interferes
-    /// with *all* current uses, of which there is at least one: if it is recorded here, they become an epoch.
+    /// Calls `depend` for every operation that a new use interferes with and that is not implied by others. Returns the
+    /// fields on which the new use interferes with *all* current uses, of which there is at least one: if it is
+    /// recorded here, they become an epoch.
     #[inline]
     pub(super) fn check(
         &self,

@@ -1,13 +1,15 @@
-//! Which operations must be mapped before a new one, from the region trees alone: the logical analysis (Bauer 2014, section 5.1).
+//! Which operations must be mapped before a new one, from the region trees alone: the logical analysis (Bauer 2014,
+//! section 5.1).
 //!
-//! A launch is analysed once, whatever the number of its points: a requirement on a partition uses the partition's node. The walk goes from the root of the region
-//! tree to the requirement's node. At each node it compares the requirement with the uses recorded there, and visits open children that may share points with the
-//! rest of the path.
+//! A launch is analysed once, whatever the number of its points: a requirement on a partition uses the partition's
+//! node. The walk goes from the root of the region tree to the requirement's node. At each node it compares the
+//! requirement with the uses recorded there, and visits open children that may share points with the rest of the path.
 //!
-//! Each node keeps two epochs of uses, so that many readers of one write do not depend on each other (section 5.1.3). Where Bauer *closes* a sub-tree that conflicts
-//! with the new use, the new operation *takes it over*: it depends on all operations recorded in the sub-tree, these are forgotten, and the new one is recorded at
-//! the fork as if it wrote the fork's whole region. That is less precise, but only about the order of mapping: which points of which tasks wait for each other
-//! is found by the analysis of validity.
+//! Each node keeps two epochs of uses, so that many readers of one write do not depend on each other (section 5.1.3).
+//! Where Bauer *closes* a sub-tree that conflicts with the new use, the new operation *takes it over*: it depends on
+//! all operations recorded in the sub-tree, these are forgotten, and the new one is recorded at the fork as if it wrote
+//! the fork's whole region. That is less precise, but only about the order of mapping: which points of which tasks wait
+//! for each other is found by the analysis of validity.
 
 mod epoch;
 mod queue;
@@ -44,7 +46,8 @@ impl<T: Operation> Operation for Arc<T> {
 pub enum Contributions {
     /// In any: what they do commutes.
     Commute,
-    /// In program order: one that is mapped may hold an instance that the other needs, and wait for what the other does.
+    /// In program order: one that is mapped may hold an instance that the other needs, and wait for what the other
+    /// does.
     InOrder,
 }
 
@@ -68,8 +71,9 @@ impl<O> Default for ProgramOrder<O> {
 }
 
 impl<O: Operation + Clone> ProgramOrder<O> {
-    /// Records that `operation` has this requirement, and calls `depend` for every earlier operation that must be mapped first; for some more than once, never for
-    /// `operation` itself. Returns how many nodes of the region tree were visited, which is what the analysis costs.
+    /// Records that `operation` has this requirement, and calls `depend` for every earlier operation that must be
+    /// mapped first; for some more than once, never for `operation` itself. Returns how many nodes of the region tree
+    /// were visited, which is what the analysis costs.
     pub fn register(
         &mut self,
         operation: &O,

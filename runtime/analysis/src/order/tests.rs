@@ -49,7 +49,8 @@ fn interval(lo: i64, hi: i64) -> AnySpace {
     IndexSpace::from(Rect::<1>::from(lo..hi)).into()
 }
 
-/// A region of 16 rows and 3 fields with several partitions: halves, their quarters, overlapping windows, and a sparse one.
+/// A region of 16 rows and 3 fields with several partitions: halves, their quarters, overlapping windows, and a sparse
+/// one.
 struct World {
     region: LogicalRegion,
     targets: Vec<Target>,
@@ -292,7 +293,8 @@ fn an_operation_never_depends_on_itself() {
 }
 
 proptest! {
-    /// An operation that waits for another node is mapped after all that precede it, directly or not, unless they have been mapped.
+    /// An operation that waits for another node is mapped after all that precede it, directly or not, unless they have
+    /// been mapped.
     #[test]
     fn what_waits_for_another_node_is_mapped_after_all_before_it(stream in prop::collection::vec((any::<bool>(), 0..8_u8), 1..200)) {
         let mut queue = InOrderQueue::default();

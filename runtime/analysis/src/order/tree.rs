@@ -135,14 +135,16 @@ impl<O: Operation + Clone> Node<O> {
         self.open.insert(id, child);
     }
 
-    /// Takes over open children with uses that interfere with the requirement and that may share points with the next node of its path. Returns whether there were any.
+    /// Takes over open children with uses that interfere with the requirement and that may share points with the next
+    /// node of its path. Returns whether there were any.
     fn take_over_children<D: FnMut(&O)>(
         &mut self,
         step: Step<'_>,
         next: Option<Step<'_>>,
         walk: &mut Walk<'_, O, D>,
     ) -> bool {
-        // Pieces of a disjoint partition share nothing: only the one that the path enters matters, and that is entered anyway.
+        // Pieces of a disjoint partition share nothing: only the one that the path enters matters, and that is entered
+        // anyway.
         let is_apart =
             || matches!((step, next), (Step::Partition(partition), Some(_)) if partition.is_surely_disjoint());
         if self.open.is_empty() || is_apart() {
@@ -175,7 +177,8 @@ impl<O: Operation + Clone> Node<O> {
         self.open.retain(|_, child| child.take_over(fields, depend, visits));
     }
 
-    /// Drops uses that no operation has to wait for, and nodes without uses. Returns how many are left in and below this one.
+    /// Drops uses that no operation has to wait for, and nodes without uses. Returns how many are left in and below
+    /// this one.
     fn sweep(&mut self) -> usize {
         self.epochs.sweep();
         let mut left = 0;

@@ -22,7 +22,8 @@ const TRUSTED: u32 = 2;
 
 /// A string of tokens that has repeated.
 ///
-/// *Sighted* means that its last token has come, whether or not it was replayed. Positions are counted in tokens of the stream.
+/// *Sighted* means that its last token has come, whether or not it was replayed. Positions are counted in tokens of the
+/// stream.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub id: CandidateId,
@@ -40,7 +41,8 @@ pub(super) struct Candidate {
     due: Option<u64>,
     /// Which coming of its first token opened the last sighting, or the last failure.
     opening: u64,
-    /// In how many of the last sightings, failures being deducted, every coming of its first token opened it: a saturating counter.
+    /// In how many of the last sightings, failures being deducted, every coming of its first token opened it: a
+    /// saturating counter.
     confidence: u32,
     /// Whether it has been replayed to its end.
     replayed: bool,
@@ -92,8 +94,9 @@ impl Candidate {
         self.ended = Some(now);
     }
 
-    /// Whether it may be begun with the next token, which is the `opening`th coming of its first: it has just been seen, so that the stream may
-    /// be in a loop, or that token has told well that it comes; and it is not held back for failures.
+    /// Whether it may be begun with the next token, which is the `opening`th coming of its first: it has just been
+    /// seen, so that the stream may be in a loop, or that token has told well that it comes; and it is not held back
+    /// for failures.
     pub(super) fn may_begin(&self, now: u64, opening: u64) -> bool {
         self.restraint.allows(now) && (self.ended == Some(now) || self.confidence_in(opening) >= TRUSTED)
     }
@@ -114,8 +117,9 @@ impl Candidate {
         self.due.is_some_and(|due| now < due && due < end && self.restraint.allows(due))
     }
 
-    /// Length times sightings, these capped and decayed; a sixteenth more if it has been replayed, as recording another has its cost (Yadav
-    /// 2026, section 5.3.3). The bonus is small so that a trace that leaves out a tenth of a loop gives way to one that covers it.
+    /// Length times sightings, these capped and decayed; a sixteenth more if it has been replayed, as recording another
+    /// has its cost (Yadav 2026, section 5.3.3). The bonus is small so that a trace that leaves out a tenth of a loop
+    /// gives way to one that covers it.
     pub(super) fn score(&self, now: u64, half_life: u64) -> u64 {
         let score = self.length() * self.decayed_sightings(now, half_life);
         if self.replayed { score + score / 16 } else { score }
@@ -126,8 +130,9 @@ impl Candidate {
         self.replayed && self.decayed_sightings(now, half_life) >= SIGHTING
     }
 
-    /// What speaks for beginning it now, rather than another that may be: that it follows itself, and has never failed without making up for it;
-    /// then its score, weighted by the confidence that its first token foretells it, and halved for every such failure.
+    /// What speaks for beginning it now, rather than another that may be: that it follows itself, and has never failed
+    /// without making up for it; then its score, weighted by the confidence that its first token foretells it, and
+    /// halved for every such failure.
     pub(super) fn merit(&self, now: u64, opening: u64, half_life: u64) -> (bool, u64) {
         let promise = self.score(now, half_life) * u64::from(1 + self.confidence_in(opening));
         let debt = self.restraint.debt();

@@ -1,9 +1,10 @@
 //! The strings that may become traces, and which of them to begin when.
 //!
-//! After Yadav 2026, section 5.3.3, with one difference. There, launches are held back until a whole trace has come. Here none is: a trace is
-//! begun with its first token, on the prediction that the others follow. That is believed of a candidate which has just been seen, since the
-//! stream may be in a loop; and of one whose first token has foretold it well, which is watched whether it is replayed or not. A wrong
-//! prediction costs; [`Restraint`] bounds how many there are.
+//! After Yadav 2026, section 5.3.3, with one difference. There, launches are held back until a whole trace has come.
+//! Here none is: a trace is begun with its first token, on the prediction that the others follow. That is believed of a
+//! candidate which has just been seen, since the stream may be in a loop; and of one whose first token has foretold it
+//! well, which is watched whether it is replayed or not. A wrong prediction costs; [`Restraint`] bounds how many there
+//! are.
 
 use std::cmp::Reverse;
 
@@ -24,7 +25,8 @@ pub(super) struct Limits {
     pub half_life: u64,
 }
 
-/// Of all candidates together, failures without consequences for others, and the least wait in tokens after more, halved.
+/// Of all candidates together, failures without consequences for others, and the least wait in tokens after more,
+/// halved.
 const PATIENCE: u32 = 16;
 const LEAST_WAIT: u64 = 16;
 
@@ -66,8 +68,9 @@ impl Candidates {
         }
     }
 
-    /// Adds a repeat, unless it is there already; or, if it was found in a loop, a rotation of it is that serves as well: one that is anchored, or
-    /// any if this one isn't. Others may be [forgotten](Self::take_forgotten) for it. `None` if it is longer than the whole set may be, or empty.
+    /// Adds a repeat, unless it is there already; or, if it was found in a loop, a rotation of it is that serves as
+    /// well: one that is anchored, or any if this one isn't. Others may be [forgotten](Self::take_forgotten) for it.
+    /// `None` if it is longer than the whole set may be, or empty.
     pub(super) fn insert(&mut self, repeat: &Repeat) -> Option<CandidateId> {
         let tokens = &*repeat.tokens;
         if tokens.is_empty() || tokens.len() > self.limits.tokens || self.limits.candidates == 0 {
@@ -106,8 +109,8 @@ impl Candidates {
         self.slots[slot?].as_mut()
     }
 
-    /// Forgets candidates until one with so many tokens fits: first those that haven't been replayed and seen of late, and of these or those the
-    /// ones with the lowest scores.
+    /// Forgets candidates until one with so many tokens fits: first those that haven't been replayed and seen of late,
+    /// and of these or those the ones with the lowest scores.
     fn make_room(&mut self, tokens: usize) {
         let Limits { candidates, tokens: most, half_life } = self.limits;
         while self.iter().count() >= candidates || self.trie.len() + tokens > most {
@@ -142,15 +145,17 @@ impl Candidates {
         self.get(id).map(|candidate| &*candidate.tokens)
     }
 
-    /// Candidates forgotten since the last call: what was recorded for them is of no use any more. One that is under way is not among them.
+    /// Candidates forgotten since the last call: what was recorded for them is of no use any more. One that is under
+    /// way is not among them.
     pub(super) fn take_forgotten(&mut self) -> Vec<CandidateId> {
         std::mem::take(&mut self.forgotten)
     }
 
-    /// The candidate to begin with the next token, before it is [`push`](Self::push)ed: of those that may, the one with the highest
-    /// [merit](Candidate::merit), then the eldest.
+    /// The candidate to begin with the next token, before it is [`push`](Self::push)ed: of those that may, the one with
+    /// the highest [merit](Candidate::merit), then the eldest.
     ///
-    /// A shorter one is passed over if it would run across the next beginning of a longer one that follows itself: that covers the whole loop.
+    /// A shorter one is passed over if it would run across the next beginning of a longer one that follows itself: that
+    /// covers the whole loop.
     pub(super) fn starting_with(&self, token: u64) -> Option<CandidateId> {
         let first = self.trie.beginning_with(token).filter(|_| self.restraint.allows(self.now))?;
         let opening = first.openings + 1;
@@ -219,8 +224,9 @@ impl Candidates {
         }
     }
 
-    /// The replay under way is given up after its first `at` tokens: the next one to be pushed is another than foretold, or the replay can't go on
-    /// for another reason. The less of it has come, the longer until the candidate is begun again; with every failure twice as long.
+    /// The replay under way is given up after its first `at` tokens: the next one to be pushed is another than
+    /// foretold, or the replay can't go on for another reason. The less of it has come, the longer until the candidate
+    /// is begun again; with every failure twice as long.
     ///
     /// # Panics
     /// If none is under way.

@@ -24,11 +24,13 @@ pub struct Parameters {
 }
 
 impl Default for Parameters {
-    /// Where the thesis has a unit of 250 tokens, ours is 16: that finds a loop of two launches after 8 iterations in place of 125, and one of 10
-    /// launches before its sixth has ended, wherever it begins. Mining 16 to 64 tokens costs a few microseconds, no more than to launch two tasks
-    /// without a trace; where nothing comes of it for a whole buffer, the unit grows to the thesis'.
+    /// Where the thesis has a unit of 250 tokens, ours is 16: that finds a loop of two launches after 8 iterations in
+    /// place of 125, and one of 10 launches before its sixth has ended, wherever it begins. Mining 16 to 64 tokens
+    /// costs a few microseconds, no more than to launch two tasks without a trace; where nothing comes of it for a
+    /// whole buffer, the unit grows to the thesis'.
     ///
-    /// The shortest trace is that short as a run costs little, and a compiled graph of a few iterations no longer fits the first cache.
+    /// The shortest trace is that short as a run costs little, and a compiled graph of a few iterations no longer fits
+    /// the first cache.
     fn default() -> Self {
         Self { shortest: 4, finest_unit: 16, coarsest_unit: 256, buffer: 8192, at_once: 64, candidates: 64 }
     }
@@ -42,13 +44,14 @@ const WORTHWHILE: usize = 64;
 
 /// Finds what repeats in a stream, and says when to replay which of it.
 ///
-/// For each token: take in what is [`due`](Self::due); if no replay is under way, ask for the one [`starting_with`](Self::starting_with) the token and
-/// [`begin`](Self::begin) it, or not; [`push`](Self::push) the token, and have a worker run the [`Job`] that it returns. When the last token of a
-/// replay has been pushed, it is [`completed`](Self::completed); when another token comes than the replay foretells, it is
+/// For each token: take in what is [`due`](Self::due); if no replay is under way, ask for the one
+/// [`starting_with`](Self::starting_with) the token and [`begin`](Self::begin) it, or not; [`push`](Self::push) the
+/// token, and have a worker run the [`Job`] that it returns. When the last token of a replay has been pushed, it is
+/// [`completed`](Self::completed); when another token comes than the replay foretells, it is
 /// [`abandoned`](Self::abandoned) before that is pushed.
 ///
-/// All that it answers depends on nothing but these calls: a job's results count from a fixed token on, however long it takes. If it isn't done by
-/// then the caller has to wait; or to run it, if no thread has begun to.
+/// All that it answers depends on nothing but these calls: a job's results count from a fixed token on, however long it
+/// takes. If it isn't done by then the caller has to wait; or to run it, if no thread has begun to.
 #[derive(Debug)]
 pub struct Finder {
     parameters: Parameters,
@@ -199,8 +202,8 @@ impl Finder {
         self.candidates.take_forgotten()
     }
 
-    /// Takes in the next token of the stream; `None` for one that is like no other, and can be no part of a trace. Returns a slice to be mined, the
-    /// results of which are due after as many tokens more as it has.
+    /// Takes in the next token of the stream; `None` for one that is like no other, and can be no part of a trace.
+    /// Returns a slice to be mined, the results of which are due after as many tokens more as it has.
     ///
     /// # Panics
     /// If results are [`due`](Self::due).

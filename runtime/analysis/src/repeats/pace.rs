@@ -2,9 +2,9 @@
 
 use super::sampler::Sampler;
 
-/// The pace of mining. While replays cover a stream there is nothing to be found, and mining rests, twice as long each time; a stretch that
-/// is not covered ends the rest. Where that is not so for a whole buffer, small parts are mined less often: whatever may begin to repeat now
-/// is found late by a small part of the time that the program has run.
+/// The pace of mining. While replays cover a stream there is nothing to be found, and mining rests, twice as long each
+/// time; a stretch that is not covered ends the rest. Where that is not so for a whole buffer, small parts are mined
+/// less often: whatever may begin to repeat now is found late by a small part of the time that the program has run.
 #[derive(Debug)]
 pub(super) struct Pace {
     buffer: usize,

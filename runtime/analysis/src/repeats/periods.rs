@@ -1,6 +1,7 @@
 //! Periods and rotations of strings.
 
-/// The least distance at which the letters of `string` are the same: 3 for `abcabc` and `abca`, 4 for `abcd`. Linear time.
+/// The least distance at which the letters of `string` are the same: 3 for `abcabc` and `abca`, 4 for `abcd`. Linear
+/// time.
 ///
 /// From the longest border, as in Knuth, Morris and Pratt (1977).
 pub(super) fn least_period<T: PartialEq>(string: &[T]) -> usize {
@@ -24,9 +25,11 @@ pub(super) fn run_around<T: PartialEq>(string: &[T], start: usize, period: usize
     start - before..start + after + period
 }
 
-/// The letters of `string` from the start of its least rotation on: equal for two strings if one is a rotation of the other. Linear time.
+/// The letters of `string` from the start of its least rotation on: equal for two strings if one is a rotation of the
+/// other. Linear time.
 ///
-/// Two candidates race; the one that loses at the `matched`th letter can't be beaten only by one of the `matched` after it (Shiloach 1981).
+/// Two candidates race; the one that loses at the `matched`th letter can't be beaten only by one of the `matched` after
+/// it (Shiloach 1981).
 pub(super) fn least_rotation<T: Ord>(string: &[T]) -> impl Iterator<Item = &T> {
     let length = string.len();
     let (mut left, mut right, mut matched) = (0, 1, 0);

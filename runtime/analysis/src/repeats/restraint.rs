@@ -1,9 +1,10 @@
 //! Holding back after failures.
 
-/// Holds back what failed, the longer the more failures there were that no success has made up for: twice as long with every `patience` of them.
+/// Holds back what failed, the longer the more failures there were that no success has made up for: twice as long with
+/// every `patience` of them.
 ///
-/// In n steps there are at most `patience * (1 + log2(n / (patience * base) + 2))` failures more than successes, as one that counts more lets
-/// fewer come after it: logarithmically many.
+/// In n steps there are at most `patience * (1 + log2(n / (patience * base) + 2))` failures more than successes, as one
+/// that counts more lets fewer come after it: logarithmically many.
 #[derive(Clone, Debug)]
 pub(super) struct Restraint {
     /// Steps without attempts once patience has first been lost, halved.

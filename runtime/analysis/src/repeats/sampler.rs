@@ -1,7 +1,8 @@
 //! Which stretches of a stream are looked through for repeats, and when.
 //!
-//! Yadav 2026, section 5.3.4: of a large buffer of recent tokens, small parts are analysed often and large ones seldom, so that short loops are
-//! found soon and long ones at all. At the ith unit of tokens that is the latest 2^v units, v being how often 2 divides i.
+//! Yadav 2026, section 5.3.4: of a large buffer of recent tokens, small parts are analysed often and large ones seldom,
+//! so that short loops are found soon and long ones at all. At the ith unit of tokens that is the latest 2^v units, v
+//! being how often 2 divides i.
 
 /// Tells when to analyse how many of the latest tokens.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! Finding strings that repeat without overlap, and cover much of a stream of tokens.
 //!
-//! Yadav 2026, section 5.3.2, algorithm 2: neighbours in the suffix array tell of repeats; the longest are chosen first, wherever nothing has
-//! been chosen yet. Three things are ours. A repeat that is a power of a shorter string is reduced to that string, since traces are replayed
-//! back to back. Of the rotations of a loop's body, which all repeat in the loop, one is reported. Finally occurrences are chosen anew for
-//! what is left, so that those which are told of are disjoint.
+//! Yadav 2026, section 5.3.2, algorithm 2: neighbours in the suffix array tell of repeats; the longest are chosen
+//! first, wherever nothing has been chosen yet. Three things are ours. A repeat that is a power of a shorter string is
+//! reduced to that string, since traces are replayed back to back. Of the rotations of a loop's body, which all repeat
+//! in the loop, one is reported. Finally occurrences are chosen anew for what is left, so that those which are told of
+//! are disjoint.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,16 +21,19 @@ pub(super) struct Repeat {
     pub tokens: Vec<u64>,
     /// How often it was found, at least 2: none overlaps another, nor one of another repeat.
     pub occurrences: usize,
-    /// The most of these that follow each other without a gap. With more than 1, it is the body of a loop, and rotations of it would do as well.
+    /// The most of these that follow each other without a gap. With more than 1, it is the body of a loop, and
+    /// rotations of it would do as well.
     pub in_succession: usize,
-    /// Whether its first token is where the loop begins, as far as can be told: not if the stream begins within the loop.
+    /// Whether its first token is where the loop begins, as far as can be told: not if the stream begins within the
+    /// loop.
     pub anchored: bool,
 }
 
-/// Repeats of at least `shortest` tokens, the longest first, and of equal ones the one seen first. A power of a string of fewer tokens is
-/// reported as the smallest power of it that has `shortest`.
+/// Repeats of at least `shortest` tokens, the longest first, and of equal ones the one seen first. A power of a string
+/// of fewer tokens is reported as the smallest power of it that has `shortest`.
 ///
-/// O(n log n) steps, save for the second choice of occurrences, which has O(n sqrt n) in the worst case and O(n) for streams seen in practice.
+/// O(n log n) steps, save for the second choice of occurrences, which has O(n sqrt n) in the worst case and O(n) for
+/// streams seen in practice.
 ///
 /// # Panics
 /// If there are 2^32 - 1 tokens or more.
@@ -56,7 +60,8 @@ fn letters(tokens: &[u64]) -> (Vec<u32>, usize) {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Piece {
     length: Reverse<u32>,
-    /// Tells pieces of one length apart, and orders them as the strings they are: the first place of the suffix array that begins with it.
+    /// Tells pieces of one length apart, and orders them as the strings they are: the first place of the suffix array
+    /// that begins with it.
     string: u32,
     start: u32,
 }
@@ -67,7 +72,8 @@ impl Piece {
     }
 }
 
-/// Pieces that neighbours in the suffix array have in common, two of each, which don't overlap; sorted as they are to be chosen.
+/// Pieces that neighbours in the suffix array have in common, two of each, which don't overlap; sorted as they are to
+/// be chosen.
 fn pieces(array: &SuffixArray, shortest: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     // Where common prefixes of at least this length go back to without a shorter one in between, shortest first.
@@ -129,9 +135,10 @@ struct Pattern {
     anchored: bool,
 }
 
-/// The distinct strings behind the chosen pieces: of a power its root, or the power of it that is long enough. If it repeats in a run, it stands
-/// for all its rotations, and is taken from the beginning of the first such run; if that is cut off by the beginning of the text, of the next. So it
-/// is with a piece of a run that ends within the root: where one loop runs twice for different times, there are such pieces of all lengths.
+/// The distinct strings behind the chosen pieces: of a power its root, or the power of it that is long enough. If it
+/// repeats in a run, it stands for all its rotations, and is taken from the beginning of the first such run; if that is
+/// cut off by the beginning of the text, of the next. So it is with a piece of a run that ends within the root: where
+/// one loop runs twice for different times, there are such pieces of all lengths.
 fn patterns(text: &[u32], chosen: &[Piece], shortest: usize) -> Vec<Pattern> {
     let long_enough = |period: usize| period * shortest.div_ceil(period);
     let mut patterns = Vec::new();
@@ -164,7 +171,8 @@ fn patterns(text: &[u32], chosen: &[Piece], shortest: usize) -> Vec<Pattern> {
 /// Stretches that go on with one period, at least twice its length.
 #[derive(Default)]
 struct Runs {
-    /// Where the first of them starts that repeats a rotation of this string, which is the least of them. The beginning of the text comes last.
+    /// Where the first of them starts that repeats a rotation of this string, which is the least of them. The beginning
+    /// of the text comes last.
     first: FxHashMap<Box<[u32]>, usize>,
     /// Where those end that have this period and start: to go through each but once.
     ends: BTreeMap<(usize, usize), usize>,
@@ -326,7 +334,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
-        // Each run of the loop is cut off anywhere, and what comes between is like nothing else. What is left over at the ends may repeat too.
+        // Each run of the loop is cut off anywhere, and what comes between is like nothing else. What is left over at
+        // the ends may repeat too.
         #[test]
         fn of_runs_of_one_loop_nothing_longer_is_found_than_the_loop(
             period in 1..8_u64, runs in prop::collection::vec(0..60_usize, 1..6), shortest in 1..6_usize,
@@ -366,7 +375,8 @@ mod tests {
             }
         }
 
-        // Neighbours that share p tokens at a distance d < p give repeats of l >= d tokens with l > (p - d) / 2, thus of a third of p.
+        // Neighbours that share p tokens at a distance d < p give repeats of l >= d tokens with l > (p - d) / 2, thus
+        // of a third of p.
         #[test]
         fn something_is_reported_if_a_string_three_times_as_long_repeats(stream in stream(), shortest in 1..6_usize) {
             let length = 3 * shortest;

@@ -39,8 +39,8 @@ impl SuffixArray {
 /// A slot that no suffix has been put into.
 const EMPTY: u32 = u32::MAX;
 
-/// Induced sorting (SA-IS; Nong, Zhang and Chan 2009): sort the suffixes that start at local minima, by naming the stretches between them
-/// and sorting the string of names; the order of all others follows in two sweeps.
+/// Induced sorting (SA-IS; Nong, Zhang and Chan 2009): sort the suffixes that start at local minima, by naming the
+/// stretches between them and sorting the string of names; the order of all others follows in two sweeps.
 fn sorted_suffixes(text: &[u32], letters: usize) -> Vec<u32> {
     let length = text.len();
     if length < 2 {
@@ -62,8 +62,8 @@ fn sorted_suffixes(text: &[u32], letters: usize) -> Vec<u32> {
     suffixes
 }
 
-/// Names the stretches from each local minimum to the next by their place among the distinct ones. Returns the string of names in the order
-/// of the text, and how many differ.
+/// Names the stretches from each local minimum to the next by their place among the distinct ones. Returns the string
+/// of names in the order of the text, and how many differ.
 fn name_stretches(text: &[u32], minima: &[u32], sorted: &[u32]) -> (Vec<u32>, usize) {
     let mut place = vec![EMPTY; text.len()];
     for (index, &start) in minima.iter().enumerate() {
@@ -86,8 +86,8 @@ fn name_stretches(text: &[u32], minima: &[u32], sorted: &[u32]) -> (Vec<u32>, us
     (names, name as usize + 1)
 }
 
-/// What the two sweeps need. A suffix is *rising* if it is less than the one that starts a letter later. Of suffixes with one first letter,
-/// the falling come before the rising.
+/// What the two sweeps need. A suffix is *rising* if it is less than the one that starts a letter later. Of suffixes
+/// with one first letter, the falling come before the rising.
 struct InducedSorting<'a> {
     text: &'a [u32],
     rising: Vec<bool>,
@@ -157,8 +157,8 @@ impl<'a> InducedSorting<'a> {
     }
 }
 
-/// What neighbours share (Kasai and others 2001): going through the suffixes by where they start, each shares at most one letter less with its
-/// neighbour than the one before.
+/// What neighbours share (Kasai and others 2001): going through the suffixes by where they start, each shares at most
+/// one letter less with its neighbour than the one before.
 fn common_prefixes(text: &[u32], starts: &[u32], ranks: &[u32]) -> Vec<u32> {
     let mut common = vec![0; text.len().saturating_sub(1)];
     let mut shared = 0;

@@ -188,8 +188,8 @@ pub(super) struct Seen {
     pub opening: u64,
 }
 
-/// Partial matches kept at a time. More come of strings with short periods in them; the newest of these are let go, which begin last and were
-/// to be complete last.
+/// Partial matches kept at a time. More come of strings with short periods in them; the newest of these are let go,
+/// which begin last and were to be complete last.
 const MOST_PARTIAL_MATCHES: usize = 32;
 
 impl PartialMatches {

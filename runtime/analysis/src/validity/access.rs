@@ -20,7 +20,8 @@ pub struct Access<'a, I> {
     pub mode: Mode,
     /// Instances that together hold the fields.
     pub instances: &'a [(FieldMask, Arc<I>)],
-    /// For a reduction in buffers: where contributions by other operators can be applied before, if no instance holds those values yet.
+    /// For a reduction in buffers: where contributions by other operators can be applied before, if no instance holds
+    /// those values yet.
     pub homes: &'a [(FieldMask, Arc<I>)],
     /// The operation's place in program order.
     pub order: Order,
@@ -41,7 +42,8 @@ pub enum Mode {
     ReduceInBuffer(OperatorId),
 }
 
-/// The sets of one group of fields that an access touches in one instance: right as long as no set of the group changes its points.
+/// The sets of one group of fields that an access touches in one instance: right as long as no set of the group changes
+/// its points.
 #[derive(Debug)]
 pub struct Place {
     /// The [number](Access::number) of the access.

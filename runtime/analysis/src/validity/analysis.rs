@@ -1,9 +1,10 @@
-//! What must happen before an operation runs, and what is true afterwards (Bauer 2014, section 5.3; PPoPP 2023, section 6).
+//! What must happen before an operation runs, and what is true afterwards (Bauer 2014, section 5.3; PPoPP 2023, section
+//! 6).
 //!
-//! An operation's requirements are *prepared* one after the other: data that is stale in the chosen instances is put into them, and the
-//! events that the operation must come after are gathered. When its own event is known, they are *committed*: the operation
-//! becomes the latest writer, or one of the readers. No requirement is committed before all are prepared, or an operation could come to wait
-//! for itself.
+//! An operation's requirements are *prepared* one after the other: data that is stale in the chosen instances is put
+//! into them, and the events that the operation must come after are gathered. When its own event is known, they are
+//! *committed*: the operation becomes the latest writer, or one of the readers. No requirement is committed before all
+//! are prepared, or an operation could come to wait for itself.
 //!
 //! Data comes by [copies](super::copies), and by [applying](super::settling) reductions that are pending.
 
@@ -23,7 +24,8 @@ use super::set::{EquivalenceSet, Order, PendingReduction, View};
 use super::set_index::SetId;
 use super::state::State;
 
-/// Copies of a set's values are looked through for such that nobody needs when there are this many, and each time that they have doubled.
+/// Copies of a set's values are looked through for such that nobody needs when there are this many, and each time that
+/// they have doubled.
 const MANY_COPIES: usize = 256;
 
 /// The analysis of one state, for as long as the caller has it to itself.
@@ -40,7 +42,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         Self { state, shapes, effects }
     }
 
-    /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait for.
+    /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait
+    /// for.
     pub fn prepare(&mut self, access: &Access<'_, I>, places: &[Place], before: &mut Preparation<I>) {
         let (mode, requirement) = (access.mode, access.number.0);
         let after = before.of(requirement);
@@ -62,8 +65,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         }
     }
 
-    /// Makes the operation, which ends with `event`, part of the history. What was pending and would be in the way has been applied. Returns whether copies were forgotten,
-    /// of which there had come to be very many.
+    /// Makes the operation, which ends with `event`, part of the history. What was pending and would be in the way has
+    /// been applied. Returns whether copies were forgotten, of which there had come to be very many.
     pub fn commit(&mut self, access: &Access<'_, I>, places: &[Place], event: I::Event) -> bool {
         let (mode, mut forgot) = (access.mode, false);
         for &Place { instance, group, ref touched, .. } in places {
@@ -80,7 +83,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         forgot
     }
 
-    /// The end of an access's places in a list, where they begin at `first`. They are found if they are not known or not right any more.
+    /// The end of an access's places in a list, where they begin at `first`. They are found if they are not known or
+    /// not right any more.
     #[inline]
     pub fn locate(&mut self, access: &Access<'_, I>, places: &mut Places, first: usize) -> usize {
         let (mut end, mut are_right) = (first, true);
@@ -113,7 +117,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         }
     }
 
-    /// Applies everything that was contributed to the [sink](State::sink), if there is one, and adds what its holder must come after.
+    /// Applies everything that was contributed to the [sink](State::sink), if there is one, and adds what its holder
+    /// must come after.
     pub fn drain(&mut self, after: &mut Preconditions<I::Event>) {
         for (fields, instance) in &self.state.sink().cloned().unwrap_or_default() {
             self.state.lost().iter().for_each(|&event| after.need(event));
@@ -143,7 +148,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         if changes_whole_sets { self.carve(group, access.region) } else { self.touched_by(group, access.region) }
     }
 
-    /// Pending reductions are applied to a whole set at once: what lies outside of the region must not be waited for, nor fail this access.
+    /// Pending reductions are applied to a whole set at once: what lies outside of the region must not be waited for,
+    /// nor fail this access.
     pub(super) fn touched_apart(
         &mut self,
         group: usize,
@@ -162,9 +168,9 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         touched
     }
 
-    /// Splits sets of which only a part has pending reductions that are about to be applied: whoever uses the rest must not be waited for.
-    /// It may be the task itself, with a mapping; or the operation, which may be about to contribute to a buffer that is pending there by another of its
-    /// accesses. Returns whether there were any.
+    /// Splits sets of which only a part has pending reductions that are about to be applied: whoever uses the rest must
+    /// not be waited for. It may be the task itself, with a mapping; or the operation, which may be about to contribute
+    /// to a buffer that is pending there by another of its accesses. Returns whether there were any.
     pub(super) fn set_pending_apart(&mut self, group: usize, mode: Mode, touched: &[(SetId, Cover)]) -> bool {
         let shapes = self.shapes;
         let mut any = false;
@@ -189,8 +195,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         self.state.group_mut(group).carve(region.space(), self.shapes)
     }
 
-    /// Adds what an access must come after if that is all there is to do, as nearly always: its sets know the instance, which holds the values that
-    /// it needs, and nothing is to be applied before. Else adds nothing.
+    /// Adds what an access must come after if that is all there is to do, as nearly always: its sets know the instance,
+    /// which holds the values that it needs, and nothing is to be applied before. Else adds nothing.
     pub(super) fn gather_if_ready(
         &self,
         group: usize,
@@ -273,7 +279,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
             let set = self.state.group_mut(group).set_mut(*id);
             match set.find_view(instance) {
                 Some(view) => set.add_reader(view, event, cover.clone(), pruning),
-                // Another requirement of the task had reductions applied elsewhere, at points that this one does not see.
+                // Another requirement of the task had reductions applied elsewhere, at points that this one does not
+                // see.
                 None => instance.leave_behind([event]),
             }
             if set.views.len() >= MANY_COPIES && set.views.len().is_power_of_two() {
@@ -336,7 +343,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         }
     }
 
-    /// The position of a set's view of an instance. If the set does not know the instance yet, whatever used it before counts as a reader of all points.
+    /// The position of a set's view of an instance. If the set does not know the instance yet, whatever used it before
+    /// counts as a reader of all points.
     pub(super) fn view(&mut self, group: usize, id: SetId, instance: &Arc<I>) -> usize {
         let pruning = self.effects.pruning();
         let set = self.state.group_mut(group).set_mut(id);
@@ -345,7 +353,8 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         }
         let mut view = View::new(Held::new(instance));
         for event in instance.leftovers() {
-            // What comes next may use the instance for some of the points only: later uses of the others must follow too.
+            // What comes next may use the instance for some of the points only: later uses of the others must follow
+            // too.
             view.readers.push(event, Cover::Everything, pruning);
         }
         set.views.push(view);

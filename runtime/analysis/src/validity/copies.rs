@@ -63,8 +63,8 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         }
     }
 
-    /// Has movements carried out and notes the result: one effect for all that have source and destination in common, and whose values come from
-    /// the same operations, so that the failure of one of those invalidates nothing else.
+    /// Has movements carried out and notes the result: one effect for all that have source and destination in common,
+    /// and whose values come from the same operations, so that the failure of one of those invalidates nothing else.
     pub(super) fn carry_out(&mut self, movements: &[Movement<I>]) {
         let mut groups: SmallVec<[SmallVec<[&Movement<I>; 2]>; 2]> = SmallVec::new();
         let mut known = FxHashMap::default();

@@ -4,7 +4,8 @@ use maniple_region::{Shape, ShapeTable};
 use maniple_space::AnySpace;
 use smallvec::SmallVec;
 
-/// A part of a set of points that is known from the context (*the whole*). Nearly always everything, which costs nothing.
+/// A part of a set of points that is known from the context (*the whole*). Nearly always everything, which costs
+/// nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cover {
     /// No point.
@@ -85,7 +86,8 @@ impl Cover {
         }
     }
 
-    /// What is in any of these parts of `whole`. At once: to add many one after the other takes the square of the time, and makes a shape each time.
+    /// What is in any of these parts of `whole`. At once: to add many one after the other takes the square of the time,
+    /// and makes a shape each time.
     pub(super) fn union_of<'a>(covers: impl IntoIterator<Item = &'a Self>, whole: &Shape, shapes: &ShapeTable) -> Self {
         let mut parts: SmallVec<[&Shape; 8]> = SmallVec::new();
         for cover in covers {

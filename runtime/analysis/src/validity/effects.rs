@@ -10,7 +10,8 @@ use super::instance::Instance;
 use super::set::{Fill, PendingReduction};
 use super::set_index::SetId;
 
-/// Who carries out what the analysis finds due. Effects come one after the other, each when all that it comes after has a name: the calls are the plan.
+/// Who carries out what the analysis finds due. Effects come one after the other, each when all that it comes after has
+/// a name: the calls are the plan.
 pub trait Effects<I: Instance> {
     /// What knows what has become of events.
     type Events: Events<I::Event>;
@@ -21,10 +22,11 @@ pub trait Effects<I: Instance> {
     fn pruning(&self) -> Option<&Self::Events>;
     /// Whether the effects have been carried out before, by a replay, and the state only catches up.
     fn is_catching_up(&self) -> bool;
-    /// Ranks the instances that values could be copied from: their indices, best first; those left out come last. With each come those of the fields wanted of which it
-    /// holds all values that are wanted.
+    /// Ranks the instances that values could be copied from: their indices, best first; those left out come last. With
+    /// each come those of the fields wanted of which it holds all values that are wanted.
     fn rank(&mut self, sources: &[(Arc<I>, FieldMask)], destination: &I) -> Vec<usize>;
-    /// Carries an effect out after its preconditions, and names its end. If a needed precondition has failed, so has the effect.
+    /// Carries an effect out after its preconditions, and names its end. If a needed precondition has failed, so has
+    /// the effect.
     fn carry_out(&mut self, effect: Effect<'_, I>, after: &Preconditions<I::Event>) -> I::Event;
     /// Notes that the operation applies so many contributions [itself](super::Beginning).
     fn leave_to_operation(&mut self, contributions: usize);
@@ -33,7 +35,8 @@ pub trait Effects<I: Instance> {
 /// Something that is due before an operation.
 #[derive(Debug)]
 pub enum Effect<'a, I: Instance> {
-    /// Values are brought to an instance. All movements have one destination and one source (or all are fills); they are about different fields or points.
+    /// Values are brought to an instance. All movements have one destination and one source (or all are fills); they
+    /// are about different fields or points.
     Move(&'a [&'a Movement<I>]),
     /// Contributions to one set are applied, or folded into another buffer, one after the other.
     Apply(&'a [Application<I>]),

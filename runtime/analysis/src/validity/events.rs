@@ -5,7 +5,8 @@ use std::hash::Hash;
 
 use smallvec::SmallVec;
 
-/// The end of an operation, as the caller names it. The default names an operation that ended long ago, which nobody need wait for.
+/// The end of an operation, as the caller names it. The default names an operation that ended long ago, which nobody
+/// need wait for.
 pub trait Event: Copy + Eq + Hash + Default + Debug {}
 
 impl<T: Copy + Eq + Hash + Default + Debug> Event for T {}
@@ -81,7 +82,8 @@ impl<E: Event> Preconditions<E> {
     }
 }
 
-/// Adds an event unless it was added lately. That keeps nearly all doubles out, which would do no harm, and never takes long.
+/// Adds an event unless it was added lately. That keeps nearly all doubles out, which would do no harm, and never takes
+/// long.
 #[inline]
 pub(super) fn add<E: Event>(events: &mut SmallVec<[E; 8]>, event: E) {
     const LATELY: usize = 16;

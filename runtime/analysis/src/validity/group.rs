@@ -16,7 +16,8 @@ use super::set_index::{SetId, SetIndex};
 /// The sets that a region touches, each with the part touched.
 pub(super) type Touched = Arc<[(SetId, Cover)]>;
 
-/// Remembered look-ups beyond this number are forgotten: they belong to regions that are not used any more, or soon will be again.
+/// Remembered look-ups beyond this number are forgotten: they belong to regions that are not used any more, or soon
+/// will be again.
 const LOOKUP_LIMIT: usize = 1 << 16;
 
 /// A group of fields that have been used alike, with the equivalence sets that cover all points.
@@ -89,7 +90,8 @@ impl<I: Instance> FieldGroup<I> {
         touched
     }
 
-    /// The sets that may have some of these points, in the order of their ids: the index answers in any, and program order of copies must not depend on it.
+    /// The sets that may have some of these points, in the order of their ids: the index answers in any, and program
+    /// order of copies must not depend on it.
     fn near(&self, shape: &Shape) -> Vec<SetId> {
         let (space, mut found) = (shape.space(), Vec::new());
         // Points that are far apart have nearly everything in the box around them.
@@ -145,14 +147,15 @@ impl<I: Instance> FieldGroup<I> {
         self.insert(united)
     }
 
-    /// If one set has just the points that a disjoint partition splits, splits the set alike: the pieces are about to be used one by one.
-    /// Whether there was one.
+    /// If one set has just the points that a disjoint partition splits, splits the set alike: the pieces are about to
+    /// be used one by one. Whether there was one.
     pub(super) fn refine(&mut self, partition: &Partitioning, shapes: &ShapeTable) -> bool {
         let parent = partition.parent();
         if partition.len() < 2 || parent.shape().is_empty() {
             return false;
         }
-        // Not by looking at all sets that the parent touches: there may be as many as pieces, and each slice of a launch asks.
+        // Not by looking at all sets that the parent touches: there may be as many as pieces, and each slice of a
+        // launch asks.
         let Some(id) = self.find(parent.shape()) else { return false };
         let whole = self.remove(id);
         self.forget_lookups();
@@ -174,8 +177,8 @@ impl<I: Instance> FieldGroup<I> {
         true
     }
 
-    /// The same history for only some of the fields. What was looked up is not copied, as it may be much: each group looks up what its own fields are
-    /// used for.
+    /// The same history for only some of the fields. What was looked up is not copied, as it may be much: each group
+    /// looks up what its own fields are used for.
     pub(super) fn narrowed(&self, fields: FieldMask) -> Self {
         let Self { sets, index, by_shape, changes, .. } = self;
         let (sets, index, by_shape) = (sets.clone(), index.clone(), by_shape.clone());

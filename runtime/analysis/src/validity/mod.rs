@@ -1,12 +1,15 @@
-//! Which instances hold current data, what must be copied, filled or applied, and after what (Bauer 2014, chapter 5; Bauer et al., PPoPP 2023).
+//! Which instances hold current data, what must be copied, filled or applied, and after what (Bauer 2014, chapter 5;
+//! Bauer et al., PPoPP 2023).
 //!
-//! A [`State`] is what is known of one region tree. It groups fields that were used alike (`group`); of each group, points that share one history form an
-//! [`EquivalenceSet`] (`set`), which says which instances are valid and which operations use them (`uses`), for all of its points or for a part ([`Cover`]).
-//! The [`Analysis`] finds the [`Place`]s of an operation's data, has done what is due before, gathers what the operation comes after ([`Preparation`]), and when the
-//! operation has a name makes it part of the history.
+//! A [`State`] is what is known of one region tree. It groups fields that were used alike (`group`); of each group,
+//! points that share one history form an [`EquivalenceSet`] (`set`), which says which instances are valid and which
+//! operations use them (`uses`), for all of its points or for a part ([`Cover`]). The [`Analysis`] finds the [`Place`]s
+//! of an operation's data, has done what is due before, gathers what the operation comes after ([`Preparation`]), and
+//! when the operation has a name makes it part of the history.
 //!
-//! What is outside is given: an [`Instance`] is a name with a list of the uses left behind in it, an [`Event`] is a name for the end of an operation, and [`Effects`]
-//! carries out what is due. The calls of [`Effects::carry_out`] are a plan in the order in which it is found: each effect comes after events that have names already.
+//! What is outside is given: an [`Instance`] is a name with a list of the uses left behind in it, an [`Event`] is a
+//! name for the end of an operation, and [`Effects`] carries out what is due. The calls of [`Effects::carry_out`] are a
+//! plan in the order in which it is found: each effect comes after events that have names already.
 
 mod access;
 mod analysis;

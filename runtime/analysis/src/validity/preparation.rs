@@ -109,7 +109,8 @@ impl<I: Instance> Preparation<I> {
         self.beginning.take().filter(is_something).map(Box::new)
     }
 
-    /// The operation ends with this event: then the buffers of what it applies are free. To be called while the state that they belong to is not used by others.
+    /// The operation ends with this event: then the buffers of what it applies are free. To be called while the state
+    /// that they belong to is not used by others.
     pub fn ends_with(self, event: I::Event) {
         self.applied.into_iter().for_each(|reduction| reduction.applied_by(event));
     }

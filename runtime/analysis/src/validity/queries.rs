@@ -28,7 +28,8 @@ impl<I: Instance> State<I> {
         }
         valid
     }
-    /// How many operations have contributed to a buffer, if more can: it is still pending in every set that the region touches.
+    /// How many operations have contributed to a buffer, if more can: it is still pending in every set that the region
+    /// touches.
     pub fn contributors(&mut self, buffer: &I, region: &LogicalRegion) -> Option<usize> {
         let forest = Arc::clone(self.root().space().forest());
         let mut most = None;
@@ -51,7 +52,8 @@ impl<I: Instance> State<I> {
             touched.iter().any(|(id, cover)| {
                 let set = self.group(group).set(*id);
                 let other = set.has_pending_besides(operator, cover, shapes);
-                // A view with values wherever the request looks outlives the cuts that other requirements are about to make.
+                // A view with values wherever the request looks outlives the cuts that other requirements are about to
+                // make.
                 let lasts = |view: &View<I>| view.valid.contains(cover, shapes) && view.instance.can_hold(&set.shape);
                 other && !set.views.iter().any(lasts)
             })
@@ -64,7 +66,8 @@ impl<I: Instance> State<I> {
         Some(group.set(group.find(points)?))
     }
 
-    /// Calls `visit` with every set that a region touches in some fields, and the fields that the set is about: some of those.
+    /// Calls `visit` with every set that a region touches in some fields, and the fields that the set is about: some of
+    /// those.
     pub fn each_set(
         &mut self,
         region: &LogicalRegion,

@@ -1,11 +1,12 @@
-//! Equivalence sets: points that share one history (Bauer et al., *Visibility Algorithms for Dynamic Dependence Analysis and
-//! Distributed Coherence*, PPoPP 2023).
+//! Equivalence sets: points that share one history (Bauer et al., *Visibility Algorithms for Dynamic Dependence
+//! Analysis and Distributed Coherence*, PPoPP 2023).
 //!
-//! A set says where the current values of its points are: in which instances (*views*), or that they are all one value that was never
-//! stored (*fill*), plus contributions of reductions that have not been applied yet. A view also records who uses the instance for points
-//! of the set, so that later uses can be ordered after them.
+//! A set says where the current values of its points are: in which instances (*views*), or that they are all one value
+//! that was never stored (*fill*), plus contributions of reductions that have not been applied yet. A view also records
+//! who uses the instance for points of the set, so that later uses can be ordered after them.
 //!
-//! Invariants: pending reductions are newer than every view, and where they overlap they have one operator; a view's uses lie within the set.
+//! Invariants: pending reductions are newer than every view, and where they overlap they have one operator; a view's
+//! uses lie within the set.
 
 use std::sync::Arc;
 
@@ -79,7 +80,8 @@ pub struct PendingReduction<I: Instance> {
     pub(super) operator: OperatorId,
     pub(super) buffer: Held<I>,
     pub(super) cover: Cover,
-    /// The tasks that folded into the buffer, one after the other. The failure of any invalidates what is applied, but none of the others.
+    /// The tasks that folded into the buffer, one after the other. The failure of any invalidates what is applied, but
+    /// none of the others.
     pub(super) writers: SmallVec<[I::Event; 1]>,
     /// How many tasks those are.
     pub(super) contributors: usize,
@@ -221,8 +223,9 @@ impl<I: Instance> EquivalenceSet<I> {
         view.writers.add(event, cover);
     }
 
-    /// Notes that somebody has changed the values in `cover` of an instance without looking at them, after every earlier use of it there: if
-    /// those who made them have failed, they are still invalidated. If uses may be merged, those who made the same points are merged.
+    /// Notes that somebody has changed the values in `cover` of an instance without looking at them, after every
+    /// earlier use of it there: if those who made them have failed, they are still invalidated. If uses may be merged,
+    /// those who made the same points are merged.
     pub(super) fn add_changer(
         &mut self,
         view: usize,
@@ -235,8 +238,8 @@ impl<I: Instance> EquivalenceSet<I> {
         view.writers.join(event, cover, events);
     }
 
-    /// Notes that contributions have been applied in `cover` of an instance after every earlier use of it there, unless those who made just these
-    /// values have failed.
+    /// Notes that contributions have been applied in `cover` of an instance after every earlier use of it there, unless
+    /// those who made just these values have failed.
     pub(super) fn add_applied(
         &mut self,
         view: usize,
@@ -249,9 +252,10 @@ impl<I: Instance> EquivalenceSet<I> {
         view.writers.succeed(event, cover, events);
     }
 
-    /// Forgets copies that nobody uses of values that there are without them: of those that may go. Not while reductions are pending, which
-    /// may have counted on one of them as the place to be applied; and none that was lent, which others may be reading: should the values be wanted
-    /// there again, they would be written. Returns whether there were any.
+    /// Forgets copies that nobody uses of values that there are without them: of those that may go. Not while
+    /// reductions are pending, which may have counted on one of them as the place to be applied; and none that was
+    /// lent, which others may be reading: should the values be wanted there again, they would be written. Returns
+    /// whether there were any.
     pub(super) fn forget_copies(
         &mut self,
         may_go: &impl Fn(&I) -> bool,
@@ -283,7 +287,8 @@ impl<I: Instance> EquivalenceSet<I> {
         self.views.len() < before
     }
 
-    /// Forgets what an instance holds of values that there are without it, as [`forget_copies`](Self::forget_copies) does.
+    /// Forgets what an instance holds of values that there are without it, as [`forget_copies`](Self::forget_copies)
+    /// does.
     pub(super) fn forget_copy(
         &mut self,
         instance: &I,
@@ -308,9 +313,9 @@ impl<I: Instance> EquivalenceSet<I> {
         Forgotten::Gone
     }
 
-    /// Where reductions are applied that have to be, if whoever has it done uses no instance that can hold all points: one with current values, else with some, else
-    /// any that the set knows. Of several the one with the lowest number: what is known after a replay must not depend on the order in which the
-    /// set came to know them.
+    /// Where reductions are applied that have to be, if whoever has it done uses no instance that can hold all points:
+    /// one with current values, else with some, else any that the set knows. Of several the one with the lowest number:
+    /// what is known after a replay must not depend on the order in which the set came to know them.
     pub fn home(&self) -> Option<&Arc<I>> {
         let lacks = |view: &View<I>| (!view.valid.is_everything(), view.valid.is_nothing());
         let known = self.views.iter().filter(|view| view.instance.can_hold(&self.shape));
@@ -322,7 +327,8 @@ impl<I: Instance> EquivalenceSet<I> {
         self.find_view(instance).is_some_and(|view| self.views[view].valid.contains(cover, shapes))
     }
 
-    /// Notes that somebody has overwritten the whole set in an instance of which there is a view, after every use of any.
+    /// Notes that somebody has overwritten the whole set in an instance of which there is a view, after every use of
+    /// any.
     pub(super) fn overwrite(&mut self, view: usize, event: I::Event) {
         self.fill = None;
         self.pending.clear();

@@ -1,4 +1,5 @@
-//! Applying reductions that are pending (Bauer 2014, chapter 5): the values must be there, in an instance that has room for them.
+//! Applying reductions that are pending (Bauer 2014, chapter 5): the values must be there, in an instance that has room
+//! for them.
 
 use std::sync::Arc;
 
@@ -14,16 +15,17 @@ use super::preparation::Preparation;
 use super::set::PendingReduction;
 use super::set_index::SetId;
 
-/// An operation that can apply reductions itself does so if they are about at most so many points in all: more are worth an operation, which another worker may
-/// carry out.
+/// An operation that can apply reductions itself does so if they are about at most so many points in all: more are
+/// worth an operation, which another worker may carry out.
 const LITTLE_WORK: u64 = 1 << 10;
 
 /// Reductions to more different parts of a set are applied as one operation.
 const MANY_COVERS: usize = 256;
 
 impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
-    /// Applies a set's pending reductions where the set's data is at home, and adds that to what the operation that has it done follows: also one that
-    /// does not look at the values. When an operation has ended, so has all that was issued on its behalf.
+    /// Applies a set's pending reductions where the set's data is at home, and adds that to what the operation that has
+    /// it done follows: also one that does not look at the values. When an operation has ended, so has all that was
+    /// issued on its behalf.
     pub(super) fn settle_pending(
         &mut self,
         group: usize,
@@ -45,8 +47,9 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         self.apply_pending(group, id, (&home, fields), after);
     }
 
-    /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order:
-    /// one operation for all that have their points in common, so that the failure of a contributor invalidates no other points.
+    /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of
+    /// it, in program order: one operation for all that have their points in common, so that the failure of a
+    /// contributor invalidates no other points.
     pub(super) fn apply_pending(
         &mut self,
         group: usize,
@@ -67,8 +70,9 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         self.set_mut(group, id).keep_only(into);
     }
 
-    /// Has an operation that can do so apply reductions itself that are pending in sets all of whose values it is about to change, where that is little work. Nobody
-    /// else may use the values before, and with the operation's failure they are invalidated anyway.
+    /// Has an operation that can do so apply reductions itself that are pending in sets all of whose values it is about
+    /// to change, where that is little work. Nobody else may use the values before, and with the operation's failure
+    /// they are invalidated anyway.
     pub(super) fn leave_to_task(
         &mut self,
         group: usize,
@@ -98,7 +102,8 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         }
     }
 
-    /// Applies reductions to a part of a set, as one operation. Where the values themselves were never made it fails, and stands for that failure.
+    /// Applies reductions to a part of a set, as one operation. Where the values themselves were never made it fails,
+    /// and stands for that failure.
     fn apply_together(
         &mut self,
         group: usize,
@@ -130,8 +135,8 @@ fn in_order<I: Instance>(pending: Vec<PendingReduction<I>>) -> Vec<PendingReduct
     by_cover(pending).into_iter().flat_map(|(_, together)| together).collect()
 }
 
-/// Reductions by the points that they are about, those of the first first. Beyond a number of different sets of points, all are one: whoever
-/// looks at the values must look through the list.
+/// Reductions by the points that they are about, those of the first first. Beyond a number of different sets of points,
+/// all are one: whoever looks at the values must look through the list.
 fn by_cover<I: Instance>(pending: Vec<PendingReduction<I>>) -> Vec<(Cover, Vec<PendingReduction<I>>)> {
     let mut groups: Vec<(Cover, Vec<PendingReduction<I>>)> = Vec::new();
     for reduction in pending {

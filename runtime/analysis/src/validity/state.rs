@@ -11,15 +11,16 @@ use super::group::FieldGroup;
 use super::instance::{Held, Instance, Instances};
 use super::set::{EquivalenceSet, Fill, Forgotten, View};
 
-/// What is known of the data of a region that its holder may use: of one that a task created, or of one that a task got from its parent and whose parts it hands to its
-/// children.
+/// What is known of the data of a region that its holder may use: of one that a task created, or of one that a task got
+/// from its parent and whose parts it hands to its children.
 ///
-/// Fields that were used alike form a group; of each group, points that share one history form an [equivalence set](EquivalenceSet).
+/// Fields that were used alike form a group; of each group, points that share one history form an [equivalence
+/// set](EquivalenceSet).
 pub struct State<I: Instance> {
     root: LogicalRegion,
     groups: Vec<FieldGroup<I>>,
-    /// For each field that is the first of a group, that group. Not of all, and of some it may be another: a region may have thousands of groups, and
-    /// not all of them are looked at to find one.
+    /// For each field that is the first of a group, that group. Not of all, and of some it may be another: a region may
+    /// have thousands of groups, and not all of them are looked at to find one.
     first_of: Vec<u32>,
     /// The fields that the holder of the region may use; all that there are, if the region is its own.
     fields: Option<FieldMask>,
@@ -183,9 +184,9 @@ impl<I: Instance> State<I> {
         &mut self.groups[index]
     }
 
-    /// Splits the sets that have just the points that a disjoint partition splits: its pieces are about to be used one by one. If they are those of a
-    /// partition that is not disjoint, and many, they are split as sets of other fields were: in one set, each piece would have to be held against
-    /// all others.
+    /// Splits the sets that have just the points that a disjoint partition splits: its pieces are about to be used one
+    /// by one. If they are those of a partition that is not disjoint, and many, they are split as sets of other fields
+    /// were: in one set, each piece would have to be held against all others.
     pub fn refine(&mut self, fields: &FieldMask, partition: &Arc<Partitioning>) {
         let splits =
             if partition.is_surely_disjoint() { Some(Arc::clone(partition)) } else { self.split_of_others(partition) };
@@ -227,8 +228,8 @@ impl<I: Instance> State<I> {
         }
     }
 
-    /// Notes that what an operation was to write or contribute will never be there, for the reason that `event` is poisoned with: whoever
-    /// needs it fails too.
+    /// Notes that what an operation was to write or contribute will never be there, for the reason that `event` is
+    /// poisoned with: whoever needs it fails too.
     pub fn lose(&mut self, region: &LogicalRegion, fields: &FieldMask, event: I::Event) {
         if self.sink.is_some() {
             self.lost.push(event);
@@ -237,7 +238,8 @@ impl<I: Instance> State<I> {
         }
     }
 
-    /// Forgets copies that nobody uses of values that there are without them: of those in instances that may go. Returns whether there were any.
+    /// Forgets copies that nobody uses of values that there are without them: of those in instances that may go.
+    /// Returns whether there were any.
     pub fn forget_copies(&mut self, may_go: impl Fn(&I) -> bool, events: &impl Events<I::Event>) -> bool {
         let (forest, mut any) = (Arc::clone(self.root.space().forest()), false);
         for set in self.groups.iter_mut().flat_map(FieldGroup::sets_mut) {
@@ -246,7 +248,8 @@ impl<I: Instance> State<I> {
         any
     }
 
-    /// Forgets what an instance holds of values that there are without it, where nobody uses it: it was made for `region`. Returns what has become of it, and how many sets were looked at.
+    /// Forgets what an instance holds of values that there are without it, where nobody uses it: it was made for
+    /// `region`. Returns what has become of it, and how many sets were looked at.
     pub fn forget_copies_in(
         &mut self,
         instance: &I,

@@ -20,7 +20,8 @@ impl<E: Event> Uses<E> {
         self.0.push((event, cover));
     }
 
-    /// Adds a use. With what has become of events, forgets ended ones whenever the list has doubled. Returns whether it looked for such.
+    /// Adds a use. With what has become of events, forgets ended ones whenever the list has doubled. Returns whether it
+    /// looked for such.
     pub(super) fn push(&mut self, event: E, cover: Cover, events: Option<&impl Events<E>>) -> bool {
         let events = events.filter(|_| self.has_doubled());
         if let Some(events) = events {
@@ -30,7 +31,8 @@ impl<E: Event> Uses<E> {
         events.is_some()
     }
 
-    /// If these are writers: forgets those that have ended well whenever the list has doubled. The values of those that failed stay invalidated.
+    /// If these are writers: forgets those that have ended well whenever the list has doubled. The values of those that
+    /// failed stay invalidated.
     pub(super) fn forget_successes(&mut self, events: Option<&impl Events<E>>) {
         if let (Some(events), true) = (events, self.has_doubled()) {
             self.forget_all_successes(events);
@@ -65,7 +67,8 @@ impl<E: Event> Uses<E> {
         }
     }
 
-    /// If these are writers: adds those that made just the points of `cover` to `same`, and others that touch it to `touching`.
+    /// If these are writers: adds those that made just the points of `cover` to `same`, and others that touch it to
+    /// `touching`.
     pub(super) fn made(
         &self,
         cover: &Cover,
@@ -108,8 +111,8 @@ impl<E: Event> Uses<E> {
         Makers::OfParts(Self(parts.filter(|(_, part)| !part.is_nothing()).collect()))
     }
 
-    /// Adds a use. If uses may be merged, it and the last but one of the same points become one, which fails if either does: most often, the next use
-    /// of all comes before that is needed.
+    /// Adds a use. If uses may be merged, it and the last but one of the same points become one, which fails if either
+    /// does: most often, the next use of all comes before that is needed.
     pub(super) fn join(&mut self, event: E, cover: Cover, events: Option<&impl Events<E>>) {
         self.forget_successes(events);
         let mut same = self.0.iter_mut().filter(|(_, used)| *used == cover);

@@ -1,4 +1,5 @@
-//! Dense matrices of all kinds, with checkpoints near to each other: parts have what the whole has, also where it is wrong.
+//! Dense matrices of all kinds, with checkpoints near to each other: parts have what the whole has, also where it is
+//! wrong.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

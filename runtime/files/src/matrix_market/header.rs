@@ -52,8 +52,8 @@ impl Field {
         }
     }
 
-    /// Whether entries can be read as numbers of a type: complex ones as those, real ones and integers as all others, and a pattern as any. Floats are rounded, and real entries that are
-    /// read as integers must be some.
+    /// Whether entries can be read as numbers of a type: complex ones as those, real ones and integers as all others,
+    /// and a pattern as any. Floats are rounded, and real entries that are read as integers must be some.
     #[must_use]
     pub fn fits(self, number: NumberType) -> bool {
         match self {
@@ -63,7 +63,8 @@ impl Field {
         }
     }
 
-    /// Whether entries can be read as numbers of a type with no more rounding than the [type of the field](Self::number) has: integers as integers, real ones as all that are not complex.
+    /// Whether entries can be read as numbers of a type with no more rounding than the [type of the
+    /// field](Self::number) has: integers as integers, real ones as all that are not complex.
     #[must_use]
     pub fn is_kept_by(self, number: NumberType) -> bool {
         self.fits(number) && (self.number() != NumberType::I64 || number.is_integer())

@@ -1,8 +1,10 @@
-//! Matrix Market files (Boisvert, Pozo and Remington 1996, *The Matrix Market Exchange Formats*): a matrix as lines of text.
+//! Matrix Market files (Boisvert, Pozo and Remington 1996, *The Matrix Market Exchange Formats*): a matrix as lines of
+//! text.
 //!
-//! A [`Reader`] gives the [`Header`] and then one [`Entry`] after the other, in both layouts and with all fields and symmetries; what follows by symmetry is added by [`Reader::for_each`] and
-//! [`Reader::dense`], otherwise left to the caller. [`read_entries`] and [`write_entries`] take the file as a whole, and
-//! several threads. [`write_array`] writes a dense matrix, [`write_coordinates`] a sparse one.
+//! A [`Reader`] gives the [`Header`] and then one [`Entry`] after the other, in both layouts and with all fields and
+//! symmetries; what follows by symmetry is added by [`Reader::for_each`] and [`Reader::dense`], otherwise left to the
+//! caller. [`read_entries`] and [`write_entries`] take the file as a whole, and several threads. [`write_array`] writes
+//! a dense matrix, [`write_coordinates`] a sparse one.
 
 mod header;
 mod reader;
@@ -32,12 +34,13 @@ pub fn write_array<T: Number>(
     Ok(())
 }
 
-/// Writes a matrix in the layout `coordinate`, sorted by rows and then by columns. Entries at the same place stay apart, in their order. Of a symmetric matrix only the entries on and below
-/// the diagonal are given; with [`Field::Pattern`], values are not written.
+/// Writes a matrix in the layout `coordinate`, sorted by rows and then by columns. Entries at the same place stay
+/// apart, in their order. Of a symmetric matrix only the entries on and below the diagonal are given; with
+/// [`Field::Pattern`], values are not written.
 ///
 /// # Errors
-/// As of `into`; [`io::ErrorKind::InvalidInput`] if an entry is outside of the matrix or above the diagonal of a symmetric one, a symmetric matrix is not square, or the field does not
-/// fit the type.
+/// As of `into`; [`io::ErrorKind::InvalidInput`] if an entry is outside of the matrix or above the diagonal of a
+/// symmetric one, a symmetric matrix is not square, or the field does not fit the type.
 pub fn write_coordinates<T: Number>(
     into: &mut impl Write,
     (rows, columns): (u64, u64),

@@ -82,7 +82,8 @@ impl<R: BufRead> Reader<R> {
     /// Reads the next entry; none after the last one, when nothing else may follow.
     ///
     /// # Errors
-    /// [`ReadError`] if a line makes no sense, the file has fewer or more entries than it says, or its [field](Field::fits) does not fit the type.
+    /// [`ReadError`] if a line makes no sense, the file has fewer or more entries than it says, or its
+    /// [field](Field::fits) does not fit the type.
     pub fn next_entry<T: Number>(&mut self) -> Result<Option<Entry<T>>, ReadError> {
         let Self { lines, header, count, next, is_part } = self;
         if (*is_part || *count < header.entries)
@@ -135,7 +136,8 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads all entries that are left, in both layouts, and those that follow from them by symmetry, each right after the one that it follows from.
+    /// Reads all entries that are left, in both layouts, and those that follow from them by symmetry, each right after
+    /// the one that it follows from.
     ///
     /// # Errors
     /// As of [`next_entry`](Self::next_entry), or what `visit` says of the line that was read last.
@@ -151,7 +153,8 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// Reads all entries of a file in the layout [`Layout::Array`], and adds those that follow by symmetry. Memory is taken for what the file has, not for what it says.
+    /// Reads all entries of a file in the layout [`Layout::Array`], and adds those that follow by symmetry. Memory is
+    /// taken for what the file has, not for what it says.
     ///
     /// # Errors
     /// As of [`next_entry`](Self::next_entry), and [`Problem::Unsupported`] if the file has the other layout.
@@ -179,8 +182,9 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The entry of the line that a text begins with, if it is of the usual form, with real numbers, and not above the diagonal of a symmetric matrix; and how many bytes the line is. `next` is where it
-/// is in the layout [`Layout::Array`].
+/// The entry of the line that a text begins with, if it is of the usual form, with real numbers, and not above the
+/// diagonal of a symmetric matrix; and how many bytes the line is. `next` is where it is in the layout
+/// [`Layout::Array`].
 fn usual<T: Number>(text: &[u8], header: &Header, next: (u64, u64)) -> Option<(Entry<T>, usize)> {
     let Header { layout, field, symmetry, rows, columns, .. } = *header;
     if field != Field::Real || !field.fits(T::TYPE) {
@@ -224,7 +228,8 @@ fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
     Ok(Entry { row: place.0, column: place.1, value })
 }
 
-/// What is wrong with an entry of a matrix that has this symmetry: on the diagonal, it is not its own mirror image; elsewhere, that is no number of the type.
+/// What is wrong with an entry of a matrix that has this symmetry: on the diagonal, it is not its own mirror image;
+/// elsewhere, that is no number of the type.
 fn not_mirrored<T: Number>(symmetry: Symmetry, (row, column): (u64, u64), value: T) -> Option<Problem> {
     if can_be_mirrored(symmetry, row == column, value) {
         return None;

@@ -10,7 +10,8 @@ use crate::lines::{self, Entries, Form, Sign};
 use crate::number::Number;
 use crate::parallel::Parallel;
 
-/// Reads all entries of a file, given as its text, in both layouts: those that it lists, in their order, and then those that follow from them by symmetry.
+/// Reads all entries of a file, given as its text, in both layouts: those that it lists, in their order, and then those
+/// that follow from them by symmetry.
 ///
 /// Takes memory for as many entries as the text has lines.
 ///
@@ -80,7 +81,8 @@ pub fn write_entries<T: Number>(
     entry_lines::write(into, entries, parallel)
 }
 
-/// Writes what is above the entries, so many, of a general matrix in the layout `coordinate`; [`write_parts`](crate::write_parts) writes these.
+/// Writes what is above the entries, so many, of a general matrix in the layout `coordinate`;
+/// [`write_parts`](crate::write_parts) writes these.
 ///
 /// # Errors
 /// As of `into`.

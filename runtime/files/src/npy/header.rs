@@ -68,7 +68,8 @@ impl Other {
         if self == Self::U64 { 8 } else { 2 }
     }
 
-    /// Makes elements of what the file has of them, two bytes each, in this machine's order; of those of 8 bytes, only what is wrong is told.
+    /// Makes elements of what the file has of them, two bytes each, in this machine's order; of those of 8 bytes, only
+    /// what is wrong is told.
     pub(super) fn widen(self, narrow: &[u8], wide: &mut [u8]) -> Result<(), Problem> {
         let of_file = narrow.chunks_exact(2).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
         let elements = wide.chunks_exact_mut(4).zip(of_file);
@@ -349,7 +350,8 @@ pub fn little_endian_header(number: NumberType, order: Order, shape: &[u64]) -> 
     header_of(&format!("<{}", name(number)), order, shape)
 }
 
-/// The header of an array with elements of a type that NumPy describes like this, as in `<f8`: of version 1.0, with blanks to a multiple of 64 bytes.
+/// The header of an array with elements of a type that NumPy describes like this, as in `<f8`: of version 1.0, with
+/// blanks to a multiple of 64 bytes.
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidInput`] if there are more dimensions than a header can hold.

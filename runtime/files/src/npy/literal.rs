@@ -22,8 +22,8 @@ pub(super) enum Value<'a> {
 }
 
 impl<'a> Literal<'a> {
-    /// The literal that a text is, with blanks around it. None if it is no literal, or one of a kind that headers do not
-    /// have.
+    /// The literal that a text is, with blanks around it. None if it is no literal, or one of a kind that headers do
+    /// not have.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut rest = Rest(text);
         let literal = rest.literal()?;

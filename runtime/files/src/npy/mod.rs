@@ -1,6 +1,9 @@
-//! NumPy's `.npy` files: a dense array in binary, after a header that is a Python dictionary (*NumPy Enhancement Proposal 1*, and `numpy.lib.format`).
+//! NumPy's `.npy` files: a dense array in binary, after a header that is a Python dictionary (*NumPy Enhancement
+//! Proposal 1*, and `numpy.lib.format`).
 //!
-//! A [`Header`] says what follows it and where, so that a caller may read all elements by [`read_elements`], or any range of bytes on its own. [`write_array`] writes an array by rows. A [`Description`] is a header of any type of elements, and [`header_of`] makes one.
+//! A [`Header`] says what follows it and where, so that a caller may read all elements by [`read_elements`], or any
+//! range of bytes on its own. [`write_array`] writes an array by rows. A [`Description`] is a header of any type of
+//! elements, and [`header_of`] makes one.
 
 mod header;
 mod literal;
@@ -18,8 +21,9 @@ use crate::number::{Number, NumberType};
 /// Bytes of elements that are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// Reads all elements, in the file's order, as [`Header::number`] says; `source` is at their start, where [`Header::read`] leaves it. `length` is the length of the whole file in bytes, if it is known: then memory
-/// is taken once, and a file that is too short is refused before. Otherwise, as with a pipe, memory grows with what is read.
+/// Reads all elements, in the file's order, as [`Header::number`] says; `source` is at their start, where
+/// [`Header::read`] leaves it. `length` is the length of the whole file in bytes, if it is known: then memory is taken
+/// once, and a file that is too short is refused before. Otherwise, as with a pipe, memory grows with what is read.
 ///
 /// # Errors
 /// [`ReadError`] if the file ends too early, or its elements have another type.

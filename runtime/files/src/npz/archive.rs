@@ -12,7 +12,8 @@ use super::target::written;
 use crate::error::{Problem, ReadError};
 use crate::npy::Header;
 
-/// An archive that is larger than this when it is unpacked, and than so many times its own size, is refused: nothing that anybody saves is packed so well.
+/// An archive that is larger than this when it is unpacked, and than so many times its own size, is refused: nothing
+/// that anybody saves is packed so well.
 const LEAST_REFUSED: u64 = 256 << 20;
 
 /// See [`LEAST_REFUSED`].
@@ -72,7 +73,8 @@ impl<R: Read + Seek> Archive<R> {
         Ok(Self { zip, length, left: length.saturating_mul(MOST_TIMES).max(LEAST_REFUSED) })
     }
 
-    /// Refuses an archive whose arrays are more than so many bytes together when they are unpacked. Without this, more than 256 MiB and a hundred times its own size are refused.
+    /// Refuses an archive whose arrays are more than so many bytes together when they are unpacked. Without this, more
+    /// than 256 MiB and a hundred times its own size are refused.
     #[must_use]
     pub fn limited_to(self, bytes: u64) -> Self {
         Self { left: bytes, ..self }
@@ -87,7 +89,8 @@ impl<R: Read + Seek> Archive<R> {
     /// Reads the array called `name`; none if there is none.
     ///
     /// # Errors
-    /// [`ReadError`] if it is damaged, has elements of another type than those of [`Values`](super::Values), or is suspiciously well packed.
+    /// [`ReadError`] if it is damaged, has elements of another type than those of [`Values`](super::Values), or is
+    /// suspiciously well packed.
     pub fn array(&mut self, name: &str) -> Result<Option<Array>, ReadError> {
         let Some(place) = self.zip.index_for_name(&format!("{name}.npy")) else { return Ok(None) };
         let read = self.read_file(place, name, |file, length| {
@@ -120,7 +123,8 @@ impl<R: Read + Seek> Archive<R> {
         names.filter_map(array).collect()
     }
 
-    /// Reads the file at a place in the archive as `read` does, which is given its bytes, and how many these are if that can be relied on.
+    /// Reads the file at a place in the archive as `read` does, which is given its bytes, and how many these are if
+    /// that can be relied on.
     pub(super) fn read_file<T>(
         &mut self,
         place: usize,

@@ -104,7 +104,8 @@ impl Layout {
 }
 
 impl Sparse {
-    /// Reads the sparse array that a file is: in SciPy's forms `csr`, `csc`, `coo`, `bsr` and `dia`, or in `sparse`'s `coo` and `gcxs`.
+    /// Reads the sparse array that a file is: in SciPy's forms `csr`, `csc`, `coo`, `bsr` and `dia`, or in `sparse`'s
+    /// `coo` and `gcxs`.
     ///
     /// # Errors
     /// [`ReadError`] if the file holds other arrays, or they do not fit together.
@@ -135,7 +136,8 @@ impl Sparse {
         Self::new(shape, structure, data.values, fill)
     }
 
-    /// The type of the elements of the sparse array that a file is, of which no more is read than the headers of arrays, and the small ones.
+    /// The type of the elements of the sparse array that a file is, of which no more is read than the headers of
+    /// arrays, and the small ones.
     ///
     /// # Errors
     /// [`ReadError`] if the file holds other arrays.
@@ -144,7 +146,8 @@ impl Sparse {
         archive.header("data").map(|header| header.number)
     }
 
-    /// Writes the array in the form that its structure has: as SciPy reads it, or as `sparse` does if it has other than two dimensions, or a fill value other than zero.
+    /// Writes the array in the form that its structure has: as SciPy reads it, or as `sparse` does if it has other than
+    /// two dimensions, or a fill value other than zero.
     ///
     /// # Errors
     /// As of `into`.

@@ -1,7 +1,9 @@
-//! NumPy's `.npz` files: zip archives of `.npy` files, and the sparse arrays that SciPy (`scipy.sparse.save_npz`) and PyData's `sparse` (`sparse.save_npz`) keep in them.
+//! NumPy's `.npz` files: zip archives of `.npy` files, and the sparse arrays that SciPy (`scipy.sparse.save_npz`) and
+//! PyData's `sparse` (`sparse.save_npz`) keep in them.
 //!
-//! An [`Archive`] gives any of its [arrays](Array) by name. [`Sparse::read`] makes a sparse array of those that belong to one: it is checked whole, so that [`Sparse::for_each`] and callers
-//! need not doubt an index. [`Sparse::write`] and [`write_arrays`] write what NumPy, SciPy and `sparse` read.
+//! An [`Archive`] gives any of its [arrays](Array) by name. [`Sparse::read`] makes a sparse array of those that belong
+//! to one: it is checked whole, so that [`Sparse::for_each`] and callers need not doubt an index. [`Sparse::write`] and
+//! [`write_arrays`] write what NumPy, SciPy and `sparse` read.
 //!
 //! | in reading order | |
 //! | --- | --- |

@@ -9,8 +9,8 @@ use crate::error::{Problem, ReadError};
 pub enum Structure {
     /// For each dimension, the coordinate of each element, in any order (`coo`).
     Coordinates(Vec<Vec<i64>>),
-    /// Compressed rows or columns (`csr`, `csc`), and arrays whose dimensions are taken together into rows and columns (`gcxs`): the elements of row `r` are those from `starts[r]` to
-    /// `starts[r + 1]` (excluded).
+    /// Compressed rows or columns (`csr`, `csc`), and arrays whose dimensions are taken together into rows and columns
+    /// (`gcxs`): the elements of row `r` are those from `starts[r]` to `starts[r + 1]` (excluded).
     Compressed {
         /// The dimensions that make up a row; the others, in ascending order, make up a column.
         rows: Vec<usize>,
@@ -269,8 +269,9 @@ impl Sparse {
         }
     }
 
-    /// Visits the coordinates of all entries, each with the place of its element in [`values`](Self::values), in the order of the file. Zeros of blocks and of diagonals are no entries, nor
-    /// is what a diagonal has outside of the matrix.
+    /// Visits the coordinates of all entries, each with the place of its element in [`values`](Self::values), in the
+    /// order of the file. Zeros of blocks and of diagonals are no entries, nor is what a diagonal has outside of the
+    /// matrix.
     pub fn for_each(&self, mut visit: impl FnMut(&[u64], usize)) {
         let mut at = vec![0; self.shape.len()];
         let row_of = |starts: &[i64], row: usize| starts[row] as usize..starts[row + 1] as usize;

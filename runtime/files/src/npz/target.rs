@@ -20,7 +20,8 @@ pub(super) fn written<W: Write + Seek, E>(
     written.and(ended)
 }
 
-/// Where an archive is written. After an error, nothing more is, and no error is told: a [`ZipWriter`] ends its archive whatever happened, with a file that it has in part, and prints what goes wrong.
+/// Where an archive is written. After an error, nothing more is, and no error is told: a [`ZipWriter`] ends its archive
+/// whatever happened, with a file that it has in part, and prints what goes wrong.
 pub(super) struct Target<'a, W> {
     into: &'a mut W,
     /// Where the next byte is.

@@ -12,10 +12,12 @@ use crate::error::ReadError;
 /// So many bytes are copied at once.
 const AT_ONCE: usize = 64 << 10;
 
-/// Writes an archive with the arrays of another one, in the same order, as they are: without compression. Files in the archive that are no arrays, as their names do not end in `.npy`, are left out.
-/// Takes little memory, whatever the archive says.
+/// Writes an archive with the arrays of another one, in the same order, as they are: without compression. Files in the
+/// archive that are no arrays, as their names do not end in `.npy`, are left out. Takes little memory, whatever the
+/// archive says.
 ///
-/// What is in arrays is not looked at, but for their checksums. After an error, `into` has the beginning of an archive, which can't be read.
+/// What is in arrays is not looked at, but for their checksums. After an error, `into` has the beginning of an archive,
+/// which can't be read.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -35,7 +37,8 @@ const AT_ONCE: usize = 64 << 10;
 /// ```
 ///
 /// # Errors
-/// [`ReadError`] if the file is no zip archive, or an array in it is damaged or suspiciously well packed: as of [`Archive::array`]. [`ReadError::Io`] also if `into` fails.
+/// [`ReadError`] if the file is no zip archive, or an array in it is damaged or suspiciously well packed: as of
+/// [`Archive::array`]. [`ReadError::Io`] also if `into` fails.
 pub fn unpack<R: Read + Seek, W: Write + Seek>(from: R, into: &mut W) -> Result<(), ReadError> {
     unpack_archive(Archive::new(from)?, into)
 }

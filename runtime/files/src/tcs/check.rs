@@ -6,8 +6,9 @@ use super::source::Source;
 use super::window::{Window, checksum};
 use crate::error::ReadError;
 
-/// Checks all arrays of a file, whose header was read, with little memory: their checksums, the zeros between them, that the bounds of segments start with 0 and ascend to the number of
-/// coordinates, and that the coordinates of each segment ascend and are in their range.
+/// Checks all arrays of a file, whose header was read, with little memory: their checksums, the zeros between them,
+/// that the bounds of segments start with 0 and ascend to the number of coordinates, and that the coordinates of each
+/// segment ascend and are in their range.
 ///
 /// Of a piece, checksums and zeros alone.
 ///

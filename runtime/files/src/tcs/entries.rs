@@ -9,7 +9,8 @@ use crate::tns;
 
 /// Entries that come one after the other.
 pub trait EntryStream<T> {
-    /// Takes the next entry: its coordinates, one for each dimension and counted from 0, take the place of those given, and its value is returned; none after the last one.
+    /// Takes the next entry: its coordinates, one for each dimension and counted from 0, take the place of those given,
+    /// and its value is returned; none after the last one.
     ///
     /// # Errors
     /// As of the source.

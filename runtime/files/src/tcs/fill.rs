@@ -57,10 +57,12 @@ impl Filler {
         Self { levels: levels.to_vec(), nodes, last }
     }
 
-    /// Appends an entry that comes after the last one and is in the ranges of levels: its coordinates are in the order of levels.
+    /// Appends an entry that comes after the last one and is in the ranges of levels: its coordinates are in the order
+    /// of levels.
     ///
     /// # Errors
-    /// As of `into`; [`io::ErrorKind::InvalidInput`] if the entry does not come after the last one, or is outside of the ranges.
+    /// As of `into`; [`io::ErrorKind::InvalidInput`] if the entry does not come after the last one, or is outside of
+    /// the ranges.
     pub fn add<T>(&mut self, at: &[u64], value: T, into: &mut impl Sink<T>) -> io::Result<()> {
         let is_inside =
             at.len() == self.levels.len() && self.levels.iter().zip(at).all(|(level, at)| level.range.contains(at));

@@ -79,7 +79,8 @@ impl Header {
         Self::of(number, width, levels, &lengths, None)
     }
 
-    /// The header of a piece of a tensor: sections of its arrays, of these lengths, each with the number of its first element.
+    /// The header of a piece of a tensor: sections of its arrays, of these lengths, each with the number of its first
+    /// element.
     ///
     /// # Errors
     /// As of [`new`](Self::new).
@@ -223,7 +224,8 @@ impl Header {
         bytes
     }
 
-    /// Reads and checks the header of a file: all that it says follows from levels and counts, and the file is as long as it says. Arrays are not looked at.
+    /// Reads and checks the header of a file: all that it says follows from levels and counts, and the file is as long
+    /// as it says. Arrays are not looked at.
     ///
     /// # Errors
     /// [`ReadError`].

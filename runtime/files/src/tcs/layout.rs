@@ -151,10 +151,12 @@ impl Lengths {
     }
 }
 
-/// How many nodes each level has: of a sparse one as many as `counts` says, of a dense one as the levels above and its range say.
+/// How many nodes each level has: of a sparse one as many as `counts` says, of a dense one as the levels above and its
+/// range say.
 ///
 /// # Errors
-/// [`Problem::TooLarge`] if that is 2^63 or more; [`Problem::Malformed`] if a sparse level has more than there are coordinates.
+/// [`Problem::TooLarge`] if that is 2^63 or more; [`Problem::Malformed`] if a sparse level has more than there are
+/// coordinates.
 pub fn nodes(levels: &[Level], counts: &[u64]) -> Result<Vec<u64>, Problem> {
     let mut above = 1_u64;
     let node = |(number, level): (usize, &Level)| {
@@ -195,7 +197,8 @@ pub(super) fn size_of_part(part: Part, width: Width, number: NumberType) -> u64 
     }
 }
 
-/// Refuses levels that no file has: none, more than [`MOST_LEVELS`], a dimension twice, a range that ends before it starts, or beyond 2^62.
+/// Refuses levels that no file has: none, more than [`MOST_LEVELS`], a dimension twice, a range that ends before it
+/// starts, or beyond 2^62.
 pub(super) fn check_levels(levels: &[Level]) -> Result<(), (usize, Problem)> {
     let malformed = |level, reason| Err((level, Problem::Malformed(reason)));
     if !(1..=MOST_LEVELS).contains(&levels.len()) {

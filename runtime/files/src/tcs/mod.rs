@@ -1,8 +1,10 @@
-//! `.tcs` files: sparse tensors in binary, level by level, with arrays as they are in memory (Shinde 2019, *SuperTaco: Taco Tensor Algebra Kernels on Distributed Systems Using Legion*,
-//! section 4.3). The book describes the format byte by byte, in the chapter on `.tcs` files.
+//! `.tcs` files: sparse tensors in binary, level by level, with arrays as they are in memory (Shinde 2019, *SuperTaco:
+//! Taco Tensor Algebra Kernels on Distributed Systems Using Legion*, section 4.3). The book describes the format byte
+//! by byte, in the chapter on `.tcs` files.
 //!
-//! [`Tensor`] is a whole tensor, read and checked at once. Larger ones stay in their file: a [`Header`] says where arrays are, [`check`] looks at all of them with little memory, and [`load`]
-//! goes through parts of them. [`survey`] and [`write()`] make a file of sorted entries, in two passes and little memory; [`sort()`] sorts them first.
+//! [`Tensor`] is a whole tensor, read and checked at once. Larger ones stay in their file: a [`Header`] says where
+//! arrays are, [`check`] looks at all of them with little memory, and [`load`] goes through parts of them. [`survey`]
+//! and [`write()`] make a file of sorted entries, in two passes and little memory; [`sort()`] sorts them first.
 //!
 //! ```
 //! use maniple_files::tcs::{Arrays, Kind, Level, Tensor, Width};

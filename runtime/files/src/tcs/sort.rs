@@ -54,8 +54,9 @@ impl<T: Number> Chunk<T> {
     }
 }
 
-/// Sorts all entries of a stream by coordinates, in the order of levels; entries at the same place stay in their order. Takes about `memory` bytes, and as many
-/// bytes of `scratch` as 8 for each coordinate, 8 more, and those of the value for each entry.
+/// Sorts all entries of a stream by coordinates, in the order of levels; entries at the same place stay in their order.
+/// Takes about `memory` bytes, and as many bytes of `scratch` as 8 for each coordinate, 8 more, and those of the value
+/// for each entry.
 ///
 /// # Errors
 /// As of the stream and of `scratch`.
@@ -69,7 +70,8 @@ pub fn sort<T: Number, W: Read + Write + Seek>(
     let (order, rank) = (&plan.order, plan.order.len());
     let most = (memory / (8 * (rank + 1) + size_of::<T>() + 12)).max(1);
     let mut chunk = Chunk { rank, keys: Vec::new(), values: Vec::new() };
-    // Room for all at once, if there is: vectors that grow are there twice for a moment. What is not used takes no memory.
+    // Room for all at once, if there is: vectors that grow are there twice for a moment. What is not used takes no
+    // memory.
     let _ = chunk.keys.try_reserve_exact(most.saturating_mul(rank + 1));
     let _ = chunk.values.try_reserve_exact(most);
     let (mut runs, mut end, mut at) = (Vec::new(), 0, Vec::new());

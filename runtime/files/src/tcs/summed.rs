@@ -7,7 +7,8 @@ use super::header::Header;
 use super::layout::Part;
 use crate::error::ReadError;
 
-/// What is kept of a part of an array, to find the checksum of all of it: the CRC-32 of its bytes, and how many they are.
+/// What is kept of a part of an array, to find the checksum of all of it: the CRC-32 of its bytes, and how many they
+/// are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summed {
     /// The CRC-32.

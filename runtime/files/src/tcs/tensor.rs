@@ -137,7 +137,8 @@ impl<T: Number> Tensor<T> {
         extents
     }
 
-    /// Visits all entries in the order in which they are stored, with coordinates in the order of dimensions. If the last level is dense, zeros are none.
+    /// Visits all entries in the order in which they are stored, with coordinates in the order of dimensions. If the
+    /// last level is dense, zeros are none.
     ///
     /// # Panics
     /// If the arrays have not the lengths that levels say: those of a tensor that was [read](Self::read) have.

@@ -1,6 +1,8 @@
-//! Several sorted sequences as one: a tournament tree (Knuth, *The Art of Computer Programming*, volume 3, section 5.4.1).
+//! Several sorted sequences as one: a tournament tree (Knuth, *The Art of Computer Programming*, volume 3, section
+//! 5.4.1).
 
-/// The sequences that play, by the key of the next element of each: the least one wins, and of equal ones that of the first sequence.
+/// The sequences that play, by the key of the next element of each: the least one wins, and of equal ones that of the
+/// first sequence.
 #[derive(Clone, Debug)]
 pub struct Tournament {
     /// How many numbers a key has.
@@ -9,7 +11,8 @@ pub struct Tournament {
     keys: Vec<u64>,
     /// Whether a sequence still has an element.
     is_left: Vec<bool>,
-    /// The winner of each game: game 1 is the last one, games `2g` and `2g+1` come before game `g`, and sequences take part where the tree ends.
+    /// The winner of each game: game 1 is the last one, games `2g` and `2g+1` come before game `g`, and sequences take
+    /// part where the tree ends.
     winners: Vec<usize>,
 }
 

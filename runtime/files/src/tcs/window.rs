@@ -49,7 +49,8 @@ impl<'a, S: Source + ?Sized> Window<'a, S> {
         self.length
     }
 
-    /// The bytes of an element. That the array does not have it is the fault of the file, which says where elements are.
+    /// The bytes of an element. That the array does not have it is the fault of the file, which says where elements
+    /// are.
     pub(super) fn bytes(&mut self, place: u64) -> Result<&[u8], ReadError> {
         if place >= self.length {
             let reason = format!("{} has {} elements, and the file refers to element {place}", self.part, self.length);

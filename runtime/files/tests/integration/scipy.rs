@@ -1,4 +1,5 @@
-//! Files that SciPy and PyData's `sparse` wrote, and files that they read. Python is `python3`, or what `MANIPLE_PYTHON` names; without SciPy, the test says so and shows nothing.
+//! Files that SciPy and PyData's `sparse` wrote, and files that they read. Python is `python3`, or what
+//! `MANIPLE_PYTHON` names; without SciPy, the test says so and shows nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! Archives that are unpacked: what is read of them is what is read of the archive before, and what is damaged is refused.
+//! Archives that are unpacked: what is read of them is what is read of the archive before, and what is damaged is
+//! refused.
 
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 

@@ -45,11 +45,12 @@ pub enum CustomError {
 }
 
 impl Reduction {
-    /// A reduction of one's own: `combine` makes a value of what there is so far and one more. It is called `name` in texts that statements are printed as, and kept for as long as the
-    /// process runs.
+    /// A reduction of one's own: `combine` makes a value of what there is so far and one more. It is called `name` in
+    /// texts that statements are printed as, and kept for as long as the process runs.
     ///
-    /// A reduction begins with the identity, so that what it combines after that has been made by the formula: it needs to be commutative and associative on such values, and to leave them as
-    /// they are where one is the identity. Whether it is, is tried on a few small numbers.
+    /// A reduction begins with the identity, so that what it combines after that has been made by the formula: it needs
+    /// to be commutative and associative on such values, and to leave them as they are where one is the identity.
+    /// Whether it is, is tried on a few small numbers.
     ///
     /// ```
     /// use maniple_kernel::element::Scalar;

@@ -8,9 +8,10 @@ pub trait Divided: Sized {
     fn divided(left: Complex<Self>, right: Complex<Self>) -> Complex<Self>;
 }
 
-/// `left / right`. Where squares could overflow or underflow, both are scaled by powers of two. Infinities and zeros give what annex G of the C standard says, as
-/// far as it can be told: a finite number divided by an infinity is 0, an infinity divided by a finite number is an infinity, and what is not zero divided by 0 as well.
-/// Compiled kernels do the same.
+/// `left / right`. Where squares could overflow or underflow, both are scaled by powers of two. Infinities and zeros
+/// give what annex G of the C standard says, as far as it can be told: a finite number divided by an infinity is 0, an
+/// infinity divided by a finite number is an infinity, and what is not zero divided by 0 as well. Compiled kernels do
+/// the same.
 pub fn divide<T: Divided>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
     T::divided(left, right)
 }

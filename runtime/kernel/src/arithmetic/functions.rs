@@ -1,7 +1,8 @@
 //! Functions of real and complex numbers: those of the C library, which compiled kernels call too.
 //!
-//! The functions of complex numbers are C's own (annex G of the C standard says what they give at infinities and on branch cuts, by the sign of zero). Other implementations lose numbers
-//! that are large, or choose the other side of a cut.
+//! The functions of complex numbers are C's own (annex G of the C standard says what they give at infinities and on
+//! branch cuts, by the sign of zero). Other implementations lose numbers that are large, or choose the other side of a
+//! cut.
 
 use num_complex::Complex;
 
@@ -27,7 +28,8 @@ pub trait Functions: Sized {
     fn pow(self, exponent: Self) -> Self;
 }
 
-/// The platforms on which a complex number of C is passed as a structure of two floats is, and the C library has the functions.
+/// The platforms on which a complex number of C is passed as a structure of two floats is, and the C library has the
+/// functions.
 macro_rules! c_library {
     ($($item:item)*) => {$(
         #[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -84,10 +86,12 @@ macro_rules! real {
 macro_rules! complex {
     ($part:ty, $pow:ident: $($method:ident $name:ident),*) => {
         c_library! {
-            // A complex number of C has the layout of `Complex`, and on these platforms both are passed in the same registers.
+            // A complex number of C has the layout of `Complex`, and on these platforms both are passed in the same
+            // registers.
             #[allow(improper_ctypes)]
             const _: () = {
-                // SAFETY: the C library has these functions, which have no requirements; see above for how their arguments are passed.
+                // SAFETY: the C library has these functions, which have no requirements; see above for how their
+                // arguments are passed.
                 unsafe extern "C" {
                     $(safe fn $name(value: Complex<$part>) -> Complex<$part>;)*
                     safe fn $pow(value: Complex<$part>, exponent: Complex<$part>) -> Complex<$part>;

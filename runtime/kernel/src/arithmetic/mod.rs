@@ -1,7 +1,8 @@
-//! What operators and functions give, for each type of element: the arithmetic of the interpreter and of definitions, with which compiled kernels agree.
+//! What operators and functions give, for each type of element: the arithmetic of the interpreter and of definitions,
+//! with which compiled kernels agree.
 //!
-//! `operate`: operators on elements of any type; `custom`: users' own reductions; `order`: the lesser and the greater of two numbers; `division`: quotients of complex numbers; `functions`:
-//! functions of real and complex numbers.
+//! `operate`: operators on elements of any type; `custom`: users' own reductions; `order`: the lesser and the greater
+//! of two numbers; `division`: quotients of complex numbers; `functions`: functions of real and complex numbers.
 
 mod custom;
 mod division;

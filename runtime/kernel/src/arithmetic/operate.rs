@@ -22,7 +22,8 @@ pub enum Value {
     Number(Scalar),
 }
 
-/// What each type of element can do. Operators and functions that a type lacks give the first operand: what is checked has none of them.
+/// What each type of element can do. Operators and functions that a type lacks give the first operand: what is checked
+/// has none of them.
 trait Number: Copy + PartialEq {
     /// An operator that makes a number.
     fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero>;
@@ -247,7 +248,8 @@ pub fn is_zero(number: Scalar) -> bool {
     Special::Zero.of(number.element_type()) == Some(number)
 }
 
-/// `left operator right` for numbers of one type, for which the operator is defined; of two truth values as numbers, a truth value.
+/// `left operator right` for numbers of one type, for which the operator is defined; of two truth values as numbers, a
+/// truth value.
 ///
 /// # Errors
 ///
@@ -340,8 +342,9 @@ pub fn reduce(reduction: Reduction, left: Scalar, right: Scalar) -> Scalar {
     }
 }
 
-/// `value` in another type: fractions round towards zero and stay within the integers, of which NaN is 0; integers wrap; a truth value is whether the number is other than zero. Of a complex number in a real type, which checks refuse, the
-/// real part.
+/// `value` in another type: fractions round towards zero and stay within the integers, of which NaN is 0; integers
+/// wrap; a truth value is whether the number is other than zero. Of a complex number in a real type, which checks
+/// refuse, the real part.
 pub fn cast(value: Scalar, element: ElementType) -> Scalar {
     macro_rules! to {
         ($real:expr, $imaginary:expr) => {

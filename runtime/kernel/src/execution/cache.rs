@@ -1,11 +1,12 @@
 //! Compiled kernels on disk, by content.
 //!
-//! An entry is a shared library followed by a SHA-256 of its key and itself, in a file named after the key: the SHA-256 of all that it was made from. Entries are written
-//! under another name and then renamed, so whoever sees one sees all of it, and of two who write the same one the last wins. An entry
-//! whose sum is wrong is made again.
+//! An entry is a shared library followed by a SHA-256 of its key and itself, in a file named after the key: the SHA-256
+//! of all that it was made from. Entries are written under another name and then renamed, so whoever sees one sees all
+//! of it, and of two who write the same one the last wins. An entry whose sum is wrong is made again.
 //!
-//! Libraries are code that will be run. So the folder must belong to this user, and nobody else may write to it, or put another one in its place; and so must each entry: it
-//! may have been put there while others could write to the folder. An entry that fails is made again. With that, what is checked is what is loaded.
+//! Libraries are code that will be run. So the folder must belong to this user, and nobody else may write to it, or put
+//! another one in its place; and so must each entry: it may have been put there while others could write to the folder.
+//! An entry that fails is made again. With that, what is checked is what is loaded.
 
 mod private;
 mod prune;
@@ -107,7 +108,8 @@ impl Cache {
         key: &str,
         make: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
-        // A folder of its own, which others can't enter, so that the compiler need not care about permissions and names.
+        // A folder of its own, which others can't enter, so that the compiler need not care about permissions and
+        // names.
         let place = tempfile::Builder::new().prefix("making-").tempdir_in(&self.folder)?;
         let made = place.path().join("kernel.so");
         make(&made)?;

@@ -53,7 +53,8 @@ impl Compiled {
     ///
     /// # Safety
     ///
-    /// The arguments must fit the parameters, and all that the kernel accesses must be in the views; iterations of its parallel loops must be independent.
+    /// The arguments must fit the parameters, and all that the kernel accesses must be in the views; iterations of its
+    /// parallel loops must be independent.
     pub(super) unsafe fn call(
         &self,
         kernel: &str,
@@ -68,7 +69,8 @@ impl Compiled {
         words.push(handle.expose_provenance() as u64);
         words.push(team.size() as u64);
         arguments.iter().for_each(|argument| push(&mut words, argument));
-        // SAFETY: the words are what the entry takes: the team, then the arguments, of which the caller says that they fit. `run` outlives the call.
+        // SAFETY: the words are what the entry takes: the team, then the arguments, of which the caller says that they
+        // fit. `run` outlives the call.
         let status = unsafe { (self.entry)(words.as_ptr()) };
         if let Some(panic) = run.panic.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
             resume_unwind(panic);

@@ -8,8 +8,8 @@ use std::time::UNIX_EPOCH;
 
 use super::KernelError;
 
-/// What kernels are compiled with. No `-ffast-math`: an answer must not depend on who computes it, save for the order of sums. `-fopenmp-simd` heeds `omp simd`, and needs no
-/// OpenMP.
+/// What kernels are compiled with. No `-ffast-math`: an answer must not depend on who computes it, save for the order
+/// of sums. `-fopenmp-simd` heeds `omp simd`, and needs no OpenMP.
 const FLAGS: &[&str] = &[
     "-std=gnu11",
     "-O3",
@@ -51,8 +51,8 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// The compiler that the environment variable `CC` names, with arguments if it has some, or else the first of `cc`, `gcc` and `clang`
-    /// that is installed.
+    /// The compiler that the environment variable `CC` names, with arguments if it has some, or else the first of `cc`,
+    /// `gcc` and `clang` that is installed.
     pub fn find() -> Option<Self> {
         match std::env::var("CC") {
             Ok(command) if !command.trim().is_empty() => Self::from_command(&command),
@@ -72,7 +72,8 @@ impl Compiler {
         &self.program
     }
 
-    /// What tells this compiler, its flags, and this machine's processor apart from others: what it makes runs on like machines only.
+    /// What tells this compiler, its flags, and this machine's processor apart from others: what it makes runs on like
+    /// machines only.
     pub(super) fn identity(&self) -> String {
         let file = self.program.canonicalize().unwrap_or_else(|_| self.program.clone());
         let (size, time) = std::fs::metadata(&file).map_or((0, 0), |data| {

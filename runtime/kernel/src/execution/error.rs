@@ -61,8 +61,8 @@ pub enum KernelError {
         /// The point.
         indices: Vec<i64>,
     },
-    /// Two iterations of a parallel loop access one element, and at least one of them changes it. Only the interpreter finds it, when it
-    /// is asked to.
+    /// Two iterations of a parallel loop access one element, and at least one of them changes it. Only the interpreter
+    /// finds it, when it is asked to.
     #[error(
         "in kernel `{kernel}`, two iterations of the parallel loop over `{variable}` access `{buffer}` at {indices:?}, and one changes it: \
          run the loop serially, or make both reduce atomically"

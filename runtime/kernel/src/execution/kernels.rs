@@ -21,7 +21,8 @@ pub struct Executable {
     compiled: Option<Versions>,
 }
 
-/// A compiled kernel: for views that are contiguous where they should be, and, made when there is one that is not, for others.
+/// A compiled kernel: for views that are contiguous where they should be, and, made when there is one that is not, for
+/// others.
 #[derive(Debug)]
 struct Versions {
     workshop: Arc<Workshop>,
@@ -53,8 +54,9 @@ impl Executable {
     ///
     /// # Safety
     ///
-    /// With these arguments, all that the kernel accesses must be in the views, no element of its own buffers may be loaded before it is stored, and iterations of
-    /// parallel loops must be independent. [`interpret`] finds out, and is the safe way.
+    /// With these arguments, all that the kernel accesses must be in the views, no element of its own buffers may be
+    /// loaded before it is stored, and iterations of parallel loops must be independent. [`interpret`] finds out, and
+    /// is the safe way.
     ///
     /// # Errors
     ///
@@ -89,15 +91,15 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// The kernels of this process, compiled by the system's compiler and kept in the user's folder for caches (or in the folder
-    /// that the environment variable `MANIPLE_KERNELS` names).
+    /// The kernels of this process, compiled by the system's compiler and kept in the user's folder for caches (or in
+    /// the folder that the environment variable `MANIPLE_KERNELS` names).
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Kernels> = OnceLock::new();
         SHARED.get_or_init(|| Self::new(Compiler::find(), Cache::usual_folder()))
     }
 
-    /// Kernels compiled by `compiler` and kept in `folder`. Without a compiler, kernels are interpreted; if the folder cannot be used,
-    /// a private temporary one takes its place.
+    /// Kernels compiled by `compiler` and kept in `folder`. Without a compiler, kernels are interpreted; if the folder
+    /// cannot be used, a private temporary one takes its place.
     pub fn new(compiler: Option<Compiler>, folder: Option<PathBuf>) -> Self {
         let workshop = match compiler {
             None => {
@@ -122,8 +124,8 @@ impl Kernels {
         Self { workshop, known: Mutex::default() }
     }
 
-    /// What runs `kernel`. The first request in a process finds it on disk or compiles it; others find it in memory. A kernel that can't be compiled is
-    /// interpreted.
+    /// What runs `kernel`. The first request in a process finds it on disk or compiles it; others find it in memory. A
+    /// kernel that can't be compiled is interpreted.
     ///
     /// # Errors
     ///
@@ -159,7 +161,8 @@ struct Workshop {
 }
 
 impl Workshop {
-    /// Finds the library for `kernel` on disk, or makes it. None if that can't be done, of which the first is warned of.
+    /// Finds the library for `kernel` on disk, or makes it. None if that can't be done, of which the first is warned
+    /// of.
     fn make(&self, kernel: &Checked, strides: Strides) -> Option<Compiled> {
         let made = self.try_to_make(kernel, strides);
         if let Err(error) = &made

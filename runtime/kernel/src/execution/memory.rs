@@ -126,7 +126,8 @@ impl<'a> Memory<'a> {
             return None;
         }
         let at = self.at(offset);
-        // SAFETY: the offset is of a point in bounds, where a view has an aligned element of its type that nobody else changes.
+        // SAFETY: the offset is of a point in bounds, where a view has an aligned element of its type that nobody else
+        // changes.
         Some(unsafe {
             match self.element {
                 ElementType::Bool => Scalar::Bool(at.read() != 0),

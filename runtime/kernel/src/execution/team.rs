@@ -2,17 +2,19 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A group of threads that runs the chunks of a loop. The runtime gives its workers; [`Serial`] and [`Scoped`] are for use without it.
+/// A group of threads that runs the chunks of a loop. The runtime gives its workers; [`Serial`] and [`Scoped`] are for
+/// use without it.
 pub trait Team: Sync {
     /// How many chunks a loop should be cut into.
     fn size(&self) -> usize;
 
-    /// Runs `body(0)`, ..., `body(chunks - 1)`, each once, in any order or at the same time, and returns when all are done.
+    /// Runs `body(0)`, ..., `body(chunks - 1)`, each once, in any order or at the same time, and returns when all are
+    /// done.
     fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync));
 }
 
-/// Lets `team` run each chunk once, whatever it does: teams are safe code, and one that runs a chunk twice must not do harm by it. Tells
-/// whether all chunks were run.
+/// Lets `team` run each chunk once, whatever it does: teams are safe code, and one that runs a chunk twice must not do
+/// harm by it. Tells whether all chunks were run.
 pub fn run_once_each(team: &dyn Team, chunks: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
     let begun: Vec<AtomicBool> = (0..chunks).map(|_| AtomicBool::new(false)).collect();
     let done = AtomicUsize::new(0);
@@ -39,7 +41,8 @@ impl Team for Serial {
     }
 }
 
-/// A team that starts threads for each loop, which take one chunk after the other: for tests, and for loops that take much longer than starting a thread.
+/// A team that starts threads for each loop, which take one chunk after the other: for tests, and for loops that take
+/// much longer than starting a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Scoped {
     /// How many threads.

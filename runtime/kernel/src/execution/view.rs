@@ -40,14 +40,15 @@ pub struct View<'a> {
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a view is a reference, exclusive if it is writable, to elements that are themselves `Send` and `Sync`; `from_raw` demands the same.
+// SAFETY: a view is a reference, exclusive if it is writable, to elements that are themselves `Send` and `Sync`;
+// `from_raw` demands the same.
 unsafe impl Send for View<'_> {}
 // SAFETY: as above; nothing is changed through a shared view.
 unsafe impl Sync for View<'_> {}
 
 impl<'a> View<'a> {
-    /// A view of `elements`, of which the first is at the lowest point, with `strides` in elements. `bounds` are the lowest
-    /// index and the one after the highest, for each dimension.
+    /// A view of `elements`, of which the first is at the lowest point, with `strides` in elements. `bounds` are the
+    /// lowest index and the one after the highest, for each dimension.
     ///
     /// # Errors
     ///
@@ -113,8 +114,8 @@ impl<'a> View<'a> {
     ///
     /// # Safety
     ///
-    /// For all of `'a`, the elements at all points must be there, aligned, of type `element`, and not be changed by others; if `writable`, they must not be
-    /// read by others either, and different points must be different elements.
+    /// For all of `'a`, the elements at all points must be there, aligned, of type `element`, and not be changed by
+    /// others; if `writable`, they must not be read by others either, and different points must be different elements.
     pub unsafe fn from_raw(address: *mut u8, element: ElementType, dimensions: Vec<Dimension>, writable: bool) -> Self {
         Self { address, element, dimensions, writable, borrowed: PhantomData }
     }
@@ -154,10 +155,12 @@ impl<'a> View<'a> {
         self.place::<T>(point).map(|place| unsafe { place.read() })
     }
 
-    /// Changes the element at a point. Says whether it did: not if there is none, elements are of another type, or they may not be changed.
+    /// Changes the element at a point. Says whether it did: not if there is none, elements are of another type, or they
+    /// may not be changed.
     pub fn set<T: Element>(&mut self, point: &[i64], value: T) -> bool {
         let place = self.place::<T>(point).filter(|_| self.writable);
-        // SAFETY: the view has an element of this type there, which it may change, and which is used through no other view while it is borrowed for that.
+        // SAFETY: the view has an element of this type there, which it may change, and which is used through no other
+        // view while it is borrowed for that.
         place.map(|place| unsafe { place.write(value) }).is_some()
     }
 
@@ -228,8 +231,8 @@ fn fits<T: Element>(dimensions: &[Dimension], length: usize) -> Result<(), ViewE
     }
 }
 
-/// Whether different points are different elements: each dimension strides over all that the ones with smaller strides reach.
-/// That is more than needed, but holds for all layouts in use.
+/// Whether different points are different elements: each dimension strides over all that the ones with smaller strides
+/// reach. That is more than needed, but holds for all layouts in use.
 fn injective(dimensions: &[Dimension]) -> bool {
     let mut sorted: Vec<_> = dimensions.iter().filter(|dimension| dimension.extent() > 1).collect();
     sorted.sort_by_key(|dimension| dimension.stride.unsigned_abs());

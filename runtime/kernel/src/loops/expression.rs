@@ -35,7 +35,8 @@ impl fmt::Display for Type {
 
 /// A scalar with a name: a parameter, a let, or the index of a loop.
 ///
-/// Variables with the same name are the same. A name is bound once on every path through a kernel; see [`Names`](super::Names).
+/// Variables with the same name are the same. A name is bound once on every path through a kernel; see
+/// [`Names`](super::Names).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Variable {
     /// An identifier: letters, digits, `_`, not starting with a digit.
@@ -81,8 +82,8 @@ pub struct Buffer {
     pub rank: usize,
     /// What the kernel may do with it.
     pub access: Access,
-    /// The dimension whose elements are probably side by side: kernels are compiled for this first, and for other views when there are
-    /// some.
+    /// The dimension whose elements are probably side by side: kernels are compiled for this first, and for other views
+    /// when there are some.
     pub contiguous: Option<usize>,
 }
 
@@ -194,7 +195,8 @@ impl Expression {
         self.binary(BinaryOperator::Bit, right)
     }
 
-    /// The number of the first bit of an integer that is set, from this number on; if there is none, how many bits its type has.
+    /// The number of the first bit of an integer that is set, from this number on; if there is none, how many bits its
+    /// type has.
     pub fn next_bit(self, right: impl Into<Self>) -> Self {
         self.binary(BinaryOperator::NextBit, right)
     }

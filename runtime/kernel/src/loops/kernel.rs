@@ -49,8 +49,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// A name that was not handed out before: `wish` itself if it can be, with a number otherwise. Characters that names
-    /// can't have become `_`.
+    /// A name that was not handed out before: `wish` itself if it can be, with a number otherwise. Characters that
+    /// names can't have become `_`.
     pub fn fresh(&mut self, wish: &str) -> Arc<str> {
         let mut name: String =
             wish.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '_' }).collect();

@@ -1,22 +1,27 @@
 //! The loop IR: the small typed language in which leaf kernels are written.
 //!
-//! A [`Kernel`] takes views of tensors and scalars, and is made of loops over 64-bit indices, lets, stores and arithmetic. It
-//! is checked by [`verify`], runs in the interpreter, and prints as C and as CUDA C; all three mean the same.
+//! A [`Kernel`] takes views of tensors and scalars, and is made of loops over 64-bit indices, lets, stores and
+//! arithmetic. It is checked by [`verify`], runs in the interpreter, and prints as C and as CUDA C; all three mean the
+//! same.
 //!
-//! Buffers are *views*: an address, a rectangle (for each dimension its lowest index and the one after its highest) and strides in elements.
-//! They are indexed by global coordinates, so that one kernel serves every piece of a distributed tensor.
+//! Buffers are *views*: an address, a rectangle (for each dimension its lowest index and the one after its highest) and
+//! strides in elements. They are indexed by global coordinates, so that one kernel serves every piece of a distributed
+//! tensor.
 //!
 //! # Meaning
 //!
-//! - Integers wrap. Dividing an integer by zero ends the kernel with an error; the smallest integer divided by -1 is itself.
-//! - `min` and `max` of floats are IEEE 754-2019 `minimum` and `maximum`: NaN if either argument is, and -0 is less than +0.
+//! - Integers wrap. Dividing an integer by zero ends the kernel with an error; the smallest integer divided by -1 is
+//!   itself.
+//! - `min` and `max` of floats are IEEE 754-2019 `minimum` and `maximum`: NaN if either argument is, and -0 is less
+//!   than +0.
 //! - A cast from a float to an integer saturates, and makes 0 of NaN. Complex numbers are cast to complex numbers only.
 //! - `and`, `or` and `select` evaluate no more than they need.
-//! - In sums, terms may be contracted (`sum + a * b` rounded once), in C where nothing else can be contracted; a GPU may do it everywhere. Floats are summed in the order of the loops, except over a
-//!   [`Vector`](LoopKind::Vector), [`Threads`](LoopKind::Threads), [`Chunks`](LoopKind::Chunks), [`Block`](LoopKind::Block), [`Warp`](LoopKind::Warp) or
-//!   [`Thread`](LoopKind::Thread) loop, which may add in any order.
-//! - The iterations of those loops are independent: none reads or writes what another one writes, save that several may reduce into one
-//!   element or scalar with the same operator. The interpreter can check it.
+//! - In sums, terms may be contracted (`sum + a * b` rounded once), in C where nothing else can be contracted; a GPU
+//!   may do it everywhere. Floats are summed in the order of the loops, except over a [`Vector`](LoopKind::Vector),
+//!   [`Threads`](LoopKind::Threads), [`Chunks`](LoopKind::Chunks), [`Block`](LoopKind::Block), [`Warp`](LoopKind::Warp)
+//!   or [`Thread`](LoopKind::Thread) loop, which may add in any order.
+//! - The iterations of those loops are independent: none reads or writes what another one writes, save that several may
+//!   reduce into one element or scalar with the same operator. The interpreter can check it.
 //!
 //! # Example
 //!

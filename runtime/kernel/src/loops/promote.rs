@@ -19,8 +19,9 @@ impl Checked {
     }
 }
 
-/// Verifies `kernel` and makes it ready: what a parallel loop, unless it is over blocks, reduces into the same element in every iteration goes into a scalar first,
-/// and from there into the element when the loop is done. So such reductions need not be atomic, and can use vector registers.
+/// Verifies `kernel` and makes it ready: what a parallel loop, unless it is over blocks, reduces into the same element
+/// in every iteration goes into a scalar first, and from there into the element when the loop is done. So such
+/// reductions need not be atomic, and can use vector registers.
 ///
 /// # Errors
 ///
@@ -91,7 +92,8 @@ impl Promoter {
         }
     }
 
-    /// Replaces reductions in `body` into elements that are the same in all iterations; gives the scalars that stand for them.
+    /// Replaces reductions in `body` into elements that are the same in all iterations; gives the scalars that stand
+    /// for them.
     fn promote(&mut self, variable: &Variable, body: Statement) -> (Vec<(Target, Variable)>, Statement) {
         let mut inside = HashSet::from([variable.name.clone()]);
         collect_names(&body, &mut inside);
@@ -133,8 +135,8 @@ impl Promoter {
     }
 }
 
-/// How a loop's body uses buffers: the one operator with which it reduces into elements that are the same in all iterations, or `None` if
-/// it does anything else with the buffer too.
+/// How a loop's body uses buffers: the one operator with which it reduces into elements that are the same in all
+/// iterations, or `None` if it does anything else with the buffer too.
 struct Uses(HashMap<Arc<str>, Option<Reduction>>);
 
 impl Uses {

@@ -90,7 +90,8 @@ pub enum Statement {
         high: Expression,
         /// Who runs the iterations.
         kind: LoopKind,
-        /// How often the body is to be repeated in the machine code, as far as that does not become too large; 1 for the compiler's choice.
+        /// How often the body is to be repeated in the machine code, as far as that does not become too large; 1 for
+        /// the compiler's choice.
         unroll: u32,
         /// What is done for each index.
         body: Box<Statement>,
@@ -187,7 +188,8 @@ impl Statement {
         self
     }
 
-    /// Lets other iterations of a parallel loop reduce into the same element. Statements that are no stores stay as they are.
+    /// Lets other iterations of a parallel loop reduce into the same element. Statements that are no stores stay as
+    /// they are.
     pub fn atomic(mut self) -> Self {
         if let Self::Store { atomic, .. } = &mut self {
             *atomic = true;
@@ -253,7 +255,8 @@ impl Statement {
         }
     }
 
-    /// How often the body of a loop is repeated in the machine code where `unroll` asks for it: not so often that compiling all of it takes long.
+    /// How often the body of a loop is repeated in the machine code where `unroll` asks for it: not so often that
+    /// compiling all of it takes long.
     pub(crate) fn copies(unroll: u32, body: &Self) -> u32 {
         u32::try_from(MOST_REPEATED / body.repeated().max(1)).unwrap_or(u32::MAX).min(unroll).max(1)
     }

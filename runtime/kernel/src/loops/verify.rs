@@ -10,11 +10,12 @@ use crate::operators::Domain;
 /// Deeper nesting is refused, so that nobody's stack overflows.
 const DEPTH: usize = 400;
 
-/// Checks that `kernel` keeps the rules of the loop IR: names are bound once and before they are used, types and ranks agree,
-/// only what may be changed is changed, and parallel loops carry nothing from one iteration to the next but reductions.
+/// Checks that `kernel` keeps the rules of the loop IR: names are bound once and before they are used, types and ranks
+/// agree, only what may be changed is changed, and parallel loops carry nothing from one iteration to the next but
+/// reductions.
 ///
-/// That iterations of parallel loops store into different elements, and that indices are in bounds, depends on the arguments. The
-/// interpreter checks it.
+/// That iterations of parallel loops store into different elements, and that indices are in bounds, depends on the
+/// arguments. The interpreter checks it.
 ///
 /// # Errors
 ///

@@ -8,7 +8,8 @@ use crate::element::{ElementType, Scalar};
 
 /// An expression of two values of one type: what a reduction makes of what it has so far, and of one more value.
 ///
-/// It is written with Rust's operators, and with [`call`](Self::call), [`compare`](Self::compare) and [`select`](Self::select).
+/// It is written with Rust's operators, and with [`call`](Self::call), [`compare`](Self::compare) and
+/// [`select`](Self::select).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
     /// What there is so far.
@@ -53,7 +54,8 @@ impl Formula {
         }
     }
 
-    /// Whether it makes a number of numbers: comparisons are conditions of selections, and all functions have as many arguments as they take.
+    /// Whether it makes a number of numbers: comparisons are conditions of selections, and all functions have as many
+    /// arguments as they take.
     pub(crate) fn is_number(&self) -> bool {
         match self {
             Self::Left | Self::Right | Self::Number(_) => true,

@@ -93,8 +93,8 @@ impl Special {
 
 /// The properties of an operator or a function: a row of the table.
 ///
-/// Algebraic properties are those of the real numbers. Floats round, and a zero annihilates neither infinities nor NaN; what computes on stored elements alone leaves those
-/// products out, as all of sparse algebra does.
+/// Algebraic properties are those of the real numbers. Floats round, and a zero annihilates neither infinities nor NaN;
+/// what computes on stored elements alone leaves those products out, as all of sparse algebra does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// The name in texts.
@@ -115,7 +115,8 @@ pub struct Properties {
     pub identity: Option<Special>,
     /// The operand that makes the result itself, whatever the other is.
     pub annihilator: Option<Special>,
-    /// Sets of operands, by position: where all of one set are zero, the result is. So what iterates over the elements that are not zero needs those of one operand of each set.
+    /// Sets of operands, by position: where all of one set are zero, the result is. So what iterates over the elements
+    /// that are not zero needs those of one operand of each set.
     pub zeros: &'static [&'static [usize]],
 }
 

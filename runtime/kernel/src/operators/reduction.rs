@@ -127,7 +127,8 @@ impl Reduction {
         !matches!(self, Self::Custom(_)) && (!element.is_complex() || self == Self::Sum)
     }
 
-    /// Whether the first value is combined with the identity, which changes it: a sum of negative zeros is zero, and `or` of any number is 0 or 1. Others leave the first value as it is.
+    /// Whether the first value is combined with the identity, which changes it: a sum of negative zeros is zero, and
+    /// `or` of any number is 0 or 1. Others leave the first value as it is.
     pub fn starts_with_identity(self) -> bool {
         matches!(self, Self::Sum | Self::Or | Self::And | Self::Custom(_))
     }

@@ -91,7 +91,8 @@ table! {
         Subtract = row("-", "subtract", 2, Numbers).identity(Zero).zeros(BOTH);
         /// `a * b`.
         Multiply = row("*", "multiply", 2, Numbers).commutative().associative().identity(One).annihilator(Zero).zeros(EITHER);
-        /// `a / b`; of integers, rounded towards zero. Zero divided by zero has no value, so a quotient need not be zero where `a` is. Of complex numbers, in a way in which nothing overflows before the quotient does.
+        /// `a / b`; of integers, rounded towards zero. Zero divided by zero has no value, so a quotient need not be
+        /// zero where `a` is. Of complex numbers, in a way in which nothing overflows before the quotient does.
         Divide = row("/", "divide", 2, Numbers).identity(One);
         /// `a - b * (a / b)` with the quotient rounded towards zero; of reals or integers.
         Remainder = REMAINDER;
@@ -101,7 +102,8 @@ table! {
         FloorRemainder = row("floor_remainder", "floor_remainder", 2, Integers);
         /// The bit of `a` with the number `b`, of those of its type: 1 if it is set, else 0.
         Bit = row("bit", "bit", 2, Integers).zeros(ARGUMENT);
-        /// The number of the first bit of `a` that is set, from number `b` on; if there is none, how many bits the type has.
+        /// The number of the first bit of `a` that is set, from number `b` on; if there is none, how many bits the type
+        /// has.
         NextBit = row("next_bit", "next_bit", 2, Integers);
         /// The lesser; of floats IEEE 754-2019 `minimum`: NaN if either argument is, and -0 is less than +0.
         Minimum = MINIMUM;
@@ -167,7 +169,8 @@ table! {
         Log10 = function("log10", Reals);
         /// The first argument to the power of the second.
         Pow = row("pow", "pow", 2, Fractions);
-        /// The remainder of a division that rounds towards zero, with the sign of the first argument: [`BinaryOperator::Remainder`].
+        /// The remainder of a division that rounds towards zero, with the sign of the first argument:
+        /// [`BinaryOperator::Remainder`].
         Mod = Properties { name: "mod", ..REMAINDER };
         /// The lesser: [`BinaryOperator::Minimum`].
         Min = MINIMUM;

@@ -50,7 +50,8 @@ fn identities_leave_the_other_operand_and_annihilators_nothing_of_it() {
     });
 }
 
-/// Whether the operands of a set being zero makes the result zero, for all sets of the table and no other single operand.
+/// Whether the operands of a set being zero makes the result zero, for all sets of the table and no other single
+/// operand.
 #[test]
 fn results_are_zero_where_the_table_says() {
     let is_zero = |value: &Value, element| {

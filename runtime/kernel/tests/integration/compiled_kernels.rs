@@ -295,7 +295,8 @@ fn with_a_compiler_that_fails_kernels_are_interpreted_after_one_warning_that_quo
     let command = format!("{} --no-such-option", fixture.compiler.program().display());
     let kernels = Kernels::new(Compiler::from_command(&command), Some(fixture.cache.clone()));
     let log = Log::default();
-    // While there is but one subscriber, another test's thread that has none decides for all whether the warning is of interest.
+    // While there is but one subscriber, another test's thread that has none decides for all whether the warning is of
+    // interest.
     let _second = tracing::Dispatch::new(log.clone());
     tracing::subscriber::with_default(log.clone(), || {
         for by in 1..3 {

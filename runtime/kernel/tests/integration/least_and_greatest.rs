@@ -1,4 +1,5 @@
-//! `min` and `max` are IEEE 754-2019 `minimum` and `maximum`: a NaN anywhere makes the result NaN, and -0 is less than +0, whatever the loop, its length, and how it is run.
+//! `min` and `max` are IEEE 754-2019 `minimum` and `maximum`: a NaN anywhere makes the result NaN, and -0 is less than
+//! +0, whatever the loop, its length, and how it is run.
 
 use crate::common;
 use maniple_kernel::element::{Element, ElementType};

@@ -8,7 +8,8 @@ use super::options::Arrangement;
 use super::parameter::{Layout, Region};
 use super::{Task, body, launch, names};
 
-/// The launching side beside the user's other items, the running side in a scope of its own where its names meet no others.
+/// The launching side beside the user's other items, the running side in a scope of its own where its names meet no
+/// others.
 pub(super) fn items(task: &Task) -> TokenStream {
     let conditions = task.conditions();
     let (pieces, body, runner) = (body::pieces(task), body::function(task), body::runner(task));

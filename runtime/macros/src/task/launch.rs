@@ -1,4 +1,5 @@
-//! The launching side of a task: the function that users call to describe a launch, and what other variants need to know of it.
+//! The launching side of a task: the function that users call to describe a launch, and what other variants need to
+//! know of it.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -194,8 +195,8 @@ fn requirement_of(
         Privilege::Discards => (None, quote!(Discard)),
         Privilege::Reduces(operator) => {
             let types = columns.iter().map(|column| &column.ty);
-            // The machine layer reduces without knowing types: it must have met each pair before the launch is analysed. The first one sees to that:
-            // the table is everybody's.
+            // The machine layer reduces without knowing types: it must have met each pair before the launch is
+            // analysed. The first one sees to that: the table is everybody's.
             let registrations = quote! {{
                 static MET: ::std::sync::Once = ::std::sync::Once::new();
                 MET.call_once(|| { #(#runtime::register_reduction::<#operator, #types>();)* });
@@ -218,8 +219,8 @@ fn sibling(task: &Path, prefix: &str) -> Path {
     path
 }
 
-/// A hash of the privileges of each region, in order: what a variant must have in common with its task besides types. Of operators only
-/// the last segment counts, as paths may be written in several ways.
+/// A hash of the privileges of each region, in order: what a variant must have in common with its task besides types.
+/// Of operators only the last segment counts, as paths may be written in several ways.
 pub(super) fn privileges_hash(task: &Task) -> u64 {
     let text: Vec<String> = task.regions().map(|(_, region)| privileges_text(region, "")).collect();
     hash::fnv1a(&text.join("; "))

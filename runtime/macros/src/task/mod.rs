@@ -1,8 +1,9 @@
 //! `#[task]`: a function becomes a task that can be launched by calling it.
 //!
-//! [`options`] reads what stands in the attribute, [`parameter`] one parameter with its privileges, [`parse`] the whole function and the
-//! rules that tie them together; [`names`] has the compiler find the fields, [`launch`] writes the function that describes a launch, [`body`] the code that runs it, [`expand`] puts
-//! them together. Between the two halves stands [`Task`], plain data.
+//! [`options`] reads what stands in the attribute, [`parameter`] one parameter with its privileges, [`parse`] the whole
+//! function and the rules that tie them together; [`names`] has the compiler find the fields, [`launch`] writes the
+//! function that describes a launch, [`body`] the code that runs it, [`expand`] puts them together. Between the two
+//! halves stands [`Task`], plain data.
 
 mod body;
 mod expand;
@@ -92,8 +93,8 @@ impl Task {
     }
 }
 
-/// The name of a hidden item that belongs to a task or to one of its parameters. It is invisible to lints about names, and it does not take
-/// part in the user's own names.
+/// The name of a hidden item that belongs to a task or to one of its parameters. It is invisible to lints about names,
+/// and it does not take part in the user's own names.
 fn hidden(prefix: &str, name: &Ident) -> Ident {
     Ident::new(&format!("__{prefix}{}", name.unraw()), Span::call_site())
 }

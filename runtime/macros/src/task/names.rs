@@ -1,8 +1,8 @@
 //! The fields that a task names: found in their struct, and said to be none in one place.
 //!
-//! A region parameter has a type alias `Checked<Struct, { .. }>`. The constant between the braces reads each field by its name and, for a reduction, with
-//! the operator. If the compiler refuses it, it says so at the name and is silent about all types and constants that are found through the alias, which
-//! are all that the other items have.
+//! A region parameter has a type alias `Checked<Struct, { .. }>`. The constant between the braces reads each field by
+//! its name and, for a reduction, with the operator. If the compiler refuses it, it says so at the name and is silent
+//! about all types and constants that are found through the alias, which are all that the other items have.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};

@@ -273,7 +273,8 @@ impl Requirement {
 }
 
 impl Requirement {
-    /// Refuses an operator and fields the wrong way round, as their names tell: then each use of them would be an error of its own.
+    /// Refuses an operator and fields the wrong way round, as their names tell: then each use of them would be an error
+    /// of its own.
     fn check_order(&self, attribute: &Attribute) -> Result<()> {
         let Privilege::Reduces(operator) = &self.privilege else { return Ok(()) };
         let begins_as_type = |name: &Ident| name.unraw().to_string().starts_with(char::is_uppercase);

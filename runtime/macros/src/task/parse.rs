@@ -12,7 +12,8 @@ pub(super) fn task(options: Options, function: ItemFn) -> Result<Task> {
     let mut mistakes = Mistakes::default();
     check_signature(&function.sig, &mut mistakes);
     let parameters = function.sig.inputs.iter().filter_map(|input| mistakes.note(parameter(input))).collect();
-    // What a malformed parameter was meant to be is unknown, so only when all are well-formed can they be judged together.
+    // What a malformed parameter was meant to be is unknown, so only when all are well-formed can they be judged
+    // together.
     mistakes.into_result()?;
 
     let returns = Returns::of(&function.sig.output);
@@ -92,7 +93,8 @@ fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {
     }
 }
 
-/// Refuses a result that borrows, at any depth that a type written plainly has: the task has ended when the program looks at it.
+/// Refuses a result that borrows, at any depth that a type written plainly has: the task has ended when the program
+/// looks at it.
 fn refuse_borrowed_result(ty: &Type) -> Result<()> {
     match ty {
         Type::Reference(reference) if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") => {
@@ -103,7 +105,8 @@ fn refuse_borrowed_result(ty: &Type) -> Result<()> {
             );
             Err(Error::new_spanned(ty, message))
         }
-        // Serde reads these only out of data that stays. It does not know other references at all, and such a result stays on its node.
+        // Serde reads these only out of data that stays. It does not know other references at all, and such a result
+        // stays on its node.
         Type::Reference(reference) if is_read_by_reference(&reference.elem) => {
             let message = format!(
                 "expected a result that can come from another node, found `{}`: return an owned value, such as `String` for `&str`, \

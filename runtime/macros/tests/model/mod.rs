@@ -1,5 +1,5 @@
-//! The names that the macros' output refers to, as small as they can be: a launch remembers what it was told, a call hands out accessors
-//! that remember what they were made for, and nothing is scheduled.
+//! The names that the macros' output refers to, as small as they can be: a launch remembers what it was told, a call
+//! hands out accessors that remember what they were made for, and nothing is scheduled.
 
 #![allow(dead_code)]
 

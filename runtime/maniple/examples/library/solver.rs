@@ -1,7 +1,8 @@
 //! A library: solves linear systems with a matrix that has 2 on its diagonal and -1 beside it, by conjugate gradients.
 //!
-//! What its users see is [`solve`] and [`install`]. Its tasks name a mapper of the library's own, so that they are mapped by what the library knows of them, whatever mapper the program has; and its
-//! regions are made, used and destroyed within the call.
+//! What its users see is [`solve`] and [`install`]. Its tasks name a mapper of the library's own, so that they are
+//! mapped by what the library knows of them, whatever mapper the program has; and its regions are made, used and
+//! destroyed within the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +28,8 @@ impl Asked {
     }
 }
 
-/// Knows the library's tasks: all of them are on the critical path, so that they go before the program's, and each works on a piece, for which it has an instance.
+/// Knows the library's tasks: all of them are on the critical path, so that they go before the program's, and each
+/// works on a piece, for which it has an instance.
 #[derive(Clone)]
 struct SolverMapper {
     inner: DefaultMapper,

@@ -168,7 +168,8 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     /// The address of the first value of a row, and whether the others follow it directly.
     ///
     /// # Panics
-    /// If the row is more than one point wide in another than the last dimension, or the region lacks one of its points.
+    /// If the row is more than one point wide in another than the last dimension, or the region lacks one of its
+    /// points.
     #[inline]
     #[track_caller]
     pub(crate) fn row(&self, row: &Rect<D>) -> (NonNull<T>, bool) {

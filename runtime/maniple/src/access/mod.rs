@@ -1,7 +1,8 @@
 //! Accessors: what a task body reads and writes fields through.
 //!
-//! An accessor reaches just the points of its region and does just what its privilege allows, whatever the layout of the instance. Indexing
-//! by a point checks that the region has it, and panics if not; inner loops that want plain slices take [spans](Read::span).
+//! An accessor reaches just the points of its region and does just what its privilege allows, whatever the layout of
+//! the instance. Indexing by a point checks that the region has it, and panics if not; inner loops that want plain
+//! slices take [spans](Read::span).
 //!
 //! `column` is the one place that touches memory; [`Read`], [`Write`] and [`Reduce`] are its safe faces.
 

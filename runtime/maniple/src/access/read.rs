@@ -47,8 +47,8 @@ impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
         unsafe { self.column.place_or_panic(point).as_ref() }
     }
 
-    /// The values of a row: a rectangle that is one point wide in all dimensions but the last. The elements are in the order of the last
-    /// coordinate. Costs nothing where the layout keeps them together, a copy otherwise.
+    /// The values of a row: a rectangle that is one point wide in all dimensions but the last. The elements are in the
+    /// order of the last coordinate. Costs nothing where the layout keeps them together, a copy otherwise.
     ///
     /// # Panics
     /// If the rectangle is no row, or the region lacks one of its points.
@@ -58,7 +58,8 @@ impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
     pub fn span(&self, row: Rect<D>) -> Span<'_, T> {
         let (first, together) = self.column.row(&row);
         if together {
-            // SAFETY: so many valid values follow each other from there, and nothing changes them while this accessor lives.
+            // SAFETY: so many valid values follow each other from there, and nothing changes them while this accessor
+            // lives.
             return Span::Direct(unsafe { std::slice::from_raw_parts(first.as_ptr(), row.volume() as usize) });
         }
         Span::Gathered(row.points().map(|point| self[point]).collect())

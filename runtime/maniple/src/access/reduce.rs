@@ -71,7 +71,8 @@ impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op,
     /// Contributes to the value at a point; false if the region does not have the point.
     #[inline]
     pub fn try_fold(&mut self, point: impl Into<Point<D>>, contribution: Op::Rhs) -> bool {
-        // One look at the place for both questions: this is the inner loop of tasks whose points are spread over several regions.
+        // One look at the place for both questions: this is the inner loop of tasks whose points are spread over
+        // several regions.
         match &self.place {
             Place::Buffer(column) => column.place(point.into()).is_some_and(|mut place| {
                 // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.

@@ -23,7 +23,8 @@ impl<T> Deref for Span<'_, T> {
     }
 }
 
-/// The values of a row, to be changed: a slice of the instance where the layout allows it, else a copy that is written back when dropped.
+/// The values of a row, to be changed: a slice of the instance where the layout allows it, else a copy that is written
+/// back when dropped.
 pub struct SpanMut<'a, T: Copy> {
     place: Place<'a, T>,
 }

@@ -8,8 +8,9 @@ use maniple_realm::layout::{FieldAddress, FieldId};
 use maniple_space::{AnyRect, AnySpace, MAX_DIMENSIONS, Rect, for_dimension};
 use smallvec::SmallVec;
 
-/// The values of a field at all points of a rectangle, for kernels that are compiled when the program runs or come from libraries: see
-/// [`LeafCall::strided`](crate::task::LeafCall::strided), [`LeafCall::strided_around`](crate::task::LeafCall::strided_around) and
+/// The values of a field at all points of a rectangle, for kernels that are compiled when the program runs or come from
+/// libraries: see [`LeafCall::strided`](crate::task::LeafCall::strided),
+/// [`LeafCall::strided_around`](crate::task::LeafCall::strided_around) and
 /// [`LeafCall::strided_parts`](crate::task::LeafCall::strided_parts).
 #[derive(Clone, Debug)]
 pub struct Strided<'a> {
@@ -21,8 +22,9 @@ pub struct Strided<'a> {
 }
 
 impl<'a> Strided<'a> {
-    /// The values at all points of a space, a rectangle after the other: of each of its rectangles the parts that lie together in the instance. One
-    /// without points if there are none. None if the instance does not have the field at such places.
+    /// The values at all points of a space, a rectangle after the other: of each of its rectangles the parts that lie
+    /// together in the instance. One without points if there are none. None if the instance does not have the field at
+    /// such places.
     pub(crate) fn of(
         instance: &'a Instance,
         field: FieldId,
@@ -45,7 +47,8 @@ impl<'a> Strided<'a> {
         })
     }
 
-    /// The values at the points of a space, seen as those of the rectangle around them. None if the instance does not store that in one piece.
+    /// The values at the points of a space, seen as those of the rectangle around them. None if the instance does not
+    /// store that in one piece.
     pub(crate) fn around(instance: &'a Instance, field: FieldId, space: &AnySpace, is_writable: bool) -> Option<Self> {
         let (layout, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
         if space.is_empty() {
@@ -62,7 +65,8 @@ impl<'a> Strided<'a> {
         Some(Self { address, bounds: rect.into(), strides, is_writable, marker: PhantomData })
     }
 
-    /// Where the value at the lowest corner of the [bounds](Self::bounds) is, if that is one of the points. Not to be used if there are no points.
+    /// Where the value at the lowest corner of the [bounds](Self::bounds) is, if that is one of the points. Not to be
+    /// used if there are no points.
     #[must_use]
     pub fn address(&self) -> *mut u8 {
         self.address.as_ptr()

@@ -68,14 +68,16 @@ impl<'a, T: Copy, const D: usize> Write<'a, T, D> {
     pub fn span(&self, row: Rect<D>) -> Span<'_, T> {
         let (first, together) = self.column.row(&row);
         if together {
-            // SAFETY: so many valid values follow each other from there; this accessor is borrowed, so nothing else changes them.
+            // SAFETY: so many valid values follow each other from there; this accessor is borrowed, so nothing else
+            // changes them.
             return Span::Direct(unsafe { std::slice::from_raw_parts(first.as_ptr(), row.volume() as usize) });
         }
         Span::Gathered(row.points().map(|point| self[point]).collect())
     }
 
-    /// The values of a row, to be changed: a rectangle that is one point wide in all dimensions but the last. The elements are in the order
-    /// of the last coordinate. Costs nothing where the layout keeps them together; otherwise a copy, which is written back when dropped.
+    /// The values of a row, to be changed: a rectangle that is one point wide in all dimensions but the last. The
+    /// elements are in the order of the last coordinate. Costs nothing where the layout keeps them together; otherwise
+    /// a copy, which is written back when dropped.
     ///
     /// # Panics
     /// If the rectangle is no row, or the region lacks one of its points.
@@ -84,7 +86,8 @@ impl<'a, T: Copy, const D: usize> Write<'a, T, D> {
     pub fn span_mut(&mut self, row: Rect<D>) -> SpanMut<'_, T> {
         let (first, together) = self.column.row(&row);
         if together {
-            // SAFETY: so many valid values follow each other from there; this accessor, the only way to them, is borrowed mutably.
+            // SAFETY: so many valid values follow each other from there; this accessor, the only way to them, is
+            // borrowed mutably.
             let values = unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), row.volume() as usize) };
             return SpanMut::direct(values);
         }

@@ -16,7 +16,8 @@ pub(super) struct Array {
     pub(super) by_columns: bool,
     /// The bytes of an element.
     pub(super) size: usize,
-    /// The bytes of the numbers that an element consists of, if they are in the other order in the file than in memory; else 1.
+    /// The bytes of the numbers that an element consists of, if they are in the other order in the file than in memory;
+    /// else 1.
     pub(super) swapped: usize,
 }
 
@@ -49,7 +50,8 @@ impl Array {
         first.offset..last.offset.saturating_add(last.bytes as u64)
     }
 
-    /// The bytes of a piece, a rectangle within the array, in the order of the file. That is also their order in memory, where they have no gaps.
+    /// The bytes of a piece, a rectangle within the array, in the order of the file. That is also their order in
+    /// memory, where they have no gaps.
     pub(super) fn runs(&self, piece: &AnyRect) -> impl DoubleEndedIterator<Item = Run> + use<> {
         let dim = self.bounds.dim();
         let (mut offset, mut stride, mut bytes) = (self.start, self.size as u64, self.size as u64);

@@ -1,7 +1,10 @@
-//! Files as the places of values: read when they are attached, and written when they are detached, by threads that no task waits for.
+//! Files as the places of values: read when they are attached, and written when they are detached, by threads that no
+//! task waits for.
 //!
-//! The values are in memory in between, which is attached as a program's own would be. What reads the file comes before all uses of that memory, and what writes it after all of them, as operations
-//! in the order of events: so a task waits for the file if it needs the values, and nothing else does. What is read of one file and written to it is so in the order of the program, whatever it is attached to.
+//! The values are in memory in between, which is attached as a program's own would be. What reads the file comes before
+//! all uses of that memory, and what writes it after all of them, as operations in the order of events: so a task waits
+//! for the file if it needs the values, and nothing else does. What is read of one file and written to it is so in the
+//! order of the program, whatever it is attached to.
 
 use std::any::Any;
 use std::fmt;
@@ -80,7 +83,8 @@ pub(super) fn store(kept: Box<dyn Any + Send>) -> Option<Finished> {
     }
     Some(Finished::Later(Box::new(move || {
         let Contents { room, bytes, piece, at, is_whole, .. } = contents;
-        // SAFETY: the block has so many bytes, which were zero at first and then values of a type without padding; the instance that used them is gone.
+        // SAFETY: the block has so many bytes, which were zero at first and then values of a type without padding; the
+        // instance that used them is gone.
         let bytes = unsafe { std::slice::from_raw_parts_mut(room.base().as_ptr(), bytes) };
         at.check_in_place()?;
         let place = at.place()?;
@@ -93,7 +97,8 @@ pub(super) fn store(kept: Box<dyn Any + Send>) -> Option<Finished> {
 }
 
 impl Context {
-    /// Makes a file the place of a field's values in a region, which is a rectangle: as [`attach_vec`](Self::attach_vec), with the values that are in the file. It is read by threads of its own while
+    /// Makes a file the place of a field's values in a region, which is a rectangle: as
+    /// [`attach_vec`](Self::attach_vec), with the values that are in the file. It is read by threads of its own while
     /// the program goes on; tasks that use the values wait for it.
     ///
     /// ```no_run
@@ -113,13 +118,15 @@ impl Context {
     ///
     /// The values are in memory until the file is detached and written, and count there as those of instances do.
     ///
-    /// In a program that several nodes run, each reads the region's part of the file, and the first one creates and writes it. For files whose pieces are spread over nodes, see
-    /// [`attach_file_pieces`](Self::attach_file_pieces).
+    /// In a program that several nodes run, each reads the region's part of the file, and the first one creates and
+    /// writes it. For files whose pieces are spread over nodes, see [`attach_file_pieces`](Self::attach_file_pieces).
     ///
     /// # Errors
-    /// [`Error::File`] if the file cannot be opened, is too short, its header tells of other values than the field's, or another attachment is going to write some of what this one is; else as
-    /// [`attach_vec`](Self::attach_vec). If the file cannot be read, or there is no room for the values, tasks that need them fail with that error, and so does the detachment; as they do in a program that several
-    /// nodes run, on all of them, if one cannot open the file.
+    /// [`Error::File`] if the file cannot be opened, is too short, its header tells of other values than the field's,
+    /// or another attachment is going to write some of what this one is; else as [`attach_vec`](Self::attach_vec). If
+    /// the file cannot be read, or there is no room for the values, tasks that need them fail with that error, and so
+    /// does the detachment; as they do in a program that several nodes run, on all of them, if one cannot open the
+    /// file.
     pub fn attach_file<F, T: FieldValue + Pod, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -143,16 +150,18 @@ impl Context {
         part.contents.is_written &= writes_here;
         part.contents.is_whole = true;
         let FilePart { memory, contents, from_file } = part;
-        // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain old data. They stay where they are, and nothing
-        // but the load, which comes before all uses, touches them.
+        // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain
+        // old data. They stay where they are, and nothing but the load, which comes before all uses, touches them.
         let attached = unsafe { self.attach_claimed(&values, claimed, (memory, contents), (store, Some(from_file))) }?;
         Ok(AttachedFile { attached, at, claim })
     }
 
-    /// Takes a file back that was attached: as [`detach`](Self::detach). If it is not read only, the values that the region has are written to it; it is done when they are.
+    /// Takes a file back that was attached: as [`detach`](Self::detach). If it is not read only, the values that the
+    /// region has are written to it; it is done when they are.
     ///
     /// # Errors
-    /// As [`detach`](Self::detach). [`Error::File`], where it is awaited, if the file cannot be written: on several nodes all are told.
+    /// As [`detach`](Self::detach). [`Error::File`], where it is awaited, if the file cannot be written: on several
+    /// nodes all are told.
     pub fn detach_file(&self, attached: AttachedFile) -> Result<Detached<()>> {
         let AttachedFile { attached, at, claim } = attached;
         let state = &self.state;

@@ -82,7 +82,8 @@ impl ContextState {
         Ok(claim)
     }
 
-    /// Refuses memory that another task has attached, unless that has made the region and left it to this one. What a mapper decides does not matter, by which tasks may know the same data.
+    /// Refuses memory that another task has attached, unless that has made the region and left it to this one. What a
+    /// mapper decides does not matter, by which tasks may know the same data.
     pub(super) fn check_attached_here(&self, claim: &Claim) -> Result<()> {
         let own = self.parts.attachments.get::<Attachments>();
         let is_own = own.is_some_and(|own| std::ptr::eq(Arc::as_ptr(&own.own), claim.owner.as_ptr()));
@@ -93,7 +94,8 @@ impl ContextState {
         Err(AttachmentError::AttachedElsewhere { task, field, region }.into())
     }
 
-    /// Refuses to destroy a region to which memory is attached: by the task, or by another one that has ended and left the handle.
+    /// Refuses to destroy a region to which memory is attached: by the task, or by another one that has ended and left
+    /// the handle.
     pub(crate) fn check_unattached(&self, tree: TreeId) -> Result<()> {
         self.refuse(|claim| claim.region.tree().id() == tree)
     }

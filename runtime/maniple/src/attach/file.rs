@@ -16,7 +16,8 @@ use super::npy::{Element, unreadable};
 use super::values::Values;
 use crate::error::{FileError, Result};
 
-/// A file with the values of a field: where they are in it, and what becomes of it. It is read only, unless it is said otherwise.
+/// A file with the values of a field: where they are in it, and what becomes of it. It is read only, unless it is said
+/// otherwise.
 #[derive(Clone, Debug)]
 pub struct File {
     pub(super) path: PathBuf,
@@ -71,8 +72,9 @@ impl File {
         Self { path, form: Form::Raw, offset: 0, within: None, by_columns: None, access }
     }
 
-    /// A `.npy` file, NumPy's form of one array: its header has to say that it has the shape of the region, and the type of the field. Arrays may be stored by rows or by columns,
-    /// and in either order of bytes. A file that is [created](Self::create) gets such a header.
+    /// A `.npy` file, NumPy's form of one array: its header has to say that it has the shape of the region, and the
+    /// type of the field. Arrays may be stored by rows or by columns, and in either order of bytes. A file that is
+    /// [created](Self::create) gets such a header.
     ///
     /// Values are the integers and floats of Rust from `u8` to `f64` that NumPy has too, and complex numbers.
     #[must_use]
@@ -80,26 +82,29 @@ impl File {
         Self { form: Form::Npy, ..Self::raw(path) }
     }
 
-    /// With the values, or the header before them, from this byte on. What comes before stays as it is, and is zero in a file that is created.
+    /// With the values, or the header before them, from this byte on. What comes before stays as it is, and is zero in
+    /// a file that is created.
     #[must_use]
     pub fn at(self, offset: u64) -> Self {
         Self { offset, ..self }
     }
 
-    /// The file has the values of all points of this rectangle; those of the region are a part of them. Without, the rectangle is that of the region, or of the region that is
-    /// partitioned.
+    /// The file has the values of all points of this rectangle; those of the region are a part of them. Without, the
+    /// rectangle is that of the region, or of the region that is partitioned.
     #[must_use]
     pub fn within(self, bounds: impl Into<AnyRect>) -> Self {
         Self { within: Some(bounds.into()), ..self }
     }
 
-    /// The values are in column-major order, the first coordinate fastest, as Fortran has them. A `.npy` file that says otherwise is refused.
+    /// The values are in column-major order, the first coordinate fastest, as Fortran has them. A `.npy` file that says
+    /// otherwise is refused.
     #[must_use]
     pub fn columns(self) -> Self {
         Self { by_columns: Some(true), ..self }
     }
 
-    /// The values are in row-major order, the last coordinate fastest. That is so for raw files unless it is said otherwise; a `.npy` file that says otherwise is refused.
+    /// The values are in row-major order, the last coordinate fastest. That is so for raw files unless it is said
+    /// otherwise; a `.npy` file that says otherwise is refused.
     #[must_use]
     pub fn rows(self) -> Self {
         Self { by_columns: Some(false), ..self }
@@ -117,15 +122,17 @@ impl File {
         Self { access: Access::Write, ..self }
     }
 
-    /// The file is made, with values that are zero at first, and written when it is detached. It takes its place when it is whole, and not before: it is made beside it, under a name of its own that
-    /// ends in `.partial`. A file that was there before stays until then, and is left as it was if the new one is not written.
+    /// The file is made, with values that are zero at first, and written when it is detached. It takes its place when
+    /// it is whole, and not before: it is made beside it, under a name of its own that ends in `.partial`. A file that
+    /// was there before stays until then, and is left as it was if the new one is not written.
     #[must_use]
     pub fn create(self) -> Self {
         Self { access: Access::Create, ..self }
     }
 }
 
-/// Refuses an area that is not all within the points of a file, or values that its form does not have: what no file has to be looked at for.
+/// Refuses an area that is not all within the points of a file, or values that its form does not have: what no file has
+/// to be looked at for.
 pub(super) fn check_form(file: &File, (values, area): (&Values<'_>, AnyRect)) -> Result<()> {
     let bounds = file.within.unwrap_or(area);
     if !bounds.contains_rect(&area).unwrap_or(false) {

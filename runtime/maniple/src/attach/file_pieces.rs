@@ -49,9 +49,11 @@ impl fmt::Debug for AttachedFilePieces {
 
 /// Files in pieces.
 impl Context {
-    /// Makes a file the place of a field's values in the pieces of a partition, which are rectangles apart: as [`attach_file`](Self::attach_file) for each piece. The file has the values of the
-    /// region that is partitioned, and of each piece the bytes are read that hold it, rows of it or columns. In a program that several nodes run, each reads and writes those of the pieces
-    /// that the mapper deals to it, as of [`attach_pieces`](Self::attach_pieces), from a disk that all of them see.
+    /// Makes a file the place of a field's values in the pieces of a partition, which are rectangles apart: as
+    /// [`attach_file`](Self::attach_file) for each piece. The file has the values of the region that is partitioned,
+    /// and of each piece the bytes are read that hold it, rows of it or columns. In a program that several nodes run,
+    /// each reads and writes those of the pieces that the mapper deals to it, as of
+    /// [`attach_pieces`](Self::attach_pieces), from a disk that all of them see.
     ///
     /// ```no_run
     /// # use maniple::prelude::*;
@@ -72,7 +74,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// As [`attach_file`](Self::attach_file) and [`attach_pieces`](Self::attach_pieces). The file is opened by all nodes; what is wrong with it on one of them fails what needs the values, on all.
+    /// As [`attach_file`](Self::attach_file) and [`attach_pieces`](Self::attach_pieces). The file is opened by all
+    /// nodes; what is wrong with it on one of them fails what needs the values, on all.
     pub fn attach_file_pieces<F, T: FieldValue + Pod, const D: usize>(
         &self,
         partition: &Partition<F, D>,
@@ -102,8 +105,8 @@ impl Context {
             }
             Ok((memory, contents, Some(from_file)))
         };
-        // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain old data. They stay where they are, and nothing but the load, which
-        // comes before all uses, touches them.
+        // SAFETY: the bytes are those of a block, zero or what it held before; any are a value of a type that is plain
+        // old data. They stay where they are, and nothing but the load, which comes before all uses, touches them.
         let pieces = unsafe { self.attach_each(partition, (field, ty), store, make) };
         if let Some(loading) = shared {
             // A node without pieces, or one that refuses them, tells the others.
@@ -113,7 +116,8 @@ impl Context {
         Ok(AttachedFilePieces { pieces: pieces?, at, claim })
     }
 
-    /// Takes a file back that was attached to pieces, and waits until all nodes have written their parts of it, if it is written: then it is whole. All nodes wait at the same place in the program.
+    /// Takes a file back that was attached to pieces, and waits until all nodes have written their parts of it, if it
+    /// is written: then it is whole. All nodes wait at the same place in the program.
     ///
     /// # Errors
     /// As [`detach`](Self::detach). [`Error::File`](crate::Error::File) if this node, or another one, cannot write.

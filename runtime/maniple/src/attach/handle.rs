@@ -19,10 +19,11 @@ use crate::future::Future;
 use crate::instances::instance::PhysicalInstance;
 use crate::value::Value;
 
-/// Memory of type `M` that is attached to the values of a field of a region, and can be [detached](crate::Context::detach) again.
+/// Memory of type `M` that is attached to the values of a field of a region, and can be
+/// [detached](crate::Context::detach) again.
 ///
-/// Dropping the handle leaves the memory to the region for good: the values stay, and the memory is dropped when they are not needed there any more, at the latest with
-/// the runtime.
+/// Dropping the handle leaves the memory to the region for good: the values stay, and the memory is dropped when they
+/// are not needed there any more, at the latest with the runtime.
 #[must_use = "a handle that is dropped leaves the memory to the region"]
 pub struct Attached<M> {
     pub(super) claim: Arc<Claim>,
@@ -33,7 +34,8 @@ pub struct Attached<M> {
 }
 
 impl<M> Attached<M> {
-    /// The same memory, to be detached without bringing the values of the region to it: what it then holds is unspecified.
+    /// The same memory, to be detached without bringing the values of the region to it: what it then holds is
+    /// unspecified.
     pub fn discard(mut self) -> Self {
         self.flushes = false;
         self
@@ -123,8 +125,8 @@ struct TakenTwice;
 
 /// Memory of type `M` that is being detached from a region: await it to have it back.
 ///
-/// If it is dropped, so is the memory, once nothing uses it any more. If what was to compute its values has failed and the handle is not awaited, the task that detached it fails
-/// too.
+/// If it is dropped, so is the memory, once nothing uses it any more. If what was to compute its values has failed and
+/// the handle is not awaited, the task that detached it fails too.
 #[must_use = "the memory is dropped if its detachment is not awaited"]
 pub struct Detached<M> {
     future: Future<Given<M>>,

@@ -226,7 +226,8 @@ impl Load {
 }
 
 impl Context {
-    /// Opens a file to attach it to points of an area. One that is to be written before, and then is another, is opened later.
+    /// Opens a file to attach it to points of an area. One that is to be written before, and then is another, is opened
+    /// later.
     ///
     /// In a program that several nodes run, what is wrong with the file on one of them is told by its reading.
     pub(super) fn hold(

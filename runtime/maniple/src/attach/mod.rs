@@ -1,8 +1,10 @@
-//! Memory of the program's as the place of a region's values: attached without a copy, used, and detached with what the region holds then.
+//! Memory of the program's as the place of a region's values: attached without a copy, used, and detached with what the
+//! region holds then.
 //!
-//! Both are operations in program order. An attachment is like a write of all values, which are in the memory from then on; a mapper may place copies elsewhere, and
-//! tasks may change these, so what the memory holds meanwhile is unspecified. A detachment brings the current values to it, if they are elsewhere, and gives it
-//! back; the values leave the region with it, which is zero there from then on, as when it was made.
+//! Both are operations in program order. An attachment is like a write of all values, which are in the memory from then
+//! on; a mapper may place copies elsewhere, and tasks may change these, so what the memory holds meanwhile is
+//! unspecified. A detachment brings the current values to it, if they are elsewhere, and gives it back; the values
+//! leave the region with it, which is zero there from then on, as when it was made.
 
 mod array;
 mod attached_file;
@@ -50,11 +52,11 @@ const DETACH: &str = "detachment";
 
 /// Data from outside of the runtime.
 impl Context {
-    /// Makes a vector the place of a field's values in a region, which is a rectangle: in row-major order, from now on. Nothing is copied, and nothing is waited for. A vector
-    /// that is longer keeps its rest as it is.
+    /// Makes a vector the place of a field's values in a region, which is a rectangle: in row-major order, from now on.
+    /// Nothing is copied, and nothing is waited for. A vector that is longer keeps its rest as it is.
     ///
-    /// The values are the region's like any others: tasks use them where they are, or in copies that a mapper wants elsewhere. What the vector holds is known again when
-    /// it is [detached](Self::detach).
+    /// The values are the region's like any others: tasks use them where they are, or in copies that a mapper wants
+    /// elsewhere. What the vector holds is known again when it is [detached](Self::detach).
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -82,8 +84,11 @@ impl Context {
     /// In a program that several nodes run, each gives the values of the whole region, and all the same.
     ///
     /// # Errors
-    /// [`Error::Attachment`](crate::Error::Attachment) if the vector is too short, the region's points are scattered, or other memory is attached to some of the values; [`Error::MappedByParent`](crate::Error::MappedByParent) if the
-    /// task has some of them mapped; [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), [`Error::Region`](crate::Error::Region) if the region was destroyed, [`Error::Launch`](crate::Error::Launch) if the field holds another type. The vector is then dropped.
+    /// [`Error::Attachment`](crate::Error::Attachment) if the vector is too short, the region's points are scattered,
+    /// or other memory is attached to some of the values; [`Error::MappedByParent`](crate::Error::MappedByParent) if
+    /// the task has some of them mapped; [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld),
+    /// [`Error::Region`](crate::Error::Region) if the region was destroyed, [`Error::Launch`](crate::Error::Launch) if
+    /// the field holds another type. The vector is then dropped.
     pub fn attach_vec<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -91,12 +96,14 @@ impl Context {
         mut values: Vec<T>,
     ) -> Result<Attached<Vec<T>>> {
         let memory = Memory::of_vec(&mut values);
-        // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches them before it is given back.
+        // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches
+        // them before it is given back.
         unsafe { self.attach(&values_of(region, field), (memory, give::<Vec<T>>), values) }
     }
 
-    /// As [`attach_vec`](Self::attach_vec), for values that are to be read only: a slice behind an `Arc`, a file that is mapped to memory, or anything else that is a slice. A task that
-    /// may change some of the values gets other memory, with a copy of those that it needs, and so do all after it that read these.
+    /// As [`attach_vec`](Self::attach_vec), for values that are to be read only: a slice behind an `Arc`, a file that
+    /// is mapped to memory, or anything else that is a slice. A task that may change some of the values gets other
+    /// memory, with a copy of those that it needs, and so do all after it that read these.
     ///
     /// Detaching it gives it back as it was, whatever the region holds by then.
     ///
@@ -138,19 +145,21 @@ impl Context {
         let bytes = size_of_val(values);
         let base = NonNull::from(values).cast();
         let memory = Memory { base, bytes, backing: Backing::ReadOnly, order: None, home: None };
-        // SAFETY: the values are those of a borrow of what the owner does not share, which lasts until that is given back. They are only read.
+        // SAFETY: the values are those of a borrow of what the owner does not share, which lasts until that is given
+        // back. They are only read.
         unsafe { self.attach(&values_of(region, field), (memory, give_shared::<O>), owner) }
     }
 
-    /// As [`attach_vec`](Self::attach_vec), for any memory: `length` values from `base` on. The owner is dropped when the memory is not needed any more, or given back when it is
-    /// detached.
+    /// As [`attach_vec`](Self::attach_vec), for any memory: `length` values from `base` on. The owner is dropped when
+    /// the memory is not needed any more, or given back when it is detached.
     ///
     /// # Safety
-    /// The `length` values from `base` on are initialised, and may be read and written by any thread. They stay there, touched by nothing else, until the owner is
-    /// dropped or given back.
+    /// The `length` values from `base` on are initialised, and may be read and written by any thread. They stay there,
+    /// touched by nothing else, until the owner is dropped or given back.
     ///
     /// # Errors
-    /// As [`attach_vec`](Self::attach_vec); and [`Error::Attachment`](crate::Error::Attachment) if the memory is misaligned, or some of it is attached already.
+    /// As [`attach_vec`](Self::attach_vec); and [`Error::Attachment`](crate::Error::Attachment) if the memory is
+    /// misaligned, or some of it is attached already.
     pub unsafe fn attach_raw<F, T: FieldValue, O: Send + 'static, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -164,14 +173,17 @@ impl Context {
         unsafe { self.attach(&values_of(region, field), (memory, give::<O>), owner) }
     }
 
-    /// Takes memory back that was attached, at this place in the program: with the values that the region has after all that was launched before this call. Returns at once; the memory
-    /// is there when nothing uses it any more. Values are copied only if they are current nowhere but elsewhere.
+    /// Takes memory back that was attached, at this place in the program: with the values that the region has after all
+    /// that was launched before this call. Returns at once; the memory is there when nothing uses it any more. Values
+    /// are copied only if they are current nowhere but elsewhere.
     ///
     /// The values leave the region with it: the field is zero in the region from then on, as when the region was made.
     ///
     /// # Errors
-    /// [`Error::Attachment`](crate::Error::Attachment) if another task attached it, [`Error::MappedByParent`](crate::Error::MappedByParent) if the task has some of the values mapped,
-    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), or [`Error::Region`](crate::Error::Region) if the region was destroyed. The memory is then left to the region.
+    /// [`Error::Attachment`](crate::Error::Attachment) if another task attached it,
+    /// [`Error::MappedByParent`](crate::Error::MappedByParent) if the task has some of the values mapped,
+    /// [`Error::PrivilegeNotHeld`](crate::Error::PrivilegeNotHeld), or [`Error::Region`](crate::Error::Region) if the
+    /// region was destroyed. The memory is then left to the region.
     pub fn detach<M: Send + 'static>(&self, attached: Attached<M>) -> Result<Detached<M>> {
         Ok(self.detach_after(attached, &[])?.0)
     }
@@ -223,7 +235,8 @@ impl Context {
         Ok((bound, claim))
     }
 
-    /// Attaches memory, which has been checked, to values that have been claimed; into which a file is read, if there is one.
+    /// Attaches memory, which has been checked, to values that have been claimed; into which a file is read, if there
+    /// is one.
     ///
     /// # Safety
     /// As [`ContextState::place`].

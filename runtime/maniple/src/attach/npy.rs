@@ -63,7 +63,8 @@ impl Element {
         Ok((header, Array { start, bounds, by_columns, size: values.ty.size, swapped: 1 }))
     }
 
-    /// Where the elements are in a file with such a header, if they are those of a field at the points of a rectangle, in an order that was asked for or any.
+    /// Where the elements are in a file with such a header, if they are those of a field at the points of a rectangle,
+    /// in an order that was asked for or any.
     pub(super) fn check(
         &self,
         (values, path): (&Values<'_>, &Path),

@@ -1,7 +1,8 @@
 //! Attachments and detachments as operations of a context's stream.
 //!
-//! An attachment is a write of all values that brings its own instance. A detachment is a use of all values there that takes the instance away; the fill with zero that
-//! follows it directly in the stream lets go of what is known of the instance, so that no operation ever looks for values there again. Mappers choose neither.
+//! An attachment is a write of all values that brings its own instance. A detachment is a use of all values there that
+//! takes the instance away; the fill with zero that follows it directly in the stream lets go of what is known of the
+//! instance, so that no operation ever looks for values there again. Mappers choose neither.
 
 use std::slice;
 use std::sync::Arc;
@@ -73,7 +74,8 @@ impl AttachedUse {
         LockedStates::lock(slice::from_ref(&self.bound))
     }
 
-    /// Uses all values in the instance, and nowhere else from then on. The event of that use, which comes after that of the memory being loaded.
+    /// Uses all values in the instance, and nowhere else from then on. The event of that use, which comes after that of
+    /// the memory being loaded.
     fn issue(&self, operation: &Operation, states: &mut LockedStates<'_>, loaded: Event) -> Event {
         let core = &self.context.core;
         let placed = PointMapping {
@@ -197,7 +199,8 @@ impl Mappable for DetachOperation {
         let used = attached.issue(operation, &mut states, Event::NONE);
         attached.instance.detach();
         states.of(&attached.bound.parts[0].1).table.remove(&attached.instance);
-        // They must not be taken up again, with an instance that has no memory. Whoever has made one of these has locked the state.
+        // They must not be taken up again, with an instance that has no memory. Whoever has made one of these has
+        // locked the state.
         core.store.forget_decisions(attached.instance.region().tree().id());
         drop(states);
         operation.mark_mapped();
@@ -212,9 +215,9 @@ impl Mappable for DetachOperation {
 impl DetachOperation {
     /// Gives the memory back: everything that used it has ended.
     fn release(self: &Arc<Self>, operation: &Arc<Operation>, failure: Option<Error>) {
-        // SAFETY: the use of all values has ended, and comes after all uses before. No later operation gets the instance: it is in no table any more, the
-        // fill that follows in the stream replaces all that is known of it before anything else is mapped that needs the values, and decisions and templates
-        // with it are not taken up.
+        // SAFETY: the use of all values has ended, and comes after all uses before. No later operation gets the
+        // instance: it is in no table any more, the fill that follows in the stream replaces all that is known of it
+        // before anything else is mapped that needs the values, and decisions and templates with it are not taken up.
         let owner = unsafe { self.attached.instance.storage().release() };
         let given = owner.and_then(self.give).ok_or(NoOwner);
         match (failure, given) {

@@ -41,7 +41,8 @@ pub struct AttachedPieces<M> {
 }
 
 impl<M> AttachedPieces<M> {
-    /// The same memory, to be detached without bringing the values of the region to it: what it then holds is unspecified.
+    /// The same memory, to be detached without bringing the values of the region to it: what it then holds is
+    /// unspecified.
     pub fn discard(mut self) -> Self {
         self.flushes = false;
         self
@@ -87,9 +88,11 @@ impl<M> fmt::Debug for DetachedPieces<M> {
 }
 
 impl Context {
-    /// Makes vectors the places of a field's values in the pieces of a partition, which are rectangles apart: as [`attach_vec`](Self::attach_vec) for each piece. In a program
-    /// that several nodes run, each is asked for the vectors of the colors that the mapper deals to it ([`Mapper::shard_launch`](crate::mapper::Mapper::shard_launch), for a
-    /// launch named `attachment` over the colors), and no node has all of them.
+    /// Makes vectors the places of a field's values in the pieces of a partition, which are rectangles apart: as
+    /// [`attach_vec`](Self::attach_vec) for each piece. In a program that several nodes run, each is asked for the
+    /// vectors of the colors that the mapper deals to it
+    /// ([`Mapper::shard_launch`](crate::mapper::Mapper::shard_launch), for a launch named `attachment` over the
+    /// colors), and no node has all of them.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -112,7 +115,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// As [`attach_vec`](Self::attach_vec) for the pieces; and [`Error::Attachment`](crate::Error::Attachment) if some have points in common.
+    /// As [`attach_vec`](Self::attach_vec) for the pieces; and [`Error::Attachment`](crate::Error::Attachment) if some
+    /// have points in common.
     pub fn attach_pieces<F, T: FieldValue, const D: usize>(
         &self,
         partition: &Partition<F, D>,
@@ -125,7 +129,8 @@ impl Context {
             values.check(&memory)?;
             Ok((memory, vector, None))
         };
-        // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches them before it is given back.
+        // SAFETY: the elements are values of `T`; they stay where they are when the vector moves, and nothing touches
+        // them before it is given back.
         unsafe { self.attach_each(partition.logical(), (field.id(), FieldType::of::<T>()), give::<Vec<T>>, make) }
     }
 
@@ -222,7 +227,8 @@ impl Context {
         Ok(DetachedPieces { pieces: colors.zip(results.into_iter().map(Detached::new)).collect() })
     }
 
-    /// Attaches instances to those pieces of a partition, by the numbers of their colors, that are this node's. Each node has its area of the fields.
+    /// Attaches instances to those pieces of a partition, by the numbers of their colors, that are this node's. Each
+    /// node has its area of the fields.
     pub(crate) fn attach_to_pieces(
         &self,
         partition: &LogicalPartition,

@@ -40,8 +40,8 @@ impl ContextState {
     /// An instance of memory that was [checked](Values::check).
     ///
     /// # Safety
-    /// The bytes of the memory are initialised values of the type, stay where they are, and are touched by nothing else until the owner is dropped or given back; those to be
-    /// only read are at least not written.
+    /// The bytes of the memory are initialised values of the type, stay where they are, and are touched by nothing else
+    /// until the owner is dropped or given back; those to be only read are at least not written.
     pub(crate) unsafe fn place<O: Send + 'static>(
         &self,
         values: &Values<'_>,
@@ -79,7 +79,8 @@ impl ContextState {
         from_file: Option<FromFile>,
     ) -> Result<Arc<Operation>> {
         self.interrupt(ATTACH);
-        // What waits for a file is mapped after what the file waits for, and what waits for other nodes after all before: else an operation between could be made to wait for this one's memory.
+        // What waits for a file is mapped after what the file waits for, and what waits for other nodes after all
+        // before: else an operation between could be made to wait for this one's memory.
         let loading = from_file.as_ref().and_then(|file| file.load.as_ref()).map(|load| &load.loading);
         let producers = loading.map(|loading| Producers {
             here: loading.earlier.operations.clone(),

@@ -1,4 +1,5 @@
-//! Memory of the runtime's for the values of files, counted like that of instances; and whether there is room for what the program has made.
+//! Memory of the runtime's for the values of files, counted like that of instances; and whether there is room for what
+//! the program has made.
 
 use std::cmp::Reverse;
 use std::ptr::NonNull;
@@ -122,7 +123,8 @@ impl ContextState {
         Ok((Room { bytes: made, _counted: counted }, wanted))
     }
 
-    /// Waits as launches do until a memory has room for bytes that the program has made there, which are the fields of what a launch has returned.
+    /// Waits as launches do until a memory has room for bytes that the program has made there, which are the fields of
+    /// what a launch has returned.
     pub(crate) async fn room_for(&self, bytes: u64, (launch, fields, region): (&str, String, &str)) -> Result<()> {
         let core = &self.core;
         let mut chance = Chance::Another;
@@ -142,7 +144,8 @@ impl ContextState {
         }
     }
 
-    /// The nearest memory that tasks on this processor see and that has room for so many bytes; if none has, the largest.
+    /// The nearest memory that tasks on this processor see and that has room for so many bytes; if none has, the
+    /// largest.
     pub(super) fn memory_for(&self, bytes: u64) -> MemoryId {
         let seen = || self.core.machine().memories_visible_from(self.processor).iter().map(|visible| visible.memory);
         let pool = |memory: MemoryId| self.core.realm().memory_pool(memory);

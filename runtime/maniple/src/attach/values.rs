@@ -43,7 +43,8 @@ impl Values<'_> {
         (self.region.fields().name_of(self.field), self.region.to_string())
     }
 
-    /// Refuses another type than the field's, points that do not lie in one rectangle, and memory that is too short or misaligned for them.
+    /// Refuses another type than the field's, points that do not lie in one rectangle, and memory that is too short or
+    /// misaligned for them.
     pub(crate) fn check(&self, memory: &Memory) -> Result<()> {
         let (field, region) = self.names();
         let declared = self.region.fields().type_of(self.field)?;
@@ -76,7 +77,8 @@ impl Values<'_> {
         // Padding is not initialised.
         declared.is_plain().then(|| {
             let bytes = self.region.space().space().volume() as usize * declared.size;
-            // SAFETY: the memory has values of all points, as it was checked, without padding; the rest is promised by the caller.
+            // SAFETY: the memory has values of all points, as it was checked, without padding; the rest is promised by
+            // the caller.
             Compared::of(unsafe { slice::from_raw_parts(memory.base.as_ptr(), bytes) })
         })
     }

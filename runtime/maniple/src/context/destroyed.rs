@@ -32,14 +32,16 @@ impl ContextState {
         self.inherited.as_ref().map_or(own, |inherited| own.max(inherited.times(name)))
     }
 
-    /// The place in the program of something that the task does now, which tasks are to [come after](Self::comes_after) that it launches later.
+    /// The place in the program of something that the task does now, which tasks are to [come after](Self::comes_after)
+    /// that it launches later.
     pub(crate) fn place_for_files(&self) -> (Arc<Log>, u64) {
         let log = self.deletions();
         log.use_it();
         (Arc::clone(log), self.number_launch())
     }
 
-    /// Whether what the task does now comes in the program after something at such a place, which was done before: by itself, or by one above it before that launched it.
+    /// Whether what the task does now comes in the program after something at such a place, which was done before: by
+    /// itself, or by one above it before that launched it.
     pub(crate) fn comes_after(&self, log: &Arc<Log>, number: u64) -> bool {
         self.own_deletions().is_some_and(|own| Arc::ptr_eq(own, log))
             || self.inherited.as_ref().is_some_and(|inherited| inherited.comes_after(log, number))

@@ -1,4 +1,5 @@
-//! How much of what a task has launched has not ended, whether it may launch more, and whether it is waited for: one word.
+//! How much of what a task has launched has not ended, whether it may launch more, and whether it is waited for: one
+//! word.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -10,9 +11,9 @@ const NUMBERS: u64 = !(WAITED | CLOSED);
 
 /// What a task has in flight: operations, which go through its stream, and forks.
 ///
-/// All in one word, so that whoever counts something in learns whether he came too late, whoever closes it whether there is anything to
-/// wait for, and whoever counts something off whether a waiter has to be told. A waiter says so in the word, too: so everything that it learns to be
-/// in flight then is counted off by a thread that sees it wait.
+/// All in one word, so that whoever counts something in learns whether he came too late, whoever closes it whether
+/// there is anything to wait for, and whoever counts something off whether a waiter has to be told. A waiter says so in
+/// the word, too: so everything that it learns to be in flight then is counted off by a thread that sees it wait.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight(AtomicU64);
 
@@ -69,7 +70,8 @@ impl InFlight {
         false
     }
 
-    /// There is a waiter now. Gives the number of all that is in flight: all of that will be counted off by those who know.
+    /// There is a waiter now. Gives the number of all that is in flight: all of that will be counted off by those who
+    /// know.
     pub(crate) fn wait(&self) -> usize {
         let (operations, forks) = numbers(self.0.fetch_or(WAITED, Ordering::SeqCst));
         operations + forks

@@ -19,7 +19,8 @@ struct Known {
     free: Vec<Local>,
 }
 
-/// So many local fields that nothing uses are kept at most, each for the next one of its name: as many as a loop makes in an iteration, more or less.
+/// So many local fields that nothing uses are kept at most, each for the next one of its name: as many as a loop makes
+/// in an iteration, more or less.
 const MOST: usize = 32;
 
 /// A field that ends with its task.
@@ -38,7 +39,8 @@ impl Local {
 }
 
 impl ContextState {
-    /// A local field that nothing uses any more. Of several that with the lowest id: a loop that makes several gets each in the same place in every iteration.
+    /// A local field that nothing uses any more. Of several that with the lowest id: a loop that makes several gets
+    /// each in the same place in every iteration.
     pub(crate) fn take_local_field(&self, fields: &FieldSpace, name: &str, ty: FieldType) -> Option<Local> {
         let known = &mut *self.created.get()?.local_fields.0.lock();
         let fits = |local: &Local| {

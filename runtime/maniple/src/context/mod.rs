@@ -50,7 +50,8 @@ use self::waiting::Waiter;
 
 /// What a running task launches from: regions are made here, tasks and other operations launched.
 ///
-/// Everything is deferred: calls return at once, and what they started takes effect in the order of the calls. Cheap to clone.
+/// Everything is deferred: calls return at once, and what they started takes effect in the order of the calls. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Context {
     pub(crate) state: Arc<ContextState>,
@@ -88,10 +89,11 @@ pub(crate) struct ContextState {
     pub(crate) parts: Parts,
     /// The program is within a trace that it has named.
     pub(crate) is_in_trace: AtomicBool,
-    /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
+    /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it
+    /// holds.
     pub(crate) has_mapped: AtomicBool,
-    /// It has launched what [may wait](crate::operation::Mappable::may_wait): from then on nothing that it launches is made to wait for what comes after it in the
-    /// program. See `execution/README.md`.
+    /// It has launched what [may wait](crate::operation::Mappable::may_wait): from then on nothing that it launches is
+    /// made to wait for what comes after it in the program. See `execution/README.md`.
     has_waiters: AtomicBool,
     /// The most operations in flight.
     pub(crate) window: usize,
@@ -103,7 +105,8 @@ pub(crate) struct ContextState {
     pub(crate) arrived: Option<Arrived>,
 }
 
-/// Numbers of launches have so many bits for those since the last deletion. They may come round again: then which of two failures came first is not known.
+/// Numbers of launches have so many bits for those since the last deletion. They may come round again: then which of
+/// two failures came first is not known.
 const LAUNCH_BITS: u32 = 24;
 const LAST_LAUNCH: u64 = (1 << LAUNCH_BITS) - 1;
 
@@ -121,7 +124,8 @@ impl Context {
         self.state.name()
     }
 
-    /// The same context, from which launches and inline mappings go to a mapper [of this name](crate::RuntimeBuilder::mapper_named), unless they or their tasks name one. Tasks that are launched from it
+    /// The same context, from which launches and inline mappings go to a mapper [of this
+    /// name](crate::RuntimeBuilder::mapper_named), unless they or their tasks name one. Tasks that are launched from it
     /// are not bound by it in what they launch.
     ///
     /// # Errors
@@ -131,8 +135,10 @@ impl Context {
         Ok(Self { mapper, ..self.clone() })
     }
 
-    /// The same context, of whose launches errors, profiles and records say that they were launched here: at a line of a script, in a step with a name. Without it they name the line of the source
-    /// in which [`launch`](Self::launch) or another function of the context is called, which for what a library or a program that was generated launches is not what its user knows.
+    /// The same context, of whose launches errors, profiles and records say that they were launched here: at a line of
+    /// a script, in a step with a name. Without it they name the line of the source in which [`launch`](Self::launch)
+    /// or another function of the context is called, which for what a library or a program that was generated launches
+    /// is not what its user knows.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -185,7 +191,8 @@ pub(crate) struct Arrived {
     pub(crate) hops: u32,
 }
 
-/// A context, as the task has it whose it is. A task may go before all that it has launched has ended, when the machine has broken down.
+/// A context, as the task has it whose it is. A task may go before all that it has launched has ended, when the machine
+/// has broken down.
 pub(crate) struct Owned(Arc<ContextState>);
 
 impl Owned {
@@ -300,8 +307,8 @@ impl ContextState {
         self.watch_launch(self.number_launch(), results);
     }
 
-    /// The number of a launch that is made now: higher than that of each deletion that was noted before. If several threads launch from a context that is not [shared](Self::is_shared), their
-    /// launches may have the same one.
+    /// The number of a launch that is made now: higher than that of each deletion that was noted before. If several
+    /// threads launch from a context that is not [shared](Self::is_shared), their launches may have the same one.
     #[inline]
     pub(crate) fn number_launch(&self) -> u64 {
         if self.is_shared {
@@ -324,7 +331,8 @@ impl ContextState {
         self.deletions.load(Ordering::Acquire) << LAUNCH_BITS | launch & LAST_LAUNCH
     }
 
-    /// The number of a deletion that is noted now: higher than those of all launches before, and lower than those of all after.
+    /// The number of a deletion that is noted now: higher than those of all launches before, and lower than those of
+    /// all after.
     pub(crate) fn number_deletion(&self) -> u64 {
         self.deletions.fetch_add(1, Ordering::AcqRel) << LAUNCH_BITS | LAST_LAUNCH
     }

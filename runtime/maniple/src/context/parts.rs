@@ -8,7 +8,8 @@ use maniple_region::{FieldMask, LogicalRegion, TreeId};
 use super::ContextState;
 use crate::error::Error;
 
-/// What a room above keeps of a task: launches that repeat, traces, the program that several nodes run. A context knows of it only what it has to tell it.
+/// What a room above keeps of a task: launches that repeat, traces, the program that several nodes run. A context knows
+/// of it only what it has to tell it.
 pub(crate) trait Part: Any + Send + Sync {
     /// The task has made a region.
     fn made(&self, _region: &LogicalRegion) {}
@@ -16,10 +17,12 @@ pub(crate) trait Part: Any + Send + Sync {
     /// The task has destroyed a region.
     fn destroyed(&self, _context: &ContextState, _region: &LogicalRegion) {}
 
-    /// The task has destroyed a region, and has given up its data. The next one with the same rows and fields takes over its name.
+    /// The task has destroyed a region, and has given up its data. The next one with the same rows and fields takes
+    /// over its name.
     fn put_aside(&self, _region: &LogicalRegion) {}
 
-    /// The data of a region that was [put aside](Self::put_aside) was given up, in the order in which operations are mapped, and no replay uses it.
+    /// The data of a region that was [put aside](Self::put_aside) was given up, in the order in which operations are
+    /// mapped, and no replay uses it.
     fn gave_up(&self, _tree: TreeId) {}
 
     /// Fields of a region become zero: their ids were those of freed ones.

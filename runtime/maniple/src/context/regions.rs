@@ -59,7 +59,8 @@ pub(super) struct Made {
     frees_fields: AtomicBool,
 }
 
-/// Field spaces that a task has made, or tasks that it has launched and that have ended, by their numbers: as long as there are handles of them.
+/// Field spaces that a task has made, or tasks that it has launched and that have ended, by their numbers: as long as
+/// there are handles of them.
 #[derive(Default)]
 struct FieldSpaces {
     made: FxHashMap<u64, Weak<FieldSpace>>,
@@ -117,8 +118,8 @@ impl ContextState {
         self.sweep_regions(regions);
     }
 
-    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless no handle names them any more, or they are
-    /// scratch regions.
+    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless
+    /// no handle names them any more, or they are scratch regions.
     pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
         let mut created = match self.created.get() {
             Some(made) => std::mem::take(&mut made.regions.lock().by_tree),
@@ -189,7 +190,8 @@ impl ContextState {
         self.created.field_spaces.lock().extend([(fields.id(), Arc::downgrade(fields))]);
     }
 
-    /// Whether the task has made a field space, or a task that it has launched and that has ended. A top-level task has what earlier ones have made.
+    /// Whether the task has made a field space, or a task that it has launched and that has ended. A top-level task has
+    /// what earlier ones have made.
     pub(crate) fn made_fields(&self, fields: &FieldSpace) -> bool {
         let is_known = |made: &Made| made.field_spaces.lock().made.contains_key(&fields.id());
         let is_of_this_run = || self.first_made().is_some_and(|first| fields.id() >= first);
@@ -225,7 +227,8 @@ impl ContextState {
         self.stream.lock().forget_tree(tree);
     }
 
-    /// Whether the task may use a region or partition with the name of another, which it has used and which is there: it has made the region, or holds it.
+    /// Whether the task may use a region or partition with the name of another, which it has used and which is there:
+    /// it has made the region, or holds it.
     pub(crate) fn may_use(&self, target: &Target) -> bool {
         let (tree, made) = (target.tree(), self.created.get());
         let is_made = |made: &Made| {
@@ -246,8 +249,8 @@ impl ContextState {
         Err(Error::NotTheMaker { task: self.name().to_owned(), region: region.root_region().to_string() })
     }
 
-    /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2). The session
-    /// under way has been left: fields may have to be made zero here, in program order.
+    /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014,
+    /// section 4.2). The session under way has been left: fields may have to be made zero here, in program order.
     pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
         let mut renewed = Vec::new();
         self.fetch_pieces(std::slice::from_ref(&requirement), &[]);
@@ -301,7 +304,8 @@ impl ContextState {
         Err(self.not_held(operation, &requirement, &missing))
     }
 
-    /// Fields of a requirement's region that took the ids of freed ones and are to become zero now, if the task has made it.
+    /// Fields of a requirement's region that took the ids of freed ones and are to become zero now, if the task has
+    /// made it.
     pub(crate) fn new_fields(&self, requirement: &Requirement) -> Option<Renewed> {
         let (bound, mut new) = (requirement.target.bound(), None);
         // What another runtime has made may have the same number.
@@ -311,7 +315,8 @@ impl ContextState {
         new
     }
 
-    /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
+    /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in
+    /// program order.
     pub(super) fn find_created(
         &self,
         region: &LogicalRegion,
@@ -352,7 +357,8 @@ impl ContextState {
         self.created.get().is_some_and(|made| made.frees_fields.load(Ordering::Relaxed))
     }
 
-    /// Whether the fields of a requirement are there, and none is to become zero yet as it took the id of one that was freed. Known of regions that the task has made.
+    /// Whether the fields of a requirement are there, and none is to become zero yet as it took the id of one that was
+    /// freed. Known of regions that the task has made.
     #[cold]
     pub(crate) fn has_fields_of(&self, requirement: &Requirement) -> bool {
         let (Some(made), tree) = (self.created.get(), requirement.target.tree()) else { return false };
@@ -362,7 +368,8 @@ impl ContextState {
             && requirement.fields.iter().all(|field| tree.fields().has(field, self))
     }
 
-    /// Whether data of a requirement is in the state of the parent, where others than this task's operations may change it.
+    /// Whether data of a requirement is in the state of the parent, where others than this task's operations may change
+    /// it.
     pub(crate) fn is_borrowed(&self, bound: &Bound) -> bool {
         let is_lent = |state: &Arc<RegionState>| {
             let held = self.held.iter().find(|held| Arc::ptr_eq(&held.state, state));

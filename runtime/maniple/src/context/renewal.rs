@@ -1,10 +1,12 @@
 //! Regions that a task makes and destroys over and over: one that it makes in the place of another takes over its name.
 //!
-//! The name that a program has of it is another: what was destroyed stays so. But launches on the one are equal to launches on the other, the instances that still
-//! have memory are there, and so a loop that makes a region, uses it and destroys it is replayed as one that uses the same region throughout.
+//! The name that a program has of it is another: what was destroyed stays so. But launches on the one are equal to
+//! launches on the other, the instances that still have memory are there, and so a loop that makes a region, uses it
+//! and destroys it is replayed as one that uses the same region throughout.
 //!
-//! A region is put aside when it is destroyed, its data given up, if the task has destroyed one with the same rows and fields before, or makes and destroys it within
-//! a trace that the program has named. All is a function of what the task does: on several nodes they do the same.
+//! A region is put aside when it is destroyed, its data given up, if the task has destroyed one with the same rows and
+//! fields before, or makes and destroys it within a trace that the program has named. All is a function of what the
+//! task does: on several nodes they do the same.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -53,8 +55,8 @@ impl Renewals {
 }
 
 impl ContextState {
-    /// A region with this key that was destroyed, under a new name. Of several that which was made first: a loop that makes several gets each in the same place in
-    /// every iteration, in whatever order it destroys them.
+    /// A region with this key that was destroyed, under a new name. Of several that which was made first: a loop that
+    /// makes several gets each in the same place in every iteration, in whatever order it destroys them.
     pub(crate) fn renew_region(
         &self,
         key: RegionKey,
@@ -123,7 +125,8 @@ impl ContextState {
         oldest.iter().for_each(|oldest| self.forget(&oldest.region));
     }
 
-    /// A partition was destroyed: one that is made in its place takes over its name, if that has happened before or in a trace.
+    /// A partition was destroyed: one that is made in its place takes over its name, if that has happened before or in
+    /// a trace.
     pub(crate) fn renew_partition(&self, partition: &Partitioning) {
         let Some(digest) = partition.digest() else { return };
         let mut known = self.created.renewals.0.lock();

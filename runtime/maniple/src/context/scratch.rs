@@ -42,8 +42,8 @@ impl ScratchRegions {
 }
 
 impl ContextState {
-    /// A scratch region that nothing uses any more. Of several the first that was made: a loop that makes several gets each in the same place in every iteration,
-    /// in whatever order it drops them.
+    /// A scratch region that nothing uses any more. Of several the first that was made: a loop that makes several gets
+    /// each in the same place in every iteration, in whatever order it drops them.
     pub(crate) fn take_scratch(&self, key: RegionKey) -> Option<LogicalRegion> {
         let known = &mut *self.created.scratch.0.lock();
         // What has other fields by now is not used again.
@@ -63,7 +63,8 @@ impl ContextState {
         known.partitions.extend(partitions.map(|partitions| (tree, partitions)));
     }
 
-    /// Nothing uses a scratch region any more, and its data was given up. Gives one that is to be destroyed, if many are kept.
+    /// Nothing uses a scratch region any more, and its data was given up. Gives one that is to be destroyed, if many
+    /// are kept.
     #[must_use]
     pub(crate) fn keep_scratch(&self, key: RegionKey, region: &LogicalRegion) -> Option<LogicalRegion> {
         let known = &mut *self.created.scratch.0.lock();

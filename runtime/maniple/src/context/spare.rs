@@ -1,7 +1,8 @@
 //! Contexts that a worker keeps for the next forked task.
 //!
-//! Each holds on to the runtime, so that using it again counts no references: with all workers counting in one place, that would cost more than the rest of a
-//! launch. Only workers of that runtime keep any, and they let go of them before they sleep.
+//! Each holds on to the runtime, so that using it again counts no references: with all workers counting in one place,
+//! that would cost more than the rest of a launch. Only workers of that runtime keep any, and they let go of them
+//! before they sleep.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -46,7 +46,8 @@ pub(crate) struct Submission {
     pub(crate) completion: UserEvent,
 }
 
-/// What a fence waits for, and what waits for it, besides being mapped: it is mapped after all earlier operations and before all later ones.
+/// What a fence waits for, and what waits for it, besides being mapped: it is mapped after all earlier operations and
+/// before all later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// It waits for nothing.
@@ -79,7 +80,8 @@ impl Stream {
         self.earlier.iter().chain(&self.recent)
     }
 
-    /// The ends that a fence waits for, which is about to be launched: of those that the task holds none, as they may come after it.
+    /// The ends that a fence waits for, which is about to be launched: of those that the task holds none, as they may
+    /// come after it.
     fn ends_before_fence(&self, reach: Reach) -> Vec<Event> {
         let holds = self.inline.in_use() > 0;
         let earlier = match reach {
@@ -91,7 +93,8 @@ impl Stream {
         waited_for.map(|operation| operation.completion.event()).chain([self.barrier]).collect()
     }
 
-    /// A fence has been launched: the operations before it need not be looked at again by those after it, but for their ends.
+    /// A fence has been launched: the operations before it need not be looked at again by those after it, but for their
+    /// ends.
     fn add_fence(&mut self, fence: &Arc<Operation>, reach: Reach, realm: &Realm) {
         let is_recorded = fence.recorded.is_some();
         self.earlier.append(&mut self.recent);
@@ -154,8 +157,9 @@ impl ContextState {
         profiling::analysing(self.core.profiler(), "fill, copy or mapping", submit)
     }
 
-    /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them: else an operation
-    /// between them that does not interfere with it could be mapped behind it and made to wait for it, in a circle.
+    /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them:
+    /// else an operation between them that does not interfere with it could be mapped behind it and made to wait for
+    /// it, in a circle.
     pub(crate) fn submit_after(
         self: &Arc<Self>,
         requirements: &[Bound],
@@ -213,7 +217,8 @@ impl ContextState {
             stream.in_order.push(&operation, producers.are_afar).for_each(|earlier| map_after(&earlier, Because::Held));
         }
         if operation.is_held || operation.takes_room {
-            // Nothing launched before may find its instances, or its room, in use by what this task holds, and wait for that.
+            // Nothing launched before may find its instances, or its room, in use by what this task holds, and wait for
+            // that.
             stream.recent.iter().for_each(|earlier| map_after(earlier, Because::Held));
         }
         let contributions = if self.has_waiters() { Contributions::InOrder } else { Contributions::Commute };
@@ -245,8 +250,8 @@ impl ContextState {
         Ok(self.stream.lock())
     }
 
-    /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and as far as it reaches, in execution. The body is
-    /// made from the completions that it waits for.
+    /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and as far as it
+    /// reaches, in execution. The body is made from the completions that it waits for.
     pub(crate) fn submit_fence(
         self: &Arc<Self>,
         reach: Reach,
@@ -270,9 +275,9 @@ impl ContextState {
         Ok(operation)
     }
 
-    /// Submits the operation that stands for a session, and leaves room for what is launched in it: in program order, that comes after the
-    /// operation's. It counts as in flight only when the session is closed. None if the task has ended, or holds data mapped, of which a session
-    /// knows nothing.
+    /// Submits the operation that stands for a session, and leaves room for what is launched in it: in program order,
+    /// that comes after the operation's. It counts as in flight only when the session is closed. None if the task has
+    /// ended, or holds data mapped, of which a session knows nothing.
     pub(crate) fn submit_session(
         self: &Arc<Self>,
         completion: UserEvent,

@@ -75,8 +75,9 @@ impl ContextState {
     /// task has data mapped, which it could not release while it waits.
     ///
     /// # Errors
-    /// If the machine has broken down. Then the operation is refused, and with it all that come after it in the task, whether or not there is room for them: a task that
-    /// has handled the failure would find values without the effects of an operation that was refused.
+    /// If the machine has broken down. Then the operation is refused, and with it all that come after it in the task,
+    /// whether or not there is room for them: a task that has handled the failure would find values without the effects
+    /// of an operation that was refused.
     #[inline]
     pub(crate) fn throttle(self: &Arc<Self>) -> Result<()> {
         if self.core.realm().is_forked() {

@@ -41,7 +41,8 @@ impl ForkDecisions {
     }
 }
 
-/// What a task is known by, which is never another task's since this one is there as long as the program; and where to look for it first.
+/// What a task is known by, which is never another task's since this one is there as long as the program; and where to
+/// look for it first.
 #[inline]
 fn place_of<T>(task: &'static T) -> (usize, usize) {
     let name = std::ptr::from_ref(task).addr();

@@ -236,7 +236,8 @@ impl RuntimeCore {
         }
     }
 
-    /// Whether the mapper lets a node that has nothing to do have a task that waits here, launched by a task on this processor.
+    /// Whether the mapper lets a node that has nothing to do have a task that waits here, launched by a task on this
+    /// processor.
     pub(crate) fn permits_steal(&self, (task, origin): (&str, impl Into<Whom>), thief: NodeId) -> bool {
         let ask = |mapper: &mut dyn Mapper| mapper.permit_steal(task, thief);
         self.seat(origin).try_call(&self.store, "permit_steal", ask).unwrap_or(false)
@@ -317,7 +318,8 @@ impl RuntimeCore {
         sessions.push(session);
     }
 
-    /// Lets go of operations that will never be mapped, and of sessions that nothing wakes any more: they know their contexts, and these the core.
+    /// Lets go of operations that will never be mapped, and of sessions that nothing wakes any more: they know their
+    /// contexts, and these the core.
     pub(crate) fn forget_waiting(&self) {
         drop(std::mem::take(&mut self.starving.lock().work));
         self.processors.iter().flat_map(|processor| &processor.desks).for_each(|desk| desk.ready.forget());
@@ -354,14 +356,16 @@ impl RuntimeCore {
         }
     }
 
-    /// Runs `again` after some leaf task has ended; or, when the machine has run out of work and nothing will end, as a last chance.
+    /// Runs `again` after some leaf task has ended; or, when the machine has run out of work and nothing will end, as a
+    /// last chance.
     pub(crate) fn starve(&self, again: StarvingWork) {
         let mut starving = self.starving.lock();
         starving.work.push_back(again);
         self.has_starving.store(true, Ordering::SeqCst);
     }
 
-    /// As [`starve`](Self::starve), for what is not work: an event after which it may try again, and then what it may hope for.
+    /// As [`starve`](Self::starve), for what is not work: an event after which it may try again, and then what it may
+    /// hope for.
     pub(crate) fn starved(&self) -> (Event, Arc<OnceLock<Chance>>) {
         let (realm, again, hope) =
             (self.realm().clone(), self.realm().user_event(), Arc::<OnceLock<Chance>>::default());
@@ -381,12 +385,14 @@ impl RuntimeCore {
         self.top_levels.begin()
     }
 
-    /// A thread of a top-level task waits where the runtime sees it: the task releases nothing meanwhile, unless several threads share it.
+    /// A thread of a top-level task waits where the runtime sees it: the task releases nothing meanwhile, unless
+    /// several threads share it.
     pub(crate) fn while_top_level_waits<R>(&self, is_shared: bool, wait: impl FnOnce() -> R) -> R {
         self.top_levels.while_waiting(is_shared, wait)
     }
 
-    /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
+    /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last
+    /// chance. Whether there was one.
     fn feed_one(&self) -> bool {
         let have_all_asked = self.starving.lock().have_all_asked();
         if have_all_asked && self.store.give_up_nameless() {
@@ -402,8 +408,9 @@ impl RuntimeCore {
         if starving.have_all_asked() && self.in_files.load(Ordering::SeqCst) > 0 {
             return false;
         }
-        // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have lost its core just then. It
-        // may as well be waiting for something that we know nothing of, so it is not waited for for ever.
+        // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have
+        // lost its core just then. It may as well be waiting for something that we know nothing of, so it is not waited
+        // for for ever.
         if starving.have_all_asked() && starving.naps < MOST_NAPS && self.top_levels.are_running() {
             let time = FIRST_NAP << starving.naps;
             starving.naps += 1;
@@ -437,7 +444,8 @@ struct Starving {
     naps: u32,
 }
 
-/// How long, in milliseconds, a top-level task that runs is waited for before what needs memory fails: at first, and how often twice as long.
+/// How long, in milliseconds, a top-level task that runs is waited for before what needs memory fails: at first, and
+/// how often twice as long.
 const FIRST_NAP: u64 = 1;
 const MOST_NAPS: u32 = 8;
 

@@ -1,7 +1,10 @@
-//! Files that are attached: which attachment writes which part of a file, and what is read from each file and written to it, in program order.
+//! Files that are attached: which attachment writes which part of a file, and what is read from each file and written
+//! to it, in program order.
 //!
-//! A file is known by its path and by what the system knows it by, so that other paths of it are the same file. What reads a file comes after what was to be written to it before, and what writes it after all that was
-//! to be read or written before: in the order of the program, as [`deletions`](crate::deletions) know it. So each waits only for what comes before it in the program, and no two wait for each other.
+//! A file is known by its path and by what the system knows it by, so that other paths of it are the same file. What
+//! reads a file comes after what was to be written to it before, and what writes it after all that was to be read or
+//! written before: in the order of the program, as [`deletions`](crate::deletions) know it. So each waits only for what
+//! comes before it in the program, and no two wait for each other.
 
 use std::ffi::OsString;
 use std::fs;
@@ -165,7 +168,8 @@ impl Extent {
 }
 
 impl OpenFiles {
-    /// What comes before a use of a file, among what was begun before it. `comes_before` tells of that whether it does so in the program.
+    /// What comes before a use of a file, among what was begun before it. `comes_before` tells of that whether it does
+    /// so in the program.
     pub(crate) fn before(
         &self,
         (file, kind): (&FileName, FileUseKind),
@@ -215,7 +219,8 @@ impl OpenFiles {
 const FEW: usize = 64;
 
 impl<T: Clone> Table<T> {
-    /// Adds an entry, under each name of a file. What is over is forgotten when there are twice as many as after the last time.
+    /// Adds an entry, under each name of a file. What is over is forgotten when there are twice as many as after the
+    /// last time.
     fn add(&mut self, file: &FileName, entry: &T, is_kept: impl Fn(&T) -> bool) {
         if self.entries > self.sweep_at.max(FEW) {
             self.of.values_mut().for_each(|entries| entries.retain(&is_kept));

@@ -67,7 +67,8 @@ impl Error {
         }
     }
 
-    /// As [`of_fault`](Self::of_fault), of a task that was launched there. What came from another operation stays as it is.
+    /// As [`of_fault`](Self::of_fault), of a task that was launched there. What came from another operation stays as it
+    /// is.
     pub(crate) fn of_fault_in(
         fault: &Fault,
         (task, point): (&str, Option<AnyPoint>),

@@ -4,7 +4,8 @@ use maniple_region::Provenance;
 
 use super::Error;
 
-/// Where an operation was launched that has failed; `None` if that is not known, as of one that another node has launched.
+/// Where an operation was launched that has failed; `None` if that is not known, as of one that another node has
+/// launched.
 pub type Launched = Option<Box<Provenance>>;
 
 /// As messages end: ` (launched at src/main.rs:12:5)`.
@@ -13,7 +14,8 @@ pub(super) fn shown(launched: &Launched) -> String {
 }
 
 impl Error {
-    /// Where the operation was launched that has failed, if the error is one of an operation, and that is known: of an operation that has failed since another had, the other.
+    /// Where the operation was launched that has failed, if the error is one of an operation, and that is known: of an
+    /// operation that has failed since another had, the other.
     #[must_use]
     pub fn provenance(&self) -> Option<&Provenance> {
         // Only looked at.

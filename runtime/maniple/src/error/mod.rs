@@ -27,14 +27,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation did not do what it was asked to.
 ///
-/// Errors travel: a task that fails, panics or cannot be mapped makes every operation that needs its results fail with the same error, and
-/// whoever awaits one of their futures gets it. Cheap to clone. It says where what failed was launched, if that is known ([`provenance`](Self::provenance)).
+/// Errors travel: a task that fails, panics or cannot be mapped makes every operation that needs its results fail with
+/// the same error, and whoever awaits one of their futures gets it. Cheap to clone. It says where what failed was
+/// launched, if that is known ([`provenance`](Self::provenance)).
 ///
-/// A failure that a task was told of, by a future, an inline mapping or a partition that it awaited, is the task's to handle: it is *seen*, wherever else it spreads. One that nothing has
-/// seen when the task ends becomes the task's own.
+/// A failure that a task was told of, by a future, an inline mapping or a partition that it awaited, is the task's to
+/// handle: it is *seen*, wherever else it spreads. One that nothing has seen when the task ends becomes the task's own.
 ///
-/// Its [`Debug`](fmt::Debug) form is the message too, with the stack of a panic where there is one: it is what a `main` that returns an error shows, and
-/// what `unwrap` does.
+/// Its [`Debug`](fmt::Debug) form is the message too, with the stack of a panic where there is one: it is what a `main`
+/// that returns an error shows, and what `unwrap` does.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -328,7 +329,8 @@ pub enum Error {
         /// Its type.
         ty: &'static str,
     },
-    /// A reduction operator panicked while the runtime put contributions together. They, and the values that they were for, are lost.
+    /// A reduction operator panicked while the runtime put contributions together. They, and the values that they were
+    /// for, are lost.
     #[error("reduction operator {operator} panicked{}: {message}", located(.location))]
     ReductionPanicked {
         /// The operator.
@@ -360,7 +362,8 @@ pub enum Error {
         /// Where it was launched.
         launched: Launched,
     },
-    /// A run of a [strict trace](crate::Context::strict_trace) launched something else than the first one. What it launched is carried out.
+    /// A run of a [strict trace](crate::Context::strict_trace) launched something else than the first one. What it
+    /// launched is carried out.
     #[error(
         "trace `{trace}`: launch {launch} (counted from 0) differs from that of the first run: expected {expected}, found {found}; launch \
          the same in each run, give what differs a name of its own, or use `Context::trace`, which analyses it"
@@ -400,8 +403,9 @@ pub enum Error {
          process that started it"
     )]
     Forked,
-    /// Something panicked whose failure is that of no task: a part of the runtime, or code of the program that it calls where no task is running. What
-    /// should have come of it never will, so the run was ended; the runtime runs nothing more.
+    /// Something panicked whose failure is that of no task: a part of the runtime, or code of the program that it calls
+    /// where no task is running. What should have come of it never will, so the run was ended; the runtime runs nothing
+    /// more.
     #[error(
         "the runtime has broken down: {during} panicked{}: {message}; make a new runtime, and, unless the place is in code of your own, report \
          this as a bug of the runtime",
@@ -492,7 +496,8 @@ fn located(location: &Option<String>) -> String {
 }
 
 impl Error {
-    /// The call stack of the panic that caused it, if one did and `RUST_BACKTRACE` asked for stacks. The message does not have it; the `Debug` form does.
+    /// The call stack of the panic that caused it, if one did and `RUST_BACKTRACE` asked for stacks. The message does
+    /// not have it; the `Debug` form does.
     #[must_use]
     pub fn backtrace(&self) -> Option<&str> {
         match self {
@@ -524,8 +529,8 @@ impl Error {
         }
     }
 
-    /// What it has in common with all errors that tell of the same event, and with no other of its kind. None if it has no identity: those are compared by
-    /// what they say.
+    /// What it has in common with all errors that tell of the same event, and with no other of its kind. None if it has
+    /// no identity: those are compared by what they say.
     pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Panicked { message, .. } => Some(Cause::Panic(Arc::downgrade(message))),

@@ -44,7 +44,8 @@ impl TaskState {
         Ok(Division { here, away: away.into_iter().map(sliced).collect() })
     }
 
-    /// Whether the mapper may slice the launch across nodes: tasks without regions, or leaf tasks with their data, whose arguments and results others understand.
+    /// Whether the mapper may slice the launch across nodes: tasks without regions, or leaf tasks with their data,
+    /// whose arguments and results others understand.
     fn divides(&self) -> Option<&Arc<Migration>> {
         let migration = self.context.core.migration().filter(|_| self.is_mobile && self.site.index_launch)?;
         let definition = &self.site.definition;
@@ -55,7 +56,8 @@ impl TaskState {
         (is_as_declared && may_go && is_asked_for && definition.result_codec().is_some()).then_some(migration)
     }
 
-    /// What is mapped here, and what thieves get, of an index launch without regions that the mapper keeps here: equal parts, if points would have to wait for a worker here.
+    /// What is mapped here, and what thieves get, of an index launch without regions that the mapper keeps here: equal
+    /// parts, if points would have to wait for a worker here.
     pub(crate) fn stolen_slices(&self) -> Option<(AnyRect, AwaySlices)> {
         let core = &self.context.core;
         let migration = core.migration().filter(|migration| self.is_mobile && migration.has_thieves())?;

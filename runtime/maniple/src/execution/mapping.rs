@@ -425,7 +425,8 @@ impl TaskState {
         self.context.core.seat(self.whom()).tell_failure(&self.context.core.store, info, failure);
     }
 
-    /// Hands a point that has its instances to the machine, after what was prepared and what comes with that. Gives its end.
+    /// Hands a point that has its instances to the machine, after what was prepared and what comes with that. Gives its
+    /// end.
     pub(super) fn issue(
         self: &Arc<Self>,
         operation: &Arc<Operation>,
@@ -468,7 +469,8 @@ impl TaskState {
             (Body::Context(_), recorder) => {
                 self.strict.launches_tasks(self.name());
                 if let Some(recorder) = recorder {
-                    // Before it begins: one that is mapped virtually may be over, and the recording with it, by the time that it is issued.
+                    // Before it begins: one that is mapped virtually may be over, and the recording with it, by the
+                    // time that it is issued.
                     recorder.fail(Problem::LaunchesTasks);
                 }
                 let start = self.start_of(mapped.point);

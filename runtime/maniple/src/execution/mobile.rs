@@ -15,7 +15,8 @@ use crate::migration::{LeafPoint, Member, Migration, Points, Reason, Remote, Rou
 use crate::placement::values;
 use crate::task::Value;
 
-/// A leaf task that may go to another node. Its end is an event of its own, as it may come long after this node's worker has done with it.
+/// A leaf task that may go to another node. Its end is an event of its own, as it may come long after this node's
+/// worker has done with it.
 struct MobileTask {
     task: LeafTask,
     done: UserEvent,
@@ -101,7 +102,8 @@ impl MobileTask {
     fn take_out(&mut self) -> Result<Vec<u8>> {
         self.task.begin_before_leaving()?;
         let PointTask { state, mapped, .. } = self.task.point_task();
-        // SAFETY: the task could begin: the analysis gives it only what it comes after all earlier writers of, and has all later ones come after the task.
+        // SAFETY: the task could begin: the analysis gives it only what it comes after all earlier writers of, and has
+        // all later ones come after the task.
         unsafe { values::pack_used(&mapped.physical) }.map_err(|error| state.blame(error, mapped.point))
     }
 
@@ -135,7 +137,8 @@ impl Work for MobileTask {
     }
 }
 
-/// Whether there is something else to do here for the worker that is about to run a task, and a thief that may get the task.
+/// Whether there is something else to do here for the worker that is about to run a task, and a thief that may get the
+/// task.
 #[cold]
 fn can_spare(state: &TaskState, migration: &Migration, worker: &WorkerContext<'_>) -> bool {
     let can_spare = worker.realm().has_queued_work();
@@ -212,7 +215,8 @@ impl RemoteLeaf {
     fn take_in(&self, value: &[u8], values: &[u8]) -> Result<Value> {
         let PointTask { state, mapped, .. } = self.task.point_task();
         let value = state.decode(value)?;
-        // SAFETY: the task has not ended, so what it may use is still its own. The other node, which runs the same program, was told which task it is.
+        // SAFETY: the task has not ended, so what it may use is still its own. The other node, which runs the same
+        // program, was told which task it is.
         unsafe { values::unpack_made(&mapped.physical, values) }?;
         Ok(value)
     }

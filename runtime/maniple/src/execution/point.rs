@@ -99,7 +99,8 @@ impl LeafTask {
     fn begin(&self) -> Result<()> {
         let PointTask { state, beginning, .. } = &self.0;
         let Some(beginning) = beginning else { return Ok(()) };
-        // SAFETY: the analysis gives a task only what it comes after all earlier users of, and has all later ones come after the task.
+        // SAFETY: the analysis gives a task only what it comes after all earlier users of, and has all later ones come
+        // after the task.
         unsafe { effects::begin(beginning, state.context.core.profiler()) }
     }
 
@@ -157,8 +158,8 @@ impl LeafTask {
 pub(crate) struct ContextTask;
 
 impl ContextTask {
-    /// Hands the point to the machine. The event is the end of the body and of everything that it launched, with its data where its
-    /// parent wants it.
+    /// Hands the point to the machine. The event is the end of the body and of everything that it launched, with its
+    /// data where its parent wants it.
     pub(crate) fn issue(
         task: PointTask,
         (target, priority): (Target, i32),
@@ -169,7 +170,8 @@ impl ContextTask {
         let realm = core.realm();
         let done = realm.user_event();
         let inner = task.state.site.definition.info(task.mapped.mapping.variant).is_inner;
-        // An inner task does not look at its data: it starts at once, and those that it launches wait instead, each for what it uses.
+        // An inner task does not look at its data: it starts at once, and those that it launches wait instead, each for
+        // what it uses.
         let (start, ready): (_, SmallVec<[Event; 4]>) = match inner {
             true => (start, data.iter().map(|after| core.store.merged(validity::after(after))).collect()),
             false => (start.and(&Preconditions::all(data)), data.iter().map(|_| Event::NONE).collect()),
@@ -188,7 +190,8 @@ impl ContextTask {
             let value = run_in_context(task, &ready, recorded).await;
             *filled.lock() = Some(value);
         });
-        // Whoever uses the data next follows this task only: its end must not come before what it follows itself, even if it never began.
+        // Whoever uses the data next follows this task only: its end must not come before what it follows itself, even
+        // if it never began.
         let body = realm.merge(After { needs: &[body], follows: &everything });
         let ended = Arc::clone(&core);
         realm.when(&body, move |outcome| {
@@ -338,7 +341,8 @@ fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
     SmallVec::from_iter([one(fields, state, Some(instances.clone()))])
 }
 
-/// Puts current values of everything that a task may have changed into the instances that it was mapped to (Bauer 2014, section 5.2.4).
+/// Puts current values of everything that a task may have changed into the instances that it was mapped to (Bauer 2014,
+/// section 5.2.4).
 fn bring_home(context: &ContextState, mapper: MapperNumber, launch: Option<LaunchNumber>) -> Event {
     let core = &context.core;
     let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });

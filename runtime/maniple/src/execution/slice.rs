@@ -46,7 +46,8 @@ impl Leaving {
         migration.send(node, (&packet, Vec::new()), Box::new(remote));
     }
 
-    /// What the other node is told. None if it can't be told the arguments: those may be results of another launch, one for each point.
+    /// What the other node is told. None if it can't be told the arguments: those may be results of another launch, one
+    /// for each point.
     fn describe(&self) -> Option<TaskPacket> {
         let Self { state, slice, reason, .. } = self;
         let (path, migratable) = state.site.definition.migratable()?;
@@ -135,7 +136,8 @@ impl Remote for RemoteSlice {
         let refused = |why: &str| core.check_whole().err().unwrap_or_else(|| Error::launch(state.name(), why));
         let mut failure = None;
         state.slice_ran_elsewhere(points.volume());
-        // One for each point: the other node was told which they are. Without an answer there is a failure, so that no task waits for ever.
+        // One for each point: the other node was told which they are. Without an answer there is a failure, so that no
+        // task waits for ever.
         let mut results = results.into_iter();
         for point in points.points() {
             let value = results.next().map_or_else(|| Err(state.not_sendable()), |result| result.value(refused));

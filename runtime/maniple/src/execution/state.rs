@@ -38,7 +38,8 @@ pub(crate) struct TaskState {
     /// Points that have not been mapped; virtually mapped ones count until they end.
     unmapped: AtomicUsize,
     failed: AtomicBool,
-    /// Whether its tasks may go to other nodes with their data: not those of a program that runs on all nodes, whose points are dealt to them already.
+    /// Whether its tasks may go to other nodes with their data: not those of a program that runs on all nodes, whose
+    /// points are dealt to them already.
     pub(crate) is_mobile: bool,
     /// How many other nodes have run.
     elsewhere: AtomicU64,

@@ -1,4 +1,5 @@
-//! The variant of a point that is mapped to any: one that can work with the instances that were chosen, or one that is made for them.
+//! The variant of a point that is mapped to any: one that can work with the instances that were chosen, or one that is
+//! made for them.
 
 use maniple_mapper::{MappingFailure, TaskInfo, TaskMapping, VariantInfo};
 use maniple_realm::layout::LayoutConstraint;

@@ -14,8 +14,9 @@ use crate::mapping::point::LockedStates;
 use crate::mapping::regions::Regions;
 use crate::task::TaskDefinition;
 
-/// Whether single launches of a task without regions may be forked, for as long as the mapper lives: it has them run where they are launched,
-/// by the implementation that was launched, and would say so again. Tasks that name a mapper may not. A task on this processor is about to launch the task at this depth.
+/// Whether single launches of a task without regions may be forked, for as long as the mapper lives: it has them run
+/// where they are launched, by the implementation that was launched, and would say so again. Tasks that name a mapper
+/// may not. A task on this processor is about to launch the task at this depth.
 #[inline]
 pub(super) fn lets_fork(
     core: &Arc<RuntimeCore>,

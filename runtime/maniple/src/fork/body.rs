@@ -48,7 +48,8 @@ impl ForkCall {
     }
 }
 
-/// What the body of a task without regions ends with. An error is many times as large as most values, and in a box it is not moved about with them.
+/// What the body of a task without regions ends with. An error is many times as large as most values, and in a box it
+/// is not moved about with them.
 pub type FreeResult<T> = std::result::Result<T, Box<Error>>;
 
 /// The body of a task without regions, by its types.
@@ -68,7 +69,8 @@ pub trait Free: 'static {
     ) -> impl Future<Output = FreeResult<Self::Value>> + Send + 'static;
 }
 
-/// A body whose types are forgotten. Its owner sees to it that it is touched by one thread at a time, and after the end only looked at.
+/// A body whose types are forgotten. Its owner sees to it that it is touched by one thread at a time, and after the end
+/// only looked at.
 pub(super) trait Body {
     /// Whether it needs a context.
     fn launches(&self) -> bool;
@@ -118,7 +120,8 @@ enum Stage {
     Empty,
 }
 
-/// The place that arguments, future and value have one after the other. No `enum`: a future would be made elsewhere and moved there, and they are large.
+/// The place that arguments, future and value have one after the other. No `enum`: a future would be made elsewhere and
+/// moved there, and they are large.
 #[repr(C)]
 union Place<A, F, V> {
     arguments: ManuallyDrop<A>,

@@ -1,8 +1,9 @@
 //! The object that a forked task is, and references to it.
 //!
-//! A cell is one allocation: a head that is alike for all tasks, and behind it the part that knows the types ([`Body`]). A [`Fork`] is a counted reference.
-//! It is one pointer, so that queues and wakers are as small as can be, and the count is in the word that also tells the end: most tasks are
-//! counted twice, by their launch and by their end, where `Arc`s would be counted five times.
+//! A cell is one allocation: a head that is alike for all tasks, and behind it the part that knows the types
+//! ([`Body`]). A [`Fork`] is a counted reference. It is one pointer, so that queues and wakers are as small as can be,
+//! and the count is in the word that also tells the end: most tasks are counted twice, by their launch and by their
+//! end, where `Arc`s would be counted five times.
 
 use std::alloc::Layout;
 use std::any::Any;
@@ -38,8 +39,9 @@ use crate::task::arguments::{Arguments, Own};
 /// A reference to a forked task: about to be launched, in flight, or ended.
 pub(crate) struct Fork(NonNull<Head>);
 
-// SAFETY: all of a cell may be used by any thread. What is not made for several at a time is touched by whoever has the right to run the task; bodies,
-// their futures, arguments and values may be sent, and arguments and values shared, as `Free` demands.
+// SAFETY: all of a cell may be used by any thread. What is not made for several at a time is touched by whoever has the
+// right to run the task; bodies, their futures, arguments and values may be sent, and arguments and values shared, as
+// `Free` demands.
 unsafe impl Send for Fork {}
 // SAFETY: as above.
 unsafe impl Sync for Fork {}
@@ -74,7 +76,8 @@ pub(super) struct Progress {
     pub(super) parent: Option<(Parent, u64)>,
     /// What it launches from; from its beginning to its end.
     pub(super) context: Option<Arc<ContextState>>,
-    /// What it was given that may not be there yet. Forgotten when it is, so that a chain of tasks is not kept by its end.
+    /// What it was given that may not be there yet. Forgotten when it is, so that a chain of tasks is not kept by its
+    /// end.
     pub(super) sources: Sources,
 }
 
@@ -365,8 +368,8 @@ impl Head {
         Poll::Ready(outcome)
     }
 
-    /// [`poll`](Self::poll), for a body that can't go on before. A worker runs what it has queued itself meanwhile, on top of the body: most likely
-    /// the task.
+    /// [`poll`](Self::poll), for a body that can't go on before. A worker runs what it has queued itself meanwhile, on
+    /// top of the body: most likely the task.
     #[inline]
     pub(crate) fn poll_by_body(&self, waker: &Waker) -> Poll<Outcome> {
         if let Some(outcome) = self.outcome() {
@@ -381,7 +384,8 @@ impl Head {
         self.poll(waker)
     }
 
-    /// The results that stand for the task, made if there are none yet. Of one that has ended well they are the caller's alone.
+    /// The results that stand for the task, made if there are none yet. Of one that has ended well they are the
+    /// caller's alone.
     pub(super) fn standing_for(&self) -> Arc<Results> {
         let mut watchers = self.watchers.lock();
         let watchers = watchers.get_or_insert_default();
@@ -394,7 +398,8 @@ impl Head {
         results
     }
 
-    /// The task has ended, and is watched: wakes those who wait, and gives the results that stand for one that ended well.
+    /// The task has ended, and is watched: wakes those who wait, and gives the results that stand for one that ended
+    /// well.
     pub(super) fn tell(&self, outcome: Outcome) -> Option<Arc<Results>> {
         let mut list = self.watchers.lock();
         let watchers = list.as_mut()?;

@@ -1,6 +1,7 @@
 //! Forked tasks that migrate to a thief.
 //!
-//! A fork that waits in a queue is its arguments, if it waits for no other task. Whoever takes it out of the queue has the right to run it, and keeps that until the value comes back.
+//! A fork that waits in a queue is its arguments, if it waits for no other task. Whoever takes it out of the queue has
+//! the right to run it, and keeps that until the value comes back.
 
 use maniple_realm::machine::NodeId;
 use maniple_space::{AnyRect, Rect};

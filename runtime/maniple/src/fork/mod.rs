@@ -1,14 +1,16 @@
 //! Forks: launches of single tasks without regions.
 //!
-//! Such a task depends on nothing but its arguments, so there is nothing to analyse: it is queued with the worker that launches it, for whoever
-//! is idle to steal. `README.md` tells when a launch is a fork, what it is not spared, and the protocols.
+//! Such a task depends on nothing but its arguments, so there is nothing to analyse: it is queued with the worker that
+//! launches it, for whoever is idle to steal. `README.md` tells when a launch is a fork, what it is not spared, and the
+//! protocols.
 //!
 //! - [`launching`]: when a launch may be a fork, and how it becomes one; [`asking`]: whether the mapper lets it;
-//! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the types; [`spare`]: its memory;
+//! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the
+//!   types; [`spare`]: its memory;
 //! - [`source`]: what gives a result, a fork or a launch; [`sources`]: what a task waits for before it begins;
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
-//! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
-//!   parent counts it;
+//! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`parent`]: the protocols: who may run it; who knows it, and
+//!   waits for it; who could wake it; how its parent counts it;
 //! - [`migration`]: tasks that a thief runs on another node.
 
 mod asking;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use crate::context::ContextState;
 
-/// The context that a task was forked from. It has no count of references for that: a context is kept, by the task whose it is, as long as it has anything in
-/// flight, and the fork is in flight until it is [counted off](Self::count_off).
+/// The context that a task was forked from. It has no count of references for that: a context is kept, by the task
+/// whose it is, as long as it has anything in flight, and the fork is in flight until it is [counted
+/// off](Self::count_off).
 pub(super) struct Parent(NonNull<ContextState>);
 
 // SAFETY: contexts are shared by threads.

@@ -183,8 +183,8 @@ fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
     }
 }
 
-/// The task's last waker was dropped, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
-/// right to run it.
+/// The task's last waker was dropped, or the machine ends: so it has failed. It ends as others do, after what it has
+/// launched. The caller has the right to run it.
 #[cold]
 pub(super) fn abandon(fork: Fork) {
     fork.head().schedule.run();
@@ -219,7 +219,8 @@ fn raw_waker(head: NonNull<Head>) -> RawWaker {
     RawWaker::new(head.as_ptr().cast(), &WAKER)
 }
 
-/// Wakers of forked tasks: references that are counted as wakers too. But the one that a task is run with, of which these are clones, is lent.
+/// Wakers of forked tasks: references that are counted as wakers too. But the one that a task is run with, of which
+/// these are clones, is lent.
 static WAKER: RawWakerVTable = RawWakerVTable::new(
     |data| {
         let fork = ManuallyDrop::new(waking(data));

@@ -6,8 +6,9 @@
 //!                 \--ended--> ENDED
 //! ```
 //!
-//! Who wakes a task that is queued, or notified, changes nothing, and yet writes the word; who then runs the task reads what was written. So that run
-//! sees what the one who woke did before. With a look alone, the run could miss that, and the wake the run.
+//! Who wakes a task that is queued, or notified, changes nothing, and yet writes the word; who then runs the task reads
+//! what was written. So that run sees what the one who woke did before. With a look alone, the run could miss that, and
+//! the wake the run.
 
 use crate::sync::{AtomicU8, Ordering};
 
@@ -19,7 +20,8 @@ const ENDED: u8 = 4;
 /// Queued, and not known to anybody who could wake it.
 const NEW: u8 = 5;
 
-/// The right to run a task: there is one, which belongs to the queue that the task is in, to the worker that runs it, or, while it waits, to none.
+/// The right to run a task: there is one, which belongs to the queue that the task is in, to the worker that runs it,
+/// or, while it waits, to none.
 #[derive(Debug)]
 pub(super) struct Schedule(AtomicU8);
 

@@ -31,8 +31,8 @@ impl Sources {
         self.0.is_none()
     }
 
-    /// Waits for all; then tells which failure of theirs is also the task's. Those of which none has failed are forgotten, so that a chain of tasks is not
-    /// kept by its end.
+    /// Waits for all; then tells which failure of theirs is also the task's. Those of which none has failed are
+    /// forgotten, so that a chain of tasks is not kept by its end.
     pub(super) fn poll(&mut self, waker: &Waker) -> Poll<Option<Error>> {
         let point = AnyPoint::from(0);
         for source in self.iter() {

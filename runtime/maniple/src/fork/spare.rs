@@ -1,7 +1,8 @@
 //! Memory that a worker keeps for the next fork's cell.
 //!
-//! Each holds on to the runtime, so that using it again counts no references: with all workers counting in one place, that would cost more
-//! than the rest of a launch. Only workers of that runtime keep any, and they let go of it before they sleep.
+//! Each holds on to the runtime, so that using it again counts no references: with all workers counting in one place,
+//! that would cost more than the rest of a launch. Only workers of that runtime keep any, and they let go of it before
+//! they sleep.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;

@@ -1,8 +1,10 @@
-//! Who could wake a forked task: its wakers, which are counted. A task that waits while there are none waits for ever, so it has failed.
+//! Who could wake a forked task: its wakers, which are counted. A task that waits while there are none waits for ever,
+//! so it has failed.
 //!
-//! Whoever runs the task notices, as only he can make wakers when there are none: the ones that he is asked for are clones of the one that the
-//! task is run with, which is not counted. If the last waker goes while the task is suspended, or may be about to be, whoever drops it
-//! wakes the task: it is run once more, and he who runs it finds that it still waits and has no wakers.
+//! Whoever runs the task notices, as only he can make wakers when there are none: the ones that he is asked for are
+//! clones of the one that the task is run with, which is not counted. If the last waker goes while the task is
+//! suspended, or may be about to be, whoever drops it wakes the task: it is run once more, and he who runs it finds
+//! that it still waits and has no wakers.
 
 use super::schedule::Schedule;
 use super::word::Word;

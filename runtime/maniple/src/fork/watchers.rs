@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::results::Results;
 
-/// A list that stands under a lock. Who joins it then sets a bit in the task's [`Word`](super::word::Word); who ends the task looks at the list if he
-/// finds the bit.
+/// A list that stands under a lock. Who joins it then sets a bit in the task's [`Word`](super::word::Word); who ends
+/// the task looks at the list if he finds the bit.
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
     wakers: SmallVec<[Waker; 1]>,

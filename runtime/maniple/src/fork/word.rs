@@ -6,7 +6,8 @@ use crate::sync::{AtomicU64, Ordering};
 const WATCHED: u64 = 1;
 const ENDED: u64 = 2;
 const FAILED: u64 = 4;
-/// Below the wakers, of which each has a reference too: so what follows is as it would be without them, as soon as there are none.
+/// Below the wakers, of which each has a reference too: so what follows is as it would be without them, as soon as
+/// there are none.
 const REFERENCE: u64 = 8;
 const WAKER: u64 = 1 << 35;
 /// So many references, or wakers, were forgotten: going on would free what is in use.
@@ -78,7 +79,8 @@ impl Word {
         self.0.fetch_sub(WAKER, Ordering::AcqRel) / WAKER == 1
     }
 
-    /// Whether there are no wakers. Then there will be none, unless who asks makes one: it takes one to make another, or to be running the task.
+    /// Whether there are no wakers. Then there will be none, unless who asks makes one: it takes one to make another,
+    /// or to be running the task.
     #[inline]
     pub(super) fn has_no_waker(&self) -> bool {
         self.0.load(Ordering::Acquire) < WAKER
@@ -88,7 +90,8 @@ impl Word {
     #[inline]
     #[must_use]
     pub(super) fn remove(&self) -> bool {
-        // Acquire: what others did before they let go comes before the freeing. No other reference can be made if this is the only one.
+        // Acquire: what others did before they let go comes before the freeing. No other reference can be made if this
+        // is the only one.
         if self.0.load(Ordering::Acquire) / REFERENCE == 1 {
             return true;
         }
@@ -115,7 +118,8 @@ impl Word {
         }
     }
 
-    /// The caller has joined the list of watchers, whose lock it holds. It is notified of the end, unless that has come.
+    /// The caller has joined the list of watchers, whose lock it holds. It is notified of the end, unless that has
+    /// come.
     pub(super) fn watch(&self) {
         self.0.fetch_or(WATCHED, Ordering::AcqRel);
     }

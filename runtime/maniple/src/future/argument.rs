@@ -19,7 +19,8 @@ pub enum Argument<T> {
     Value(T),
     /// A value that is still being computed: the task waits for it, the launch does not.
     Future(Future<T>),
-    /// For each point of an index launch, the value of the same point of an earlier one. It waits for that point alone, but in a replayed trace for all.
+    /// For each point of an index launch, the value of the same point of an earlier one. It waits for that point alone,
+    /// but in a replayed trace for all.
     PerPoint(FutureMap<T>),
 }
 
@@ -27,7 +28,8 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
     /// The value for a point, once it is there.
     ///
     /// # Errors
-    /// The failure of the task that was to compute it; [`crate::Error::Launch`] for a point that the earlier launch did not have.
+    /// The failure of the task that was to compute it; [`crate::Error::Launch`] for a point that the earlier launch did
+    /// not have.
     pub fn get(&self, point: AnyPoint) -> Result<T> {
         match self {
             Self::Value(value) => Ok(value.clone()),
@@ -58,7 +60,8 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
     }
 }
 
-/// Values only: a future is known on its node alone, so its value goes, if that is there. Who compares arguments tells what is promised by its name.
+/// Values only: a future is known on its node alone, so its value goes, if that is there. Who compares arguments tells
+/// what is promised by its name.
 impl<T: Serialize + Clone + Send + Sync + 'static> Serialize for Argument<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match self {

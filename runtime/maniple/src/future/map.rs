@@ -46,12 +46,14 @@ impl<T> FutureMap<T> {
 
     /// The result of one point.
     ///
-    /// Whatever takes it depends on that point alone: it fails only if that point does, whatever becomes of the others, and is there when that point
-    /// has ended. It is there only when all points have ended if some ran on other nodes, which exchange the results of a launch at once; if it is `()`
-    /// and the launch was replayed; and if it is of a map of functions ([`map`](Self::map)).
+    /// Whatever takes it depends on that point alone: it fails only if that point does, whatever becomes of the others,
+    /// and is there when that point has ended. It is there only when all points have ended if some ran on other nodes,
+    /// which exchange the results of a launch at once; if it is `()` and the launch was replayed; and if it is of a map
+    /// of functions ([`map`](Self::map)).
     ///
     /// # Errors
-    /// [`Error::Launch`] for a point that the launch did not have. The failure of a launch that was refused for the number of its points.
+    /// [`Error::Launch`] for a point that the launch did not have. The failure of a launch that was refused for the
+    /// number of its points.
     pub fn get(&self, point: impl Into<AnyPoint>) -> Result<Future<T>> {
         Ok(Future::new(Arc::clone(&self.results), self.index(point.into())?))
     }
@@ -87,7 +89,8 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         (0..self.results.points()).map(|index| self.results.get(index)).collect()
     }
 
-    /// The results of a function of each point's result, computed where the last of these comes in. The function must be short.
+    /// The results of a function of each point's result, computed where the last of these comes in. The function must
+    /// be short.
     ///
     /// A point whose result is a failure keeps it; the others have theirs.
     pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl Fn(T) -> U + Send + 'static) -> FutureMap<U> {
@@ -108,8 +111,9 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         map
     }
 
-    /// A future of all results folded with an operator: the same on every run. In the row-major order of the points; of a launch that several nodes share,
-    /// first on each node in this order, then in the order of nodes, up a tree. Of no points, the operator's identity.
+    /// A future of all results folded with an operator: the same on every run. In the row-major order of the points; of
+    /// a launch that several nodes share, first on each node in this order, then in the order of nodes, up a tree. Of
+    /// no points, the operator's identity.
     pub fn reduce<Op>(&self, _operator: Op) -> Future<T>
     where
         T: FieldValue,
@@ -124,11 +128,13 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         })
     }
 
-    /// What each point's result comes to with those of all points before it, in row-major order, folded with an operator: its own included, as in sums that run. Each is there when all
-    /// results are. A point after one that has failed fails with it; those before have theirs.
+    /// What each point's result comes to with those of all points before it, in row-major order, folded with an
+    /// operator: its own included, as in sums that run. Each is there when all results are. A point after one that has
+    /// failed fails with it; those before have theirs.
     ///
-    /// Of a launch that several nodes share, each node gets what its points come to. They tell each other one value for each stretch of points that a node has side by side, and no
-    /// point's: of blocks that is one a node. Floats may so be rounded otherwise on another number of nodes.
+    /// Of a launch that several nodes share, each node gets what its points come to. They tell each other one value for
+    /// each stretch of points that a node has side by side, and no point's: of blocks that is one a node. Floats may so
+    /// be rounded otherwise on another number of nodes.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -154,7 +160,8 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         self.scanned::<Op>(true)
     }
 
-    /// As [`scan`](Self::scan), without the point's own result: the first point gets the operator's identity. A point fails with those before it, not with itself.
+    /// As [`scan`](Self::scan), without the point's own result: the first point gets the operator's identity. A point
+    /// fails with those before it, not with itself.
     pub fn exclusive_scan<Op>(&self, _operator: Op) -> FutureMap<T>
     where
         T: FieldValue,

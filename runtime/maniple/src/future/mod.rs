@@ -1,4 +1,5 @@
-//! Futures: handles to results of tasks that are still to come. [`Future`] is that of one result, [`FutureMap`] that of all points of a launch.
+//! Futures: handles to results of tasks that are still to come. [`Future`] is that of one result, [`FutureMap`] that of
+//! all points of a launch.
 
 mod argument;
 mod map;

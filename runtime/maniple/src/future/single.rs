@@ -17,7 +17,8 @@ use crate::results::{Input, Origin, Results, Sources, one_point};
 
 /// A result that is still to come. Await it, or pass it to another launch without waiting.
 ///
-/// Dropping it does not cancel anything. If the task fails and the future is not awaited, the task that launched it fails too.
+/// Dropping it does not cancel anything. If the task fails and the future is not awaited, the task that launched it
+/// fails too.
 pub struct Future<T> {
     source: Source,
     marker: PhantomData<fn() -> T>,
@@ -57,8 +58,9 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
     /// Waits for the result, in code that is not `async`: outside of tasks, or at top level.
     ///
     /// # Errors
-    /// The failure of the task, or of anything that it needed. [`Error::Launch`] in a task, if the result is not there yet: what it waits for
-    /// may need the worker that it would block. Tasks `.await`. [`Error::Forked`] in a copy of the process.
+    /// The failure of the task, or of anything that it needed. [`Error::Launch`] in a task, if the result is not there
+    /// yet: what it waits for may need the worker that it would block. Tasks `.await`. [`Error::Forked`] in a copy of
+    /// the process.
     pub fn wait(&self) -> Result<T> {
         let realm = self.source.realm();
         if !self.is_ready() && realm.current_processor().is_some() {

@@ -56,7 +56,8 @@ pub trait NoCodec {
 
 impl<T> NoCodec for CodecOf<T> {}
 
-/// Finds the [`FieldType`] of a type without padding: by `PlainTypeOf::<T>::NEW.plain_type()` with [`NoPlainType`] in scope.
+/// Finds the [`FieldType`] of a type without padding: by `PlainTypeOf::<T>::NEW.plain_type()` with [`NoPlainType`] in
+/// scope.
 pub struct PlainTypeOf<T>(PhantomData<fn() -> T>);
 
 impl<T> PlainTypeOf<T> {

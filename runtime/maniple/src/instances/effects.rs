@@ -21,8 +21,8 @@ use super::validity::{Application, Beginning, Effect, Fill, Movement, Preconditi
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
 
-/// Ranks the instances that data could come from: indices of the first argument, best first, for the second. With each come those of the fields wanted of which it
-/// holds all values that are wanted.
+/// Ranks the instances that data could come from: indices of the first argument, best first, for the second. With each
+/// come those of the fields wanted of which it holds all values that are wanted.
 pub(crate) type Rank<'a> = dyn FnMut(&[(Arc<PhysicalInstance>, FieldMask)], &PhysicalInstance) -> Vec<usize> + 'a;
 
 /// The analysis of validity, whose effects this machine carries out.
@@ -148,7 +148,8 @@ pub(crate) unsafe fn begin(beginning: &Beginning, profiler: Option<&Profiler>) -
     }
     let mut apply = |transfer: Result<Transfer, TransferError>| {
         let transfer = transfer.as_ref().map_err(Error::of_transfer)?;
-        // SAFETY: promised by the caller; buffers hold the operator's contributions, and all values have been filled or written.
+        // SAFETY: promised by the caller; buffers hold the operator's contributions, and all values have been filled or
+        // written.
         unsafe { execute(transfer, common::REDUCTION, profiler) }
     };
     beginning.applications.iter().try_for_each(|application| reduces(application).try_for_each(&mut apply))

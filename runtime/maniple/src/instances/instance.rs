@@ -25,8 +25,8 @@ use crate::recorder::Recorder;
 
 /// Memory that can hold some fields of a region, or contributions to them.
 ///
-/// It knows nothing of what it holds; the equivalence sets do. Who uses it is recorded there too, in views; what a set forgets it hands
-/// to [`validity::Instance::leave_behind`], so that nobody who comes later overtakes those uses.
+/// It knows nothing of what it holds; the equivalence sets do. Who uses it is recorded there too, in views; what a set
+/// forgets it hands to [`validity::Instance::leave_behind`], so that nobody who comes later overtakes those uses.
 pub(crate) struct PhysicalInstance {
     id: InstanceId,
     realm: Realm,
@@ -129,8 +129,8 @@ impl PhysicalInstance {
         })
     }
 
-    /// The same instance for the use of a task's children. What the parent's other operations leave behind in it is not their business:
-    /// the task has waited for what came before it, and what comes after waits for the task.
+    /// The same instance for the use of a task's children. What the parent's other operations leave behind in it is not
+    /// their business: the task has waited for what came before it, and what comes after waits for the task.
     pub(crate) fn lend(self: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self {
             id: self.id,
@@ -188,7 +188,8 @@ impl PhysicalInstance {
         self.backing != Backing::Own
     }
 
-    /// Whether its memory may only be read: it is given to those that read its values as long as these are current, and to no other.
+    /// Whether its memory may only be read: it is given to those that read its values as long as these are current, and
+    /// to no other.
     pub(crate) fn is_read_only(&self) -> bool {
         self.backing == Backing::ReadOnly
     }
@@ -252,8 +253,9 @@ impl PhysicalInstance {
         }
     }
 
-    /// Whether a region of which it has all points lies in one of its rectangles, if it is a rectangle itself: tasks may ask for the address of the
-    /// first value and the distances of the others. True of a region that is no rectangle.
+    /// Whether a region of which it has all points lies in one of its rectangles, if it is a rectangle itself: tasks
+    /// may ask for the address of the first value and the distances of the others. True of a region that is no
+    /// rectangle.
     #[inline]
     pub(crate) fn keeps_in_one(&self, region: &LogicalRegion) -> bool {
         self.storage.layout().keeps_in_one(region.space().space())
@@ -274,7 +276,8 @@ impl PhysicalInstance {
         own.shape() == points.shape() && has_room(self.storage.layout().points(), points.space(), pad)
     }
 
-    /// Whether the first value of each field of a region, or its first struct or block, is at a multiple of so many bytes.
+    /// Whether the first value of each field of a region, or its first struct or block, is at a multiple of so many
+    /// bytes.
     fn is_aligned(&self, align: usize, region: &LogicalRegion) -> bool {
         let layout = self.storage.layout();
         let Some(first) = region.space().space().rects().next() else { return true };
@@ -344,7 +347,8 @@ impl PhysicalInstance {
         leftovers.events.extend(events);
         let is_recorded = self.recorder.is_some() || self.recordings.are_under_way();
         if leftovers.events.len() > leftovers.sweep_at {
-            // What is left behind is taken up by every set that uses the instance next, and left behind by each of them again.
+            // What is left behind is taken up by every set that uses the instance next, and left behind by each of them
+            // again.
             let mut seen = FxHashSet::default();
             leftovers.events.retain(|&event| (is_recorded || !self.realm.has_triggered(event)) && seen.insert(event));
             leftovers.sweep_at = 32.max(2 * leftovers.events.len());
@@ -442,8 +446,8 @@ impl validity::Instance for PhysicalInstance {
         self.add_to(&mut leftovers, [event]);
     }
 
-    /// The uses left behind that have not ended, as few events, so that a program that runs far ahead gathers no long lists. While a record is kept, also
-    /// those that have ended.
+    /// The uses left behind that have not ended, as few events, so that a program that runs far ahead gathers no long
+    /// lists. While a record is kept, also those that have ended.
     fn leftovers(&self) -> SmallVec<[Event; 2]> {
         const FEW: usize = 3;
         let mut leftovers = self.leftovers.lock();
@@ -482,8 +486,8 @@ impl Drop for PhysicalInstance {
             return;
         }
         let leftovers = std::mem::take(&mut self.leftovers.get_mut().events);
-        // SAFETY: no view refers to the instance any more, or it would not be dropped, and views hand their uses to the leftovers. Those are
-        // copies that were issued before; tasks hold the instance until they have ended.
+        // SAFETY: no view refers to the instance any more, or it would not be dropped, and views hand their uses to the
+        // leftovers. Those are copies that were issued before; tasks hold the instance until they have ended.
         let destroyed = unsafe { self.realm.destroy_instance(&self.storage, After::follows(&leftovers)) };
         debug_assert!(destroyed.is_ok(), "an instance is destroyed once: {destroyed:?}");
     }

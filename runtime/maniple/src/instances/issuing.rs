@@ -26,8 +26,8 @@ pub(crate) enum Issuing<'a> {
 
 /// Notes what is done for one point of a launch, to be done again later.
 pub(crate) trait TransferLog {
-    /// Notes transfers between some instances that were issued after the preconditions and end with an event. Of a step of the analysis `of_analysis` is true;
-    /// otherwise they came before it.
+    /// Notes transfers between some instances that were issued after the preconditions and end with an event. Of a step
+    /// of the analysis `of_analysis` is true; otherwise they came before it.
     fn add_transfers(
         &self,
         transfers: (Vec<Transfer>, SmallVec<[InstanceId; 4]>),
@@ -58,8 +58,8 @@ impl Ends {
 }
 
 impl Issuing<'_> {
-    /// Has transfers between some instances carried out after the preconditions, and gives the event of their end. `note` is called if the
-    /// machine was told.
+    /// Has transfers between some instances carried out after the preconditions, and gives the event of their end.
+    /// `note` is called if the machine was told.
     pub(super) fn transfer<T>(
         self,
         store: &Store,
@@ -74,7 +74,8 @@ impl Issuing<'_> {
         if let Self::Again(ends) = self {
             let event = ends.take();
             let has_failed = |event| matches!(store.realm.status(event), EventStatus::Poisoned(_));
-            // A replay applies contributions also to values that an earlier run has lost, which whoever needs them is told. To the analysis they are lost then.
+            // A replay applies contributions also to values that an earlier run has lost, which whoever needs them is
+            // told. To the analysis they are lost then.
             let lost = || after.needs.iter().copied().find(|&need| has_failed(need));
             return if has_failed(event) { event } else { lost().unwrap_or(event) };
         }

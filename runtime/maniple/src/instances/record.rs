@@ -10,7 +10,8 @@ use crate::recorder;
 
 /// Recording, where it is wanted; else these do nothing but what they are for.
 impl Store {
-    /// Events that come after all of some others, and fail if a needed one does. While a record is kept, with a handle of its own.
+    /// Events that come after all of some others, and fail if a needed one does. While a record is kept, with a handle
+    /// of its own.
     pub(crate) fn merged(&self, after: After<'_>) -> Event {
         match &self.recorder {
             None => self.realm.merge(after),
@@ -65,7 +66,8 @@ impl Store {
         }
     }
 
-    /// Says that a task that launches has ended, with all that it launched: unless what it launched was given up, and it waited no longer.
+    /// Says that a task that launches has ended, with all that it launched: unless what it launched was given up, and
+    /// it waited no longer.
     pub(crate) fn record_whole(&self, task: Option<OperationNumber>) {
         if let (Some(recorder), Some(task), None) = (&self.recorder, task, self.realm.breakdown()) {
             recorder.has_ended(task);

@@ -28,7 +28,8 @@ pub(crate) struct Selection {
     pub(crate) instances: Instances,
     /// A reduction that works on the values themselves.
     pub(crate) in_place: bool,
-    /// For a reduction in buffers: where contributions by other operators can be applied before, if no instance holds those values yet.
+    /// For a reduction in buffers: where contributions by other operators can be applied before, if no instance holds
+    /// those values yet.
     pub(crate) homes: Vec<(FieldMask, Arc<PhysicalInstance>)>,
     made: Made,
 }
@@ -59,7 +60,8 @@ pub(crate) struct Request<'a> {
     pub(crate) privilege: Privilege,
     /// Other requirements of the same task may reduce to the same data: each needs a buffer of its own.
     pub(crate) must_buffer: bool,
-    /// The task may get memory that is still to be freed. Not one whose parent is a task: who frees the memory may wait for that parent.
+    /// The task may get memory that is still to be freed. Not one whose parent is a task: who frees the memory may wait
+    /// for that parent.
     pub(crate) may_wait: bool,
     /// Buffers that other requirements of the same task have got.
     pub(crate) taken: &'a [InstanceId],
@@ -122,8 +124,8 @@ impl Selection {
 }
 
 impl RegionData {
-    /// Finds or makes instances for a request, trying the choices in order, and adds what must happen before they are used, besides what the sets
-    /// know: the refilling of a buffer.
+    /// Finds or makes instances for a request, trying the choices in order, and adds what must happen before they are
+    /// used, besides what the sets know: the refilling of a buffer.
     pub(crate) fn select(
         &mut self,
         store: &Store,
@@ -186,8 +188,8 @@ impl RegionData {
         Ok(())
     }
 
-    /// Instances for the values of a request: those that exist, except, if `spares_used`, those in use that hold nothing any more; else new ones. A region that is a rectangle
-    /// lies in one rectangle of each.
+    /// Instances for the values of a request: those that exist, except, if `spares_used`, those in use that hold
+    /// nothing any more; else new ones. A region that is a rectangle lies in one rectangle of each.
     fn values(
         &mut self,
         store: &Store,
@@ -227,7 +229,8 @@ impl RegionData {
         let wide = self.extent(request.region, extent);
         for columns in columns(&missing, &self.validity.available_fields(), choice.columns) {
             let part = request.region.space().space();
-            // A rectangle is to lie in one, whatever the mapper says; what is aligned begins with the region's own values, and room is around them.
+            // A rectangle is to lie in one, whatever the mapper says; what is aligned begins with the region's own
+            // values, and room is around them.
             let region = match choice.layout.align.is_none()
                 && choice.layout.pad.is_none()
                 && keeps_in_one(wide.space().space(), bytes_of_point(&wide, &columns), part)
@@ -245,7 +248,8 @@ impl RegionData {
         Ok(instances)
     }
 
-    /// Counts the part of an instance as used that a region has, if there is room or some can be made: whether that is so.
+    /// Counts the part of an instance as used that a region has, if there is room or some can be made: whether that is
+    /// so.
     fn claim(
         &mut self,
         store: &Store,
@@ -395,7 +399,8 @@ impl RegionData {
         while is_full(&result) && store.make_room_for(memory, self) {
             result = create();
         }
-        // Templates of traces that are not being replayed hold on to instances, and so do decisions about launches to come.
+        // Templates of traces that are not being replayed hold on to instances, and so do decisions about launches to
+        // come.
         while is_full(&result) && store.discard_caches() {
             while is_full(&result) && store.make_room_for(memory, self) {
                 result = create();

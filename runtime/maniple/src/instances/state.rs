@@ -12,8 +12,8 @@ use super::instance::{PhysicalInstance, USED_ONCE};
 use super::table::InstanceTable;
 use super::validity::{Instances, State};
 
-/// The physical state of a region: of one that a task created, or of one that a task got from its parent and whose parts it hands to
-/// its children. Siblings' states are separate; a virtually mapped task shares its parent's.
+/// The physical state of a region: of one that a task created, or of one that a task got from its parent and whose
+/// parts it hands to its children. Siblings' states are separate; a virtually mapped task shares its parent's.
 pub(crate) struct RegionState {
     data: Mutex<RegionData>,
     /// A worker will [let go](Self::release) of copies.
@@ -84,8 +84,8 @@ impl RegionState {
 }
 
 impl RegionData {
-    /// Whether nobody can name the region any more: no handle is left, nor an operation in flight, nor anything else that was made with one. Then it will
-    /// not be used again.
+    /// Whether nobody can name the region any more: no handle is left, nor an operation in flight, nor anything else
+    /// that was made with one. Then it will not be used again.
     pub(crate) fn is_nameless(&self) -> bool {
         let tree = self.validity.root().tree();
         // Nearly always it has a name, and need not be told apart from what is known of instances.
@@ -100,7 +100,8 @@ impl RegionData {
         is_nameless
     }
 
-    /// The region is destroyed, and another will have its name, which holds nothing yet. The memory goes as it does with other regions that are destroyed: when those who use it have ended.
+    /// The region is destroyed, and another will have its name, which holds nothing yet. The memory goes as it does
+    /// with other regions that are destroyed: when those who use it have ended.
     pub(crate) fn begin_anew(&mut self) {
         self.is_renewed = true;
         if !self.in_replay {
@@ -121,7 +122,8 @@ impl RegionData {
         !self.in_replay && self.validity.sink().is_none() && self.is_nameless() && self.forget_data()
     }
 
-    /// Gives up an instance of this state as far as that loses no value that anybody can name. Also tells how many sets were looked at.
+    /// Gives up an instance of this state as far as that loses no value that anybody can name. Also tells how many sets
+    /// were looked at.
     pub(crate) fn give_up(
         &mut self,
         instance: &Arc<PhysicalInstance>,

@@ -133,22 +133,24 @@ impl Store {
         remember(&self.caches, cache);
     }
 
-    /// Has caches forget instances; if none remembers any, everything: regions that only they can name stay for their sake. Returns whether there was anything
-    /// to forget.
+    /// Has caches forget instances; if none remembers any, everything: regions that only they can name stay for their
+    /// sake. Returns whether there was anything to forget.
     pub(crate) fn discard_caches(&self) -> bool {
         let caches = alive(&self.caches);
         let discard = |extent| caches.iter().filter(|cache| cache.discard(extent)).count() > 0;
         discard(Discard::Instances) || discard(Discard::Everything)
     }
 
-    /// Has caches forget instances of a region tree, so that mappers are asked again: there is another one, or one less.
+    /// Has caches forget instances of a region tree, so that mappers are asked again: there is another one, or one
+    /// less.
     pub(crate) fn forget_decisions(&self, tree: TreeId) {
         for cache in alive(&self.caches) {
             cache.discard_of(tree);
         }
     }
 
-    /// Makes room in a memory, in all region states but those that are being worked on, by giving up instances of up to a rank. Whether there was one.
+    /// Makes room in a memory, in all region states but those that are being worked on, by giving up instances of up to
+    /// a rank. Whether there was one.
     pub(crate) fn make_room(&self, (memory, rank): (MemoryId, i64)) -> bool {
         self.give_up_one((memory, rank), None) || self.give_up_nameless()
     }
@@ -158,7 +160,8 @@ impl Store {
         if self.give_up_one((memory, i64::MAX), Some(own)) {
             return true;
         }
-        // Handles are dropped without a word, so that all states are looked at, if there are many only as often as there are searches for a part of them.
+        // Handles are dropped without a word, so that all states are looked at, if there are many only as often as
+        // there are searches for a part of them.
         const FEW_STATES: usize = 64;
         let searches = self.searches.fetch_add(1, Ordering::Relaxed);
         let many = self.states.lock().len();
@@ -305,8 +308,9 @@ impl Store {
             Ok(transfers) if transfers.is_empty() => self.own_handle(self.realm.merge(validity::after(after))),
             Ok(transfers) => {
                 let spawn = Spawn { class: Class::Runtime, priority, tag, ..Spawn::after(validity::after(after)) };
-                // SAFETY: the physical analysis orders every use of the fields and points concerned before or after this one by the
-                // preconditions and by the event returned; fields have the types that the field space says, in all instances.
+                // SAFETY: the physical analysis orders every use of the fields and points concerned before or after
+                // this one by the preconditions and by the event returned; fields have the types that the field space
+                // says, in all instances.
                 unsafe { self.realm.transfer(transfers, spawn) }
             }
             Err(error) => self.poisoned(Error::internal(error)),

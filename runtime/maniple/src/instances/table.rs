@@ -21,15 +21,16 @@ pub(crate) struct InstanceTable {
     at_most: usize,
 }
 
-/// An instance with the fields that may be used in it. Of an instance that a task got from its parent, they are those that it got: the
-/// others are in use by the parent's other operations, which know nothing of the task's.
+/// An instance with the fields that may be used in it. Of an instance that a task got from its parent, they are those
+/// that it got: the others are in use by the parent's other operations, which know nothing of the task's.
 struct Entry {
     instance: Arc<PhysicalInstance>,
     fields: FieldMask,
 }
 
 impl InstanceTable {
-    /// Adds an instance, of which these fields may be used. Memory that the program has attached comes before what the runtime has made: it was given to be used.
+    /// Adds an instance, of which these fields may be used. Memory that the program has attached comes before what the
+    /// runtime has made: it was given to be used.
     pub(crate) fn insert(&mut self, instance: &Arc<PhysicalInstance>, fields: &FieldMask) {
         let here = self.by_place.entry(place(instance)).or_default();
         match here.iter_mut().find(|known| known.instance.id() == instance.id()) {
@@ -48,9 +49,9 @@ impl InstanceTable {
         }
     }
 
-    /// Existing instances for as many of `fields` as possible: nearest in the region tree first. Fields found are removed from `fields`. A region that is a
-    /// rectangle lies in one rectangle of each. `may_take` says of an instance that fits whether it serves: it may be one that may only
-    /// be read.
+    /// Existing instances for as many of `fields` as possible: nearest in the region tree first. Fields found are
+    /// removed from `fields`. A region that is a rectangle lies in one rectangle of each. `may_take` says of an
+    /// instance that fits whether it serves: it may be one that may only be read.
     pub(crate) fn find(
         &self,
         region: &LogicalRegion,
@@ -137,7 +138,8 @@ impl InstanceTable {
         self.retain(|instance| instance.holders() > 0 || Arc::strong_count(instance) > 1);
     }
 
-    /// Forgets an instance that holds nothing any more, if nobody uses it but the caller and the table. Whether it is gone.
+    /// Forgets an instance that holds nothing any more, if nobody uses it but the caller and the table. Whether it is
+    /// gone.
     pub(crate) fn collect_one(&mut self, instance: &Arc<PhysicalInstance>) -> bool {
         const CALLER_AND_TABLE: usize = 2;
         let is_known = self.instances_at(place(instance)).any(|known| Arc::ptr_eq(known, instance));

@@ -1,8 +1,8 @@
 //! Refusing launches that would interfere with themselves.
 //!
-//! Requirements of one task must not interfere with one another, and points of one index launch neither: the runtime would have no order for them.
-//! Most launches are seen to be safe at a glance, from the projection and the partition (Soi et al., *Index Launches*, SC'21); the rest are
-//! checked point by point.
+//! Requirements of one task must not interfere with one another, and points of one index launch neither: the runtime
+//! would have no order for them. Most launches are seen to be safe at a glance, from the projection and the partition
+//! (Soi et al., *Index Launches*, SC'21); the rest are checked point by point.
 
 use std::collections::hash_map::Entry;
 
@@ -196,8 +196,8 @@ fn region_at(target: &Target, point: AnyPoint, domain: &AnyRect, deletions: &dyn
     Ok(region)
 }
 
-/// Refuses a requirement with which points of the launch interfere. If they do, that is found at the first data that two of them use: it takes no more
-/// steps and no more memory than there are points, however many of them interfere.
+/// Refuses a requirement with which points of the launch interfere. If they do, that is found at the first data that
+/// two of them use: it takes no more steps and no more memory than there are points, however many of them interfere.
 fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, view: Seen<'_>) -> Result<()> {
     let used = Used::by(requirement, domain, (view, true))?;
     let meet = used.twice.or_else(|| used.first_overlap(&used, |first, second| first < second));
@@ -218,8 +218,8 @@ fn check_pair(operation: &str, (a, b): (&Requirement, &Requirement), domain: &An
     Err(requirements_interfere(operation, a, b))
 }
 
-/// Refuses a point whose requirements interfere after all. Projections are asked again when a point is mapped, and a function that breaks its
-/// promise and answers otherwise must not give a task the same data twice.
+/// Refuses a point whose requirements interfere after all. Projections are asked again when a point is mapped, and a
+/// function that breaks its promise and answers otherwise must not give a task the same data twice.
 pub(crate) fn check_point(operation: &str, bounds: &[Bound], point: &[RequirementInfo]) -> Result<()> {
     for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
         for (other, Bound { requirement: earlier, .. }) in bounds[..number].iter().enumerate() {
@@ -235,7 +235,8 @@ pub(crate) fn check_point(operation: &str, bounds: &[Bound], point: &[Requiremen
     Ok(())
 }
 
-/// Whether a projection may answer otherwise the next time: because it breaks its promise, or because what it names was destroyed.
+/// Whether a projection may answer otherwise the next time: because it breaks its promise, or because what it names was
+/// destroyed.
 pub(super) fn may_change(requirement: &Requirement) -> bool {
     match &requirement.target {
         Target::Region(_, projection) => projection.is_some(),

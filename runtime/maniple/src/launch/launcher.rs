@@ -23,8 +23,9 @@ use crate::task::{OnFailure, TaskDefinition};
 
 /// A task about to be launched: what it is, what it wants of which data, and what it is given.
 ///
-/// Requirements are numbered in the order in which they are added; the body finds its data by these numbers. A program that launches the same over and
-/// over may keep a launcher and launch copies of it: they share the requirements, and are known again at a glance.
+/// Requirements are numbered in the order in which they are added; the body finds its data by these numbers. A program
+/// that launches the same over and over may keep a launcher and launch copies of it: they share the requirements, and
+/// are known again at a glance.
 pub struct TaskLauncher {
     definition: Arc<TaskDefinition>,
     requirements: Requirements,
@@ -98,8 +99,8 @@ impl TaskLauncher {
         self
     }
 
-    /// Sets the arguments: any value, which all points share. Futures inside it are waited for only if [`TaskLauncher::after`] names
-    /// them.
+    /// Sets the arguments: any value, which all points share. Futures inside it are waited for only if
+    /// [`TaskLauncher::after`] names them.
     #[must_use]
     pub fn arguments<A: Any + Send + Sync>(mut self, arguments: A) -> Self {
         self.set_arguments(arguments, Own::of::<A>());
@@ -120,7 +121,8 @@ impl TaskLauncher {
         self
     }
 
-    /// The mapper that is asked about this launch, whatever the task and the context say: one [of this name](crate::RuntimeBuilder::mapper_named). The launch fails with [`Error::NoSuchMapper`] if there is none.
+    /// The mapper that is asked about this launch, whatever the task and the context say: one [of this
+    /// name](crate::RuntimeBuilder::mapper_named). The launch fails with [`Error::NoSuchMapper`] if there is none.
     #[must_use]
     pub fn mapper(mut self, name: &str) -> Self {
         self.mapper = MapperChoice::Named(name.into());
@@ -295,7 +297,8 @@ impl TaskLauncher {
         self.error.take().map(|error| *error)
     }
 
-    /// What a task is given, which leaves the launcher without: its arguments, what it waits for, what strict traces want to hear of it.
+    /// What a task is given, which leaves the launcher without: its arguments, what it waits for, what strict traces
+    /// want to hear of it.
     pub(crate) fn take_inputs(&mut self) -> (Arguments, Sources, StrictLaunch) {
         let arguments = std::mem::replace(&mut self.arguments, Arguments::none());
         (arguments, std::mem::take(&mut self.sources), std::mem::take(&mut self.strict))
@@ -311,7 +314,8 @@ impl From<Fork> for TaskLauncher {
 
 /// A task about to be launched that returns a `T`.
 ///
-/// The function that `#[task]` declares gives one; [`Context::launch`](crate::Context::launch) and [`Context::index_launch`](crate::Context::index_launch) take it.
+/// The function that `#[task]` declares gives one; [`Context::launch`](crate::Context::launch) and
+/// [`Context::index_launch`](crate::Context::index_launch) take it.
 #[must_use = "a launch does nothing until it is given to `Context::launch` or `Context::index_launch`"]
 pub struct Launch<T> {
     pub(crate) described: Described,

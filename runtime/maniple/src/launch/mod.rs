@@ -1,7 +1,7 @@
 //! Launching tasks.
 //!
-//! [`TaskLauncher`] is the dynamic way: a task, requirements, arguments. `#[task]` builds on it and gives a typed [`Launch`]. [`check`] refuses
-//! launches whose requirements or points would get in each other's way.
+//! [`TaskLauncher`] is the dynamic way: a task, requirements, arguments. `#[task]` builds on it and gives a typed
+//! [`Launch`]. [`check`] refuses launches whose requirements or points would get in each other's way.
 
 mod check;
 mod filling;

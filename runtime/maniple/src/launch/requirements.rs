@@ -8,8 +8,8 @@ use maniple_region::Requirement;
 
 /// The requirements of a launch, in the order in which they were added.
 ///
-/// Copies share one list until they are added to. The list's memory is left to the next launch of this thread: a loop that launches the same tasks over
-/// and over allocates none.
+/// Copies share one list until they are added to. The list's memory is left to the next launch of this thread: a loop
+/// that launches the same tasks over and over allocates none.
 #[derive(Clone, Debug)]
 pub(crate) struct Requirements(Option<Arc<Vec<Requirement>>>);
 

@@ -37,7 +37,8 @@ pub(crate) struct Launching<'a> {
     on_failure: Option<(OnFailure, Arguments)>,
 }
 
-/// What launches of one kind from one context have in common: all but arguments and futures. They were found to be allowed.
+/// What launches of one kind from one context have in common: all but arguments and futures. They were found to be
+/// allowed.
 pub(crate) struct LaunchSite {
     pub(crate) definition: Arc<TaskDefinition>,
     pub(crate) bounds: Vec<Bound>,
@@ -60,7 +61,8 @@ pub(crate) struct LaunchSite {
     requirements: Requirements,
     /// For each requirement, how often fields had been freed, or their ids given to new ones.
     changes: Vec<u64>,
-    /// What a launch names may be gone, or mean something else, though nothing has [ended](endings): a projection may answer otherwise.
+    /// What a launch names may be gone, or mean something else, though nothing has [ended](endings): a projection may
+    /// answer otherwise.
     may_change: bool,
     /// The latest [number of endings](endings) after which everything was found to be there.
     there_after: AtomicU64,
@@ -175,8 +177,8 @@ impl LaunchSite {
         self.is_same(launching) && self.has_names_of(launching) && self.is_there(context)
     }
 
-    /// As [`is_same_and_allowed`](Self::is_same_and_allowed), or all that differs is that regions or partitions were destroyed, and what was made in their place has taken over
-    /// their names.
+    /// As [`is_same_and_allowed`](Self::is_same_and_allowed), or all that differs is that regions or partitions were
+    /// destroyed, and what was made in their place has taken over their names.
     #[inline]
     pub(crate) fn is_renewed_and_allowed(&self, launching: &Launching<'_>, context: &ContextState) -> bool {
         self.is_same(launching)
@@ -198,7 +200,8 @@ impl LaunchSite {
             && context.may_use(&requirement.target)
     }
 
-    /// Whether a launch that arrives, which is the same, uses the same names: equal ones may be new, see [`Target::is_same_name`].
+    /// Whether a launch that arrives, which is the same, uses the same names: equal ones may be new, see
+    /// [`Target::is_same_name`].
     #[inline]
     fn has_names_of(&self, launching: &Launching<'_>) -> bool {
         let requirements = launching.launcher.requirements();
@@ -291,7 +294,8 @@ pub(super) fn changes(requirement: &Requirement) -> u64 {
     requirement.target.tree().fields().changes()
 }
 
-/// Whether the ids of fields mean what they meant after so many [changes](maniple_region::FieldSpace::changes), or fields of the same types whose values have begun anew.
+/// Whether the ids of fields mean what they meant after so many [changes](maniple_region::FieldSpace::changes), or
+/// fields of the same types whose values have begun anew.
 #[inline]
 pub(super) fn has_fields(requirement: &Requirement, before: u64, context: &ContextState) -> bool {
     before == changes(requirement) || context.has_fields_of(requirement)

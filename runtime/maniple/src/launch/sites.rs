@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::store::{Cache, Discard};
 
-/// Launch sites by the tokens of their launches. With too many, all are forgotten: a program that launches ever new things gains nothing from
-/// the old ones.
+/// Launch sites by the tokens of their launches. With too many, all are forgotten: a program that launches ever new
+/// things gains nothing from the old ones.
 #[derive(Default)]
 pub(crate) struct Sites(Mutex<Known>);
 
@@ -131,8 +131,8 @@ impl ContextState {
         })
     }
 
-    /// The site of a launch. One that is not known yet is checked against the privileges of the task and against itself; fields that took the ids
-    /// of freed ones are given to `renew`, and must be zero before the launch.
+    /// The site of a launch. One that is not known yet is checked against the privileges of the task and against
+    /// itself; fields that took the ids of freed ones are given to `renew`, and must be zero before the launch.
     pub(crate) fn site(&self, launching: &Launching<'_>, renew: &mut dyn FnMut(Renewed)) -> Result<Arc<LaunchSite>> {
         let sites = self.sites();
         if let Some(site) = sites.find(launching, self) {
@@ -148,7 +148,8 @@ impl ContextState {
         Ok(site)
     }
 
-    /// The requirements of a launch, checked against the privileges of the task, but not against one another: see [`site`](Self::site).
+    /// The requirements of a launch, checked against the privileges of the task, but not against one another: see
+    /// [`site`](Self::site).
     pub(crate) fn bounds(&self, launching: &Launching<'_>, renew: &mut dyn FnMut(Renewed)) -> Result<Vec<Bound>> {
         let (name, requirements) = (launching.launcher.definition().name(), launching.launcher.requirements());
         requirements.iter().map(|requirement| self.bind_and(name, requirement.clone(), renew)).collect()

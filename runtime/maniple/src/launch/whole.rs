@@ -1,11 +1,13 @@
 //! Launches of the program that are several here, and are replayed together.
 //!
-//! On several nodes a launch of the program comes to a few launches here: internal ones, by which nodes exchange data, and the task itself. Which these are is known
-//! by a number, so that a replay which has compared all of them once need not compare them again, nor be asked for one after the other.
+//! On several nodes a launch of the program comes to a few launches here: internal ones, by which nodes exchange data,
+//! and the task itself. Which these are is known by a number, so that a replay which has compared all of them once need
+//! not compare them again, nor be asked for one after the other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of a launch of the program and all that it comes to here: launches of the same number are the same, but for their arguments.
+/// The number of a launch of the program and all that it comes to here: launches of the same number are the same, but
+/// for their arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WholeNumber(u64);
 
@@ -25,7 +27,8 @@ impl WholeNumber {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// One of its parts, if so many internal launches come before the task. What has too many is no whole, but launches like any others.
+    /// One of its parts, if so many internal launches come before the task. What has too many is no whole, but launches
+    /// like any others.
     pub(crate) fn part(self, number: usize, internal: usize) -> Option<Part> {
         let others = u8::try_from(internal).ok()?;
         Some(Part { whole: self, number: u8::try_from(number).ok()?, others })

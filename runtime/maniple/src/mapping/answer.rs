@@ -28,8 +28,8 @@ pub(crate) fn check_slices(slices: &[Slice], domain: &AnyRect, machine: &Machine
     Ok(())
 }
 
-/// Checks everything of a mapping but its instances, and adds what the variant asks of the layout of its data to what the mapper has chosen: so every
-/// instance that is found or made for the task has that layout.
+/// Checks everything of a mapping but its instances, and adds what the variant asks of the layout of its data to what
+/// the mapper has chosen: so every instance that is found or made for the task has that layout.
 pub(crate) fn checked(mut mapping: TaskMapping, task: &TaskInfo<'_>, machine: &Machine) -> Result<TaskMapping> {
     let wrong = |problem: String| Error::mapper("map_task", format!("for `{}` {problem}", task.name));
     let fail = |problem: String| Err(wrong(problem));
@@ -86,13 +86,15 @@ fn check_group(mapping: &TaskMapping, machine: &Machine) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a task that is mapped to any variant gets one that launches nothing: if there is one for the processor, or one could be made.
+/// Whether a task that is mapped to any variant gets one that launches nothing: if there is one for the processor, or
+/// one could be made.
 pub(crate) fn takes_leaves(task: &TaskInfo<'_>, processor: ProcessorKind) -> bool {
     let mut variants = task.variants_for(processor).map(|index| &task.variants[index]).peekable();
     variants.peek().is_none() || variants.any(|variant| variant.is_leaf)
 }
 
-/// Combines what a variant asks of the layout of its data with the choices for a requirement; the error says what is wrong.
+/// Combines what a variant asks of the layout of its data with the choices for a requirement; the error says what is
+/// wrong.
 fn keep_layout(
     mapping: &mut RequirementMapping,
     (number, info): (usize, &RequirementInfo),

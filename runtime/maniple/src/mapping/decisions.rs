@@ -39,8 +39,8 @@ pub(crate) struct MappedPoint {
 
 /// The decisions about a launch site. They hold on to instances, so they can be forgotten at any time.
 ///
-/// No lock is taken for a point: who maps it takes the decision out of its cell, and puts one back. Should two map the same point at a time, one finds
-/// nothing and asks again.
+/// No lock is taken for a point: who maps it takes the decision out of its cell, and puts one back. Should two map the
+/// same point at a time, one finds nothing and asks again.
 #[derive(Default)]
 pub(crate) struct Decisions {
     /// The site is launched from again and again.
@@ -76,7 +76,8 @@ impl Decisions {
         }
     }
 
-    /// Takes out what was decided about the point of this index. It is forgotten unless it is [put back](Self::put_back).
+    /// Takes out what was decided about the point of this index. It is forgotten unless it is [put
+    /// back](Self::put_back).
     pub(crate) fn take(&self, index: usize) -> Option<Arc<MappedPoint>> {
         self.points.get()?.get(index)?.take()
     }
@@ -91,7 +92,8 @@ impl Decisions {
     /// A decision about one of so many points, which is kept if it holds for later launches.
     pub(crate) fn made(&self, mut mapped: MappedPoint, points: usize) -> Arc<MappedPoint> {
         if !mapped.holds() || !self.are_kept.load(Ordering::Relaxed) {
-            // They are not needed any more. Given back here, and not on the other core where the task ends, they cost much less.
+            // They are not needed any more. Given back here, and not on the other core where the task ends, they cost
+            // much less.
             mapped.mapping.requirements = Vec::new();
             return Arc::new(mapped);
         }

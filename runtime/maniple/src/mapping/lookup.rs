@@ -10,7 +10,8 @@ use super::regions::Regions;
 use crate::instances::bound::Bound;
 use crate::instances::store::Store;
 
-/// The machine, and the instances of one point's requirements. States stay locked while the mapper decides, so what it sees is what it gets.
+/// The machine, and the instances of one point's requirements. States stay locked while the mapper decides, so what it
+/// sees is what it gets.
 pub(crate) struct Lookup<'a, 'l> {
     pub(crate) store: &'a Store,
     pub(crate) bounds: &'a [Bound],

@@ -1,7 +1,8 @@
 //! Mapping one operation at one point: instances, copies, preconditions.
 //!
-//! First every requirement gets its instances; only when all have, data moves ([`Analysis::prepare`]); only when the operation's own event is
-//! known, it joins the history ([`Analysis::commit`]). So a mapping that fails for want of memory leaves nothing behind.
+//! First every requirement gets its instances; only when all have, data moves ([`Analysis::prepare`]); only when the
+//! operation's own event is known, it joins the history ([`Analysis::commit`]). So a mapping that fails for want of
+//! memory leaves nothing behind.
 
 use std::sync::Arc;
 
@@ -33,7 +34,8 @@ pub(crate) struct LockedStates<'l> {
 }
 
 impl<'l> LockedStates<'l> {
-    /// Locks the states of all requirements, in the order of their addresses, so that operations never wait for each other in a circle.
+    /// Locks the states of all requirements, in the order of their addresses, so that operations never wait for each
+    /// other in a circle.
     pub(crate) fn lock(bounds: &'l [Bound]) -> Self {
         let mut states: SmallVec<[&'l Arc<RegionState>; 4]> = SmallVec::new();
         for (_, state) in bounds.iter().flat_map(|bound| &bound.parts) {
@@ -91,8 +93,8 @@ pub(crate) enum PointError {
 }
 
 impl PointMapping<'_> {
-    /// Finds or makes the instances of all requirements, and adds what must happen before they are used, besides what the sets know. On failure,
-    /// everything made for them is gone again.
+    /// Finds or makes the instances of all requirements, and adds what must happen before they are used, besides what
+    /// the sets know. On failure, everything made for them is gone again.
     pub(crate) fn choose(
         &self,
         states: &mut LockedStates<'_>,
@@ -156,8 +158,8 @@ impl PointMapping<'_> {
         }
     }
 
-    /// What was decided about an earlier point like this, for this one. The instances of values are still there; buffers are in use or not, so
-    /// they are chosen anew. Nothing if that does not work out.
+    /// What was decided about an earlier point like this, for this one. The instances of values are still there;
+    /// buffers are in use or not, so they are chosen anew. Nothing if that does not work out.
     pub(crate) fn choose_again(
         &self,
         states: &mut LockedStates<'_>,

@@ -7,7 +7,8 @@ use maniple_region::LogicalRegion;
 
 use crate::placement::PhysicalRegion;
 
-/// The region of each requirement of one point, wherever it is kept: there is one copy, as references to it are counted on all cores.
+/// The region of each requirement of one point, wherever it is kept: there is one copy, as references to it are counted
+/// on all cores.
 #[derive(Clone, Copy)]
 pub(crate) enum Regions<'a> {
     /// Of a point that a mapper is asked about.

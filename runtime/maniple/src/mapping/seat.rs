@@ -75,7 +75,8 @@ impl MapperSeat {
         );
     }
 
-    /// Logs that numbers which a mapper has given are no indices of a list with so many entries, or stand there twice, unless all are right.
+    /// Logs that numbers which a mapper has given are no indices of a list with so many entries, or stand there twice,
+    /// unless all are right.
     pub(crate) fn check_indices(&self, call: &'static str, given: &[usize], entries: usize) {
         let is_wrong = |&(at, index): &(usize, &usize)| *index >= entries || given[..at].contains(index);
         if let Some((_, wrong)) = given.iter().enumerate().find(is_wrong) {

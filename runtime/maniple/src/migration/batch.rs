@@ -1,7 +1,8 @@
 //! Leaf tasks that migrate to one node in one packet.
 //!
-//! Each is mapped here, and joins the others when its data is there. The packet leaves when all have joined; or with as many as have, when this node has nothing better to do, since a task may have to
-//! wait for another's end, or for its memory.
+//! Each is mapped here, and joins the others when its data is there. The packet leaves when all have joined; or with as
+//! many as have, when this node has nothing better to do, since a task may have to wait for another's end, or for its
+//! memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -108,8 +109,9 @@ impl Batch {
     }
 }
 
-/// A batch that is not complete, for the work that is to send what has joined. Should the machine break down before that runs, the tasks are dropped with it: each holds the batch, which
-/// holds them. Once it has run, those that come later have work of their own.
+/// A batch that is not complete, for the work that is to send what has joined. Should the machine break down before
+/// that runs, the tasks are dropped with it: each holds the batch, which holds them. Once it has run, those that come
+/// later have work of their own.
 struct Incomplete(Option<Arc<Batch>>);
 
 impl Incomplete {

@@ -13,7 +13,8 @@ pub(super) struct Sent {
     pub(super) remote: Box<dyn Remote>,
     pub(super) tasks: usize,
     pub(super) reason: Reason,
-    /// The number of its tasks whose instances wait here for what they make. A node that forwards tasks has no instances for them.
+    /// The number of its tasks whose instances wait here for what they make. A node that forwards tasks has no
+    /// instances for them.
     pub(super) with_data: usize,
 }
 

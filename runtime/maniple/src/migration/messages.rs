@@ -23,7 +23,8 @@ use super::result::TaskResult;
 use super::steal::{Search, Thieves};
 use crate::error::Error;
 
-/// So many tasks must be queued here before one is given to a thief that did not just ask: the next one is wanted here too.
+/// So many tasks must be queued here before one is given to a thief that did not just ask: the next one is wanted here
+/// too.
 const SPARE: usize = 2;
 
 /// The migration of tasks from a node of a job and to it.
@@ -45,7 +46,8 @@ pub(crate) struct Migration {
 type Call = Box<dyn FnOnce(Option<Arc<dyn Executor>>) + Send>;
 
 impl Migration {
-    /// That of a node among so many, which sends messages by `network` and has those that come [received](Self::receive).
+    /// That of a node among so many, which sends messages by `network` and has those that come
+    /// [received](Self::receive).
     pub(crate) fn new(node: NodeId, nodes: usize, network: Box<dyn Network>) -> Arc<Self> {
         Arc::new(Self {
             node,

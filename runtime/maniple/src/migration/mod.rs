@@ -3,11 +3,13 @@
 //! `README.md` has the states, the messages and the races. In reading order:
 //!
 //! - [`packet`]: what is sent to another node of tasks; [`result`]: what it answers; [`encoding`]: the bytes of both;
-//! - [`remote`]: the two sides of the program that migration works for: tasks that run elsewhere, and what runs others' tasks here;
+//! - [`remote`]: the two sides of the program that migration works for: tasks that run elsewhere, and what runs others'
+//!   tasks here;
 //! - [`in_flight`]: the table of the packets that have been sent;
 //! - [`steal`]: the policy of stealing: which node is asked for work, and which node gets some;
 //! - [`messages`]: steal requests, packets and results, sent and received;
-//! - [`batch`]: leaf tasks that leave in one packet; [`share`]: what a thief gets of the leaf tasks of a launch; [`forward`]: parts of a packet that are sent on.
+//! - [`batch`]: leaf tasks that leave in one packet; [`share`]: what a thief gets of the leaf tasks of a
+//!   launch; [`forward`]: parts of a packet that are sent on.
 
 mod batch;
 mod encoding;

@@ -1,10 +1,12 @@
-//! What is sent to another node of tasks that migrate to it. All nodes run the same program: they agree on what the path means.
+//! What is sent to another node of tasks that migrate to it. All nodes run the same program: they agree on what the
+//! path means.
 
 use bytes::Bytes;
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use serde::{Deserialize, Serialize};
 
-/// Tasks of one launch that migrate to another node together: points that are mapped there, or leaf tasks that were mapped here.
+/// Tasks of one launch that migrate to another node together: points that are mapped there, or leaf tasks that were
+/// mapped here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskPacket {
     /// The task's path.
@@ -21,7 +23,8 @@ pub(crate) struct TaskPacket {
     pub(crate) reason: Reason,
     /// How often the tasks have been sent.
     pub(crate) hops: u32,
-    /// Leaf tasks with their data, whose values come with the packet; if there are none, all `points` are to run, and have no regions.
+    /// Leaf tasks with their data, whose values come with the packet; if there are none, all `points` are to run, and
+    /// have no regions.
     pub(crate) leaves: Vec<LeafPoint>,
 }
 

@@ -1,4 +1,5 @@
-//! The program as migration sees it: tasks of this node that run elsewhere, and the part of the runtime that runs tasks of others.
+//! The program as migration sees it: tasks of this node that run elsewhere, and the part of the runtime that runs tasks
+//! of others.
 
 use std::sync::Arc;
 
@@ -14,15 +15,16 @@ use crate::statistics::Counters;
 
 /// Tasks of this node that run on another one.
 pub(crate) trait Remote: Send {
-    /// Ends the tasks with their results, one for each in the order of the packet, or runs here what was refused there. Called by a worker; or, if the job has ended, by
-    /// whoever ends it.
+    /// Ends the tasks with their results, one for each in the order of the packet, or runs here what was refused there.
+    /// Called by a worker; or, if the job has ended, by whoever ends it.
     fn complete(self: Box<Self>, results: Vec<TaskResult>);
 }
 
 /// What is called with the results of a packet, one for each task.
 pub(crate) type Done = Box<dyn FnOnce(Vec<TaskResult>) + Send>;
 
-/// The part of the runtime that runs tasks of other nodes, and knows which tasks wait here. It may be gone while the node is still in the job.
+/// The part of the runtime that runs tasks of other nodes, and knows which tasks wait here. It may be gone while the
+/// node is still in the job.
 pub(crate) trait Executor: Send + Sync {
     /// Runs the tasks of a packet here, or forwards them. Does not block: the thread that calls may be the network's.
     fn execute(self: Arc<Self>, packet: TaskPacket, values: Bytes, done: Done);

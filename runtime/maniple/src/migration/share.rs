@@ -1,4 +1,5 @@
-//! What thieves get of the leaf tasks of a launch that are about to run here: an equal share of those that have not ended goes in one packet.
+//! What thieves get of the leaf tasks of a launch that are about to run here: an equal share of those that have not
+//! ended goes in one packet.
 
 use std::sync::Arc;
 
@@ -39,7 +40,8 @@ impl Drop for Open {
 }
 
 impl Share {
-    /// Gives a thief a task of a launch, of whose points so many have not ended. `permits` says whether a thief may have tasks for which so many bytes go and come back.
+    /// Gives a thief a task of a launch, of whose points so many have not ended. `permits` says whether a thief may
+    /// have tasks for which so many bytes go and come back.
     #[cold]
     pub(crate) fn give(
         &self,

@@ -1,7 +1,8 @@
 //! The policy of stealing: which node is asked for work, and which node gets some.
 //!
-//! A node without work asks the others, one after the other; whoever has no task to spare remembers the thief, and gives it the next one. Whether a thief may have a certain task is for the
-//! mapper to say (`Mapper::permit_steal`, `permit_steal_with_data`), which the callers ask.
+//! A node without work asks the others, one after the other; whoever has no task to spare remembers the thief, and
+//! gives it the next one. Whether a thief may have a certain task is for the mapper to say (`Mapper::permit_steal`,
+//! `permit_steal_with_data`), which the callers ask.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
 
-/// A node asks so many others at most, and begins with another one the next time. More would be more messages the more nodes there are.
+/// A node asks so many others at most, and begins with another one the next time. More would be more messages the more
+/// nodes there are.
 const MOST_ASKED: usize = 8;
 
 /// The victims that this node has asked since it ran out of work.
@@ -68,8 +70,9 @@ pub(super) struct Thieves {
 struct Nodes {
     /// Those that have asked, and were not given anything since.
     asked: VecDeque<Rank>,
-    /// Those that run a stolen leaf task, or have just sent back what they had stolen: the next leaf task is better on its way by the time that they ask. Only while more tasks could
-    /// begin here than there are workers, as others may have given them work since.
+    /// Those that run a stolen leaf task, or have just sent back what they had stolen: the next leaf task is better on
+    /// its way by the time that they ask. Only while more tasks could begin here than there are workers, as others may
+    /// have given them work since.
     again: VecDeque<Rank>,
     /// The number of batches for thieves that leaf tasks join.
     batches: usize,
@@ -111,7 +114,8 @@ impl Thieves {
         self.change(|nodes| nodes.again.clear());
     }
 
-    /// Gives the first of those that have asked something; if there is something to be given, that has not asked any more.
+    /// Gives the first of those that have asked something; if there is something to be given, that has not asked any
+    /// more.
     pub(super) fn give_first<G>(&self, give: impl FnOnce(Rank) -> Option<G>) -> Option<(Rank, G)> {
         self.change(|nodes| {
             let &first = nodes.asked.front()?;
@@ -121,8 +125,8 @@ impl Thieves {
         })
     }
 
-    /// The node that gets a leaf task next, if it is permitted to have that. Each gets one before any gets another; but one that is to get its share of a launch is given nothing else
-    /// before it asks again, or has sent that back.
+    /// The node that gets a leaf task next, if it is permitted to have that. Each gets one before any gets another; but
+    /// one that is to get its share of a launch is given nothing else before it asks again, or has sent that back.
     pub(super) fn take(&self, is_share: bool, is_permitted: impl FnOnce(Rank) -> bool) -> Option<Rank> {
         self.change(|nodes| {
             let first = nodes.asked.front().or(nodes.again.front()).copied().filter(|&first| is_permitted(first))?;

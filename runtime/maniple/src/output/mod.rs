@@ -1,7 +1,8 @@
 //! Rows that tasks have made, as many as they found: once a launch has ended, they are the rows of a region.
 //!
-//! The vectors of each point's rows stay where they are, and become the places of the values by [attachment](crate::attach). Where each point's rows begin is a sum over
-//! the points before it: of the numbers of rows, which nodes tell each other.
+//! The vectors of each point's rows stay where they are, and become the places of the values by
+//! [attachment](crate::attach). Where each point's rows begin is a sum over the points before it: of the numbers of
+//! rows, which nodes tell each other.
 
 mod rows;
 
@@ -28,9 +29,9 @@ pub use self::rows::{Output, Row, RowColumn};
 const COLLECT: &str = "collects";
 
 impl Context {
-    /// A region of all rows that the points of a launch have made, and its partition by the points: the piece of each has its rows, in the order in which it made them, and pieces
-    /// follow one another in the row-major order of the points. Waits until all points have ended. No row is copied: the task's vectors are the places of the
-    /// values.
+    /// A region of all rows that the points of a launch have made, and its partition by the points: the piece of each
+    /// has its rows, in the order in which it made them, and pieces follow one another in the row-major order of the
+    /// points. Waits until all points have ended. No row is copied: the task's vectors are the places of the values.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -65,12 +66,16 @@ impl Context {
     /// # Ok::<(), maniple::Error>(())
     /// ```
     ///
-    /// Of a launch [over a set of points](Self::index_launch_over) the colors are the numbers of the points in it. The rows count in memory from then on.
+    /// Of a launch [over a set of points](Self::index_launch_over) the colors are the numbers of the points in it. The
+    /// rows count in memory from then on.
     ///
-    /// In a program that several nodes run, all nodes get the region, and the rows stay on the node that made them until others use them.
+    /// In a program that several nodes run, all nodes get the region, and the rows stay on the node that made them
+    /// until others use them.
     ///
     /// # Errors
-    /// The first failure in the order of points; then the rows of the others are dropped. [`Error::OutOfMemory`] if a memory has no room for the rows, on all nodes if it is so on one. [`Error::Attachment`] if a point's columns differ in length, or the outputs were collected before.
+    /// The first failure in the order of points; then the rows of the others are dropped. [`Error::OutOfMemory`] if a
+    /// memory has no room for the rows, on all nodes if it is so on one. [`Error::Attachment`] if a point's columns
+    /// differ in length, or the outputs were collected before.
     pub async fn collect<F: Row>(&self, outputs: FutureMap<Output<F>>) -> Result<(Region<F>, Partition<F>)>
     where
         F::Columns: Send,
@@ -133,7 +138,8 @@ impl Context {
                         }
                         let values = Values { region: &piece, field, ty };
                         values.check(&memory)?;
-                        // SAFETY: the memory is that of the owner, a vector of the field's type, as was checked, which nothing touches before it is dropped.
+                        // SAFETY: the memory is that of the owner, a vector of the field's type, as was checked, which
+                        // nothing touches before it is dropped.
                         unsafe { state.place(&values, memory, owner) }
                     });
                     match placed {

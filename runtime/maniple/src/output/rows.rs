@@ -10,9 +10,11 @@ use maniple_region::{Field, FieldId, FieldValue, Fields};
 use crate::attach::Memory;
 use crate::error::{AttachmentError, Error, Result};
 
-/// The rows that a task has made, as many as it found: what it returns for [`Context::collect`](crate::Context::collect) to make a region of.
+/// The rows that a task has made, as many as it found: what it returns for
+/// [`Context::collect`](crate::Context::collect) to make a region of.
 ///
-/// Rows are [pushed](Self::push) one after the other, or whole columns are [adopted](Self::adopt) as they are. A column without values is zero.
+/// Rows are [pushed](Self::push) one after the other, or whole columns are [adopted](Self::adopt) as they are. A column
+/// without values is zero.
 pub struct Output<F: Row> {
     /// Copies of an output have the rows in common. They are gone once they were collected.
     columns: Arc<Mutex<Option<F::Columns>>>,
@@ -80,7 +82,8 @@ impl<F: Row> Output<F> {
         self.with_columns(|columns| row.push(columns));
     }
 
-    /// Makes a vector the column of a field, instead of what was pushed there. All columns that have values have to have as many in the end.
+    /// Makes a vector the column of a field, instead of what was pushed there. All columns that have values have to
+    /// have as many in the end.
     ///
     /// # Errors
     /// [`Error::Launch`] if the rows have no such field, or it has another type.

@@ -1,4 +1,5 @@
-//! Where the data of one point of an operation is: the instances chosen for its requirements, as a task's body and its children use them.
+//! Where the data of one point of an operation is: the instances chosen for its requirements, as a task's body and its
+//! children use them.
 
 pub(crate) mod values;
 
@@ -25,8 +26,8 @@ use crate::instances::validity::Instances;
 pub(crate) enum Chosen {
     /// Nowhere: what the task launches uses the data of its parent.
     ///
-    /// It is all or nothing. A task that used some instances would, with its end, stand in their history before its children have been mapped; a
-    /// child could come after an operation that comes after that end, in a circle.
+    /// It is all or nothing. A task that used some instances would, with its end, stand in their history before its
+    /// children have been mapped; a child could come after an operation that comes after that end, in a circle.
     Virtual,
     /// For each part of each requirement, in order.
     Instances(Vec<Selection>),
@@ -72,7 +73,8 @@ pub(crate) struct PhysicalRegion {
 /// Where a requirement's data is, for a task that is called again and again.
 #[derive(Clone)]
 pub(crate) struct Located {
-    /// A copy of the region's points, since what others count references to is on its way from core to core all the time.
+    /// A copy of the region's points, since what others count references to is on its way from core to core all the
+    /// time.
     space: AnySpace,
     columns: SmallVec<[ColumnPlace; 2]>,
     /// All values of all fields, if they are few, for tasks that send or receive them.
@@ -132,7 +134,8 @@ impl PhysicalRegion {
         (known.bounds() == wanted.bounds()).then_some(known)
     }
 
-    /// Finds out where the fields are, for a task that is called again and again with this data. It may be one that sends or receives it.
+    /// Finds out where the fields are, for a task that is called again and again with this data. It may be one that
+    /// sends or receives it.
     pub(crate) fn locate(&mut self, is_internal: bool) {
         let fields = self.region.fields();
         let place = |field| {
@@ -146,8 +149,8 @@ impl PhysicalRegion {
         self.located = Some(Box::new(Located { space, columns, few }));
     }
 
-    /// Where a field is that is declared with type `T`, and the region's points. None if that is not known, the type another, or the region has other
-    /// dimensions.
+    /// Where a field is that is declared with type `T`, and the region's points. None if that is not known, the type
+    /// another, or the region has other dimensions.
     #[inline(always)]
     pub(crate) fn find<T: 'static, const D: usize>(&self, field: FieldId) -> Option<(&ColumnPlace, &IndexSpace<D>)> {
         let Located { space, columns, .. } = self.located.as_deref()?;
@@ -180,8 +183,8 @@ impl PhysicalRegion {
         self.instances().map(|instance| instance.id())
     }
 
-    /// Hands the instances of a task's regions to its children. An instance is lent once, however many fields and requirements it holds: what one of the
-    /// children's states leaves behind in it is found by all of them.
+    /// Hands the instances of a task's regions to its children. An instance is lent once, however many fields and
+    /// requirements it holds: what one of the children's states leaves behind in it is found by all of them.
     pub(crate) fn lend_all(regions: &mut [Self]) {
         let mut lent = SmallVec::<[Arc<PhysicalInstance>; 4]>::new();
         for region in regions {

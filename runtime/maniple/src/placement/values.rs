@@ -1,4 +1,5 @@
-//! Values on their way: out of instances, and into them. Both nodes go through requirements, and the fields of each, in the same order.
+//! Values on their way: out of instances, and into them. Both nodes go through requirements, and the fields of each, in
+//! the same order.
 
 use maniple_realm::reduction::RawReduction;
 use maniple_realm::transfer::{InstanceField, pack, unpack, unpack_and_apply, unpack_and_fold};
@@ -67,7 +68,8 @@ pub(crate) unsafe fn unpack_used(regions: &[PhysicalRegion], mut bytes: &[u8]) -
 /// Puts what a task has made on another node where it would have made it.
 ///
 /// # Safety
-/// The task, which has not ended, may use the instances, and nothing else uses what it writes. The bytes are from [`pack_made`] for the same requirements, by the same program.
+/// The task, which has not ended, may use the instances, and nothing else uses what it writes. The bytes are from
+/// [`pack_made`] for the same requirements, by the same program.
 pub(crate) unsafe fn unpack_made(regions: &[PhysicalRegion], mut bytes: &[u8]) -> Result<()> {
     for region in regions {
         match region.privilege {
@@ -96,7 +98,8 @@ unsafe fn unpack_values(region: &PhysicalRegion, bytes: &mut &[u8]) -> Result<()
 unsafe fn unpack_contributions(region: &PhysicalRegion, operator: OperatorId, bytes: &mut &[u8]) -> Result<()> {
     region.fields.iter().try_for_each(|field| {
         let (place, reduction) = (place(region, field)?, reduction(region, operator, field)?);
-        // SAFETY: promised by the caller. A buffer holds contributions by the operator, other instances values of the field's type.
+        // SAFETY: promised by the caller. A buffer holds contributions by the operator, other instances values of the
+        // field's type.
         let unpacked = unsafe {
             match region.is_buffered(field) {
                 true => unpack_and_fold(region.space(), bytes, place, reduction),

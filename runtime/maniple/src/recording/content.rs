@@ -1,5 +1,5 @@
-//! What is known of an equivalence set, without who uses it: two sets of the same points with the same content are the same to whoever comes
-//! next.
+//! What is known of an equivalence set, without who uses it: two sets of the same points with the same content are the
+//! same to whoever comes next.
 
 use maniple_analysis::validity::Cover;
 use maniple_mapper::InstanceId;

@@ -1,9 +1,10 @@
 //! Recording: what the analysis of a stretch of launches did, in program order.
 //!
-//! Nothing is in flight when a recording begins, so whatever a recorded node waits for is another node of the recording, or has happened. What it
-//! would have to wait for if the same stretch had run just before is found by *markers*: events that have triggered already, which stand
-//! for all earlier uses of a set's instances. They are put into each set before the first recorded launch looks at it; a node that comes after
-//! a marker will, in a replay, come after what stands in the marker's place at the end of the run before.
+//! Nothing is in flight when a recording begins, so whatever a recorded node waits for is another node of the
+//! recording, or has happened. What it would have to wait for if the same stretch had run just before is found by
+//! *markers*: events that have triggered already, which stand for all earlier uses of a set's instances. They are put
+//! into each set before the first recorded launch looks at it; a node that comes after a marker will, in a replay, come
+//! after what stands in the marker's place at the end of the run before.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -69,7 +69,8 @@ impl Executor for RuntimeCore {
     }
 }
 
-/// Launches the points of a packet, in a context that launches nothing else; calls with what has come of each when all have ended.
+/// Launches the points of a packet, in a context that launches nothing else; calls with what has come of each when all
+/// have ended.
 fn launch(core: &Arc<RuntimeCore>, packet: &TaskPacket, done: Done) {
     let Some((launcher, domain, points)) = understand(packet) else {
         let failed = || TaskResult::Failed(unknown(packet));

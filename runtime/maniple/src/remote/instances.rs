@@ -1,7 +1,8 @@
 //! Leaf tasks of other nodes, in instances made for them.
 //!
-//! The regions of such a task are made of what was sent: instances of its own, in which contributions begin as the operator's identity. So its body meets nothing of this node's program,
-//! and nothing that it does is seen before it has ended well.
+//! The regions of such a task are made of what was sent: instances of its own, in which contributions begin as the
+//! operator's identity. So its body meets nothing of this node's program, and nothing that it does is seen before it
+//! has ended well.
 
 use std::sync::Arc;
 
@@ -110,7 +111,8 @@ impl MigratedTask {
         let requirements = self.migratable.requirements().iter().zip(&self.spaces).enumerate();
         let place = |(number, of)| self.place(core, processor, (number, of));
         let regions = requirements.map(place).collect::<std::result::Result<Vec<_>, Stop>>()?;
-        // SAFETY: the instances were just made. The other node, which runs the same program, has sent the values of this task.
+        // SAFETY: the instances were just made. The other node, which runs the same program, has sent the values of
+        // this task.
         unsafe { values::unpack_used(&regions, &self.values) }?;
         let name = self.definition.name();
         let call = LeafCall {

@@ -1,7 +1,9 @@
-//! Outcomes that nodes share of what each does by itself, such as opening a file: good if it is on all nodes, else on all the failure of the first of them.
+//! Outcomes that nodes share of what each does by itself, such as opening a file: good if it is on all nodes, else on
+//! all the failure of the first of them.
 //!
-//! What comes from outside of the job may be one node's alone: a file that only it lacks, a disk that is full, memory that is short. If it told its program of that and the others did not, the nodes
-//! would go on differently. So nodes first agree on what has come of it, and a program sees what all see.
+//! What comes from outside of the job may be one node's alone: a file that only it lacks, a disk that is full, memory
+//! that is short. If it told its program of that and the others did not, the nodes would go on differently. So nodes
+//! first agree on what has come of it, and a program sees what all see.
 
 use std::sync::Arc;
 
@@ -27,7 +29,8 @@ pub(crate) struct Agreement {
 }
 
 impl Replica {
-    /// Something begins that each node does by itself, and that each is to [conclude](Agreement::conclude), whenever it has. Nothing is waited for here.
+    /// Something begins that each node does by itself, and that each is to [conclude](Agreement::conclude), whenever it
+    /// has. Nothing is waited for here.
     pub(crate) fn begin_agreement(&self, what: &'static str) -> Agreement {
         self.check.add(&self.node, other(what));
         let name = CollectiveName { operation: self.node.begin_operation(what), part: 0 };
@@ -54,7 +57,8 @@ impl Replica {
 }
 
 impl Agreement {
-    /// This has come of it on this node: calls with what has come of it on all, once all have concluded it. The call must be short, and is not made if the job ends before.
+    /// This has come of it on this node: calls with what has come of it on all, once all have concluded it. The call
+    /// must be short, and is not made if the job ends before.
     pub(crate) fn conclude(mut self, own: Result<()>, done: impl FnOnce(Result<()>) + Send + 'static) {
         self.contribute(own.err().as_ref(), done);
     }
@@ -86,8 +90,9 @@ impl Drop for Agreement {
 }
 
 impl Context {
-    /// Shares what has come of something that each node does by itself, such as reading a file, and waits for that: if it has failed on some nodes, all get the failure of the first of them, so that all go on
-    /// alike. On one node this gives back what it is given.
+    /// Shares what has come of something that each node does by itself, such as reading a file, and waits for that: if
+    /// it has failed on some nodes, all get the failure of the first of them, so that all go on alike. On one node this
+    /// gives back what it is given.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -102,7 +107,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// What it is given, or [`Error::OnNode`](crate::Error::OnNode) for the failure of another node; or why the job is over.
+    /// What it is given, or [`Error::OnNode`](crate::Error::OnNode) for the failure of another node; or why the job is
+    /// over.
     pub async fn share_outcome<T>(&self, own: Result<T>) -> Result<T> {
         let (value, own) = match own {
             Ok(value) => (Some(value), Ok(())),

@@ -1,4 +1,5 @@
-//! Dependent partitioning by all nodes together: what each computes from its data goes to the blocks, which tell each node what it has to know for that.
+//! Dependent partitioning by all nodes together: what each computes from its data goes to the blocks, which tell each
+//! node what it has to know for that.
 
 use std::sync::Arc;
 
@@ -23,12 +24,14 @@ pub(crate) struct PendingPartition {
 }
 
 impl Replica {
-    /// A partition is about to be computed. That is an operation of the program which takes place later, perhaps after others that come after it here.
+    /// A partition is about to be computed. That is an operation of the program which takes place later, perhaps after
+    /// others that come after it here.
     pub(crate) fn begin_partition(&self) -> PendingPartition {
         PendingPartition { operation: self.begin_rounds(COMPUTES) }
     }
 
-    /// Parts of a region, of which each node has one, each with the points that follow its own along the last dimension.
+    /// Parts of a region, of which each node has one, each with the points that follow its own along the last
+    /// dimension.
     ///
     /// # Errors
     /// The job's, if it is over.

@@ -1,7 +1,8 @@
 //! The pieces of distributed partitions that nodes ask each other for.
 //!
-//! The points of an index space are dealt to the nodes in *blocks* of about the same volume. Of a distributed partition each node has what the pieces have in its own block.
-//! Whoever asks for a piece that is not known here gets all of them, from all blocks.
+//! The points of an index space are dealt to the nodes in *blocks* of about the same volume. Of a distributed partition
+//! each node has what the pieces have in its own block. Whoever asks for a piece that is not known here gets all of
+//! them, from all blocks.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -125,8 +126,8 @@ impl Directory {
         self.pieces.forget(gone);
     }
 
-    /// All pieces of a distributed partition, of which these are the parts here. The thread sleeps until they have arrived: it runs nothing else meanwhile, as that might
-    /// ask too.
+    /// All pieces of a distributed partition, of which these are the parts here. The thread sleeps until they have
+    /// arrived: it runs nothing else meanwhile, as that might ask too.
     ///
     /// # Errors
     /// The job's, if it is over.
@@ -185,7 +186,8 @@ impl Pieces {
             .layer(Arc::clone(self) as Arc<dyn Layer>)
     }
 
-    /// The question for the pieces of a partition, with its number: one that is open, or a new one, that so many are to be asked.
+    /// The question for the pieces of a partition, with its number: one that is open, or a new one, that so many are to
+    /// be asked.
     fn question(&self, name: u64, others: usize) -> (u64, Arc<Question>, bool) {
         let mut known = self.0.lock();
         if let Some((&number, open)) = known.questions.iter().find(|(_, question)| question.name == name) {

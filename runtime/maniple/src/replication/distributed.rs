@@ -1,8 +1,9 @@
 //! Distributed partitions: they were computed from data, and no node has their pieces as a whole.
 //!
-//! The points of an index space are dealt to the nodes in *blocks* of about the same volume. A node has of every such partition what its pieces have in its own block, and
-//! the pieces that its tasks use; so a partition takes all nodes together as much memory as one would need for it. What a set operation has in a block follows from what its
-//! operands have there: it needs no message. Who asks for a piece that is not here gets all of them, from all blocks.
+//! The points of an index space are dealt to the nodes in *blocks* of about the same volume. A node has of every such
+//! partition what its pieces have in its own block, and the pieces that its tasks use; so a partition takes all nodes
+//! together as much memory as one would need for it. What a set operation has in a block follows from what its operands
+//! have there: it needs no message. Who asks for a piece that is not here gets all of them, from all blocks.
 
 use std::any::Any;
 use std::hash::{Hash, Hasher};
@@ -82,8 +83,8 @@ impl DistributedPartition {
         source.downcast_ref()
     }
 
-    /// The result of an operation on two partitions of one root, of which at least one is distributed. None if neither is, or if their blocks are not the same: then it is to
-    /// be made of whole pieces.
+    /// The result of an operation on two partitions of one root, of which at least one is distributed. None if neither
+    /// is, or if their blocks are not the same: then it is to be made of whole pieces.
     pub(crate) fn combined(
         operation: SetOperation,
         [one, other]: [&Arc<Partitioning>; 2],

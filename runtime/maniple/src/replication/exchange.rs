@@ -1,7 +1,8 @@
 //! What nodes do to give each other values: ordinary launches of a few internal tasks.
 //!
-//! To the rest of the runtime `send` reads its data and `receive` overwrites it. So the analysis orders them like everything else, mappers place them, and
-//! traces replay them; nothing else in the runtime knows that there are other nodes.
+//! To the rest of the runtime `send` reads its data and `receive` overwrites it. So the analysis orders them like
+//! everything else, mappers place them, and traces replay them; nothing else in the runtime knows that there are other
+//! nodes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -132,7 +133,8 @@ fn send(call: &LeafCall<'_>) -> Result<()> {
     let Some(mut loan) = to.lend(piece) else { return Ok(()) };
     let mut rest = loan.bytes_mut();
     each_field(call, |space, place| {
-        // SAFETY: the task reads the field at these points, so nothing else writes it meanwhile. Instances are initialised when they are made.
+        // SAFETY: the task reads the field at these points, so nothing else writes it meanwhile. Instances are
+        // initialised when they are made.
         unsafe { pack_into(space, place, &mut rest) }.map_err(|error| Error::of_transfer(&error))
     })?;
     debug_assert!(rest.is_empty(), "all of the memory is filled");
@@ -155,9 +157,9 @@ fn receive(call: &LeafCall<'_>) -> Result<()> {
         return Ok(());
     }
     each_field(call, |space, place| {
-        // SAFETY: the task writes the field at these points, so nothing else touches it. The bytes were packed from the same field of the same region, by
-        // the same program: they are valid values; in the case of an operator, of its type on the field, which is that of its contributions
-        // (`contributes_values`).
+        // SAFETY: the task writes the field at these points, so nothing else touches it. The bytes were packed from the
+        // same field of the same region, by the same program: they are valid values; in the case of an operator, of its
+        // type on the field, which is that of its contributions (`contributes_values`).
         let unpacked = unsafe {
             match operator {
                 None => unpack(space, &mut bytes, place),
@@ -176,7 +178,8 @@ fn empty(call: &LeafCall<'_>) -> Result<()> {
     each_field(call, |space, place| {
         let identity = FillValue::identity_of(reduction(call, *operator, place.field)?).map_err(Error::internal)?;
         let fill = Transfer::fill(space.clone(), place, identity).map_err(|error| Error::of_transfer(&error))?;
-        // SAFETY: the task writes the field at these points, so nothing else touches it. The identity is a value of the field's type: as above.
+        // SAFETY: the task writes the field at these points, so nothing else touches it. The identity is a value of the
+        // field's type: as above.
         unsafe { fill.execute() }.map_err(|error| Error::of_transfer(&error))
     })
 }

@@ -1,8 +1,8 @@
 //! Operations of a program that runs on several nodes, as launches here.
 //!
-//! Every node carries out the whole program. Of a launch it runs the points that are its by a pure function, the sharding. Before them come, as ordinary
-//! launches, the exchanges that [`Coherence`] asks for. So a launch here costs what the node's own points cost, and the rest of the runtime sees nothing but
-//! launches.
+//! Every node carries out the whole program. Of a launch it runs the points that are its by a pure function, the
+//! sharding. Before them come, as ordinary launches, the exchanges that [`Coherence`] asks for. So a launch here costs
+//! what the node's own points cost, and the rest of the runtime sees nothing but launches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -95,7 +95,8 @@ impl Replica {
         Ok(self.shared_results(&plan, operation, local))
     }
 
-    /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind, if these are not looked at any more.
+    /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind,
+    /// if these are not looked at any more.
     fn shared_results(&self, plan: &Plan, operation: u64, mut local: Local) -> Arc<Results> {
         let LaunchSite { definition, domain, .. } = &*plan.site;
         let mut earlier = plan.results.lock();
@@ -206,7 +207,8 @@ impl Replica {
         Ok(given_up.collect::<Result<_, _>>()?)
     }
 
-    /// Every node is about to use its areas of a region itself, which are apart; then, with `is_zeroed`, all areas become zero everywhere.
+    /// Every node is about to use its areas of a region itself, which are apart; then, with `is_zeroed`, all areas
+    /// become zero everywhere.
     ///
     /// # Errors
     /// The job's, if it is over.
@@ -322,7 +324,8 @@ impl Replica {
         self.note_use("makes", region, (&FieldMask::default(), None));
     }
 
-    /// The program has destroyed a region. That is compared if it has made it: what a task has made is known on the node of the task only.
+    /// The program has destroyed a region. That is compared if it has made it: what a task has made is known on the
+    /// node of the task only.
     pub(crate) fn destroy(&self, region: &LogicalRegion) {
         let tree = region.tree().id();
         let is_everywhere = self.program.lock().regions.contains_key(&tree);
@@ -342,7 +345,8 @@ impl Replica {
         program.pieces.forget(tree);
     }
 
-    /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has failed, if another one has.
+    /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has
+    /// failed, if another one has.
     pub(crate) fn end(&self, failure: Option<&Error>) -> Option<Error> {
         let mine = failure.map(|error| self.node.tell(error));
         self.check.end(&self.node, mine).map(|failure| self.node.hear(failure))
@@ -385,7 +389,8 @@ impl Replica {
         Ok(whole.into_iter().map(|(_, step)| step).collect())
     }
 
-    /// What this node does about all blocks of these trees, and the number of each step, which is the same on all nodes. They have then agreed on the states of the trees.
+    /// What this node does about all blocks of these trees, and the number of each step, which is the same on all
+    /// nodes. They have then agreed on the states of the trees.
     fn exchange_about(
         &self,
         roots: &[LogicalRegion],

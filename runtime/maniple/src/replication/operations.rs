@@ -109,8 +109,8 @@ fn digest_of(what: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The digest of a launch, its shares and what they use, which is the same for the same launch on every node. Of each requirement: the number of its
-/// region, if it is known, and a number that says which node uses what.
+/// The digest of a launch, its shares and what they use, which is the same for the same launch on every node. Of each
+/// requirement: the number of its region, if it is known, and a number that says which node uses what.
 pub(crate) fn digest_of_launch(
     site: &LaunchSite,
     shares: &Shares,
@@ -144,7 +144,8 @@ pub(crate) fn digest_with(launch: u64, arguments: Option<&Digest>) -> u64 {
     hasher.finish()
 }
 
-/// The digest of something that is done to fields of a whole region, whose own number is known or not, with values or not.
+/// The digest of something that is done to fields of a whole region, whose own number is known or not, with values or
+/// not.
 pub(crate) fn digest_of_use(
     what: &str,
     (region, known_as): (&LogicalRegion, Option<u64>),

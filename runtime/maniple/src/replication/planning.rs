@@ -1,8 +1,10 @@
-//! What follows from what a launch of the program is, whatever happened before: computed once for all launches of a kind.
+//! What follows from what a launch of the program is, whatever happened before: computed once for all launches of a
+//! kind.
 //!
-//! Which node runs which points, and what each node uses then. If a partition is [distributed](super::distributed), no node knows that as a whole: each looks at the launch in
-//! its own block, as if there was nothing else, and nodes agree on what they have seen. Then they tell each other of the pieces that their points use: the rest of the
-//! runtime needs no others.
+//! Which node runs which points, and what each node uses then. If a partition is [distributed](super::distributed), no
+//! node knows that as a whole: each looks at the launch in its own block, as if there was nothing else, and nodes agree
+//! on what they have seen. Then they tell each other of the pieces that their points use: the rest of the runtime needs
+//! no others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -277,7 +279,8 @@ impl Replica {
         Ok(self.plan_of_areas(site, (shares, in_place), areas, (digest, dealt)))
     }
 
-    /// Refuses a launch that interferes with itself, as far as that can be seen in this node's block. Whether it has to run on one node.
+    /// Refuses a launch that interferes with itself, as far as that can be seen in this node's block. Whether it has to
+    /// run on one node.
     fn look_in_block(
         &self,
         state: &ContextState,
@@ -451,7 +454,8 @@ fn areas_of(target: &Target, domain: &AnyRect, shares: &[Vec<AnyRect>], view: &d
     shares.iter().map(of_node).collect()
 }
 
-/// Whether a launch, whose nodes use these areas, has to run on one node: what it makes can't travel, or several would change the same.
+/// Whether a launch, whose nodes use these areas, has to run on one node: what it makes can't travel, or several would
+/// change the same.
 fn is_in_place(site: &LaunchSite, areas: &[Vec<Shape>]) -> bool {
     let travels = |bound: &Bound| match bound.requirement.privilege {
         Privilege::Reduce(operator) => {

@@ -1,4 +1,5 @@
-//! Prediction of the next launch: a program that repeats itself launches after something what it launched after it the last time.
+//! Prediction of the next launch: a program that repeats itself launches after something what it launched after it the
+//! last time.
 
 use std::sync::Arc;
 

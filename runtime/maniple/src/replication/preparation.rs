@@ -1,5 +1,5 @@
-//! What a node does before a launch of the program: launches of internal tasks, put together once for all launches of the same kind that find the data where
-//! it was.
+//! What a node does before a launch of the program: launches of internal tasks, put together once for all launches of
+//! the same kind that find the data where it was.
 
 use std::sync::Arc;
 
@@ -45,7 +45,8 @@ struct OverPieces {
 struct Parcels(Arc<Addresses>);
 
 impl Preparation {
-    /// Of steps, each in a region tree, and with the number that all nodes give it if it is an exchange. The tag is that of the launch for which they are.
+    /// Of steps, each in a region tree, and with the number that all nodes give it if it is an exchange. The tag is
+    /// that of the launch for which they are.
     pub(super) fn new(
         node: &Arc<Node>,
         pieces: &mut Pieces,

@@ -1,4 +1,5 @@
-//! Results of a shared launch folded into one: on each node first, then up the tree, so that `O(log n)` steps carry one value each.
+//! Results of a shared launch folded into one: on each node first, then up the tree, so that `O(log n)` steps carry one
+//! value each.
 
 use std::any::Any;
 use std::sync::Arc;

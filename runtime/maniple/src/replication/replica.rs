@@ -122,7 +122,8 @@ impl Replica {
         })
     }
 
-    /// From now on each node knows of a region tree what is to be known of its own block. Plans of launches that use it no longer hold.
+    /// From now on each node knows of a region tree what is to be known of its own block. Plans of launches that use it
+    /// no longer hold.
     pub(super) fn go_to_blocks(&self, program: &mut Program, root: &LogicalRegion) {
         let tree = root.tree().id();
         let Knowledge::Whole(_) = self.knowledge(program, root) else { return };

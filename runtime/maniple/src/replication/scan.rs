@@ -1,7 +1,8 @@
 //! What each result of a shared launch comes to with those before it, on the node that has it.
 //!
-//! Points that follow each other on one node are a *stretch*. Each node folds its stretches, and all nodes get what each of them comes to: of blocks that is one value a node. What a point comes to follows from
-//! those before its stretch, and from the points before it there.
+//! Points that follow each other on one node are a *stretch*. Each node folds its stretches, and all nodes get what
+//! each of them comes to: of blocks that is one value a node. What a point comes to follows from those before its
+//! stretch, and from the points before it there.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Results of a launch that several nodes share: each has those of its own points, and gets the others' when it asks.
 //!
-//! All nodes run the same program, so if one looks at a result, all do. The first look is an all-gather: it sends what is there up a tree and brings everything
-//! down. Without a look nothing is sent.
+//! All nodes run the same program, so if one looks at a result, all do. The first look is an all-gather: it sends what
+//! is there up a tree and brings everything down. Without a look nothing is sent.
 
 use std::sync::Arc;
 
@@ -30,7 +30,8 @@ pub(crate) struct SharedResults {
     pub(super) codec: Option<Codec>,
     /// The results of all points, once they are here.
     pub(super) values: Values,
-    /// Triggers when all are here. Made when the program first looks at a result: otherwise no exchange would trigger it.
+    /// Triggers when all are here. Made when the program first looks at a result: otherwise no exchange would trigger
+    /// it.
     pub(super) complete: Mutex<Option<UserEvent>>,
 }
 

@@ -33,7 +33,8 @@ pub(crate) trait Shared: Send + Sync {
     /// The points that run here, with their results.
     fn local(&self) -> &Local;
 
-    /// What each result measures, found out where it is: results that all nodes get, which need not be able to send the measured ones.
+    /// What each result measures, found out where it is: results that all nodes get, which need not be able to send the
+    /// measured ones.
     fn measured(self: Arc<Self>, name: &'static str, measure: Measure) -> Arc<Results>;
 
     /// All results folded: a result that all nodes get.
@@ -79,7 +80,8 @@ fn end_of(shared: &Arc<dyn Shared>) -> Event {
 pub(crate) enum Completion {
     /// When this event has triggered.
     Event(Event),
-    /// When the launch's operation says so. There is an event only if it is asked for: for most launches that are replayed it is not.
+    /// When the launch's operation says so. There is an event only if it is asked for: for most launches that are
+    /// replayed it is not.
     OnDemand {
         ending: Mutex<Ending>,
         /// The launch is replayed: then it is not announced unless it was asked for.
@@ -94,7 +96,8 @@ pub(crate) enum Ending {
     Pending(Option<UserEvent>),
     /// It has ended well, or with a failure for which this event is poisoned.
     Ended(Event),
-    /// It has failed, and no event was asked for. A program that goes on after failures rarely asks for one, and a poisoned event is known for ever.
+    /// It has failed, and no event was asked for. A program that goes on after failures rarely asks for one, and a
+    /// poisoned event is known for ever.
     Failed(Arc<Fault>),
 }
 
@@ -151,7 +154,8 @@ impl Completion {
         }
     }
 
-    /// An event that triggers when the launch has ended, poisoned if it failed. Of one that is replayed, `failure` says why it did, if it has ended.
+    /// An event that triggers when the launch has ended, poisoned if it failed. Of one that is replayed, `failure` says
+    /// why it did, if it has ended.
     pub(crate) fn event(&self, realm: &Realm, failure: impl FnOnce() -> Option<Arc<Fault>>) -> Event {
         let (ending, stage) = match self {
             Self::Event(event) => return *event,

@@ -1,7 +1,8 @@
 //! Which points of a launch have ended before the launch has, and who waits for one of them.
 //!
-//! Whoever ends a point notes that, and then looks whether single points are waited for; whoever wants to wait says so, and then looks whether the point
-//! has ended: one sees the other, as all of this is sequentially consistent. A launch of which no point is taken singly makes no events for points.
+//! Whoever ends a point notes that, and then looks whether single points are waited for; whoever wants to wait says so,
+//! and then looks whether the point has ended: one sees the other, as all of this is sequentially consistent. A launch
+//! of which no point is taken singly makes no events for points.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -95,10 +95,11 @@ pub(crate) struct Results {
     ends: Ends,
     /// The program has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
-    /// Of what the launch takes point by point, some is a failure. Only for one that is replayed: points of others wait for their own.
+    /// Of what the launch takes point by point, some is a failure. Only for one that is replayed: points of others wait
+    /// for their own.
     takes_failure: AtomicBool,
-    /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are there, so that a chain
-    /// of futures is not kept by its end.
+    /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are
+    /// there, so that a chain of futures is not kept by its end.
     sources: Mutex<Sources>,
     /// The forked task whose value is the result, once it has ended well.
     fork: OnceLock<Box<dyn StandIn>>,
@@ -110,7 +111,8 @@ pub(crate) struct Results {
     is_from_afar: bool,
     /// Where it is recorded what the completion comes after, while a record is kept.
     recorder: OnceLock<Arc<Recorder>>,
-    /// The latest results that were computed from these, of values that own nothing: memory for the next ones, when these are renewed.
+    /// The latest results that were computed from these, of values that own nothing: memory for the next ones, when
+    /// these are renewed.
     computed: Mutex<Option<Arc<Results>>>,
     /// So many generations of results computed from these keep their memory.
     generations: u8,
@@ -199,7 +201,8 @@ impl Results {
         self.shared().map_or(&self.values, |shared| shared.values())
     }
 
-    /// The results of a forked task. They end when that does: [`end_as`](Self::end_as) or [`fail_fork`](Self::fail_fork).
+    /// The results of a forked task. They end when that does: [`end_as`](Self::end_as) or
+    /// [`fail_fork`](Self::fail_fork).
     pub(crate) fn of_fork(realm: &Realm, definition: &'static dyn Task) -> Arc<Self> {
         Self::new(realm, Origin::Declared(definition), one_point(), Completion::on_demand(), Sources::new())
     }
@@ -261,8 +264,8 @@ impl Results {
         }
     }
 
-    /// The launches in flight that results come from. Functions of functions may be many deep and meet again, so without recursion, and
-    /// each is asked once.
+    /// The launches in flight that results come from. Functions of functions may be many deep and meet again, so
+    /// without recursion, and each is asked once.
     pub(crate) fn producers(of: &[Input]) -> Producers {
         let (mut open, mut seen, mut producers) = (of.to_vec(), FxHashSet::default(), Producers::default());
         while let Some(results) = open.pop().map(Input::into_results) {
@@ -316,8 +319,8 @@ impl Results {
 
     /// A point of a replay has ended well. Whether single points may be waited for: then [`Self::tell_ended_points`].
     ///
-    /// Results that are `()` are not kept, and whoever waits for one of a replay waits for all. To end a point costs no fence, so one who begins to
-    /// wait at this very time may be told only when the next point ends.
+    /// Results that are `()` are not kept, and whoever waits for one of a replay waits for all. To end a point costs no
+    /// fence, so one who begins to wait at this very time may be told only when the next point ends.
     #[inline]
     pub(crate) fn set_replayed(&self, index: usize, value: Value) -> bool {
         self.values.set_good(|| self.points(), index, value) && self.ends.may_be_watched()
@@ -392,7 +395,8 @@ impl Results {
         is_one.then(|| self.domain.linear(point) as usize)
     }
 
-    /// What the launch takes point by point is there. If some of it is a failure, points have to ask: [`Self::failed_input`].
+    /// What the launch takes point by point is there. If some of it is a failure, points have to ask:
+    /// [`Self::failed_input`].
     pub(crate) fn inputs_are_there(&self) {
         let has_failed = self.sources.lock().iter().any(|source| source.is_per_point() && !source.is_settled());
         if has_failed {
@@ -443,8 +447,8 @@ impl Results {
         drop(sources);
     }
 
-    /// Notes that the program has seen these fail, and so how those ended that they were computed from. Chains may be long, so without
-    /// recursion.
+    /// Notes that the program has seen these fail, and so how those ended that they were computed from. Chains may be
+    /// long, so without recursion.
     pub(crate) fn observe(&self) {
         let look = |results: &Self| match results.observed.swap(true, Ordering::AcqRel) {
             true => Sources::new(),

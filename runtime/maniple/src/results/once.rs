@@ -8,14 +8,16 @@ const EMPTY: u8 = 0;
 const BEING_SET: u8 = 1;
 const SET: u8 = 2;
 
-/// A [`OnceLock`](std::sync::OnceLock) that is never waited for: setting it is an exchange and a store, looking at it a load.
+/// A [`OnceLock`](std::sync::OnceLock) that is never waited for: setting it is an exchange and a store, looking at it a
+/// load.
 pub(crate) struct Once<T> {
     state: AtomicU8,
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is written by the one thread that took the state from `EMPTY` to `BEING_SET`, and read only after `SET`, which that thread
-// stores when it is done. Threads that read it share it, and the one that drops it may be another than the one that wrote it.
+// SAFETY: the value is written by the one thread that took the state from `EMPTY` to `BEING_SET`, and read only after
+// `SET`, which that thread stores when it is done. Threads that read it share it, and the one that drops it may be
+// another than the one that wrote it.
 unsafe impl<T: Send + Sync> Sync for Once<T> {}
 
 impl<T> Once<T> {

@@ -21,7 +21,8 @@ pub(crate) fn compute<T: Clone + Send + Sync + 'static>(
     let events: SmallVec<[Event; 2]> = sources.iter().map(Input::end).collect();
     let promise = Promise::new(name, one_point(), sources);
     let results = Arc::clone(&promise.results);
-    // What is not kept here, but asked of the results, leaves room for the function, so that it needs no memory of its own.
+    // What is not kept here, but asked of the results, leaves room for the function, so that it needs no memory of its
+    // own.
     results.realm.when(After::needs(&events), move |outcome| {
         let failed = |fault: &Fault| Err(Error::of_fault(fault, promise.results.name(), None));
         let value = match outcome {

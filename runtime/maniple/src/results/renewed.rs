@@ -9,11 +9,13 @@ use crate::error::Result;
 use super::completion::{Completion, Local, ReplayedStage};
 use super::{Input, Origin, Results, Sources};
 
-/// So many generations of results that are computed from those of a stage, from those and so on, keep their memory: a chain may be long.
+/// So many generations of results that are computed from those of a stage, from those and so on, keep their memory: a
+/// chain may be long.
 const MOST_GENERATIONS: u8 = 4;
 
 impl Results {
-    /// Those of a function of `sources`, which are set later: in the memory of those of an earlier run of a stage, if that is free.
+    /// Those of a function of `sources`, which are set later: in the memory of those of an earlier run of a stage, if
+    /// that is free.
     pub(super) fn computed(name: &'static str, domain: AnyRect, sources: Sources) -> Arc<Self> {
         let first = Arc::clone(sources[0].results());
         let generations = if first.are_replayed() { MOST_GENERATIONS } else { first.generations.saturating_sub(1) };
@@ -34,7 +36,8 @@ impl Results {
         results
     }
 
-    /// They are there, and none is a failure. If their values own nothing, they leave their memory to the next that are computed of the same.
+    /// They are there, and none is a failure. If their values own nothing, they leave their memory to the next that are
+    /// computed of the same.
     pub(super) fn are_computed(self: &Arc<Self>, are_plain: bool) {
         let sources = std::mem::take(&mut *self.sources.lock());
         if are_plain
@@ -45,7 +48,8 @@ impl Results {
         }
     }
 
-    /// Makes results that are not looked at any more those of another launch of the same task over the same points: of a stage that is replayed.
+    /// Makes results that are not looked at any more those of another launch of the same task over the same points: of
+    /// a stage that is replayed.
     pub(crate) fn renew(
         &mut self,
         (run, is_watched): (u64, bool),
@@ -76,8 +80,8 @@ impl Results {
         }
     }
 
-    /// Makes results that are not looked at any more those of another launch that several nodes share, of the same task over the same points. Gives back the
-    /// others' results that are the sources, if these are looked at.
+    /// Makes results that are not looked at any more those of another launch that several nodes share, of the same task
+    /// over the same points. Gives back the others' results that are the sources, if these are looked at.
     pub(crate) fn renew_shared(&mut self, (operation, local): (u64, Local)) -> Result<(), Local> {
         let Completion::Shared(shared) = &mut self.completion else { return Err(local) };
         let Some(shared) = Arc::get_mut(shared) else { return Err(local) };

@@ -12,8 +12,8 @@ use crate::value::Value;
 
 use super::once::Once;
 
-/// Results of points. One that is `()` is not kept: it is there when the launch has ended well. So most launches need no room for any, and it is made for the
-/// first one: a launch costs the same however many points it has.
+/// Results of points. One that is `()` is not kept: it is there when the launch has ended well. So most launches need
+/// no room for any, and it is made for the first one: a launch costs the same however many points it has.
 #[derive(Default)]
 pub(crate) struct Values {
     places: OnceLock<Box<[Once<Result<Value>>]>>,
@@ -64,7 +64,8 @@ impl Values {
         places.iter().filter_map(|value| value.get().and_then(|value| value.as_ref().err()))
     }
 
-    /// Drops what the points of a task have returned. The destructor of one that panics is logged, and the others go all the same.
+    /// Drops what the points of a task have returned. The destructor of one that panics is logged, and the others go
+    /// all the same.
     #[inline(always)]
     pub(crate) fn drop_caught(&mut self, task: &str) {
         if *self.are_any.get_mut() {

@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use maniple_realm::locks::Mutex;
 
-/// Ends waits of [`Session::wait_until`](crate::Session::wait_until), from any thread: one that hears of Ctrl-C, for instance. What was waited for goes on.
+/// Ends waits of [`Session::wait_until`](crate::Session::wait_until), from any thread: one that hears of Ctrl-C, for
+/// instance. What was waited for goes on.
 ///
 /// Not to be called in a signal handler itself, where no lock may be taken.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +53,8 @@ impl Interrupt {
     }
 }
 
-/// A future that ends with another, or without a value when an interrupt is set; whichever comes first. What is there already is not interrupted.
+/// A future that ends with another, or without a value when an interrupt is set; whichever comes first. What is there
+/// already is not interrupted.
 pub(super) struct Interruptible<'a, F> {
     future: Pin<&'a mut F>,
     interrupt: &'a Interrupt,

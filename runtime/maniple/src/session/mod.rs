@@ -15,13 +15,17 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::top_level::TopLevel;
 
-/// A top-level task without a function: it launches what is called on it, until it is [finished](Self::finish). For host programs with a loop of their own, interpreters, and libraries that are called
-/// again and again; [`Runtime::run`](crate::Runtime::run) is the same for a program that is a function.
+/// A top-level task without a function: it launches what is called on it, until it is [finished](Self::finish). For
+/// host programs with a loop of their own, interpreters, and libraries that are called again and again;
+/// [`Runtime::run`](crate::Runtime::run) is the same for a program that is a function.
 ///
-/// It dereferences to the [`Context`] of the task. Regions and futures that come from it can be used as long as it is open; futures that are there, for ever.
+/// It dereferences to the [`Context`] of the task. Regions and futures that come from it can be used as long as it is
+/// open; futures that are there, for ever.
 ///
-/// A session can be moved to other threads, and several may use it at a time. Launches take effect in the order in which they are called; where threads call at the same time, in the one in which they come,
-/// and what other threads launch while one is within a trace that it has named is no part of that: it ends the replay of the run. On several nodes every process begins one, and all must call the same in the same order, as what is checked is what
+/// A session can be moved to other threads, and several may use it at a time. Launches take effect in the order in
+/// which they are called; where threads call at the same time, in the one in which they come, and what other threads
+/// launch while one is within a trace that it has named is no part of that: it ends the replay of the run. On several
+/// nodes every process begins one, and all must call the same in the same order, as what is checked is what
 /// [`run`](crate::Runtime::run) checks: there, threads take turns.
 ///
 /// ```
@@ -41,8 +45,8 @@ use crate::top_level::TopLevel;
 /// # Ok::<(), maniple::Error>(())
 /// ```
 ///
-/// Dropping a session finishes it too, and logs what went wrong and was not seen (target `maniple::session`, level `WARN`); during a panic, the job's other nodes are told of that, as after a panic in
-/// [`run`](crate::Runtime::run).
+/// Dropping a session finishes it too, and logs what went wrong and was not seen (target `maniple::session`, level
+/// `WARN`); during a panic, the job's other nodes are told of that, as after a panic in [`run`](crate::Runtime::run).
 #[must_use = "a session that is dropped is finished"]
 pub struct Session {
     /// None once it has ended.
@@ -76,17 +80,18 @@ impl Session {
     /// Waits on this thread for a future, an inline mapping, or any other code that is `async`.
     ///
     /// # Errors
-    /// What it ends with. [`Error::Stranded`] if nothing can wake it; [`Error::Launch`] in a task of the same runtime; [`Error::BrokenDown`], [`Error::NodeLost`] and [`Error::Forked`] if it cannot
-    /// end any more.
+    /// What it ends with. [`Error::Stranded`] if nothing can wake it; [`Error::Launch`] in a task of the same runtime;
+    /// [`Error::BrokenDown`], [`Error::NodeLost`] and [`Error::Forked`] if it cannot end any more.
     pub fn wait<T>(&self, future: impl IntoFuture<Output = Result<T>>) -> Result<T> {
         self.check_place()?;
         self.top_level().wait(future.into_future(), None)
     }
 
-    /// The same until an interrupt is set: gives nothing then. What was waited for goes on, and can be waited for again; future and session are as they were. A value that is there already is given
-    /// whatever the interrupt says.
+    /// The same until an interrupt is set: gives nothing then. What was waited for goes on, and can be waited for
+    /// again; future and session are as they were. A value that is there already is given whatever the interrupt says.
     ///
-    /// On several nodes an interrupt must not have the nodes do different things: decide by [`per_node`](Context::per_node) what follows.
+    /// On several nodes an interrupt must not have the nodes do different things: decide by
+    /// [`per_node`](Context::per_node) what follows.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -122,7 +127,8 @@ impl Session {
 
     /// The same for so long at most: gives nothing when the time is over.
     ///
-    /// On several nodes each waits for so long, and then for the others: what it waits for is given on all nodes if it was there in time on all, and otherwise on none, so that programs go on alike.
+    /// On several nodes each waits for so long, and then for the others: what it waits for is given on all nodes if it
+    /// was there in time on all, and otherwise on none, so that programs go on alike.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -139,16 +145,19 @@ impl Session {
         if are_there.into_iter().all(|is_there| is_there) { found } else { Ok(None) }
     }
 
-    /// Waits for all that was launched, on all nodes, and ends the task: regions that it has made are gone, and copies of its context launch nothing more ([`Error::Ended`]).
+    /// Waits for all that was launched, on all nodes, and ends the task: regions that it has made are gone, and copies
+    /// of its context launch nothing more ([`Error::Ended`]).
     ///
     /// # Errors
-    /// The first failure among the operations that it launched and whose result was not looked at; [`Error::StillMapped`] if data is still mapped. [`Error::Launch`] in a task of the same runtime: then the
+    /// The first failure among the operations that it launched and whose result was not looked at;
+    /// [`Error::StillMapped`] if data is still mapped. [`Error::Launch`] in a task of the same runtime: then the
     /// session stays open for ever, as no handle to it is left.
     pub fn finish(mut self) -> Result<()> {
         self.end_by(|top_level| top_level.end(Ok(())))
     }
 
-    /// Ends the task by this, unless it cannot be waited for here: then it stays, with all that it has, as what runs may still need that.
+    /// Ends the task by this, unless it cannot be waited for here: then it stays, with all that it has, as what runs
+    /// may still need that.
     fn end_by(&mut self, end: impl FnOnce(TopLevel) -> Result<()>) -> Result<()> {
         if self.top_level.is_none() {
             return Ok(());

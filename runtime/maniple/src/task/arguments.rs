@@ -1,7 +1,8 @@
 //! The arguments of a launch, and the memory that they are kept in.
 //!
-//! A loop launches the same tasks with arguments of the same types over and over. Those of plain types, which own nothing, leave their memory to
-//! the next launch of this thread; and so do futures of plain types, which go as soon as the launch has ended.
+//! A loop launches the same tasks with arguments of the same types over and over. Those of plain types, which own
+//! nothing, leave their memory to the next launch of this thread; and so do futures of plain types, which go as soon as
+//! the launch has ended.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -107,7 +108,8 @@ impl Arguments {
         }
     }
 
-    /// Makes them others, of a type that nobody but the runtime knows, in the same place if nobody looks at these any more.
+    /// Makes them others, of a type that nobody but the runtime knows, in the same place if nobody looks at these any
+    /// more.
     pub(crate) fn renew<A: Any + Send + Sync>(&mut self, values: A) {
         match self.get_mut() {
             Some(place) => *place = values,

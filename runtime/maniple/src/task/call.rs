@@ -24,8 +24,8 @@ use crate::task::taken::Taken;
 
 /// The call of a body that launches nothing: its point, its arguments, and accessors to its regions.
 ///
-/// Accessors are checked: the field must be in the requirement, have the type asked for, and the privilege must allow what the accessor does.
-/// A field can be taken for writing or reducing once a call.
+/// Accessors are checked: the field must be in the requirement, have the type asked for, and the privilege must allow
+/// what the accessor does. A field can be taken for writing or reducing once a call.
 pub struct LeafCall<'a> {
     pub(crate) task: &'a str,
     pub(crate) point: &'a AnyPoint,
@@ -70,7 +70,8 @@ impl<'a> LeafCall<'a> {
         Workers::of(self.realm)
     }
 
-    /// The same call for several threads, each of which makes its accessors itself. They may read: none knows what the others have taken.
+    /// The same call for several threads, each of which makes its accessors itself. They may read: none knows what the
+    /// others have taken.
     pub(crate) fn for_readers(&self) -> impl Fn() -> LeafCall<'a> + Sync + 'a {
         let &Self { task, point, domain, over, processor, realm, regions, arguments, .. } = self;
         move || Self { task, point, domain, over, processor, realm, regions, arguments, taken: Taken::default() }
@@ -238,11 +239,14 @@ impl<'a> LeafCall<'a> {
         Ok(Write::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
     }
 
-    /// Reads and writes a field of a requirement with the privilege `writes` or `discards`, with room for so many points around the region, on both sides of each dimension. The accessor reaches those
-    /// too: they are zero at first, belong to this call alone, and are lost at its end. The requirement's data needs a [layout](crate::LayoutConstraint::pad) with as much room.
+    /// Reads and writes a field of a requirement with the privilege `writes` or `discards`, with room for so many
+    /// points around the region, on both sides of each dimension. The accessor reaches those too: they are zero at
+    /// first, belong to this call alone, and are lost at its end. The requirement's data needs a
+    /// [layout](crate::LayoutConstraint::pad) with as much room.
     ///
     /// # Errors
-    /// [`Error::Access`] as of [`write`](Self::write), and if there is no such room: the layout does not ask for it, or the points are no rectangle.
+    /// [`Error::Access`] as of [`write`](Self::write), and if there is no such room: the layout does not ask for it, or
+    /// the points are no rectangle.
     pub fn write_padded<T: FieldValue, const D: usize>(
         &self,
         requirement: usize,
@@ -259,7 +263,8 @@ impl<'a> LeafCall<'a> {
         let space = padded.typed().map_err(|error| denied(error.to_string()))?;
         self.take(requirement, field)?;
         let column = self.column_within::<T, T, D>(physical, (requirement, field), space)?;
-        // SAFETY: the instance has room for these points, in which no values of others lie: it is for this very region, which only this call uses now, and the field is taken.
+        // SAFETY: the instance has room for these points, in which no values of others lie: it is for this very region,
+        // which only this call uses now, and the field is taken.
         unsafe { column.begin_around(&own.bounds()) };
         Ok(Write::new(column))
     }
@@ -280,7 +285,8 @@ impl<'a> LeafCall<'a> {
             && self.taken.take(requirement, field)
         {
             return Ok(match place.is_buffer {
-                // SAFETY: as in `find_column`. The place is that of the requirement's field in the requirement's instance.
+                // SAFETY: as in `find_column`. The place is that of the requirement's field in the requirement's
+                // instance.
                 true => Reduce::into_buffer(unsafe { Column::at(place, space) }),
                 // SAFETY: as above.
                 false => Reduce::in_place(unsafe { Column::at(place, space) }),
@@ -309,13 +315,14 @@ impl<'a> LeafCall<'a> {
         }
     }
 
-    /// Where the values of a field are, with whatever privilege the requirement has: contributions begin as the operator's identity, or are combined with
-    /// what is there. For code that is given addresses: whoever uses them vouches that it stays within the points, and changes nothing
-    /// that may only be read. Points that are a rectangle lie in one view whatever the mapper says.
+    /// Where the values of a field are, with whatever privilege the requirement has: contributions begin as the
+    /// operator's identity, or are combined with what is there. For code that is given addresses: whoever uses them
+    /// vouches that it stays within the points, and changes nothing that may only be read. Points that are a rectangle
+    /// lie in one view whatever the mapper says.
     ///
     /// # Errors
-    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, its points are no rectangle, the instance is stored in blocks, or the
-    /// field is to be changed and taken already.
+    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, its points are no rectangle, the
+    /// instance is stored in blocks, or the field is to be changed and taken already.
     pub fn strided<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<Strided<'a>> {
         let mut parts = self.find_strided::<T>(requirement, field)?;
         match (parts.pop(), parts.len()) {
@@ -330,18 +337,20 @@ impl<'a> LeafCall<'a> {
     /// As [`strided`](Self::strided), for points that are no rectangle: those of the result together are the region's.
     ///
     /// # Errors
-    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, the instance is stored in blocks, or the field is to be changed and
-    /// taken already.
+    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, the instance is stored in blocks, or
+    /// the field is to be changed and taken already.
     pub fn strided_parts<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<Vec<Strided<'a>>> {
         Ok(self.find_strided::<T>(requirement, field)?.into_vec())
     }
 
-    /// As [`strided`](Self::strided), for points that are no rectangle: address and strides for the rectangle around them, and the points. At other points of that rectangle there are no values, or
-    /// such as others may be using: they must not be touched.
+    /// As [`strided`](Self::strided), for points that are no rectangle: address and strides for the rectangle around
+    /// them, and the points. At other points of that rectangle there are no values, or such as others may be using:
+    /// they must not be touched.
     ///
     /// # Errors
-    /// [`Error::Access`] as of [`strided`](Self::strided), and if the rectangle around the points is not stored in one piece, as the points lie too far apart: what is between them is stored if it is
-    /// about as much as they are, or if the mapper has chosen an instance for more than they.
+    /// [`Error::Access`] as of [`strided`](Self::strided), and if the rectangle around the points is not stored in one
+    /// piece, as the points lie too far apart: what is between them is stored if it is about as much as they are, or if
+    /// the mapper has chosen an instance for more than they.
     pub fn strided_around<T: FieldValue>(
         &self,
         requirement: usize,
@@ -441,7 +450,8 @@ impl<'a> LeafCall<'a> {
         }
     }
 
-    /// The column of a field of type `T`, of which the instance holds values of type `Stored`: the field's own, or contributions to it.
+    /// The column of a field of type `T`, of which the instance holds values of type `Stored`: the field's own, or
+    /// contributions to it.
     fn find_column<T: FieldValue, Stored, const D: usize>(
         &self,
         physical: &'a PhysicalRegion,
@@ -451,7 +461,8 @@ impl<'a> LeafCall<'a> {
         self.column_within::<T, Stored, D>(physical, (requirement, field), space)
     }
 
-    /// The same for these points: the region's, and others of which the caller knows that the instance has room for them.
+    /// The same for these points: the region's, and others of which the caller knows that the instance has room for
+    /// them.
     fn column_within<T: FieldValue, Stored, const D: usize>(
         &self,
         physical: &'a PhysicalRegion,
@@ -459,11 +470,11 @@ impl<'a> LeafCall<'a> {
         space: &'a IndexSpace<D>,
     ) -> Result<Column<'a, Stored, D>> {
         let instance = self.mapped(physical, requirement, field, FieldType::of::<T>())?;
-        // SAFETY: the field's declared type was checked above, buffers hold the operator's contributions by construction, and all instances
-        // are filled or written before they are valid; selection gave an instance that covers the region. The task's preconditions came
-        // before this call and its event comes after, so the physical analysis keeps away whoever interferes; within the task,
-        // requirements that interfere were refused at the launch and a field is taken for writing once a call. The instance outlives
-        // the call, which owns it.
+        // SAFETY: the field's declared type was checked above, buffers hold the operator's contributions by
+        // construction, and all instances are filled or written before they are valid; selection gave an instance that
+        // covers the region. The task's preconditions came before this call and its event comes after, so the physical
+        // analysis keeps away whoever interferes; within the task, requirements that interfere were refused at the
+        // launch and a field is taken for writing once a call. The instance outlives the call, which owns it.
         unsafe { Column::new(instance, field, space) }.ok_or_else(|| self.not_mapped(requirement, field))
     }
 

@@ -9,7 +9,8 @@ use rustc_hash::FxHasher;
 
 use super::number::Number;
 
-/// What nodes compare of values that a program gives to a region. Values that may have padding are not compared, as that says nothing.
+/// What nodes compare of values that a program gives to a region. Values that may have padding are not compared, as
+/// that says nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Compared {
     Number(Number),

@@ -119,8 +119,9 @@ impl TaskDefinition {
         self
     }
 
-    /// Says what the implementation that was added last asks of the layout of one requirement's data, and gets, whatever the mapper says. What this leaves open is as
-    /// [`TaskOptions::layout`] says. There must be an implementation.
+    /// Says what the implementation that was added last asks of the layout of one requirement's data, and gets,
+    /// whatever the mapper says. What this leaves open is as [`TaskOptions::layout`] says. There must be an
+    /// implementation.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -151,11 +152,14 @@ impl TaskDefinition {
         self
     }
 
-    /// Has implementations made while the program runs: for the layouts, types and dimensions that launches come with. It is asked when no implementation can work with the instances that
-    /// a mapper has chosen: one that leaves the choice [open](maniple_mapper::TaskMapping::any_variant), as it is where a task has none for the processor.
+    /// Has implementations made while the program runs: for the layouts, types and dimensions that launches come with.
+    /// It is asked when no implementation can work with the instances that a mapper has chosen: one that leaves the
+    /// choice [open](maniple_mapper::TaskMapping::any_variant), as it is where a task has none for the processor.
     ///
-    /// It is asked once for each request, and outside of all locks; launches that need the answer wait, and later ones know it, whoever launches. What it makes is used wherever it fits.
-    /// None, or a panic, stands for no implementation: the mapping has [failed](maniple_mapper::MappingFailure::NoVariant). Of one task up to 4,096 requests are answered. What is made launches nothing, and runs on this node.
+    /// It is asked once for each request, and outside of all locks; launches that need the answer wait, and later ones
+    /// know it, whoever launches. What it makes is used wherever it fits. None, or a panic, stands for no
+    /// implementation: the mapping has [failed](maniple_mapper::MappingFailure::NoVariant). Of one task up to 4,096
+    /// requests are answered. What is made launches nothing, and runs on this node.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -192,7 +196,8 @@ impl TaskDefinition {
         }
     }
 
-    /// Has a mapper [of this name](crate::RuntimeBuilder::mapper_named) asked about its launches, unless they name another.
+    /// Has a mapper [of this name](crate::RuntimeBuilder::mapper_named) asked about its launches, unless they name
+    /// another.
     #[must_use]
     pub fn mapper(mut self, name: &str) -> Self {
         self.mapper = Some(name.into());
@@ -245,7 +250,8 @@ impl TaskDefinition {
         self.is_internal
     }
 
-    /// Has something done after each launch that fails, wholly or at some points. Those that end well pay nothing for it when they are replayed.
+    /// Has something done after each launch that fails, wholly or at some points. Those that end well pay nothing for
+    /// it when they are replayed.
     pub(crate) fn when_failed(self, call: OnFailure) -> Self {
         Self { on_failure: Some(call), ..self }
     }

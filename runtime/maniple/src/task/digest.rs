@@ -1,4 +1,5 @@
-//! What is said of a launch's arguments to nodes that launch the same: enough to find out that they differ, and to show where.
+//! What is said of a launch's arguments to nodes that launch the same: enough to find out that they differ, and to show
+//! where.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -12,8 +13,8 @@ use smallvec::SmallVec;
 
 use crate::task::number::Number;
 
-/// Arguments of equal values have equal digests, on whatever node; others very likely not. The order of a sequence does not count, as those of hash
-/// maps and sets have one by chance.
+/// Arguments of equal values have equal digests, on whatever node; others very likely not. The order of a sequence does
+/// not count, as those of hash maps and sets have one by chance.
 #[derive(Clone, Debug)]
 pub(crate) struct Digest {
     hash: u64,
@@ -27,7 +28,8 @@ const SHOWN: usize = 2;
 /// Larger arguments have no digest, as it would take too long: so many numbers, or words of texts.
 const LARGEST: usize = 1024;
 
-/// The name of a value that is no argument's own but comes from another task, where nodes may have it at different times.
+/// The name of a value that is no argument's own but comes from another task, where nodes may have it at different
+/// times.
 pub(crate) const PROMISED: &str = "maniple: a value that is promised";
 
 impl Digest {
@@ -78,8 +80,9 @@ impl ser::Error for NoDigest {
     }
 }
 
-/// The hasher's own numbers are nearly linear in what is hashed, so that sums of them would say little. These are not: the finalizer of splitmix64 (Steele, Lea
-/// and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), from another beginning than 0.
+/// The hasher's own numbers are nearly linear in what is hashed, so that sums of them would say little. These are not:
+/// the finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014),
+/// from another beginning than 0.
 fn mixed(mut hash: u64) -> u64 {
     hash = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -83,7 +83,8 @@ impl TaskHandle {
         self.path
     }
 
-    /// The task, with its variants: the one that declares the task comes first, the others by name and place, which are the same on all nodes.
+    /// The task, with its variants: the one that declares the task comes first, the others by name and place, which are
+    /// the same on all nodes.
     #[inline]
     #[must_use]
     pub fn definition(&'static self) -> &'static Arc<TaskDefinition> {
@@ -118,7 +119,8 @@ impl TaskHandle {
     }
 }
 
-/// The names of all tasks that `#[task]` declares in the program, in alphabetical order. Others may be made while it runs.
+/// The names of all tasks that `#[task]` declares in the program, in alphabetical order. Others may be made while it
+/// runs.
 #[must_use]
 pub fn declared() -> Vec<&'static str> {
     let names: BTreeSet<&'static str> = TASKS.iter().map(|variant| (variant.task)().name()).collect();

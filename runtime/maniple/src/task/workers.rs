@@ -6,7 +6,8 @@ use maniple_realm::Realm;
 
 /// The workers of the node that runs a leaf: those that have nothing else to do help with a loop of its body.
 ///
-/// A leaf cannot launch or wait, and this does not change it: a loop is begun and ended within the body, and iterations are plain calls.
+/// A leaf cannot launch or wait, and this does not change it: a loop is begun and ended within the body, and iterations
+/// are plain calls.
 ///
 /// ```
 /// use maniple::prelude::*;
@@ -44,15 +45,17 @@ impl<'a> Workers<'a> {
         self.realm.processors().len()
     }
 
-    /// Calls `body` with 0, 1, ..., `count` - 1, each once, and returns when all calls have. Workers that have nothing else to do take part: calls begin in this order,
-    /// but may be at the same time, and on other threads. With one worker they are made one after the other.
+    /// Calls `body` with 0, 1, ..., `count` - 1, each once, and returns when all calls have. Workers that have nothing
+    /// else to do take part: calls begin in this order, but may be at the same time, and on other threads. With one
+    /// worker they are made one after the other.
     ///
-    /// Whoever calls this makes all calls that nobody else begins, so it takes no longer than on one thread, even if no other worker ever comes; then it costs an
-    /// allocation and two atomic additions a call. `body` may itself do this.
+    /// Whoever calls this makes all calls that nobody else begins, so it takes no longer than on one thread, even if no
+    /// other worker ever comes; then it costs an allocation and two atomic additions a call. `body` may itself do this.
     ///
     /// # Panics
-    /// If a call does, which then is the task's failure, as any panic of its body. Calls that have not begun are then not made, and those that have are waited for. Of
-    /// several that panic the panic is that of the lowest number, as if the calls had been made one after the other.
+    /// If a call does, which then is the task's failure, as any panic of its body. Calls that have not begun are then
+    /// not made, and those that have are waited for. Of several that panic the panic is that of the lowest number, as
+    /// if the calls had been made one after the other.
     pub fn for_each(self, count: usize, body: impl Fn(usize) + Sync) {
         self.realm.for_each(count, body);
     }

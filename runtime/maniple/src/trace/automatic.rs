@@ -1,7 +1,7 @@
 //! Launches outside of any trace are watched for repeats, and traced when they come again.
 //!
-//! Nothing is held back: a trace that is foretold by its first launch begins at once. Should the launches turn out others after a while, those
-//! replayed were replayed rightly, and the rest is analysed.
+//! Nothing is held back: a trace that is foretold by its first launch begins at once. Should the launches turn out
+//! others after a while, those replayed were replayed rightly, and the rest is analysed.
 
 use std::sync::Arc;
 
@@ -41,7 +41,8 @@ impl Pending {
         Arc::new(Self { state: Mutex::new(Progress::Waiting(id, mining)), done: Parker::default() })
     }
 
-    /// Mines the slice, unless somebody does. Should that panic, nothing was found: without traces the program is slower, and as right.
+    /// Mines the slice, unless somebody does. Should that panic, nothing was found: without traces the program is
+    /// slower, and as right.
     fn run(&self) {
         let (id, mining) = {
             let mut state = self.state.lock();
@@ -113,7 +114,8 @@ impl Automatic {
         self.finder.tokens(id).and_then(|all| all.get(at)) == Some(&token)
     }
 
-    /// Takes in a launch that was [expected](Self::expects), as the beginning of the candidate if none is under way; gives whether it is.
+    /// Takes in a launch that was [expected](Self::expects), as the beginning of the candidate if none is under way;
+    /// gives whether it is.
     pub(crate) fn push_expected(&mut self, id: CandidateId, token: u64, realm: &Realm) -> bool {
         let begins = self.current.is_none();
         if begins {

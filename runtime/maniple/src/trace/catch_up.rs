@@ -29,8 +29,8 @@ pub(super) fn first_run(faults: &Faults) -> u64 {
 }
 
 impl Template {
-    /// Brings the states to where the first `steps` launches and fills of a run have left the data. Everything has ended. `numbers` are those of the run's
-    /// fills, while a record is kept.
+    /// Brings the states to where the first `steps` launches and fills of a run have left the data. Everything has
+    /// ended. `numbers` are those of the run's fills, while a record is kept.
     pub(super) fn catch_up(
         &self,
         context: &Arc<ContextState>,

@@ -12,7 +12,8 @@ use crate::instances::bound::Bound;
 use crate::launch::{FillSite, Filling};
 
 impl ContextState {
-    /// Takes a fill into a session, if it belongs there. If not, any session has been left: gives the data, of a fill that was found to be allowed.
+    /// Takes a fill into a session, if it belongs there. If not, any session has been left: gives the data, of a fill
+    /// that was found to be allowed.
     ///
     /// # Errors
     /// Why it is not allowed. Then it counts for nothing.
@@ -43,7 +44,8 @@ impl ContextState {
         Ok((!is_taken).then(|| site.bound.clone()))
     }
 
-    /// Checks that a fill is allowed, and finds the state of its data. Fields that took the ids of freed ones become zero before it.
+    /// Checks that a fill is allowed, and finds the state of its data. Fields that took the ids of freed ones become
+    /// zero before it.
     ///
     /// # Errors
     /// Why it is not allowed.

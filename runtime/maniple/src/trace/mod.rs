@@ -2,12 +2,14 @@
 //!
 //! The protocol, with its states and why each step is sound, is told in the folder's `README.md`. In reading order:
 //!
-//! - [`stream`]: where launches go; [`trace`]: a trace and the templates that were recorded of it; [`Context::trace`](crate::Context::trace);
+//! - [`stream`]: where launches go; [`trace`]: a trace and the templates that were recorded of it;
+//!   [`Context::trace`](crate::Context::trace);
 //! - [`filling`]: the same for fills, of which [`traced_fill`] is one that is analysed;
 //! - [`strict`]: whether the program launches the same in each run, where it asked for that;
 //! - [`session`]: a run of recordings and replays, as one operation of the context's stream;
 //! - [`template`]: a [recording](crate::recording) compiled to a static graph;
-//! - [`replay`]: the graph at work, [`profiled`], [`recorded`] and [`values`]: what profiles and records are told of it; [`catch_up`]: what is known of the data afterwards;
+//! - [`replay`]: the graph at work, [`profiled`], [`recorded`] and [`values`]: what profiles and records are told of
+//!   it; [`catch_up`]: what is known of the data afterwards;
 //! - [`whole`]: launches of the program that are several here are replayed together;
 //! - [`automatic`]: launches outside of any trace are watched for repeats, which [`maniple_analysis::repeats`] finds.
 

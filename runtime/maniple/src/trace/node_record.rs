@@ -36,7 +36,8 @@ impl NodeRecord {
     }
 }
 
-/// The stages of copies, fills and applications of reductions, and what they were when they were recorded; of tasks, nothing.
+/// The stages of copies, fills and applications of reductions, and what they were when they were recorded; of tasks,
+/// nothing.
 pub(super) fn movements(tape: &Tape, recorder: &Recorder) -> Vec<Option<NodeRecord>> {
     let mut movements: Vec<_> = tape.nodes.iter().map(|_| None).collect();
     for (&event, &number) in &tape.by_event {

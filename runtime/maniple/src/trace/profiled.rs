@@ -27,7 +27,8 @@ pub(super) struct Profiled {
     firsts: Box<[AtomicU64]>,
 }
 
-/// What a thread has run last. It may run nodes of several replays in turn, also of several runtimes, whose operations have the same names.
+/// What a thread has run last. It may run nodes of several replays in turn, also of several runtimes, whose operations
+/// have the same names.
 #[derive(Clone, Copy)]
 struct Latest {
     replay: u64,
@@ -105,7 +106,8 @@ impl Profiled {
         self.profiler.activity(operation, self.tags[node as usize])
     }
 
-    /// What follows now from the end of the node of a run that this thread has run is its doing; nobody's, if the thread has run something else since.
+    /// What follows now from the end of the node of a run that this thread has run is its doing; nobody's, if the
+    /// thread has run something else since.
     #[cold]
     pub(super) fn catch_up(&self, run: u64) -> Activity<'_> {
         let own = LATEST.get().filter(|latest| (latest.replay, latest.run) == (self.replay, run));

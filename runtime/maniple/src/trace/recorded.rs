@@ -1,8 +1,8 @@
 //! Replays on record: every node of every run is an operation, behind those that the graph makes it wait for.
 //!
-//! What these are is read from the compiled graph, and not from what it was compiled from: the check of a record shall tell whether the graph
-//! keeps what interferes in order. Besides, all comes after what had ended before the replay began, and the nodes of a launch after the results
-//! that it takes; and when the replay ends, all of it has ended.
+//! What these are is read from the compiled graph, and not from what it was compiled from: the check of a record shall
+//! tell whether the graph keeps what interferes in order. Besides, all comes after what had ended before the replay
+//! began, and the nodes of a launch after the results that it takes; and when the replay ends, all of it has ended.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -101,7 +101,8 @@ impl Recorded {
         self.recorder.launch(template.stages[stage].site.recorded(self.task, launched), completion)
     }
 
-    /// A stage of the current run is about to be opened, when these results are there; the next run's first stage, after the last.
+    /// A stage of the current run is about to be opened, when these results are there; the next run's first stage,
+    /// after the last.
     pub(super) fn stage(&self, template: &Template, stage: usize, (launch, sources): (LaunchNumber, &[Input])) {
         let Some(OnRecord { nodes, .. }) = &template.on_record else { return };
         let results = self.recorder.numbers_of(sources.iter().map(Input::end));

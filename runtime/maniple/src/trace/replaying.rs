@@ -108,8 +108,8 @@ impl Replaying {
         self.step();
     }
 
-    /// The fill that is expected is replayed: nothing is done, as the nodes that put its value into instances have it. It has a number on record if it has
-    /// stood in line.
+    /// The fill that is expected is replayed: nothing is done, as the nodes that put its value into instances have it.
+    /// It has a number on record if it has stood in line.
     pub(super) fn issue_fill(&mut self, recorded: Option<LaunchNumber>) {
         if let Some((number, _)) = self.replay.template.fill_at(self.at) {
             self.replay.fill(number, recorded);

@@ -50,8 +50,9 @@ impl Mappable for SessionOperation {
 }
 
 impl Context {
-    /// Marks launches that repeat: they are analysed and mapped the first time or two, and replayed from then on, at a fraction of the cost
-    /// (Lee et al., *Dynamic Tracing*, SC'18). `name` tells this stretch of the program from other ones of the same task.
+    /// Marks launches that repeat: they are analysed and mapped the first time or two, and replayed from then on, at a
+    /// fraction of the cost (Lee et al., *Dynamic Tracing*, SC'18). `name` tells this stretch of the program from other
+    /// ones of the same task.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -82,15 +83,17 @@ impl Context {
     /// # Ok::<(), maniple::Error>(())
     /// ```
     ///
-    /// Results are those of the program without the call, whatever is launched. Launches of the same tasks on the same data are replayed with the
-    /// mapper's answers of the recorded run; arguments and futures may differ. So are [fills](Self::fill) with the same value, if that is zero or a number,
-    /// and [invalidations](Self::invalidate). Launches and fills that differ from those recorded are analysed as usual, which
-    /// [`Statistics::replays_given_up`](crate::Statistics::replays_given_up) counts. What is not replayed: tasks that launch tasks; other fills, inline
-    /// mappings and fences, which end a replay; and whatever is launched where a task holds data mapped. A `trace` within another belongs to the
-    /// outer one. [`strict_trace`](Self::strict_trace) makes an error of launches that differ.
+    /// Results are those of the program without the call, whatever is launched. Launches of the same tasks on the same
+    /// data are replayed with the mapper's answers of the recorded run; arguments and futures may differ. So are
+    /// [fills](Self::fill) with the same value, if that is zero or a number, and [invalidations](Self::invalidate).
+    /// Launches and fills that differ from those recorded are analysed as usual, which
+    /// [`Statistics::replays_given_up`](crate::Statistics::replays_given_up) counts. What is not replayed: tasks that
+    /// launch tasks; other fills, inline mappings and fences, which end a replay; and whatever is launched where a task
+    /// holds data mapped. A `trace` within another belongs to the outer one. [`strict_trace`](Self::strict_trace) makes
+    /// an error of launches that differ.
     ///
-    /// A stretch between the `trace` calls of a loop costs: the runs of a trace follow one another without a look at the state of the data only
-    /// if nothing is launched in between.
+    /// A stretch between the `trace` calls of a loop costs: the runs of a trace follow one another without a look at
+    /// the state of the data only if nothing is launched in between.
     pub fn trace<R>(&self, name: &'static str, body: impl FnOnce(&Self) -> R) -> R {
         self.state.begin_trace(name);
         let end = EndOfTrace(&self.state);
@@ -389,7 +392,8 @@ impl Tracing {
     }
 }
 
-/// Whether repeats are looked for. Where several threads launch, one's fill or mapping may come between what another is about to repeat.
+/// Whether repeats are looked for. Where several threads launch, one's fill or mapping may come between what another is
+/// about to repeat.
 pub(super) fn may_be_found(context: &ContextState) -> bool {
     context.core.is_tracing_automatically() && !context.is_shared
 }

@@ -1,7 +1,8 @@
 //! Strict traces: whether each run of a trace launches what its first run did.
 //!
-//! This is looked at when the program launches, not when something is replayed. So the verdict is there when the run is over, and depends on the
-//! program alone: not on timing, on memory, on the state of the data, or on whether anything is replayed at all.
+//! This is looked at when the program launches, not when something is replayed. So the verdict is there when the run is
+//! over, and depends on the program alone: not on timing, on memory, on the state of the data, or on whether anything
+//! is replayed at all.
 
 use std::sync::Arc;
 
@@ -76,11 +77,11 @@ impl PartialEq for SameTask {
 impl Eq for SameTask {}
 
 impl Context {
-    /// As [`trace`](Self::trace), but every run has to launch what the first one did: the same tasks with the same requirements, over the same
-    /// domains, in the same order. Arguments and futures may differ.
+    /// As [`trace`](Self::trace), but every run has to launch what the first one did: the same tasks with the same
+    /// requirements, over the same domains, in the same order. Arguments and futures may differ.
     ///
-    /// Replays check that in any case, and fall back to the analysis without a word. A program that counts on being replayed learns here
-    /// which launch keeps it from that.
+    /// Replays check that in any case, and fall back to the analysis without a word. A program that counts on being
+    /// replayed learns here which launch keeps it from that.
     ///
     /// ```
     /// use maniple::prelude::*;
@@ -116,21 +117,26 @@ impl Context {
     /// # Ok::<(), maniple::Error>(())
     /// ```
     ///
-    /// The error is about speed and nothing else. All that the body launched is carried out and has the results that it would have had without
-    /// traces, so a program may note the error and go on; what the body returned is dropped. The first run without an error stays the one that
-    /// later runs are compared with, until a region that it used is destroyed.
+    /// The error is about speed and nothing else. All that the body launched is carried out and has the results that it
+    /// would have had without traces, so a program may note the error and go on; what the body returned is dropped. The
+    /// first run without an error stays the one that later runs are compared with, until a region that it used is
+    /// destroyed.
     ///
-    /// No error: a run that is analysed because the data is in a state that the trace has not been found in, because its instances are not made
-    /// yet, or because memory is short. [`Statistics`](crate::Statistics) tells how many runs were recorded and replayed. Runs are compared even if
-    /// [`RuntimeBuilder::tracing`](crate::RuntimeBuilder::tracing) is off, so that a program has the same errors with it and without.
+    /// No error: a run that is analysed because the data is in a state that the trace has not been found in, because
+    /// its instances are not made yet, or because memory is short. [`Statistics`](crate::Statistics) tells how many
+    /// runs were recorded and replayed. Runs are compared even if
+    /// [`RuntimeBuilder::tracing`](crate::RuntimeBuilder::tracing) is off, so that a program has the same errors with
+    /// it and without.
     ///
     /// Within another trace, this one is compared by itself; what is replayed is the outer one.
     ///
     /// # Errors
-    /// [`Error::TraceDiffers`] if the run has other launches than the first one, fewer, or more. [`Error::NotReplayable`] if it has something that
-    /// is never replayed: a fence, a fill with a value that is neither zero nor a number, an inline mapping, a task all of whose variants launch tasks; or if the launching task holds data
-    /// mapped, or launches on data that it has no state of its own for, as an inner task. Or because the mapper has chosen a variant that launches
-    /// tasks: as launches are mapped later, that may be told at the end of a later run; and if there is none, the launching task fails with it.
+    /// [`Error::TraceDiffers`] if the run has other launches than the first one, fewer, or more.
+    /// [`Error::NotReplayable`] if it has something that is never replayed: a fence, a fill with a value that is
+    /// neither zero nor a number, an inline mapping, a task all of whose variants launch tasks; or if the launching
+    /// task holds data mapped, or launches on data that it has no state of its own for, as an inner task. Or because
+    /// the mapper has chosen a variant that launches tasks: as launches are mapped later, that may be told at the end
+    /// of a later run; and if there is none, the launching task fails with it.
     pub fn strict_trace<R>(&self, name: &'static str, body: impl FnOnce(&Self) -> R) -> Result<R> {
         let run = RunInProgress::begin(&self.state, name);
         let result = self.trace(name, body);

@@ -33,8 +33,8 @@ pub(super) struct Template {
     pub(super) stages: Vec<Stage>,
     pub(super) nodes: Vec<Node>,
     pub(super) graph: Arc<Graph>,
-    /// For nodes that need values which no run writes anew, and which some nodes only change: these. Whatever run they fail in, the values are
-    /// invalidated from then on.
+    /// For nodes that need values which no run writes anew, and which some nodes only change: these. Whatever run they
+    /// fail in, the values are invalidated from then on.
     pub(super) changers: FxHashMap<u32, Vec<u32>>,
     /// What it is on record, while one is kept.
     pub(super) on_record: Option<OnRecord>,
@@ -50,7 +50,8 @@ pub(super) struct Template {
 /// What a template is on record.
 pub(super) struct OnRecord {
     pub(super) nodes: Vec<NodeRecord>,
-    /// For each set that the recorded launches looked at, where the value comes from that it is filled with after a run.
+    /// For each set that the recorded launches looked at, where the value comes from that it is filled with after a
+    /// run.
     pub(super) after_a_run: Vec<Option<Giver>>,
 }
 
@@ -227,8 +228,8 @@ fn attached_memory(tape: &Tape) -> Vec<Arc<PhysicalInstance>> {
     attached
 }
 
-/// What the nodes come after in the run before: whatever stands, at the end of a run, where they found markers at the beginning. And which changed
-/// values that a node needs, if what was there before counts as well.
+/// What the nodes come after in the run before: whatever stands, at the end of a run, where they found markers at the
+/// beginning. And which changed values that a node needs, if what was there before counts as well.
 fn edges_between_runs(tape: &Tape) -> (Vec<Vec<Edge>>, FxHashMap<u32, Vec<u32>>) {
     let locked: Vec<_> = tape.states.iter().map(|state| state.lock()).collect();
     let slots = tape.slots.iter().zip(0..);
@@ -243,8 +244,8 @@ fn edges_between_runs(tape: &Tape) -> (Vec<Vec<Edge>>, FxHashMap<u32, Vec<u32>>)
             if needs && *is_added && !nodes.is_empty() {
                 changers.entry(number as u32).or_default().extend(nodes);
             }
-            // Of what is still there from runs before the last, the node itself came after it in the last run. That it may have failed then does
-            // not matter now: what it needed was there.
+            // Of what is still there from runs before the last, the node itself came after it in the last run. That it
+            // may have failed then does not matter now: what it needed was there.
             edges.push(Edge { node: number as u32, needs: false });
         }
         edges

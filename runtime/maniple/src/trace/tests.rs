@@ -19,8 +19,8 @@ use crate::{Context, IntoTarget, Partition, Region, Result, Runtime, TaskLaunche
 const OLD: FieldId = FieldId(0);
 const NEW: FieldId = FieldId(1);
 
-/// Two tasks in turn, over tiles of a region: one sees old values around its tile and makes new ones, the other makes these the old ones.
-/// They do nothing: what they are made to wait for is the same.
+/// Two tasks in turn, over tiles of a region: one sees old values around its tile and makes new ones, the other makes
+/// these the old ones. They do nothing: what they are made to wait for is the same.
 struct Steps {
     look: Arc<TaskDefinition>,
     keep: Arc<TaskDefinition>,
@@ -82,7 +82,8 @@ fn record(mapper: DefaultMapper, sees_all: bool, change: impl FnOnce(&mut Templa
     runtime.take_record()
 }
 
-/// Takes an edge out of a template's graph, if it has so many: first come those within a run, then those from one to the next.
+/// Takes an edge out of a template's graph, if it has so many: first come those within a run, then those from one to
+/// the next.
 fn drop_edge(template: &mut Template, mut edge: usize) -> bool {
     let records = template.on_record.iter().flat_map(|on_record| &on_record.nodes);
     let nodes = template.graph.predecessors().into_iter().zip(records).map(|(predecessors, record)| NodeSpec {

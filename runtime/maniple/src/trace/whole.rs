@@ -17,7 +17,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) number: WholeNumber,
     /// How many internal launches come before the task.
     pub(crate) internal: usize,
-    /// Turns the arguments of an earlier launch into those of the next internal one, and gives the parcels that it waits for.
+    /// Turns the arguments of an earlier launch into those of the next internal one, and gives the parcels that it
+    /// waits for.
     pub(crate) complete: &'a mut dyn FnMut(&mut Arguments) -> Option<Arc<ParcelFuture>>,
     pub(crate) launcher: &'a mut TaskLauncher,
 }

@@ -249,8 +249,8 @@ fn a_loop_over_attached_memory_is_replayed_and_never_after_it_was_detached() {
     assert!(runtime.statistics().replays > 20, "{:?}", runtime.statistics());
 }
 
-/// Mappers that decide by chance, yet alike each time, may have attached memory be the source or destination of a recorded
-/// copy and nothing else.
+/// Mappers that decide by chance, yet alike each time, may have attached memory be the source or destination of a
+/// recorded copy and nothing else.
 #[test]
 fn replayed_copies_from_and_to_attached_memory_do_not_outlive_it() {
     let mut replays = 0;

@@ -1,4 +1,5 @@
-//! What a task destroys is destroyed from there on in the program: tasks that were launched before go on undisturbed, whenever they run.
+//! What a task destroys is destroyed from there on in the program: tasks that were launched before go on undisturbed,
+//! whenever they run.
 
 use std::sync::{Arc, Mutex, mpsc};
 

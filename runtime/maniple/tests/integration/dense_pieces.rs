@@ -1,4 +1,5 @@
-//! The values of a piece that is a rectangle lie in one rectangle of its instance, whatever the region around it looks like and the mapper says.
+//! The values of a piece that is a rectangle lie in one rectangle of its instance, whatever the region around it looks
+//! like and the mapper says.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,7 +26,8 @@ struct Cell {
     seen: i64,
 }
 
-/// The arm downwards, which is stored in two rectangles with the rest of the region, and what is left of the arm to the right.
+/// The arm downwards, which is stored in two rectangles with the rest of the region, and what is left of the arm to the
+/// right.
 fn arms() -> [IndexSpace<2>; 2] {
     [Rect::new([0, 0], [LONG - 1, WIDE - 1]).into(), Rect::new([0, WIDE], [WIDE - 1, LONG - 1]).into()]
 }

@@ -1,4 +1,5 @@
-//! Files that are attached on several nodes: read and written in the order of the program, and what one node cannot do all are told.
+//! Files that are attached on several nodes: read and written in the order of the program, and what one node cannot do
+//! all are told.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -60,8 +60,8 @@ enum Marks {
     Off,
 }
 
-/// Runs a program whose step is marked as a trace or not, in runtimes of several kinds, half of which are recorded, and gives what it has come to, and what
-/// was counted. The record must prove that it was right.
+/// Runs a program whose step is marked as a trace or not, in runtimes of several kinds, half of which are recorded, and
+/// gives what it has come to, and what was counted. The record must prove that it was right.
 fn everywhere<T: PartialEq + std::fmt::Debug + Send + 'static>(
     program: impl AsyncFn(&Context, Marks) -> Result<T>,
 ) -> Vec<(Marks, T, Statistics)> {

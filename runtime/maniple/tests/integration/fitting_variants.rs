@@ -27,7 +27,8 @@ const AOS: LayoutConstraint =
 /// Says what a mapper did.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Maps to any variant; all fields of the region in one instance, arranged so. Takes the last of those that fit, if it is to choose.
+/// Maps to any variant; all fields of the region in one instance, arranged so. Takes the last of those that fit, if it
+/// is to choose.
 #[derive(Clone)]
 struct Any {
     arrangement: Option<Arrangement>,

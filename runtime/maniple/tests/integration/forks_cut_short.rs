@@ -1,4 +1,5 @@
-//! Forked tasks that do not end as they should: bodies that nobody wakes, destructors that panic, wakes that come at any time.
+//! Forked tasks that do not end as they should: bodies that nobody wakes, destructors that panic, wakes that come at
+//! any time.
 
 use std::future::{pending, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -53,7 +53,8 @@ fn small_and_large(small: u64) -> Machine {
     machine.build().unwrap()
 }
 
-/// How much was looked at to find room, for each of so many pieces that are used twice, of which few find room in the memory that is asked for first.
+/// How much was looked at to find room, for each of so many pieces that are used twice, of which few find room in the
+/// memory that is asked for first.
 fn visits_per_piece(pieces: usize) -> f64 {
     let runtime = Runtime::builder().machine(small_and_large(512)).workers(1).mapper(SmallFirst).build().unwrap();
     let sum = runtime.run(async |cx| {
@@ -76,7 +77,8 @@ fn what_it_costs_to_find_a_memory_full_does_not_grow_with_what_is_elsewhere() {
     assert!(many < 2.0 * few + 8.0, "{few} and {many} visits a piece");
 }
 
-/// The same where all that is needed is in one memory, which is full of it; each task gets room by what another has let go.
+/// The same where all that is needed is in one memory, which is full of it; each task gets room by what another has let
+/// go.
 fn visits_in_one_memory(pieces: usize) -> f64 {
     let bytes = 8 * 4 * (pieces as u64 + 4);
     let runtime = Runtime::builder().machine(Machine::uniform(1, bytes)).workers(1).build().unwrap();

@@ -201,7 +201,8 @@ fn held_without_value(#[point] point: Point<1>, number: usize) {
     }
 }
 
-/// This hangs if something that takes another point waits for the last one, which is held until all of it is there. In replays some of it does.
+/// This hangs if something that takes another point waits for the last one, which is held until all of it is there. In
+/// replays some of it does.
 #[test]
 fn what_takes_one_point_is_there_when_that_point_has_ended() {
     let runtime = Runtime::builder().workers(4).tracing(false).build().unwrap();

@@ -42,7 +42,8 @@ fn machine(small: u64) -> Machine {
 const LARGE: MemoryId = MemoryId(0);
 const SMALL: MemoryId = MemoryId(1);
 
-/// Tasks that write do so in the large memory; those that read get copies of their pieces in the small one, kept as the tag says.
+/// Tasks that write do so in the large memory; those that read get copies of their pieces in the small one, kept as the
+/// tag says.
 #[derive(Clone)]
 struct Near(fn(u64) -> Keep);
 
@@ -115,7 +116,8 @@ fn peaks_are_the_most_bytes_of_instances_at_a_time_since_they_were_reset() {
     assert_eq!(memory(&runtime, SMALL).peak, BYTES / 2, "the rest was not read");
 }
 
-/// Each piece is read once: with no copy kept, two of them at most are there at a time, the one that is read and that read before it.
+/// Each piece is read once: with no copy kept, two of them at most are there at a time, the one that is read and that
+/// read before it.
 #[test]
 fn what_is_kept_while_it_is_used_goes_when_the_task_has_ended() {
     let order: Vec<i64> = (0..10).collect();
@@ -162,7 +164,8 @@ fn values_that_no_other_instance_holds_are_kept_in_any_case() {
     assert_eq!(sums.unwrap(), (ROWS * (ROWS - 1) / 2, ROWS * (ROWS - 1) / 2));
 }
 
-/// The small memory has room for three of ten pieces. The first is kept longer than the others, or less long, and read again at the end: it is copied again if it has gone.
+/// The small memory has room for three of ten pieces. The first is kept longer than the others, or less long, and read
+/// again at the end: it is copied again if it has gone.
 #[test]
 fn copies_of_lower_rank_go_first_when_a_memory_is_full() {
     let order = [0, 1, 2, 3, 4, 0];

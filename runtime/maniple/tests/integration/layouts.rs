@@ -90,7 +90,8 @@ fn ordered(order: DimensionOrder) -> LayoutConstraint {
 
 const OPEN: LayoutConstraint = LayoutConstraint { arrangement: None, order: None, align: None, pad: None };
 
-/// Tasks that return how many bytes apart neighbours in the first dimension are in the first field; a variant for each layout.
+/// Tasks that return how many bytes apart neighbours in the first dimension are in the first field; a variant for each
+/// layout.
 fn measuring(layouts: &[LayoutConstraint]) -> Arc<TaskDefinition> {
     let options = |layout: &LayoutConstraint| TaskOptions { layout: *layout, ..TaskOptions::default() };
     let task = layouts.iter().fold(TaskDefinition::new("measure"), |task, layout| {

@@ -1,4 +1,5 @@
-//! Programs that go on for long: no recursion along chains of futures, and no circles of tasks that wait for room in their windows.
+//! Programs that go on for long: no recursion along chains of futures, and no circles of tasks that wait for room in
+//! their windows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,7 +127,8 @@ async fn count_up_later(cx: &Context, #[writes(count)] cells: Region<Cell>, begu
     Ok(())
 }
 
-/// The first task fills its window and helps meanwhile, with the second one, which fills its own: with operations that wait for the first.
+/// The first task fills its window and helps meanwhile, with the second one, which fills its own: with operations that
+/// wait for the first.
 #[test]
 fn a_task_that_waits_for_room_in_its_window_does_not_keep_one_below_it_from_going_on() {
     for _ in 0..20 {

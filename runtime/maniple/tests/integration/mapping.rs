@@ -74,7 +74,8 @@ fn a_task_uses_an_instance_of_its_parents_only_for_the_fields_that_it_was_given_
         let cells = cx.region::<Cell>(4)?;
         cx.launch(write_right(&cells, 1));
         cx.launch(read_both(&cells)).await?;
-        // This one has `right` in the first instance and `left` in the second; then the second gets newer values of `right`.
+        // This one has `right` in the first instance and `left` in the second; then the second gets newer values of
+        // `right`.
         let gate = Arc::new(AtomicBool::new(false));
         let old = cx.launch(read_later(&cells, Arc::clone(&gate)));
         cx.launch(write_right(&cells, 2).tag(1)).await?;

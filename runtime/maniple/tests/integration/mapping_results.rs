@@ -39,7 +39,8 @@ struct Gate {
     may_end: Mutex<Receiver<()>>,
 }
 
-/// What was heard of a task: its name, and of each requirement how many instances there are, how many of them are new, and how many fields they held.
+/// What was heard of a task: its name, and of each requirement how many instances there are, how many of them are new,
+/// and how many fields they held.
 type Heard = (String, Vec<(usize, usize, usize)>);
 
 #[derive(Clone)]

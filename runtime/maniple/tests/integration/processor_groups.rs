@@ -119,7 +119,8 @@ fn replays_deal_points_to_all_members_of_their_group_and_to_no_other() {
                 }
                 cx.execution_fence().await?;
                 mapper.ran_on.lock().unwrap().clear();
-                // From here on each step is a replay. Who is free may take all points of a member that is slow to wake up, but not again and again.
+                // From here on each step is a replay. Who is free may take all points of a member that is slow to wake
+                // up, but not again and again.
                 let (mut times, members) = (8, group.iter().copied().collect());
                 while mapper.ran_on() != members && times < 8000 {
                     (0..40).for_each(|_| _ = cx.trace("step", step));
@@ -153,7 +154,8 @@ fn a_task_of_a_group_does_not_wait_for_its_processor_if_another_is_free() {
     assert_eq!(mapper.ran_on(), BTreeSet::from([2]));
 }
 
-/// Two processors that see one memory each, and one in common; then processors of another kind and node, if there is a worker for none of them.
+/// Two processors that see one memory each, and one in common; then processors of another kind and node, if there is a
+/// worker for none of them.
 fn unlike() -> Machine {
     let mut machine = Machine::builder();
     let affinity = Affinity { bandwidth_mb_s: 1000, latency_ns: 100 };

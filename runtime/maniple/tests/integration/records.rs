@@ -189,8 +189,8 @@ fn runtime_with(capacity: u64, mapper: impl Mapper + Clone + 'static) -> Runtime
     builder.record_operations(true).build().unwrap()
 }
 
-/// A small memory in which everything is made, unless the tag says otherwise: 1 for a new instance in the large memory, 2 for one in the small memory if
-/// there is room.
+/// A small memory in which everything is made, unless the tag says otherwise: 1 for a new instance in the large memory,
+/// 2 for one in the small memory if there is room.
 #[derive(Clone)]
 struct Crowded;
 
@@ -217,7 +217,8 @@ fn add_sum(#[reduces(Sum, value)] total: Piece<Cell>, #[reads(value)] cells: Pie
     total.points().for_each(|point| total.value.fold(point, sum));
 }
 
-/// Wants what `add_sum` reads in the small memory, and only when it was asked a third time in the large one, where everything else is.
+/// Wants what `add_sum` reads in the small memory, and only when it was asked a third time in the large one, where
+/// everything else is.
 #[derive(Clone, Default)]
 struct Hopeful {
     asked: usize,
@@ -246,7 +247,8 @@ fn a_buffer_that_was_emptied_in_vain_is_not_emptied_behind_the_back_of_those_who
         let (total, cells) = (cx.region::<Cell>(2)?, cx.region::<Cell>(10)?);
         cx.launch(write(&cells));
         for _ in 0..3 {
-            // Both times that the mapper is hopeful, the buffer has been chosen and emptied before anybody sees that there is no room.
+            // Both times that the mapper is hopeful, the buffer has been chosen and emptied before anybody sees that
+            // there is no room.
             cx.launch(add_sum(&total, &cells));
             cx.launch(sum(&total)).await?;
         }

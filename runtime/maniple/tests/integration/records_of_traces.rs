@@ -1,4 +1,5 @@
-//! What the record of a run shows of traces: launches that are replayed are on record like others, and the record proves that the run was right.
+//! What the record of a run shows of traces: launches that are replayed are on record like others, and the record
+//! proves that the run was right.
 
 use std::collections::BTreeSet;
 
@@ -109,8 +110,8 @@ impl Cells {
     }
 }
 
-/// Runs a program in runtimes of several kinds, so that data is copied within and between launches or not. Records must prove that it was right, and
-/// show at least so many replays.
+/// Runs a program in runtimes of several kinds, so that data is copied within and between launches or not. Records must
+/// prove that it was right, and show at least so many replays.
 fn prove(replays: u64, program: impl AsyncFn(&Context, &Cells) -> Result<()>) -> Vec<Record> {
     let two = || Runtime::builder().workers(2);
     let builders = [Runtime::builder().workers(1), two(), two().mapper(DefaultMapper::piecewise()), two().window(3)];

@@ -77,8 +77,8 @@ fn runtime() -> Runtime {
     Runtime::builder().workers(2).build().expect("two workers can be started")
 }
 
-/// Runs the usual step so often that it is replayed, then something else under the same name, then the usual step once more. Gives what was said
-/// about the other.
+/// Runs the usual step so often that it is replayed, then something else under the same name, then the usual step once
+/// more. Gives what was said about the other.
 fn verdict(other: impl Fn(&Context, &Cells)) -> Error {
     let runtime = runtime();
     let said = runtime.run(async |cx| {

@@ -10,7 +10,8 @@ struct Cell {
     other: i64,
 }
 
-/// Keeps the only worker until the gate is open: what is launched meanwhile is mapped in the order in which it can be, all of it before anything runs.
+/// Keeps the only worker until the gate is open: what is launched meanwhile is mapped in the order in which it can be,
+/// all of it before anything runs.
 #[task(leaf)]
 fn hold(gate: Arc<Mutex<mpsc::Receiver<()>>>) {
     gate.lock().unwrap().recv().expect("somebody opens the gate");

@@ -1,5 +1,5 @@
-//! The protocols of forks, each file as it ships, under the loom model checker: every interleaving, up to the bound on preemptions, that the
-//! C11 memory model allows.
+//! The protocols of forks, each file as it ships, under the loom model checker: every interleaving, up to the bound on
+//! preemptions, that the C11 memory model allows.
 //!
 //! ```console
 //! $ cargo test -p maniple --release --test loom

@@ -35,8 +35,8 @@ mod tests;
 
 /// One phase of a phase barrier.
 ///
-/// The handle of an [altered](crate::Realm::alter_arrival_count) barrier carries the time of the alteration: arrivals through
-/// it count only after the alteration, even where they overtake it on their way.
+/// The handle of an [altered](crate::Realm::alter_arrival_count) barrier carries the time of the alteration: arrivals
+/// through it count only after the alteration, even where they overtake it on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Barrier {
     /// The realm that made it, and that alone knows it.

@@ -30,8 +30,9 @@ struct Shard {
     forgotten: HashMap<u32, Generations>,
 }
 
-/// Generations of one slot: a bit each, in blocks of 32, of which those without any are left out. A program that fails again and again uses the same
-/// few slots, so this takes less than a byte for each poisoned event, and 8 bytes at most.
+/// Generations of one slot: a bit each, in blocks of 32, of which those without any are left out. A program that fails
+/// again and again uses the same few slots, so this takes less than a byte for each poisoned event, and 8 bytes at
+/// most.
 #[derive(Default)]
 struct Generations {
     /// The number of each block, which rises, and its bits.

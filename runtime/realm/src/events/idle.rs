@@ -20,9 +20,9 @@ struct Waiting {
     is_idle: bool,
 }
 
-/// Waiters whose futures were dropped before the event: an operation cannot be taken out of an event's list, so the next
-/// future of the event takes it over. A program that polls and drops futures of one event, as a `select` with a time limit
-/// does in a loop, so has one operation pending, not one for each.
+/// Waiters whose futures were dropped before the event: an operation cannot be taken out of an event's list, so the
+/// next future of the event takes it over. A program that polls and drops futures of one event, as a `select` with a
+/// time limit does in a loop, so has one operation pending, not one for each.
 ///
 /// Locks are taken in this order: this one, then a waiter's.
 #[derive(Default)]

@@ -4,8 +4,9 @@
 //! stays so for ever, also after the slot behind it has been given to other events. An event can be *poisoned*: it has
 //! triggered, and what it stood for failed. Poison spreads along [`After::needs`].
 //!
-//! Read on in `word` (the protocol), `slot` (the table behind the handles), `faults` (why events were poisoned), `precondition` (what operations wait for)
-//! and `idle` (whom an awaited event wakes). What a trigger sets off is described in [`operation`](crate::operation).
+//! Read on in `word` (the protocol), `slot` (the table behind the handles), `faults` (why events were poisoned),
+//! `precondition` (what operations wait for) and `idle` (whom an awaited event wakes). What a trigger sets off is
+//! described in [`operation`](crate::operation).
 
 use std::fmt;
 use std::sync::Arc;

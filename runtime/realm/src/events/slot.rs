@@ -1,7 +1,8 @@
 //! The table behind the handles: slots that never move, and the free lists that hand them out.
 //!
 //! One slot is one operation and its event. A slot is 128 bytes: the first line holds everything that synchronises and
-//! schedules, the second the body, so that an event without a body touches one line. How a body is called (`B`) is for those to say who store it.
+//! schedules, the second the body, so that an event without a body touches one line. How a body is called (`B`) is for
+//! those to say who store it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
@@ -18,7 +19,8 @@ use crate::prefetch::prefetch_for_writing;
 use crate::profile::Tag;
 use crate::scheduler::Class;
 
-/// The preconditions that a slot can wait for by itself, as many as its first line has room for; more go through a tree of merges.
+/// The preconditions that a slot can wait for by itself, as many as its first line has room for; more go through a tree
+/// of merges.
 pub(crate) const LINKS: usize = 6;
 
 /// The bytes of a body that fits in its slot.

@@ -24,8 +24,8 @@ pub(crate) enum Phase {
     Triggered,
     /// It has triggered, poisoned.
     Poisoned,
-    /// It has triggered, and so has a later one; some generation of the slot was poisoned. Whether it was this one, others
-    /// must know.
+    /// It has triggered, and so has a later one; some generation of the slot was poisoned. Whether it was this one,
+    /// others must know.
     Past,
 }
 
@@ -42,8 +42,8 @@ pub(crate) enum Phase {
 /// takes the whole list. So a waiter is either seen by the trigger, or learns from its failed subscription that there
 /// is nothing to wait for.
 ///
-/// `POISONED` is the last generation's alone. Once there was a poisoned one, the word is `SCARRED` for ever: then it says
-/// of earlier generations only that they have triggered.
+/// `POISONED` is the last generation's alone. Once there was a poisoned one, the word is `SCARRED` for ever: then it
+/// says of earlier generations only that they have triggered.
 #[derive(Debug)]
 pub(crate) struct EventWord(AtomicU64);
 

@@ -143,15 +143,17 @@ impl Active {
         }
     }
 
-    /// Nodes may have become ready whose workers are at others that wait for these, by means that the realm knows nothing of.
+    /// Nodes may have become ready whose workers are at others that wait for these, by means that the realm knows
+    /// nothing of.
     fn see_to_watch(presence: &Presence) {
         if !presence.is_simulated {
             presence.sleep.see_to_watch();
         }
     }
 
-    /// Wakes the worker of a lane if it sleeps and a node is ready that it should run, after something has been done that may have made one so.
-    /// If the node may run elsewhere and that worker is only one more than there are cores, those who are awake will look at its lane before they sleep.
+    /// Wakes the worker of a lane if it sleeps and a node is ready that it should run, after something has been done
+    /// that may have made one so. If the node may run elsewhere and that worker is only one more than there are cores,
+    /// those who are awake will look at its lane before they sleep.
     #[cold]
     fn wake_if_ready(&self, presence: &Presence, lane: usize) {
         let may_wake = presence.has_idle_core();
@@ -160,7 +162,8 @@ impl Active {
         if !(is_elsewhere || presence.sleep.is_asleep(lane)) || !(may_wake || self.graph.pins[lane]) {
             return;
         }
-        // Against the fence of a worker that falls asleep: either it sees what has been done, or we see where its lane stands.
+        // Against the fence of a worker that falls asleep: either it sees what has been done, or we see where its lane
+        // stands.
         fence(Ordering::SeqCst);
         if self.near_cursor(lane).any(|(node, state)| state == State::Ready && (node.pinned || may_wake)) {
             match is_elsewhere {
@@ -188,8 +191,8 @@ impl Active {
         })
     }
 
-    /// Claims a node of a lane that is ready, if there is one near its cursor. A thief leaves pinned nodes alone, and sees to it that their
-    /// worker is awake: maybe it was not seen when they became ready.
+    /// Claims a node of a lane that is ready, if there is one near its cursor. A thief leaves pinned nodes alone, and
+    /// sees to it that their worker is awake: maybe it was not seen when they became ready.
     #[inline]
     pub(crate) fn claim(&self, presence: &Presence, lane: usize, who: Who) -> Option<Claimed> {
         self.claim_among(presence, lane, who, LOOK_AHEAD)
@@ -206,7 +209,8 @@ impl Active {
     fn claim_among(&self, presence: &Presence, lane: usize, who: Who, nodes: usize) -> Option<Claimed> {
         let mut cursor = self.cursor(lane)?;
         let (mut ahead, mut passed) = (0, 0);
-        // Those behind a node that may not run yet are not counted: the lane's cursor stays there, so the next look would come no further.
+        // Those behind a node that may not run yet are not counted: the lane's cursor stays there, so the next look
+        // would come no further.
         while passed < STEPS {
             let (run, place) = (cursor.run, cursor.place());
             let node = &self.graph.nodes[place];
@@ -253,7 +257,8 @@ impl Active {
         while self.state(cursor.run, cursor.place()) == State::Gone {
             self.step(lane, &mut cursor, true, who);
         }
-        // Against the fence in `wake_if_ready`: either it sees where the cursor stands, or we see what has made a node ready.
+        // Against the fence in `wake_if_ready`: either it sees where the cursor stands, or we see what has made a node
+        // ready.
         fence(Ordering::SeqCst);
         let mut ready = self.near_cursor(lane).filter(|(_, state)| *state == State::Ready).map(|(node, _)| node);
         ready.any(|node| {
@@ -280,9 +285,9 @@ impl Active {
         (!range.is_empty()).then_some(Cursor { run, index, range })
     }
 
-    /// Goes to the next node of the lane. If nothing unclaimed was passed, neither need others look at it again, and the lane's cursor moves too.
-    /// A thief moves it only from where he found it: were he to set it back when its worker has gone to sleep, [`open`](Self::open) would
-    /// not know what that waits for.
+    /// Goes to the next node of the lane. If nothing unclaimed was passed, neither need others look at it again, and
+    /// the lane's cursor moves too. A thief moves it only from where he found it: were he to set it back when its
+    /// worker has gone to sleep, [`open`](Self::open) would not know what that waits for.
     #[inline]
     fn step(&self, lane: usize, cursor: &mut Cursor, moves_lane: bool, who: Who) {
         let before = pack(cursor.run, cursor.index);
@@ -354,7 +359,8 @@ impl Active {
         before.or_else(|| self.failures.of_stage(run, node.stage).filter(|_| manner == Manner::Poisoned && node.takes))
     }
 
-    /// A node has ended, and workers sleep: wakes those whose nodes that has made ready, and others if there are several for this worker.
+    /// A node has ended, and workers sleep: wakes those whose nodes that has made ready, and others if there are
+    /// several for this worker.
     #[cold]
     fn wake_for_what_follows(&self, presence: &Presence, worker: usize, place: usize) {
         let node = &self.graph.nodes[place];

@@ -52,8 +52,8 @@ pub(super) struct Node {
     before: (u32, u32),
 }
 
-/// The nodes of one stage that follow one another in a lane. Each lane's shifts begin at a multiple of [`NODES_IN_A_LINE`]; between are shifts
-/// without nodes.
+/// The nodes of one stage that follow one another in a lane. Each lane's shifts begin at a multiple of
+/// [`NODES_IN_A_LINE`]; between are shifts without nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shift {
     lane: u32,
@@ -109,13 +109,14 @@ const CROWD: usize = 8;
 const MOST_NODES_OF_LANE: usize = 1 << 24;
 
 impl Graph {
-    /// Compiles a graph for workers that serve these processors, in order. A node whose home is none of them goes to the first.
+    /// Compiles a graph for workers that serve these processors, in order. A node whose home is none of them goes to
+    /// the first.
     ///
     /// Takes time that grows with the square of the number of nodes up to 4096 of them, and with their edges beyond.
     ///
     /// # Panics
-    /// If a node comes after one that is not before it in the list, or names a stage or a node that does not exist; or if there are 2^30
-    /// nodes, or 2^24 of one worker.
+    /// If a node comes after one that is not before it in the list, or names a stage or a node that does not exist; or
+    /// if there are 2^30 nodes, or 2^24 of one worker.
     #[must_use]
     pub fn new(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Self {
         check(spec);
@@ -228,7 +229,8 @@ impl Graph {
     /// Finds for each node who is to be woken, and whether that may be several.
     fn note_what_comes_after(&mut self) {
         let mut lanes_after: Vec<FxHashMap<u32, u32>> = vec![FxHashMap::default(); self.nodes.len()];
-        // Junctions come before nodes only, and have the last places: what comes after one is known when it is its turn.
+        // Junctions come before nodes only, and have the last places: what comes after one is known when it is its
+        // turn.
         for place in 0..self.nodes.len() {
             let lanes = match self.junction(place) {
                 None => [(self.nodes[place].lane, 1)].into_iter().collect(),
@@ -331,7 +333,8 @@ struct Places {
 }
 
 impl Places {
-    /// One more than the number of a group of lanes; 0 if there is none, or are too many: then the node's own worker runs it.
+    /// One more than the number of a group of lanes; 0 if there is none, or are too many: then the node's own worker
+    /// runs it.
     fn group(&mut self, members: &[crate::machine::ProcessorId], processors: &[crate::machine::ProcessorId]) -> u8 {
         if members.is_empty() {
             return 0;
@@ -387,8 +390,8 @@ pub(super) struct After {
     pub(super) previous: Vec<Edge>,
 }
 
-/// Drops edges that others imply. Those of a run are looked at together with those of the run before: nodes `0..n` are the earlier run's,
-/// `n..2n` the later one's.
+/// Drops edges that others imply. Those of a run are looked at together with those of the run before: nodes `0..n` are
+/// the earlier run's, `n..2n` the later one's.
 fn reduce(nodes: &[NodeSpec]) -> Vec<After> {
     let count = nodes.len();
     if count > MANY_NODES {

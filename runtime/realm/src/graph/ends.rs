@@ -1,5 +1,5 @@
-//! What of a run has ended. Workers count in lines of their own: only the end of a lane's part of a run is shared, and the ends of stages that
-//! are watched.
+//! What of a run has ended. Workers count in lines of their own: only the end of a lane's part of a run is shared, and
+//! the ends of stages that are watched.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,8 +54,8 @@ impl Ends {
         }
         let is_last = self.count(self.nodes.at(run, shift), run, nodes);
         if is_last {
-            // Whoever asks for the end of the stage says so first and then looks here; the caller will look whether it is asked for. As all of that is
-            // sequentially consistent, one sees the other.
+            // Whoever asks for the end of the stage says so first and then looks here; the caller will look whether it
+            // is asked for. As all of that is sequentially consistent, one sees the other.
             self.shifts.at(run, shift).end(run);
         }
         is_last

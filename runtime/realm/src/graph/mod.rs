@@ -1,10 +1,11 @@
 //! Static graphs: work that repeats, compiled once and run many times, without events, queues or allocation.
 //!
-//! A [`GraphSpec`] lists nodes in an order in which they could run one after another, and says which come after which, within one run and
-//! from one run to the next. [`Graph::new`] compiles it: edges that others imply go, each node gets its place in the *lane* of the worker
-//! that is its home. [`Realm::start_graph`](crate::Realm::start_graph) makes it run: whoever drives the [`GraphRuns`] opens one *stage* after another, a group of nodes
-//! that belong together, and workers run the nodes of open stages as soon as what they come after has ended. Runs overlap: the next one's
-//! nodes start where the edges allow.
+//! A [`GraphSpec`] lists nodes in an order in which they could run one after another, and says which come after which,
+//! within one run and from one run to the next. [`Graph::new`] compiles it: edges that others imply go, each node gets
+//! its place in the *lane* of the worker that is its home. [`Realm::start_graph`](crate::Realm::start_graph) makes it
+//! run: whoever drives the [`GraphRuns`] opens one *stage* after another, a group of nodes that belong together, and
+//! workers run the nodes of open stages as soon as what they come after has ended. Runs overlap: the next one's nodes
+//! start where the edges allow.
 //!
 //! How workers find nodes, and why none is forgotten or run twice, is described in the folder's `README.md`.
 
@@ -72,7 +73,8 @@ pub struct Edge {
 
 /// What the nodes of a graph do.
 ///
-/// Methods are called on workers, for different nodes at the same time. They must not block. A panic in [`run`](Self::run) is the node's failure.
+/// Methods are called on workers, for different nodes at the same time. They must not block. A panic in
+/// [`run`](Self::run) is the node's failure.
 pub trait GraphWork: Send + Sync + 'static {
     /// Runs a node. An error spreads to the nodes that need this one.
     fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>>;
@@ -83,11 +85,12 @@ pub trait GraphWork: Send + Sync + 'static {
     /// Called instead of [`run`](Self::run) when something that the node needs has failed.
     fn poisoned(&self, place: Place, fault: &Arc<Fault>);
 
-    /// The worker that asks will probably run this node next. A hint, which may come late: the node may have been run by another.
+    /// The worker that asks will probably run this node next. A hint, which may come late: the node may have been run
+    /// by another.
     fn expect(&self, _place: Place) {}
 
-    /// All nodes of a stage have ended, and were not passed over: of one that was opened [to be told](GraphRuns::open) of, that is
-    /// [watched](GraphRuns::watch), or in which a node failed.
+    /// All nodes of a stage have ended, and were not passed over: of one that was opened [to be told](GraphRuns::open)
+    /// of, that is [watched](GraphRuns::watch), or in which a node failed.
     fn stage_ended(&self, run: u64, stage: u32);
 
     /// All nodes of a run have ended, and its slot is armed for a later run: see [`GraphRuns::is_armed`].
@@ -105,7 +108,8 @@ pub struct Place {
 
 /// A graph that runs: see [`Realm::start_graph`](crate::Realm::start_graph).
 ///
-/// Runs are numbered from 0. The caller opens the stages of each run, in any order, and of the runs one after the other.
+/// Runs are numbered from 0. The caller opens the stages of each run, in any order, and of the runs one after the
+/// other.
 pub struct GraphRuns {
     /// What keeps the workers up. Goes first.
     _keeper: Box<dyn Send + Sync>,
@@ -129,20 +133,22 @@ impl GraphRuns {
         Self { _keeper: keeper, operations, registry, active }
     }
 
-    /// Whether the stages of a run may be opened: its slot is armed. A run whose time has not come is armed when an earlier one ends
-    /// ([`GraphWork::run_ended`]).
+    /// Whether the stages of a run may be opened: its slot is armed. A run whose time has not come is armed when an
+    /// earlier one ends ([`GraphWork::run_ended`]).
     #[must_use]
     pub fn is_armed(&self, run: u64) -> bool {
         self.active.is_armed(run)
     }
 
-    /// Lets the nodes of a stage run; [`GraphWork::stage_ended`] is called when they have. Of a stage without nodes, that is at once.
+    /// Lets the nodes of a stage run; [`GraphWork::stage_ended`] is called when they have. Of a stage without nodes,
+    /// that is at once.
     pub fn open(&self, run: u64, stage: u32) {
         self.open_as(run, stage, Manner::Run, true);
     }
 
-    /// As [`open`](Self::open), for a stage whose end is not watched so far: [`GraphWork::stage_ended`] is called only if a node fails, or if
-    /// the stage is [watched](Self::watch) in time. Cheaper: workers need not tell one another of each end.
+    /// As [`open`](Self::open), for a stage whose end is not watched so far: [`GraphWork::stage_ended`] is called only
+    /// if a node fails, or if the stage is [watched](Self::watch) in time. Cheaper: workers need not tell one another
+    /// of each end.
     pub fn open_unwatched(&self, run: u64, stage: u32) {
         self.open_as(run, stage, Manner::Run, false);
     }
@@ -152,8 +158,8 @@ impl GraphRuns {
         self.active.open(&self.operations.presence, (run, stage), manner, watched);
     }
 
-    /// From any thread, for a stage that has been opened: calls [`GraphWork::stage_ended`] when its nodes have ended. False if they have ended already; then
-    /// it may not be called.
+    /// From any thread, for a stage that has been opened: calls [`GraphWork::stage_ended`] when its nodes have ended.
+    /// False if they have ended already; then it may not be called.
     #[must_use]
     pub fn watch(&self, run: u64, stage: u32) -> bool {
         self.active.watch(run, stage)
@@ -165,19 +171,21 @@ impl GraphRuns {
         self.active.has_ended(run, stage)
     }
 
-    /// Passes over the nodes of a stage: they end, in their order, without being run, and [`GraphWork::stage_ended`] is not called. So a run
-    /// that will not be completed ends.
+    /// Passes over the nodes of a stage: they end, in their order, without being run, and [`GraphWork::stage_ended`] is
+    /// not called. So a run that will not be completed ends.
     pub fn skip(&self, run: u64, stage: u32) {
         self.open_as(run, stage, Manner::Skip, false);
     }
 
-    /// Fails the nodes of a stage that [take](NodeSpec::takes) what it is opened with, and what needs them. The others run.
+    /// Fails the nodes of a stage that [take](NodeSpec::takes) what it is opened with, and what needs them. The others
+    /// run.
     pub fn fail(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         self.active.blame_stage(run, stage, fault);
         self.open_as(run, stage, Manner::Poisoned, true);
     }
 
-    /// The faults of nodes that failed in the latest runs, those that need such among them. To be asked when all open stages have ended. Of runs that ended before as many as may be under way at a time, nothing is known any more.
+    /// The faults of nodes that failed in the latest runs, those that need such among them. To be asked when all open
+    /// stages have ended. Of runs that ended before as many as may be under way at a time, nothing is known any more.
     #[must_use]
     pub fn faults(&self) -> Vec<(Place, Arc<Fault>)> {
         self.active.faults()

@@ -16,7 +16,8 @@ pub struct Predecessors {
 }
 
 impl Graph {
-    /// What each node of the specification waits for, without what others imply: of the edges that it was compiled from, those that are left.
+    /// What each node of the specification waits for, without what others imply: of the edges that it was compiled
+    /// from, those that are left.
     #[must_use]
     pub fn predecessors(&self) -> Vec<Predecessors> {
         let of_specification =

@@ -1,7 +1,7 @@
 //! What runs use, one at a time: the words of all nodes, and what has ended.
 //!
-//! There are as many *slots* as runs may be under way, a power of two, and run `r` uses slot `r` modulo their number. All words count up from turn to
-//! turn: nothing needs to be set back.
+//! There are as many *slots* as runs may be under way, a power of two, and run `r` uses slot `r` modulo their number.
+//! All words count up from turn to turn: nothing needs to be set back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

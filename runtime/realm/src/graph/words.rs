@@ -1,4 +1,5 @@
-//! The words that decide when a node of a graph may run, and who runs it. The protocol is described in the folder's `README.md`.
+//! The words that decide when a node of a graph may run, and who runs it. The protocol is described in the folder's
+//! `README.md`.
 //!
 //! The file knows nothing of graphs, so that loom can check it alone (`tests/loom`).
 
@@ -15,24 +16,28 @@ impl ClaimWord {
         self.0.load(Ordering::Relaxed) > run
     }
 
-    /// Claims the node in a run, which comes so many runs after the one that had the slot before. False if another was faster.
+    /// Claims the node in a run, which comes so many runs after the one that had the slot before. False if another was
+    /// faster.
     #[inline]
     pub(crate) fn claim(&self, run: u64, slots: u64) -> bool {
-        // By what it was claimed for last: a thief who slept for a whole turn of the slots claims nothing of a later run.
+        // By what it was claimed for last: a thief who slept for a whole turn of the slots claims nothing of a later
+        // run.
         let before = (run + 1).saturating_sub(slots);
         // Relaxed: what the node sees of others, it sees by their ends and by the gate.
         self.0.compare_exchange(before, run + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
-/// By which a node tells of its end in one slot: one more than the last run in which it has ended. Only who ran it writes it.
+/// By which a node tells of its end in one slot: one more than the last run in which it has ended. Only who ran it
+/// writes it.
 #[derive(Default)]
 pub(crate) struct EndWord(AtomicU64);
 
 impl EndWord {
     /// The node has ended in a run. Whoever sees that sees what the node did.
     ///
-    /// Sequentially consistent, as the looks of those that wait for it before they fall asleep: see the folder's `README.md`.
+    /// Sequentially consistent, as the looks of those that wait for it before they fall asleep: see the folder's
+    /// `README.md`.
     #[inline]
     pub(crate) fn end(&self, run: u64) {
         self.0.store(run + 1, Ordering::SeqCst);
@@ -45,22 +50,24 @@ impl EndWord {
     }
 }
 
-/// How many of the nodes before a junction are known to have ended, so that no thread looks at them again: one more than the run, in the upper half, and
-/// the number.
+/// How many of the nodes before a junction are known to have ended, so that no thread looks at them again: one more
+/// than the run, in the upper half, and the number.
 #[derive(Default)]
 pub(crate) struct JunctionWord(AtomicU64);
 
 const NUMBER: u64 = u32::MAX as u64;
 
 impl JunctionWord {
-    /// Whether all of so many nodes have ended in a run: looks at those of which that is not known. Whoever hears that they have sees what they did.
+    /// Whether all of so many nodes have ended in a run: looks at those of which that is not known. Whoever hears that
+    /// they have sees what they did.
     #[inline]
     pub(crate) fn is_passed(&self, run: u64, nodes: usize, has_ended: impl Fn(usize) -> bool) -> bool {
         let word = self.0.load(Ordering::Acquire);
         let known = if word >> 32 == (run + 1) & NUMBER { (word & NUMBER) as usize } else { 0 };
         let ended = (known..nodes).find(|&node| !has_ended(node)).unwrap_or(nodes);
         if ended > known {
-            // What others have noted may be lost, even by a thread that still looks for an earlier run: then it is looked up again.
+            // What others have noted may be lost, even by a thread that still looks for an earlier run: then it is
+            // looked up again.
             self.0.store((run + 1) << 32 | ended as u64, Ordering::Release);
         }
         ended == nodes

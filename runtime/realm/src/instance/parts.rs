@@ -1,7 +1,9 @@
 //! Which parts of an instance count as used, of one whose bytes count page by page.
 //!
-//! The system makes a page of a large block when it is first touched. So an instance that is for more points than its node uses takes the memory of those that it uses, and that is
-//! what is counted: whoever gives points of it to a task [claims](super::Instance::claim) them before. Smaller ones are counted so, too, though the allocator may have made their pages before.
+//! The system makes a page of a large block when it is first touched. So an instance that is for more points than its
+//! node uses takes the memory of those that it uses, and that is what is counted: whoever gives points of it to a task
+//! [claims](super::Instance::claim) them before. Smaller ones are counted so, too, though the allocator may have made
+//! their pages before.
 
 use std::ops::Range;
 
@@ -84,7 +86,8 @@ impl Parts {
 }
 
 impl Layout {
-    /// Calls `visit` with the ranges of bytes in which the values of some points lie, of those that are stored. Ranges at most `gap` bytes apart may be visited as one.
+    /// Calls `visit` with the ranges of bytes in which the values of some points lie, of those that are stored. Ranges
+    /// at most `gap` bytes apart may be visited as one.
     fn for_each_run(&self, points: &AnySpace, gap: usize, mut visit: impl FnMut(Range<usize>)) {
         for_dimension!(points, |points| {
             let Ok(stored) = self.bounds().typed() else { return };

@@ -353,8 +353,9 @@ fn kept(live: &[Known], dropped: &[(u64, Arc<AtomicUsize>)]) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Instances are created, announced, released and dropped in any order, before and after their bytes are there: what
-    /// is promised is what announced releases bring, each promised instance becomes ready once, and nothing is lost.
+    /// Instances are created, announced, released and dropped in any order, before and after their bytes are there:
+    /// what is promised is what announced releases bring, each promised instance becomes ready once, and nothing is
+    /// lost.
     #[test]
     fn instances_may_go_in_any_order(steps in steps(), order: Vec<Index>) {
         let pool = MemoryPool::new(MemoryId(0), 40);

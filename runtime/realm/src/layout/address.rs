@@ -14,8 +14,8 @@ use super::MAX_DIMENSIONS;
 /// base + (linear >> shift) * outer + (linear & mask) * inner
 /// ```
 ///
-/// which is all three arrangements at once: in a struct of arrays the mask is all ones (and `outer` zero), in an array of
-/// structs it is zero, and in blocks of 2^`shift` points it is 2^`shift` - 1. The arithmetic wraps, so that bounds
+/// which is all three arrangements at once: in a struct of arrays the mask is all ones (and `outer` zero), in an array
+/// of structs it is zero, and in blocks of 2^`shift` points it is 2^`shift` - 1. The arithmetic wraps, so that bounds
 /// near the ends of `i64` are fine; for a point that is stored the result is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldAddress {
@@ -122,15 +122,16 @@ impl FieldAddress {
         })
     }
 
-    /// Whether neighbours along a dimension lie next to each other with nothing between, so that rows along it are slices.
+    /// Whether neighbours along a dimension lie next to each other with nothing between, so that rows along it are
+    /// slices.
     #[inline]
     #[must_use]
     pub fn contiguous_along(&self, dimension: usize) -> bool {
         self.is_affine() && self.strides[dimension] == 1 && self.pitch() == self.size
     }
 
-    /// From the point of rank `linear`, in steps of `step` ranks: how many points lie at equal steps of offset, the first
-    /// included. Where offsets are affine, no end is known.
+    /// From the point of rank `linear`, in steps of `step` ranks: how many points lie at equal steps of offset, the
+    /// first included. Where offsets are affine, no end is known.
     #[inline]
     #[must_use]
     pub(crate) fn straight_run(&self, linear: usize, step: i64) -> usize {
@@ -140,13 +141,15 @@ impl FieldAddress {
         (self.mask - (linear & self.mask)) / step.unsigned_abs() as usize + 1
     }
 
-    /// Calls `visit` with the ranges of bytes in which the values of a rectangle of points lie. Ranges that begin at most `gap` bytes after each other are visited as one.
+    /// Calls `visit` with the ranges of bytes in which the values of a rectangle of points lie. Ranges that begin at
+    /// most `gap` bytes after each other are visited as one.
     pub(crate) fn for_each_run<const D: usize>(&self, part: Rect<D>, gap: usize, visit: &mut impl FnMut(Range<usize>)) {
         let mut dimensions: [(usize, usize); D] =
             std::array::from_fn(|d| (self.strides[d] as usize, part.extent(d) as usize));
         dimensions.sort_unstable();
         let first = self.linear(part.lo);
-        // How many ranks there are from the first to the last of a run, of which there is one for each place in the other dimensions.
+        // How many ranks there are from the first to the last of a run, of which there is one for each place in the
+        // other dimensions.
         let (mut length, mut within) = (1, 0);
         for &(stride, extent) in &dimensions {
             let is_next = || self.offset_of_linear(first + stride) - self.offset_of_linear(first) <= gap;

@@ -11,11 +11,13 @@ pub struct LayoutConstraint {
     pub arrangement: Option<Arrangement>,
     /// The order of dimensions. Dimensions in which the instance is at most one point wide do not matter.
     pub order: Option<DimensionOrder>,
-    /// The address of each field's first value is a multiple of so many bytes: a power of two, at most [`MAX_ALIGN`](super::MAX_ALIGN). Of an array of structs or blocks, that of the first struct or
-    /// block. The first value is that of the first point, in the order of the rectangles, of the region that the constraint is for.
+    /// The address of each field's first value is a multiple of so many bytes: a power of two, at most
+    /// [`MAX_ALIGN`](super::MAX_ALIGN). Of an array of structs or blocks, that of the first struct or block. The first
+    /// value is that of the first point, in the order of the rectangles, of the region that the constraint is for.
     pub align: Option<u32>,
-    /// Room for so many points around the points, on both sides of each dimension, where no value of another point lies. For points that are a rectangle, and not with an alignment. A [`Layout`] does not know
-    /// of which points it is to have room around: see [`has_room`](super::has_room).
+    /// Room for so many points around the points, on both sides of each dimension, where no value of another point
+    /// lies. For points that are a rectangle, and not with an alignment. A [`Layout`] does not know of which points it
+    /// is to have room around: see [`has_room`](super::has_room).
     pub pad: Option<u32>,
 }
 

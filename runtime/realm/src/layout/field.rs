@@ -1,8 +1,8 @@
 //! Where one field lies in an instance of any points.
 //!
-//! An instance stores the rectangles of an index space one after the other: each point has a rank, and those of a rectangle
-//! follow those of the rectangle before it. Where a rank lies is one formula for the whole field ([`FieldAddress`]); only
-//! what makes a rank of a point differs from rectangle to rectangle.
+//! An instance stores the rectangles of an index space one after the other: each point has a rank, and those of a
+//! rectangle follow those of the rectangle before it. Where a rank lies is one formula for the whole field
+//! ([`FieldAddress`]); only what makes a rank of a point differs from rectangle to rectangle.
 
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ impl FieldLayout {
         &self.address
     }
 
-    /// The offset of the value of a point, in bytes. Meaningless for a point that is not stored. Where several rectangles
-    /// are stored, the point's is searched for: logarithmic in their number.
+    /// The offset of the value of a point, in bytes. Meaningless for a point that is not stored. Where several
+    /// rectangles are stored, the point's is searched for: logarithmic in their number.
     #[inline]
     #[must_use]
     pub fn offset<const D: usize>(&self, point: Point<D>) -> usize {
@@ -75,16 +75,16 @@ impl FieldLayout {
         }
     }
 
-    /// Calls `visit` with the parts of a rectangle that lie in one stored rectangle each, in the order of those, and the
-    /// address of the points of each. A row is visited in the order of its points. What is not stored is left out, except
-    /// where one rectangle is stored: that is not compared.
+    /// Calls `visit` with the parts of a rectangle that lie in one stored rectangle each, in the order of those, and
+    /// the address of the points of each. A row is visited in the order of its points. What is not stored is left out,
+    /// except where one rectangle is stored: that is not compared.
     #[inline]
     pub fn for_each_part<const D: usize>(&self, rect: Rect<D>, visit: impl FnMut(Rect<D>, &FieldAddress)) {
         self.for_each_part_near(rect, &mut 0, visit);
     }
 
-    /// As [`for_each_part`](Self::for_each_part), for one of many rectangles in order: `near` is the number of the stored
-    /// rectangle that the one before was in.
+    /// As [`for_each_part`](Self::for_each_part), for one of many rectangles in order: `near` is the number of the
+    /// stored rectangle that the one before was in.
     #[inline]
     pub(crate) fn for_each_part_near<const D: usize>(
         &self,
@@ -148,8 +148,8 @@ impl Ranks {
     }
 }
 
-/// The ranks of all points of a space: the strides and origin of the first rectangle, the others' ranks if there are any,
-/// and the number of points.
+/// The ranks of all points of a space: the strides and origin of the first rectangle, the others' ranks if there are
+/// any, and the number of points.
 pub(super) struct Ranking {
     pub(super) strides: [i64; MAX_DIMENSIONS],
     pub(super) origin: i64,

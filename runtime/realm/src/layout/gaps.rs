@@ -1,16 +1,16 @@
 //! Which points to store for those that are wanted.
 //!
-//! One rectangle is the fastest to access, and the more there are the longer it takes to find a point's and the more has to
-//! be known of them. So gaps between rectangles are stored too, as long as what that takes stays within bounds: memory
-//! follows the number of points, wherever they are.
+//! One rectangle is the fastest to access, and the more there are the longer it takes to find a point's and the more
+//! has to be known of them. So gaps between rectangles are stored too, as long as what that takes stays within bounds:
+//! memory follows the number of points, wherever they are.
 
 use maniple_space::{AnySpace, IndexSpace, Point, Rect, for_dimension};
 
 /// The bytes that an instance may have whatever part of them is used: one page of memory.
 const SMALL_BYTES: u64 = 4096;
 
-/// The bytes that a rectangle may take to have one fewer: twice what it takes to know its corners, its rank, and its place
-/// in the table by which it is found.
+/// The bytes that a rectangle may take to have one fewer: twice what it takes to know its corners, its rank, and its
+/// place in the table by which it is found.
 const RECT_BYTES: u64 = 64;
 
 /// The points of an instance that is to store some points, with values of so many bytes a point: all of them, and some
@@ -23,8 +23,8 @@ pub fn with_gaps(points: &AnySpace, bytes_of_point: usize) -> AnySpace {
     for_dimension!(points, |points| with_gaps_of(points, bytes_of_point as u64).into())
 }
 
-/// A rectangle with room for so many points around it, on both sides of each dimension. None if the points are no rectangle, or there are no numbers for points around them. No points have
-/// none around them.
+/// A rectangle with room for so many points around it, on both sides of each dimension. None if the points are no
+/// rectangle, or there are no numbers for points around them. No points have none around them.
 #[must_use]
 pub fn padded(points: &AnySpace, pad: u32) -> Option<AnySpace> {
     fn of<const D: usize>(points: &IndexSpace<D>, pad: i64) -> Option<AnySpace> {
@@ -39,7 +39,8 @@ pub fn padded(points: &AnySpace, pad: u32) -> Option<AnySpace> {
     for_dimension!(points, |points| of(points, pad.into()))
 }
 
-/// Whether an instance that stores these points, and is for some of them, has [room](padded) for so many points around those.
+/// Whether an instance that stores these points, and is for some of them, has [room](padded) for so many points around
+/// those.
 #[must_use]
 pub fn has_room(stored: &AnySpace, points: &AnySpace, pad: u32) -> bool {
     padded(points, pad).is_some_and(|wide| stored.is_dense() && wide.is_subset_of(stored).unwrap_or(false))
@@ -60,9 +61,9 @@ impl Part {
     }
 }
 
-/// Whether an instance that stores some points, [with gaps](with_gaps), keeps a part of them in one rectangle, if the part is a
-/// rectangle; true of other parts, which lie in one only by chance. Logarithmic in the number of rectangles. Where gaps between
-/// other points make one rectangle of those that the part lies in, the answer may be false.
+/// Whether an instance that stores some points, [with gaps](with_gaps), keeps a part of them in one rectangle, if the
+/// part is a rectangle; true of other parts, which lie in one only by chance. Logarithmic in the number of rectangles.
+/// Where gaps between other points make one rectangle of those that the part lies in, the answer may be false.
 #[must_use]
 pub fn keeps_in_one(points: &AnySpace, bytes_of_point: usize, part: &AnySpace) -> bool {
     lies_in_one(points, part) || for_dimension!(points, |points| fills_bounds(points, bytes_of_point as u64))

@@ -21,12 +21,14 @@ pub(super) fn page_of(block: usize) -> usize {
     if block < LARGE { PAGE } else { LARGE_PAGE }
 }
 
-/// Asks the system for large pages: making them takes a fraction of the time that small ones take, and what is read here and there is found without a walk through page tables.
+/// Asks the system for large pages: making them takes a fraction of the time that small ones take, and what is read
+/// here and there is found without a walk through page tables.
 #[cfg(target_os = "linux")]
 fn take_large_pages(start: NonNull<u8>, size: usize) {
     let (first, end) = (start.addr().get().next_multiple_of(PAGE), (start.addr().get() + size) / PAGE * PAGE);
     if size >= LARGE && first < end {
-        // SAFETY: the pages lie within the block, and the advice changes nothing that can be read there. Whether it is taken does not matter.
+        // SAFETY: the pages lie within the block, and the advice changes nothing that can be read there. Whether it is
+        // taken does not matter.
         unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
     }
 }
@@ -79,8 +81,9 @@ impl Block {
         Ok(Self { base, whole: Some(Whole::Allocated(start, layout)) })
     }
 
-    /// Gets zeroed bytes: of a large block as large pages of which none is made before it is touched, also where the allocator has bytes that were used before and would write zeros. What is smaller comes
-    /// from the allocator, which puts several blocks into a large page: computing with small pages is slower by a tenth.
+    /// Gets zeroed bytes: of a large block as large pages of which none is made before it is touched, also where the
+    /// allocator has bytes that were used before and would write zeros. What is smaller comes from the allocator, which
+    /// puts several blocks into a large page: computing with small pages is slower by a tenth.
     ///
     /// # Errors
     ///

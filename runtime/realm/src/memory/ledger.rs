@@ -10,8 +10,8 @@
 //! very allocation: counting on it would be a deadlock. Under the rule, once the releases before an allocation have
 //! happened, the allocations before it can be granted in order, and then itself; so by induction every promise is kept,
 //! in whatever order the releases come. Nothing is granted out of turn, at once or from the middle of the queue, unless
-//! the rule still holds afterwards. An allocation that would break the rule is refused at once: no allocation waits for what
-//! cannot come.
+//! the rule still holds afterwards. An allocation that would break the rule is refused at once: no allocation waits for
+//! what cannot come.
 //!
 //! Realm keeps three allocators for the same purpose (`mem_impl.cc`: current, future, release). There, addresses are
 //! handed out, so fragments matter; here the system gives addresses, and counting bytes is enough, and exact.
@@ -44,7 +44,8 @@ enum Entry {
 pub struct Ledger {
     capacity: u64,
     used: u64,
-    /// Bytes of others that lie in the memory: there for whoever asks now, and not there for those who were promised some.
+    /// Bytes of others that lie in the memory: there for whoever asks now, and not there for those who were promised
+    /// some.
     charged: u64,
     peak: u64,
     /// Announced releases and deferred allocations in the order of requests.
@@ -73,8 +74,9 @@ impl Ledger {
         self.used + self.charged
     }
 
-    /// Counts bytes that are in the memory already, allocated by others: they may be more than there is room for. Promises that were made rest on the capacity without them, so that whoever holds these may wait for
-    /// whoever was promised bytes.
+    /// Counts bytes that are in the memory already, allocated by others: they may be more than there is room for.
+    /// Promises that were made rest on the capacity without them, so that whoever holds these may wait for whoever was
+    /// promised bytes.
     pub fn charge(&mut self, bytes: u64) {
         self.charged += bytes;
         self.peak = self.peak.max(self.used());
@@ -151,8 +153,8 @@ impl Ledger {
         self.grant_ready()
     }
 
-    /// Announces that bytes which are granted now, or deferred already, will be released. Later allocations count on it;
-    /// what is announced beyond those bytes is as if it were not.
+    /// Announces that bytes which are granted now, or deferred already, will be released. Later allocations count on
+    /// it; what is announced beyond those bytes is as if it were not.
     pub fn announce_release(&mut self, bytes: u64) -> Ticket {
         self.releasing += bytes;
         self.enter(Entry::Release(bytes))
@@ -174,8 +176,8 @@ impl Ledger {
         }
     }
 
-    /// An announced release will not happen as announced; nothing if it has happened. Promises that were made on it are kept
-    /// when the bytes are released without an announcement.
+    /// An announced release will not happen as announced; nothing if it has happened. Promises that were made on it are
+    /// kept when the bytes are released without an announcement.
     pub fn withdraw_release(&mut self, ticket: Ticket) {
         if let Some(Entry::Release(bytes)) = self.entries.get(&ticket.0).copied() {
             self.entries.remove(&ticket.0);
@@ -304,7 +306,8 @@ mod tests {
         ledger.allocate(4);
         let first = ledger.announce_release(5);
         let Decision::Deferred(waiting) = ledger.allocate(6) else { panic!("six bytes are to come") };
-        // This release may wait for the deferred allocation, so no other allocation may take the free byte on its account.
+        // This release may wait for the deferred allocation, so no other allocation may take the free byte on its
+        // account.
         let second = ledger.announce_release(4);
         let Decision::Deferred(behind) = ledger.allocate(1) else { panic!("it fits in the end") };
         assert_eq!(ledger.complete_release(first), [waiting]);

@@ -1,6 +1,7 @@
 //! Blocks that are used again, one after another, for bytes that are written before they are read.
 //!
-//! To make the pages of a block, the system clears them, which takes longer than to read a file of as many bytes. A stream through blocks of one size makes them once.
+//! To make the pages of a block, the system clears them, which takes longer than to read a file of as many bytes. A
+//! stream through blocks of one size makes them once.
 
 use std::sync::Arc;
 

@@ -20,8 +20,8 @@ impl BuildId {
         Self(cut(&name.into(), Self::LONGEST).to_owned())
     }
 
-    /// The build of the running program, named after what is in its file (a check sum and the length). This is against mistakes, not against
-    /// malice: who knows the secret may say what he likes.
+    /// The build of the running program, named after what is in its file (a check sum and the length). This is against
+    /// mistakes, not against malice: who knows the secret may say what he likes.
     ///
     /// # Errors
     ///

@@ -134,7 +134,8 @@ pub enum Header {
     Goodbye,
     /// The node has given up; the body says why.
     Abort,
-    /// Where the sender's inbox is, in memory that both could share. For [`shared_memory`](super::shared_memory) only, as are the next three.
+    /// Where the sender's inbox is, in memory that both could share. For [`shared_memory`](super::shared_memory) only,
+    /// as are the next three.
     Offer,
     /// The receiver's inbox is open; the sender's messages come by it from now on.
     Switch,

@@ -1,9 +1,10 @@
 //! The network: messages between nodes, bytes from memory to memory, collectives of all nodes.
 //!
-//! A *job* is a number of nodes, each with a rank from 0. A [`Transport`] moves frames between them; an [`Endpoint`] makes of frames what the
-//! runtime uses:
+//! A *job* is a number of nodes, each with a rank from 0. A [`Transport`] moves frames between them; an [`Endpoint`]
+//! makes of frames what the runtime uses:
 //!
-//! * active messages ([`Message`], [`Handlers`]), in order from each node to each other one, with a bound on what is under way;
+//! * active messages ([`Message`], [`Handlers`]), in order from each node to each other one, with a bound on what is
+//!   under way;
 //! * puts and gets ([`Put`], [`Get`]) straight from and into registered memory ([`Segment`]);
 //! * barriers, detection of quiescence, an orderly end; and the loss of a node as something that is told.
 //!

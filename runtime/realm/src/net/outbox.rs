@@ -1,7 +1,7 @@
 //! What is to be sent to one other node by a transport with one thread.
 //!
-//! Messages are encoded by whoever sends them, one behind the other, so that what gathers while MPI is busy travels together. Bytes of transfers wait in
-//! their segments until their turn has come.
+//! Messages are encoded by whoever sends them, one behind the other, so that what gathers while MPI is busy travels
+//! together. Bytes of transfers wait in their segments until their turn has come.
 
 use std::collections::VecDeque;
 use std::mem;

@@ -1,11 +1,14 @@
 //! Registered memory: what puts and gets read and write directly.
 //!
-//! A [`Segment`] keeps its memory alive and names it for other nodes. The network touches the memory of one segment from one thread at a
-//! time, under a lock of the segment, so transfers never race with each other. They must not race with anybody else either:
+//! A [`Segment`] keeps its memory alive and names it for other nodes. The network touches the memory of one segment
+//! from one thread at a time, under a lock of the segment, so transfers never race with each other. They must not race
+//! with anybody else either:
 //!
-//! * [`Segment::from_vec`] owns its bytes, and hands them out again only when no transfer can reach them any more. It is safe.
-//! * [`Segment::of_instance`] and [`Segment::of_memory`] name memory that others use. Making one is `unsafe`, because whoever does promises that all
-//!   nodes' transfers and all other uses are ordered, by events and messages, as they are between tasks.
+//! * [`Segment::from_vec`] owns its bytes, and hands them out again only when no transfer can reach them any more. It
+//!   is safe.
+//! * [`Segment::of_instance`] and [`Segment::of_memory`] name memory that others use. Making one is `unsafe`, because
+//!   whoever does promises that all nodes' transfers and all other uses are ordered, by events and messages, as they
+//!   are between tasks.
 
 use std::any::Any;
 use std::fmt;
@@ -39,7 +42,8 @@ struct Memory {
     owner: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the bytes behind `base` are touched under `turn` only, as far as this module touches them; the rest is the promise of `of_memory`.
+// SAFETY: the bytes behind `base` are touched under `turn` only, as far as this module touches them; the rest is the
+// promise of `of_memory`.
 unsafe impl Send for Memory {}
 // SAFETY: as above; `owner` is `Sync` itself.
 unsafe impl Sync for Memory {}
@@ -49,7 +53,8 @@ impl Segment {
     #[must_use]
     pub fn from_vec(mut bytes: Vec<u8>) -> Self {
         let (base, length) = (NonNull::from(bytes.as_mut_slice()).cast(), bytes.len());
-        // SAFETY: moving the vector does not move its bytes, and nothing reaches the vector until `into_vec` finds that no handle is left.
+        // SAFETY: moving the vector does not move its bytes, and nothing reaches the vector until `into_vec` finds that
+        // no handle is left.
         unsafe { Self::of_memory(base, length, Box::new(bytes)) }
     }
 
@@ -70,23 +75,26 @@ impl Segment {
     ///
     /// # Safety
     ///
-    /// Until `owner` is dropped, the `length` bytes from `base` are initialised, readable and writable. While a transfer of any node
-    /// reads some of them nothing writes these; while one writes some of them, nothing else uses these. Two transfers may meet.
+    /// Until `owner` is dropped, the `length` bytes from `base` are initialised, readable and writable. While a
+    /// transfer of any node reads some of them nothing writes these; while one writes some of them, nothing else uses
+    /// these. Two transfers may meet.
     #[must_use]
     pub unsafe fn of_memory(base: NonNull<u8>, length: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
         Self { memory: Arc::new(Memory { base, length, turn: Mutex::new(()), owner }) }
     }
 
-    /// A segment of all bytes of an instance, as its layout counts them; `None` if it has none, not yet or not any more.
+    /// A segment of all bytes of an instance, as its layout counts them; `None` if it has none, not yet or not any
+    /// more.
     ///
     /// # Safety
     ///
-    /// As for [`of_memory`](Self::of_memory); and the instance is not released while the segment, or a part of it, lives.
+    /// As for [`of_memory`](Self::of_memory); and the instance is not released while the segment, or a part of it,
+    /// lives.
     #[must_use]
     pub unsafe fn of_instance(instance: Arc<Instance>) -> Option<Self> {
         let (base, length) = (instance.base()?, instance.layout().bytes());
-        // SAFETY: an instance's bytes are initialised, and stay until it is released or its last handle is dropped, of which we keep one. The rest
-        // is the caller's promise.
+        // SAFETY: an instance's bytes are initialised, and stay until it is released or its last handle is dropped, of
+        // which we keep one. The rest is the caller's promise.
         Some(unsafe { Self::of_memory(base, length, Box::new(instance)) })
     }
 
@@ -146,8 +154,8 @@ impl Span {
     pub fn read<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
         let memory = &*self.segment.memory;
         let _turn = memory.turn.lock();
-        // SAFETY: the range is within the memory, which is initialised and lives as long as we do. Nothing writes it: other transfers would need
-        // the turn, and others still are kept away by the promise of `of_memory`.
+        // SAFETY: the range is within the memory, which is initialised and lives as long as we do. Nothing writes it:
+        // other transfers would need the turn, and others still are kept away by the promise of `of_memory`.
         look(unsafe { std::slice::from_raw_parts(memory.base.as_ptr().add(self.range.start), self.len()) })
     }
 
@@ -177,7 +185,8 @@ impl Span {
             let first = sink.turn.lock();
             (first, Some(source.turn.lock()))
         };
-        // SAFETY: both ranges are within their memories, and both turns are ours; `copy` allows that the ranges overlap.
+        // SAFETY: both ranges are within their memories, and both turns are ours; `copy` allows that the ranges
+        // overlap.
         unsafe {
             let from = source.base.as_ptr().add(self.range.start);
             std::ptr::copy(from, sink.base.as_ptr().add(target.range.start), self.len());

@@ -1,13 +1,14 @@
 //! The seam: what moves frames between nodes, and who gets them.
 //!
-//! A transport knows nothing of messages, windows or barriers: [`Endpoint`](super::Endpoint) makes those of frames, for every transport alike. A
-//! transport owes to it:
+//! A transport knows nothing of messages, windows or barriers: [`Endpoint`](super::Endpoint) makes those of frames, for
+//! every transport alike. A transport owes to it:
 //!
-//! * frames of one lane from one node to another arrive in the order in which they were sent, each once, or the node is reported lost;
+//! * frames of one lane from one node to another arrive in the order in which they were sent, each once, or the node is
+//!   reported lost;
 //! * of one sending node, one frame is received at a time;
 //! * `send` neither blocks nor fails, from any thread, and never receives anything itself before it returns;
-//! * while frames are received, sends from the receiver may stay in queues, but they leave when the transport has nothing more at hand to
-//!   receive;
+//! * while frames are received, sends from the receiver may stay in queues, but they leave when the transport has
+//!   nothing more at hand to receive;
 //! * a frame's `sent` is called when its bytes have been taken;
 //! * frames for lost nodes are dropped.
 
@@ -29,8 +30,8 @@ pub type Frames = SmallVec<[Frame; 1]>;
 pub enum Flush {
     /// At once.
     Now,
-    /// With others: at the next frame to the same node that leaves at once, at [`Transport::flush`], when much has gathered, or, if it is
-    /// sent while something is received, after that.
+    /// With others: at the next frame to the same node that leaves at once, at [`Transport::flush`], when much has
+    /// gathered, or, if it is sent while something is received, after that.
     Later,
 }
 
@@ -57,7 +58,8 @@ pub trait Transport: Send + Sync {
     /// Sends frames, all of one lane, without others of the lane in between. The node may be this one.
     fn send(&self, to: NodeId, frames: Frames, flush: Flush);
 
-    /// Sends a frame of the messages' lane, if it can go at once and without a copy. False if not: then nothing was sent.
+    /// Sends a frame of the messages' lane, if it can go at once and without a copy. False if not: then nothing was
+    /// sent.
     fn send_directly(&self, to: NodeId, header: &Header, head: &[u8], body: &[u8], flush: Flush) -> bool {
         let _ = (to, header, head, body, flush);
         false
@@ -69,7 +71,8 @@ pub trait Transport: Send + Sync {
         None
     }
 
-    /// Sends a message whose body may be memory that was [lent](Self::lend) for it, if that can be done without a copy. False if not: then nothing was sent.
+    /// Sends a message whose body may be memory that was [lent](Self::lend) for it, if that can be done without a copy.
+    /// False if not: then nothing was sent.
     fn send_lent(&self, to: NodeId, header: &Header, head: &[u8], body: &[u8], flush: Flush) -> bool {
         let _ = (to, header, head, body, flush);
         false
@@ -78,10 +81,12 @@ pub trait Transport: Send + Sync {
     /// Lets everything leave that waits in queues.
     fn flush(&self);
 
-    /// Ends this node's part. What was sent before still arrives; nothing is received any more. The second call does nothing.
+    /// Ends this node's part. What was sent before still arrives; nothing is received any more. The second call does
+    /// nothing.
     fn close(&self, close: Close);
 
-    /// Waits until nothing is left to be done for [`close`](Self::close), unless the calling thread is the one that would do it.
+    /// Waits until nothing is left to be done for [`close`](Self::close), unless the calling thread is the one that
+    /// would do it.
     fn join(&self);
 
     /// Whether a node runs on this machine, so that memory may be shared with it, as far as the transport knows.
@@ -141,7 +146,8 @@ pub trait Polled: Send + Sync {
     /// Receives what is at hand, on this thread, which runs the handlers; gives whether there was anything.
     fn poll(&self) -> bool;
 
-    /// Whether that costs a look at one flag if there is nothing: then it is worth it between any two things. It may cost calls of the system.
+    /// Whether that costs a look at one flag if there is nothing: then it is worth it between any two things. It may
+    /// cost calls of the system.
     fn is_cheap(&self) -> bool {
         true
     }

@@ -1,7 +1,8 @@
 //! How frames look on a wire.
 //!
-//! A frame begins with 12 bytes (kind, flags, handler, bytes of the body, bytes of the head), then come up to four words of 8 bytes, head, body; all
-//! little-endian. Nothing is believed about lengths: a decoder refuses what is beyond the bounds before it makes room for anything.
+//! A frame begins with 12 bytes (kind, flags, handler, bytes of the body, bytes of the head), then come up to four
+//! words of 8 bytes, head, body; all little-endian. Nothing is believed about lengths: a decoder refuses what is beyond
+//! the bounds before it makes room for anything.
 
 use std::ops::Range;
 

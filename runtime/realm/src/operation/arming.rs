@@ -108,7 +108,8 @@ impl Operations {
         slot.preconditions.arrive(done)
     }
 
-    /// One level of the tree of merges: as many events as a slot can wait for become one. If a single merge leaves few enough, it is of no more than it has to be.
+    /// One level of the tree of merges: as many events as a slot can wait for become one. If a single merge leaves few
+    /// enough, it is of no more than it has to be.
     fn merge_some(&self, awaited: &[Awaited]) -> SmallVec<[Awaited; 8]> {
         let merge = |some: &[Awaited]| {
             if let [alone] = some {
@@ -140,8 +141,8 @@ impl Operations {
         event
     }
 
-    /// Notes that the fault of the poisoned event `source` has reached slot `index`, unless another has before. The slot is
-    /// pending, and stays so meanwhile.
+    /// Notes that the fault of the poisoned event `source` has reached slot `index`, unless another has before. The
+    /// slot is pending, and stays so meanwhile.
     pub(crate) fn inherit(&self, index: u32, slot: &Slot, source: Event) {
         self.faults.file(slot.pending_event(index), self.fault_of(source));
         slot.preconditions.poison();

@@ -1,8 +1,9 @@
 //! Breakdowns: a failure that would be reported to no thread.
 //!
-//! Most failures are reported: they poison an event, and its waiters learn why. But a panic in a callback, in a job or in what
-//! a worker does between two bodies is reported to no thread, and what it should have brought about will never happen. What waits for that would
-//! wait for ever. So all waits end: the realm has broken down, and says why. What is queued is still run.
+//! Most failures are reported: they poison an event, and its waiters learn why. But a panic in a callback, in a job or
+//! in what a worker does between two bodies is reported to no thread, and what it should have brought about will never
+//! happen. What waits for that would wait for ever. So all waits end: the realm has broken down, and says why. What is
+//! queued is still run.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

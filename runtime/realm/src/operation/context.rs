@@ -12,7 +12,8 @@ pub(crate) struct Worker {
     pub(crate) processor: ProcessorId,
     /// Whether the end of an operation is being settled, so that what becomes ready may be kept aside, to be run next.
     pub(crate) completing: Cell<bool>,
-    /// A handle to the worker's realm, which outlives this: a type of a layer above, whence it comes, and which alone looks at it.
+    /// A handle to the worker's realm, which outlives this: a type of a layer above, whence it comes, and which alone
+    /// looks at it.
     pub(crate) realm: NonNull<()>,
 }
 
@@ -38,7 +39,8 @@ impl WorkerContext<'_> {
         self.worker.index
     }
 
-    /// Calls `settle`, by which a [`Job`](crate::Job) ends: what that makes ready first is kept aside, and run next, without a queue.
+    /// Calls `settle`, by which a [`Job`](crate::Job) ends: what that makes ready first is kept aside, and run next,
+    /// without a queue.
     pub fn settle<R>(&self, settle: impl FnOnce() -> R) -> R {
         let nested = self.worker.completing.replace(true);
         let result = settle();

@@ -69,8 +69,8 @@ impl Future for EventFuture {
             return Poll::Ready(result);
         }
         let operations = Arc::clone(&self.operations);
-        // The future does not keep the realm up, so it may find it going down. A waker that is called with the gate held may
-        // poll in place: it must not wait for whoever wants to close the gate, who waits for us.
+        // The future does not keep the realm up, so it may find it going down. A waker that is called with the gate
+        // held may poll in place: it must not wait for whoever wants to close the gate, who waits for us.
         let _gate = operations.gate.read_recursive();
         if operations.is_stopping() {
             return Poll::Ready(Err(Arc::new(Fault::new(Abandoned))));

@@ -1,7 +1,8 @@
 //! Jobs: work that is ready when it is queued, and that has no event to wait for.
 //!
-//! A job has no slot: it is one object of its owner's, which a worker runs when it comes to it. It goes to the deque of the worker that
-//! queues it, last in, first out; others steal the oldest. Who waits for a job, and how often it is queued, is its owner's affair.
+//! A job has no slot: it is one object of its owner's, which a worker runs when it comes to it. It goes to the deque of
+//! the worker that queues it, last in, first out; others steal the oldest. Who waits for a job, and how often it is
+//! queued, is its owner's affair.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -13,7 +14,8 @@ use crate::profile::{OperationId, Tag};
 /// What can be done with a job of some kind.
 #[derive(Debug)]
 pub struct JobTable {
-    /// Does it, or as much of it as can be done now. The job is the callee's from then on. Must neither panic nor block.
+    /// Does it, or as much of it as can be done now. The job is the callee's from then on. Must neither panic nor
+    /// block.
     pub run: unsafe fn(NonNull<JobHead>, &WorkerContext<'_>),
     /// Lets go of a job that will not be run.
     pub drop: unsafe fn(NonNull<JobHead>),
@@ -46,14 +48,16 @@ impl Job {
     /// A job from a function, in a box of its own.
     pub fn new(call: impl FnOnce(&WorkerContext<'_>) + Send + 'static) -> Self {
         let boxed = Box::into_raw(Box::new(Boxed { head: JobHead::new(Boxed::table(&call)), call }));
-        // SAFETY: the table is that of this type; the box was just leaked for the job alone, and the function may go to any thread.
+        // SAFETY: the table is that of this type; the box was just leaked for the job alone, and the function may go to
+        // any thread.
         unsafe { Self::from_raw(NonNull::new_unchecked(boxed.cast())) }
     }
 
     /// A job that is an object of the caller's.
     ///
     /// # Safety
-    /// The object begins with the head. It lives until the table's `run` or `drop` is called with it, of which one is, once, by any thread.
+    /// The object begins with the head. It lives until the table's `run` or `drop` is called with it, of which one is,
+    /// once, by any thread.
     #[inline]
     #[must_use]
     pub unsafe fn from_raw(head: NonNull<JobHead>) -> Self {

@@ -1,9 +1,10 @@
 //! Operations: work that waits for events, runs once on a worker, and whose end is an event.
 //!
-//! [`Spawn`] says where, when and how urgently, [`Work`] what. Read on in `operations` (what all of them share), `body` (how a closure lives in a slot),
-//! `spawn` and `arming` (how one comes to wait), `trigger` and `settle` (what a trigger sets off), `local` (where ready ones are queued), `context` (what
-//! they know of their worker), `future` (awaiting an event), [`task`] (async bodies), [`job`] (work without events) and `breakdown` (failures of which
-//! would be reported to no thread).
+//! [`Spawn`] says where, when and how urgently, [`Work`] what. Read on in `operations` (what all of them share), `body`
+//! (how a closure lives in a slot), `spawn` and `arming` (how one comes to wait), `trigger` and `settle` (what a
+//! trigger sets off), `local` (where ready ones are queued), `context` (what they know of their worker), `future`
+//! (awaiting an event), [`task`] (async bodies), [`job`] (work without events) and `breakdown` (failures of which would
+//! be reported to no thread).
 
 use std::sync::Arc;
 

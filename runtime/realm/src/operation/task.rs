@@ -9,12 +9,13 @@
 //!                          \--ready, panic--> DONE
 //! ```
 //!
-//! Whoever wakes a task that is queued or notified already changes nothing, and yet writes the state, which the next poll reads: so that
-//! sees what was done before the wake.
+//! Whoever wakes a task that is queued or notified already changes nothing, and yet writes the state, which the next
+//! poll reads: so that sees what was done before the wake.
 //!
-//! Wakers are counted, but for the one that a poll is lent. A task that is pending while there are none can never be woken: it is *stranded*. As only
-//! a poll can make wakers then, the poller notices; and whoever drops the last waker wakes the task, so that there is a poller. A stranded task is polled
-//! once more, so that its future may do something about it ([`is_stranded`]), and fails if it is stranded still.
+//! Wakers are counted, but for the one that a poll is lent. A task that is pending while there are none can never be
+//! woken: it is *stranded*. As only a poll can make wakers then, the poller notices; and whoever drops the last waker
+//! wakes the task, so that there is a poller. A stranded task is polled once more, so that its future may do something
+//! about it ([`is_stranded`]), and fails if it is stranded still.
 
 use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
@@ -54,8 +55,9 @@ pub(crate) fn exchange_stranded(is_stranded: bool) -> bool {
     STRANDED.replace(is_stranded)
 }
 
-/// Whether the body that is being polled on this thread was pending while its waker has been dropped. A future that is made of others, and has something
-/// left to do if one of them never ends, ends that one as a failure: if nothing else is awaited now, the operation fails as [`Stranded`].
+/// Whether the body that is being polled on this thread was pending while its waker has been dropped. A future that is
+/// made of others, and has something left to do if one of them never ends, ends that one as a failure: if nothing else
+/// is awaited now, the operation fails as [`Stranded`].
 #[must_use]
 pub fn is_stranded() -> bool {
     STRANDED.get()
@@ -170,7 +172,8 @@ where
     }
 
     fn poll_future(self: &Arc<Self>, stranded: bool) -> Result<Poll<F::Output>, Arc<Fault>> {
-        // SAFETY: the vtable is that of this type. The reference is lent: it is neither counted nor dropped, and the caller's lives longer.
+        // SAFETY: the vtable is that of this type. The reference is lent: it is neither counted nor dropped, and the
+        // caller's lives longer.
         let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker::<F>(Arc::as_ptr(self))) });
         // SAFETY: the state is `RUNNING` and made so by this thread. The future does not move: it stays in its `Arc`
         // until dropped.

@@ -104,7 +104,8 @@ impl Operations {
         }
     }
 
-    /// Poisons the user events that are not triggered yet: all that is pending waits for one of them, or for what does. Whether there were any.
+    /// Poisons the user events that are not triggered yet: all that is pending waits for one of them, or for what does.
+    /// Whether there were any.
     pub(crate) fn break_promises(&self, why: &Arc<Fault>) -> bool {
         let promised = self.table.all().filter(|(_, slot)| slot.word.claim_promised());
         promised.map(|(index, slot)| self.complete(index, slot, Err(Arc::clone(why)))).count() > 0

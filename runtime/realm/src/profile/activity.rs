@@ -6,7 +6,8 @@ use super::label::Tag;
 use super::record::{OperationId, Record};
 use super::{Profiler, Shared, buffer};
 
-/// A thread at an operation's work. What it records until this is dropped is the operation's doing; [`end`](Self::end) records a span.
+/// A thread at an operation's work. What it records until this is dropped is the operation's doing; [`end`](Self::end)
+/// records a span.
 ///
 /// Activities of one thread are nested: drop the last first.
 #[must_use = "the activity ends when it is dropped"]

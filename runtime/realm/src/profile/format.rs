@@ -64,7 +64,8 @@ pub(super) fn framed(chunk: &Chunk<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A record is a tag and at most five numbers of 64 bits, each of which takes at most ten bytes; the chunk's own numbers take less than one.
+/// A record is a tag and at most five numbers of 64 bits, each of which takes at most ten bytes; the chunk's own
+/// numbers take less than one.
 const LONGEST_RECORD: usize = 1 + 5 * 10;
 
 /// A chunk of records, framed, in memory that is used again and again: this is where the time of writing goes.

@@ -1,9 +1,9 @@
 //! Profiles: what every worker did, when, for which operation, and what came after what.
 //!
-//! A [`Profiler`] that is given to [`RealmBuilder::profile`](crate::RealmBuilder::profile) records into a file, which [`Recording`] reads. How
-//! records travel from the threads to the file, and what a crash costs, is described in the folder's `README.md`. In reading order: `label` and
-//! `record` (what is recorded), `buffer` (a thread's own records), `names` (numbers for names), `output` and `format` (the file), `recording`
-//! (reading it).
+//! A [`Profiler`] that is given to [`RealmBuilder::profile`](crate::RealmBuilder::profile) records into a file, which
+//! [`Recording`] reads. How records travel from the threads to the file, and what a crash costs, is described in the
+//! folder's `README.md`. In reading order: `label` and `record` (what is recorded), `buffer` (a thread's own records),
+//! `names` (numbers for names), `output` and `format` (the file), `recording` (reading it).
 //!
 //! ```
 //! use maniple_realm::profile::{Kind, Profiler, Record, Recording, Tag};
@@ -61,8 +61,8 @@ use output::Output;
 
 /// Records a realm's profile. Clones record the same profile.
 ///
-/// Each thread has a buffer of its own, and what it records costs it some ten nanoseconds. What is recorded after the realm has ended is
-/// dropped.
+/// Each thread has a buffer of its own, and what it records costs it some ten nanoseconds. What is recorded after the
+/// realm has ended is dropped.
 #[derive(Clone)]
 pub struct Profiler(Arc<Shared>);
 
@@ -99,7 +99,8 @@ impl Profiler {
         }))
     }
 
-    /// Of one process of a job, which all others know by this number. To be said before the realm is built; what was said first holds.
+    /// Of one process of a job, which all others know by this number. To be said before the realm is built; what was
+    /// said first holds.
     #[must_use]
     pub fn of_node(self, node: NodeId) -> Self {
         let _ = self.0.node.set(node);
@@ -131,8 +132,8 @@ impl Profiler {
         self.0.clock.now_ns()
     }
 
-    /// The number of a label, the same for the same label; `domain` is that of an index launch. If this thread has asked before, it takes some
-    /// thirty nanoseconds.
+    /// The number of a label, the same for the same label; `domain` is that of an index launch. If this thread has
+    /// asked before, it takes some thirty nanoseconds.
     #[must_use]
     pub fn label(&self, kind: Kind, name: &str, domain: Option<&AnyRect>) -> LabelId {
         self.label_of_launch(kind, name, domain, None)
@@ -152,8 +153,8 @@ impl Profiler {
         self.0.names.graph(graph)
     }
 
-    /// Whoever this thread works for has a graph of so many nodes run. Node `k` is the operation `first + k`, whose spans whoever runs it
-    /// records, by [`activity`](Self::activity) or [`record`](Self::record).
+    /// Whoever this thread works for has a graph of so many nodes run. Node `k` is the operation `first + k`, whose
+    /// spans whoever runs it records, by [`activity`](Self::activity) or [`record`](Self::record).
     #[must_use]
     pub fn replay(&self, graph: GraphId, nodes: u64) -> OperationId {
         let (first, time) = (self.new_operations(nodes), self.now_ns());
@@ -211,8 +212,8 @@ impl Profiler {
         buffer::exchange(records)
     }
 
-    /// Has the records of this thread written. Those of the realm's workers are when it ends; a thread outside that goes on after the realm
-    /// may use this.
+    /// Has the records of this thread written. Those of the realm's workers are when it ends; a thread outside that
+    /// goes on after the realm may use this.
     pub fn write_thread(&self) {
         buffer::with(&self.0, |buffer| buffer.write());
     }

@@ -59,8 +59,8 @@ pub enum RecordingError {
 pub enum Completeness {
     /// All of it.
     Whole,
-    /// The file stops before the profile's end: the program was ended from outside or still runs, or the file was cut. Up to a second's
-    /// records of each thread are missing.
+    /// The file stops before the profile's end: the program was ended from outside or still runs, or the file was cut.
+    /// Up to a second's records of each thread are missing.
     Unended,
     /// What comes after so many bytes is damaged and was not read.
     Damaged {

@@ -41,8 +41,8 @@ impl Realm {
         self.shared.barriers.event(self.operations(), barrier)
     }
 
-    /// Destroys the barrier. Events of phases that are not complete are poisoned with [`BarrierError::Unknown`]. Nothing if
-    /// it was destroyed before, or is another realm's.
+    /// Destroys the barrier. Events of phases that are not complete are poisoned with [`BarrierError::Unknown`].
+    /// Nothing if it was destroyed before, or is another realm's.
     pub fn destroy_barrier(&self, barrier: Barrier) {
         self.shared.barriers.destroy(self.operations(), barrier);
     }

@@ -34,8 +34,8 @@ impl RealmBuilder {
         Self { workers, machine, memory, profiler, stack_size: 8 << 20, help_depth: 32, cores }
     }
 
-    /// So many cpus, hence workers, and one memory; at most 1024. Without this and [`machine`](Self::machine): the machine as
-    /// detected.
+    /// So many cpus, hence workers, and one memory; at most 1024. Without this and [`machine`](Self::machine): the
+    /// machine as detected.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
@@ -53,15 +53,16 @@ impl RealmBuilder {
         self
     }
 
-    /// So many of the system's cores are for this realm; at least one. By default those that the process may use. Workers for which there are no cores sleep more
-    /// than others; and while a thread of the program's has no core of its own and waits, it may do a worker's work: see [`Realm::wait`].
+    /// So many of the system's cores are for this realm; at least one. By default those that the process may use.
+    /// Workers for which there are no cores sleep more than others; and while a thread of the program's has no core of
+    /// its own and waits, it may do a worker's work: see [`Realm::wait`].
     pub fn cores(mut self, cores: usize) -> Self {
         self.cores = Some(cores.max(1));
         self
     }
 
-    /// Has this record a profile of the realm, from its start to its end; a profiler serves one realm. Without one, that costs a branch an
-    /// operation.
+    /// Has this record a profile of the realm, from its start to its end; a profiler serves one realm. Without one,
+    /// that costs a branch an operation.
     pub fn profile(mut self, profiler: Profiler) -> Self {
         self.profiler = Some(profiler);
         self

@@ -15,11 +15,13 @@ use crate::profile::{Tag, common};
 
 impl Realm {
     /// Makes an instance in a memory of the machine, and gives the event after which its bytes are there:
-    /// [`Event::NONE`] if they are there at once, poisoned by a [`PromiseBroken`] if the system refuses them in the end.
+    /// [`Event::NONE`] if they are there at once, poisoned by a [`PromiseBroken`] if the system refuses them in the
+    /// end.
     ///
     /// Room may come from instances whose destruction has been asked for but not happened
-    /// ([`destroy_instance`](Self::destroy_instance)); it is promised in the order of requests, and only if it is sure to
-    /// come. Filling a reduction instance with identities happens here, on this thread, if its bytes are there at once.
+    /// ([`destroy_instance`](Self::destroy_instance)); it is promised in the order of requests, and only if it is sure
+    /// to come. Filling a reduction instance with identities happens here, on this thread, if its bytes are there at
+    /// once.
     ///
     /// ```
     /// use maniple_realm::instance::InstanceKind;
@@ -86,8 +88,8 @@ impl Realm {
     ///
     /// # Safety
     ///
-    /// Nothing uses the bytes of the instance after the events. None of the events waits for an instance that is created
-    /// in the same memory after this call.
+    /// Nothing uses the bytes of the instance after the events. None of the events waits for an instance that is
+    /// created in the same memory after this call.
     pub unsafe fn destroy_instance<'a>(
         &self,
         instance: &Arc<Instance>,

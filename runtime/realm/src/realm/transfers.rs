@@ -13,13 +13,13 @@ use crate::transfer::{Transfer, channel, execute_all};
 
 impl Realm {
     /// Executes transfers, one after the other, once the preconditions have triggered; gives the event of their end,
-    /// poisoned by the first [`TransferError`](crate::transfer::TransferError). A large transfer that is alone and may run anywhere
-    /// is shared by several workers.
+    /// poisoned by the first [`TransferError`](crate::transfer::TransferError). A large transfer that is alone and may
+    /// run anywhere is shared by several workers.
     ///
     /// # Safety
     ///
-    /// What [`Transfer::execute`] asks for holds, for each transfer, from when the preconditions have triggered until the
-    /// event has.
+    /// What [`Transfer::execute`] asks for holds, for each transfer, from when the preconditions have triggered until
+    /// the event has.
     pub unsafe fn transfer<'a>(&self, transfers: Vec<Transfer>, spawn: impl Into<Spawn<'a>>) -> Event {
         let mut spawn = spawn.into();
         let Some(first) = transfers.first() else { return self.merge(spawn.after) };

@@ -33,8 +33,9 @@ mod lock;
 
 /// A lock whose acquisition is an event. Clones are handles to the same lock.
 ///
-/// Acquisitions and releases that wait for preconditions have handles of their own. When the last one goes while the lock is
-/// held, it can't be released any more: the events of those who wait for it are poisoned with [`NeverReleased`].
+/// Acquisitions and releases that wait for preconditions have handles of their own. When the last one goes while the
+/// lock is held, it can't be released any more: the events of those who wait for it are poisoned with
+/// [`NeverReleased`].
 #[derive(Clone)]
 pub struct Reservation(Arc<Shared>);
 

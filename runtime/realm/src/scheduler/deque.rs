@@ -1,5 +1,5 @@
-//! A worker's deque of operations: for the worker itself last in, first out; for others, who take many at once, first in, first out. The protocol is told in
-//! the crate's `README.md`.
+//! A worker's deque of operations: for the worker itself last in, first out; for others, who take many at once, first
+//! in, first out. The protocol is told in the crate's `README.md`.
 //!
 //! The file knows nothing of operations, so that loom can check it alone (`tests/loom`).
 
@@ -13,7 +13,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, store_before_loads};
 /// More room than there can be operations.
 const RINGS: usize = 22;
 
-/// The worker's end. Items are numbered as they come in, whether one had the number before or not: in the deque are those from `front` on, before `back`.
+/// The worker's end. Items are numbered as they come in, whether one had the number before or not: in the deque are
+/// those from `front` on, before `back`.
 ///
 /// Others take at most `MOST` items at once. A model has them take fewer than they do.
 pub(crate) struct Deque<const MOST: usize = 32> {
@@ -33,8 +34,8 @@ struct Shared {
     front: CachePadded<AtomicU64>,
     /// Changed by the worker alone.
     back: CachePadded<AtomicU32>,
-    /// Which of the rings is in use: each has twice the room of the one before, and is made when that is full. Who still looks at an old one finds there what he has
-    /// seen to be in the deque.
+    /// Which of the rings is in use: each has twice the room of the one before, and is made when that is full. Who
+    /// still looks at an old one finds there what he has seen to be in the deque.
     ring: AtomicU32,
     rings: [OnceLock<Box<[AtomicU32]>>; RINGS],
 }
@@ -161,7 +162,8 @@ impl<const MOST: usize> Deque<MOST> {
                 self.shared.back.store(back, Ordering::Release);
                 return None;
             }
-            // Who has seen this `front` takes at most the items right behind it; if this may be one of them, he has to look again.
+            // Who has seen this `front` takes at most the items right behind it; if this may be one of them, he has to
+            // look again.
             let is_out_of_reach = before >= MOST as i32;
             if is_out_of_reach || self.renew(&mut front) {
                 self.back.set(last);

@@ -1,7 +1,8 @@
 //! What waits where, and which workers are awake: data that whoever makes work ready changes, and that workers look at.
 //!
-//! Read on in `class` and `destination` (how urgent work is, and whose), `deque` and `queue` (where it waits), `sleep` (when workers sleep), `seat` (who
-//! does a worker's work) and `presence` (which workers are at what). An operation is the index of its slot here, and a job of any type.
+//! Read on in `class` and `destination` (how urgent work is, and whose), `deque` and `queue` (where it waits), `sleep`
+//! (when workers sleep), `seat` (who does a worker's work) and `presence` (which workers are at what). An operation is
+//! the index of its slot here, and a job of any type.
 
 mod class;
 pub(crate) mod deque;

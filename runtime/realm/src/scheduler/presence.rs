@@ -20,8 +20,8 @@ pub(crate) struct Presence {
     pub(crate) is_simulated: bool,
     /// While graphs run, for each worker how many other things than nodes it is at, one on top of another.
     pub(crate) elsewhere: Box<[CachePadded<AtomicU32>]>,
-    /// The place of the worker whose work a thread of the program's does while it waits. With it go what that worker has recorded: what it does is in its
-    /// own row of a profile, whoever does it.
+    /// The place of the worker whose work a thread of the program's does while it waits. With it go what that worker
+    /// has recorded: what it does is in its own row of a profile, whoever does it.
     pub(crate) seat: Seat<Records>,
     /// How many threads the system runs at a time, if those are fewer than the workers.
     fewer_cores: Option<usize>,
@@ -56,8 +56,8 @@ impl Presence {
         self.processors.iter().position(|&own| own == processor)
     }
 
-    /// Whether more workers are awake than the system has cores for: some of them had better sleep, lest one that is at something the others
-    /// wait for is made to wait itself.
+    /// Whether more workers are awake than the system has cores for: some of them had better sleep, lest one that is at
+    /// something the others wait for is made to wait itself.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         self.fewer_cores.is_some_and(|cores| self.sleep.awake() > cores)

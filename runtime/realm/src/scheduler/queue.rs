@@ -257,7 +257,8 @@ impl<J> Queues<J> {
         (group.realm == realm).then_some(group.number as usize)
     }
 
-    /// Takes what this worker should run next, from its own queues or from another's. `random` chooses the first victim.
+    /// Takes what this worker should run next, from its own queues or from another's. `random` chooses the first
+    /// victim.
     pub(crate) fn find(&self, taker: &Taker<'_, J, impl Fn(u32)>, others_turn: bool, random: u32) -> Option<Queued<J>> {
         self.find_here(taker, others_turn)
             .or_else(|| self.steal(taker, random).map(Queued::Operation))

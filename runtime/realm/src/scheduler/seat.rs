@@ -1,5 +1,5 @@
-//! A worker's place, and who has it: the worker's own thread, or a thread of the program's that would sleep otherwise. The protocol is described in the crate's
-//! `README.md`.
+//! A worker's place, and who has it: the worker's own thread, or a thread of the program's that would sleep otherwise.
+//! The protocol is described in the crate's `README.md`.
 //!
 //! The file knows nothing of workers, so that loom can check it alone (`tests/loom`).
 
@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Parker};
 
-/// The seat of one worker. What belongs to the worker's thread alone is the *place*: it goes from hand to hand, and only who has it may use it.
+/// The seat of one worker. What belongs to the worker's thread alone is the *place*: it goes from hand to hand, and
+/// only who has it may use it.
 pub(crate) struct Seat<P> {
     state: Mutex<State<P>>,
     /// What the holder says of wishes, so that the worker's own thread may look after each thing that it has done.
@@ -62,7 +63,8 @@ impl<P> Seat<P> {
         self.is_wanted.load(Ordering::SeqCst) != 0
     }
 
-    /// Whether a guest has the place. One that has just taken it is seen by who has made a fence since, or else sees what came before that.
+    /// Whether a guest has the place. One that has just taken it is seen by who has made a fence since, or else sees
+    /// what came before that.
     #[inline]
     pub(crate) fn has_guest(&self) -> bool {
         self.attendance.load(Ordering::SeqCst) == GUEST
@@ -74,7 +76,8 @@ impl<P> Seat<P> {
         self.attendance.load(Ordering::SeqCst) == VACANT
     }
 
-    /// Lets a guest in who waits for the place, and waits until it is given back, or it was not used for a while, or it is vacant and `is_needed`.
+    /// Lets a guest in who waits for the place, and waits until it is given back, or it was not used for a while, or it
+    /// is vacant and `is_needed`.
     pub(crate) fn lend(&self, place: P, is_needed: impl Fn() -> bool) -> P {
         let mut state = self.state.lock();
         let Holder::Own(guest) = &mut state.holder else { unreachable!("the worker's own thread has the place") };
@@ -118,8 +121,8 @@ impl<P> Seat<P> {
         self.own_thread.unpark();
     }
 
-    /// A guest asks the worker's own thread for the place. If that has it, and no other guest has asked, it will unpark the guest when the place is
-    /// [free](Self::take_free); the caller sees to it that it is awake.
+    /// A guest asks the worker's own thread for the place. If that has it, and no other guest has asked, it will unpark
+    /// the guest when the place is [free](Self::take_free); the caller sees to it that it is awake.
     pub(crate) fn ask(&self, guest: &Arc<Parker>) -> bool {
         let mut state = self.state.lock();
         let Holder::Own(asking @ None) = &mut state.holder else { return false };

@@ -60,8 +60,8 @@ impl Sleep {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether every worker is asleep, or about to be: then nothing runs and nothing that was queued for any of them is left, unless
-    /// someone outside is queueing it right now.
+    /// Whether every worker is asleep, or about to be: then nothing runs and nothing that was queued for any of them is
+    /// left, unless someone outside is queueing it right now.
     pub(crate) fn all_asleep(&self) -> bool {
         let is_full = |(index, word): (usize, &AtomicU64)| {
             let workers = (self.parkers.len() - index * WORD).min(WORD);
@@ -108,7 +108,8 @@ impl Sleep {
         self.awake() < self.cores
     }
 
-    /// Asleep, not yet parked, goes on watch, unless there is no need to or another is. There is need if there are more workers than cores, or graphs run.
+    /// Asleep, not yet parked, goes on watch, unless there is no need to or another is. There is need if there are more
+    /// workers than cores, or graphs run.
     pub(crate) fn begin_watch(&self, worker: usize, graphs_run: bool) -> bool {
         let is_needed = self.cores < self.parkers.len() || (graphs_run && self.parkers.len() > 1);
         let needs_watcher = is_needed && self.watcher.load(Ordering::SeqCst) == 0;
@@ -126,7 +127,8 @@ impl Sleep {
     /// Wakes a sleeping worker if none is on watch: it will go on watch when it has found no work.
     #[cold]
     pub(crate) fn see_to_watch(&self) {
-        // Against the one in `end_watch`: either no worker is seen to be on watch, or the look there sees what the caller has done.
+        // Against the one in `end_watch`: either no worker is seen to be on watch, or the look there sees what the
+        // caller has done.
         fence(Ordering::SeqCst);
         if self.parkers.len() > 1 && self.watcher.load(Ordering::SeqCst) == 0 {
             self.wake_one();
@@ -143,8 +145,8 @@ impl Sleep {
         true
     }
 
-    /// Says that work which any worker may do was queued: wakes one, unless one is searching and will find it, or there are no cores for more and
-    /// a worker is on watch.
+    /// Says that work which any worker may do was queued: wakes one, unless one is searching and will find it, or there
+    /// are no cores for more and a worker is on watch.
     #[inline]
     pub(crate) fn announce(&self) {
         // Against the fences in `end_search`, `fall_asleep` and `end_watch`.
@@ -152,7 +154,8 @@ impl Sleep {
         self.announce_pushed();
     }
 
-    /// [`announce`](Self::announce) for work that was published by [`store_before_loads`](crate::sync::store_before_loads), which is as good as the fence.
+    /// [`announce`](Self::announce) for work that was published by
+    /// [`store_before_loads`](crate::sync::store_before_loads), which is as good as the fence.
     #[inline]
     pub(crate) fn announce_pushed(&self) {
         if self.searching.load(Ordering::SeqCst) == 0 && self.is_anybody_asleep() {

@@ -1,17 +1,20 @@
-//! Deterministic simulation: all threads, workers and messages of any number of nodes in one thread, one thing at a time, as a seed decides.
+//! Deterministic simulation: all threads, workers and messages of any number of nodes in one thread, one thing at a
+//! time, as a seed decides.
 //!
-//! The real code runs, not a model of it. Within [`Simulation::run`] every thread that the crate would start, and every one that the program
-//! [adds](Simulation::thread), is a coroutine with a stack of its own. It runs until it would sleep, wait, or begin something new (an operation, a node
-//! of a graph, a launch); then the seed decides who is next: another thread, or the network, which receives a frame. So a run is a
-//! function of its seed, and an interleaving that went wrong comes again. When nothing can go on any more although threads are left, that is a [`Hang`],
-//! reported at once, with who waits for what.
+//! The real code runs, not a model of it. Within [`Simulation::run`] every thread that the crate would start, and every
+//! one that the program [adds](Simulation::thread), is a coroutine with a stack of its own. It runs until it would
+//! sleep, wait, or begin something new (an operation, a node of a graph, a launch); then the seed decides who is next:
+//! another thread, or the network, which receives a frame. So a run is a function of its seed, and an interleaving that
+//! went wrong comes again. When nothing can go on any more although threads are left, that is a [`Hang`], reported at
+//! once, with who waits for what.
 //!
 //! Time is the number of turns taken. What sleeps for a while wakes up when no thread can go on.
 //!
-//! Threads take turns where they wait. So one must not wait while it holds a lock of the system's that another one takes: that stops them all. A profile of a
-//! simulated realm has all of it as one thread's.
+//! Threads take turns where they wait. So one must not wait while it holds a lock of the system's that another one
+//! takes: that stops them all. A profile of a simulated realm has all of it as one thread's.
 //!
-//! What is not seen: two threads in the middle of two turns at once. Races of single loads and stores are what `tests/loom` is for.
+//! What is not seen: two threads in the middle of two turns at once. Races of single loads and stores are what
+//! `tests/loom` is for.
 //!
 //! ```
 //! use maniple_realm::simulation::Simulation;
@@ -72,13 +75,15 @@ impl Simulation {
         Answer { value, process }
     }
 
-    /// Does something when so many turns have been taken, between two of them: stalls a connection, wakes a thread. Not if all has ended before.
+    /// Does something when so many turns have been taken, between two of them: stalls a connection, wakes a thread. Not
+    /// if all has ended before.
     pub fn at(&mut self, turn: u64, call: impl FnOnce() + 'static) {
         self.scheduler.at(turn, Happening::Call(Box::new(call)));
     }
 
-    /// Ends a thread of the program, and all that it has started, when so many turns have been taken, as if it were a process that is killed: they do nothing
-    /// more, and what they own is leaked. The network is to be told apart, by [`Network::kill`] at the same turn.
+    /// Ends a thread of the program, and all that it has started, when so many turns have been taken, as if it were a
+    /// process that is killed: they do nothing more, and what they own is leaked. The network is to be told apart, by
+    /// [`Network::kill`] at the same turn.
     pub fn kill_at<T>(&mut self, turn: u64, thread: &Answer<T>) {
         self.scheduler.at(turn, Happening::Death(thread.process));
     }
@@ -94,7 +99,8 @@ impl Simulation {
     /// [`Hang`]: threads of the program are left, and nothing can go on. What they own is leaked.
     ///
     /// # Panics
-    /// With the panic of a thread of the program, of a message's handler, or of what was to be done [at](Self::at) a turn, the rest being leaked. If it is called within a simulation.
+    /// With the panic of a thread of the program, of a message's handler, or of what was to be done [at](Self::at) a
+    /// turn, the rest being leaked. If it is called within a simulation.
     pub fn run(self) -> Result<Report, Hang> {
         self.scheduler.run()
     }
@@ -142,7 +148,8 @@ pub struct Report {
     pub turns: u64,
     /// A hash of who took them: two runs with the same one were the same.
     pub digest: u64,
-    /// Threads that threads of the program have started and left behind, asleep: their realm is still in use. A process that ends would end them.
+    /// Threads that threads of the program have started and left behind, asleep: their realm is still in use. A process
+    /// that ends would end them.
     pub left: Vec<String>,
 }
 

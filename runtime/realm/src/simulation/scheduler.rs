@@ -116,8 +116,8 @@ impl simulated::Scheduler for Scheduler {
             self.captured.set(Some(Backtrace::force_capture()));
         }
         let yielder = YIELDER.get();
-        // SAFETY: a coroutine sets its own when it begins and whenever it goes on: so this is that of the coroutine which runs this, whose stack
-        // it is on.
+        // SAFETY: a coroutine sets its own when it begins and whenever it goes on: so this is that of the coroutine
+        // which runs this, whose stack it is on.
         unsafe { &*yielder }.suspend(pause);
         YIELDER.set(yielder);
     }

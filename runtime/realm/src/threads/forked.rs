@@ -1,4 +1,5 @@
-//! Whether this process is a copy, made by `fork`, of the one in which something began: a copy has none of the other threads.
+//! Whether this process is a copy, made by `fork`, of the one in which something began: a copy has none of the other
+//! threads.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -32,8 +33,9 @@ fn watch() {
         }
         static WATCHED: std::sync::Once = std::sync::Once::new();
         WATCHED.call_once(|| {
-            // SAFETY: the handler has the signature that is asked for, stays for ever, and does nothing that a copy of a process with several threads may not: it changes
-            // an atomic number. If it cannot be registered, for want of memory, copies are not counted.
+            // SAFETY: the handler has the signature that is asked for, stays for ever, and does nothing that a copy of
+            // a process with several threads may not: it changes an atomic number. If it cannot be registered, for want
+            // of memory, copies are not counted.
             unsafe { libc::pthread_atfork(None, None, Some(copied)) };
         });
     }

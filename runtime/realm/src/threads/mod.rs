@@ -1,5 +1,6 @@
-//! Threads as the rest of the crate sees them: starting them, waiting, letting time pass. The only place that asks the system for any of it, and so
-//! the seam at which [a simulation](crate::simulation) takes the system's place: see `simulated`.
+//! Threads as the rest of the crate sees them: starting them, waiting, letting time pass. The only place that asks the
+//! system for any of it, and so the seam at which [a simulation](crate::simulation) takes the system's place: see
+//! `simulated`.
 
 use std::io;
 use std::sync::Arc;
@@ -67,9 +68,9 @@ pub fn yield_now() {
     if simulated::is_inside() { simulated::turn() } else { thread::yield_now() }
 }
 
-/// Makes this thread one that waits for a core when it wakes, until one is free or the system takes it from whoever has had it for some milliseconds. A thread
-/// mostly pushes another off its core at once, since it has slept; but what the network's thread would do, those that it would push off do themselves as soon as
-/// they have nothing better to do.
+/// Makes this thread one that waits for a core when it wakes, until one is free or the system takes it from whoever has
+/// had it for some milliseconds. A thread mostly pushes another off its core at once, since it has slept; but what the
+/// network's thread would do, those that it would push off do themselves as soon as they have nothing better to do.
 ///
 /// Where the system knows no such threads, or this one is of a kind that was chosen, all stays as it is.
 #[cfg(feature = "tcp")]

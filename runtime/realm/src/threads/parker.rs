@@ -8,7 +8,8 @@ use super::simulated;
 /// [simulation](crate::simulation) wait for those of the same one.
 #[derive(Debug, Default)]
 pub struct Parker {
-    /// Not of [`crate::locks`]: a condition variable goes with no other, and what counts locks is not to count sleepers.
+    /// Not of [`crate::locks`]: a condition variable goes with no other, and what counts locks is not to count
+    /// sleepers.
     token: parking_lot::Mutex<bool>,
     given: parking_lot::Condvar,
 }

@@ -12,7 +12,8 @@ pub(crate) enum Pause {
     Turn,
     /// To sleep for a while.
     Nap,
-    /// To wait for something, in a few words. Both are on the stack of the thread, which does not go on before it is asked to.
+    /// To wait for something, in a few words. Both are on the stack of the thread, which does not go on before it is
+    /// asked to.
     Until(&'static str, *const dyn Fn() -> bool),
 }
 
@@ -125,7 +126,8 @@ pub(super) fn nap() {
 /// Goes on when a condition holds that others bring about.
 pub(crate) fn wait_until(what: &'static str, condition: &dyn Fn() -> bool) {
     if !condition() {
-        // SAFETY: only the lifetime changes. The scheduler asks while this thread is paused here, so what is borrowed is there.
+        // SAFETY: only the lifetime changes. The scheduler asks while this thread is paused here, so what is borrowed
+        // is there.
         let condition =
             unsafe { std::mem::transmute::<*const (dyn Fn() -> bool + '_), *const dyn Fn() -> bool>(condition) };
         pause(Pause::Until(what, condition));

@@ -1,4 +1,5 @@
-//! A few values of one field whose places are found out once: what goes from machine to machine again and again, and takes longer to find than to copy.
+//! A few values of one field whose places are found out once: what goes from machine to machine again and again, and
+//! takes longer to find than to copy.
 
 use std::sync::Arc;
 
@@ -61,7 +62,8 @@ impl FewValues {
         let base = self.base(into.len())?;
         for &(offset, stride, count) in &self.runs {
             let values = into.split_off_mut(..count * self.size).ok_or_else(|| self.other_length(0))?;
-            // SAFETY: the run lies inside the instance that the space was checked against, and there is room for as many values.
+            // SAFETY: the run lies inside the instance that the space was checked against, and there is room for as
+            // many values.
             unsafe {
                 let (values, from) = (values.as_mut_ptr(), base.add(offset));
                 kernels::copy_run(values, self.size as isize, from, stride, count, self.size);
@@ -83,7 +85,8 @@ impl FewValues {
         let base = self.base(from.len())?;
         for &(offset, stride, count) in &self.runs {
             let values = from.split_off(..count * self.size).ok_or_else(|| self.other_length(0))?;
-            // SAFETY: the run lies inside the instance that the space was checked against, and there are as many values.
+            // SAFETY: the run lies inside the instance that the space was checked against, and there are as many
+            // values.
             unsafe {
                 let to = base.add(offset);
                 kernels::copy_run(to, stride, values.as_ptr(), self.size as isize, count, self.size);

@@ -1,7 +1,7 @@
 //! Gathers and scatters: copies through a field of pointers.
 //!
-//! Of the three instances, two store the points of the space, the pointers and the *near* values, and are visited in runs.
-//! The third stores the *far* values, wherever the pointers point among the targets.
+//! Of the three instances, two store the points of the space, the pointers and the *near* values, and are visited in
+//! runs. The third stores the *far* values, wherever the pointers point among the targets.
 
 use maniple_space::{AnyPoint, AnySpace, IndexSpace, Membership, Point, for_dimension};
 
@@ -137,8 +137,8 @@ impl Indirection {
             if dangles && self.dangling == Dangling::Fail {
                 return;
             }
-            // SAFETY: the run lies inside the two instances that the space was checked against, and the third stores the
-            // targets.
+            // SAFETY: the run lies inside the two instances that the space was checked against, and the third stores
+            // the targets.
             dangles |= unsafe { follow_run(&through, pointers.add(run.offsets[0]), near.add(run.offsets[1]), run) };
         };
         let layouts = [&self.pointers.layout, &self.near.layout];
@@ -260,8 +260,8 @@ unsafe fn follow_each<const E: usize, const SIZE: usize, const GATHER: bool>(
             }
             continue;
         };
-        // SAFETY: the target is stored, and so is this point of the run. The two values may be one, if a field is gathered
-        // from itself: then a value of any size is moved as if through a buffer.
+        // SAFETY: the target is stored, and so is this point of the run. The two values may be one, if a field is
+        // gathered from itself: then a value of any size is moved as if through a buffer.
         unsafe {
             let far = far.offset(offset);
             let (from, to) = if GATHER { (far, near) } else { (near, far) };

@@ -63,8 +63,8 @@ pub(super) unsafe fn copy_run(
 ///
 /// # Safety
 ///
-/// Every `to + n * stride` is writable for as many bytes as the value has, nothing else touches them meanwhile, and they
-/// do not overlap the value.
+/// Every `to + n * stride` is writable for as many bytes as the value has, nothing else touches them meanwhile, and
+/// they do not overlap the value.
 #[inline]
 pub(super) unsafe fn fill_run(to: *mut u8, stride: isize, count: usize, value: &[MaybeUninit<u8>]) {
     let size = value.len();

@@ -5,8 +5,8 @@
 //! executing it can only fail on what is in the data: a dangling pointer. Execution is a plain function;
 //! [`Realm::transfer`](crate::Realm::transfer) makes a list of transfers one operation.
 //!
-//! In reading order: `runs` turns points into runs of bytes, `kernels` copies and fills runs, `indirect` goes
-//! through pointers, `pack` makes bytes of values that go to another machine, `few` of those that go there again and again.
+//! In reading order: `runs` turns points into runs of bytes, `kernels` copies and fills runs, `indirect` goes through
+//! pointers, `pack` makes bytes of values that go to another machine, `few` of those that go there again and again.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -109,7 +109,8 @@ impl FillValue {
     pub fn identity_of(operator: &RawReduction) -> Result<Self, SystemRefused> {
         let block = Block::zeroed(operator.rhs_size(), operator.rhs_align())?;
         let bytes: *mut MaybeUninit<u8> = block.base().as_ptr().cast();
-        // SAFETY: the block is ours, has the size and alignment of a contribution, and stays until its bytes are copied.
+        // SAFETY: the block is ours, has the size and alignment of a contribution, and stays until its bytes are
+        // copied.
         let identity = unsafe {
             operator.write_identity(bytes.cast(), 0, 1);
             std::slice::from_raw_parts(bytes, operator.rhs_size())
@@ -275,9 +276,9 @@ impl Transfer {
     ///
     /// # Safety
     ///
-    /// Until it returns, nothing else writes what is read or touches what is written: the named fields at the points (and
-    /// at the targets, if there are pointers). Different instances share no bytes. For a reduction, both sides hold valid
-    /// values of the operator's types.
+    /// Until it returns, nothing else writes what is read or touches what is written: the named fields at the points
+    /// (and at the targets, if there are pointers). Different instances share no bytes. For a reduction, both sides
+    /// hold valid values of the operator's types.
     pub unsafe fn execute(&self) -> Result<(), TransferError> {
         if self.space.is_empty() {
             return Ok(());
@@ -319,8 +320,8 @@ unsafe fn copy<const D: usize>(space: &IndexSpace<D>, from: &Side, to: &Side) ->
     let size = to.layout.size();
     runs::for_each_run(space.rects().iter().copied(), [&from.layout, &to.layout], |run| {
         let [from_stride, to_stride] = run.strides;
-        // SAFETY: a run lies inside the instances that the space was checked against; different fields or instances share
-        // no bytes.
+        // SAFETY: a run lies inside the instances that the space was checked against; different fields or instances
+        // share no bytes.
         unsafe {
             let (source, destination) = (source.add(run.offsets[0]), destination.add(run.offsets[1]));
             kernels::copy_run(destination, to_stride, source, from_stride, run.count, size);
@@ -361,8 +362,8 @@ unsafe fn reduce<const D: usize>(
     let reduce = || {
         runs::for_each_run(space.rects().iter().copied(), [&from.layout, &to.layout], |run| {
             let [from_stride, to_stride] = run.strides;
-            // SAFETY: a run lies inside the instances that the space was checked against, its values are aligned as the sides'
-            // fields are, and different fields or instances share no bytes.
+            // SAFETY: a run lies inside the instances that the space was checked against, its values are aligned as the
+            // sides' fields are, and different fields or instances share no bytes.
             unsafe {
                 let (source, destination) = (source.add(run.offsets[0]), destination.add(run.offsets[1]));
                 match mode {
@@ -422,7 +423,8 @@ impl Side {
         Err(TransferError::Misaligned { instance, field: self.field, operator, expected: align, found })
     }
 
-    /// Whether there is nothing to be moved, at however many points: a field without bytes may be laid out over all that exist.
+    /// Whether there is nothing to be moved, at however many points: a field without bytes may be laid out over all
+    /// that exist.
     fn is_without_bytes(&self) -> bool {
         self.layout.size() == 0
     }

@@ -1,6 +1,7 @@
 //! Values on their way to another machine: out of an instance into plain bytes, and from those into another instance.
 //!
-//! Both ends agree on the points, and nothing else: values follow each other in the order of the space's rows, whatever the layouts.
+//! Both ends agree on the points, and nothing else: values follow each other in the order of the space's rows, whatever
+//! the layouts.
 
 use std::mem::MaybeUninit;
 
@@ -83,7 +84,8 @@ unsafe fn copy_out(space: &AnySpace, (from, base): (&Side, *const u8), mut to: *
 ///
 /// # Safety
 ///
-/// Until it returns, nothing else touches the field at the points. The bytes are those of valid values of the field's type.
+/// Until it returns, nothing else touches the field at the points. The bytes are those of valid values of the field's
+/// type.
 pub unsafe fn unpack(space: &AnySpace, bytes: &mut &[u8], to: impl Into<InstanceField>) -> Result<(), TransferError> {
     let to = Side::of(to.into(), space)?;
     let size = to.layout.size();
@@ -109,7 +111,8 @@ pub unsafe fn unpack(space: &AnySpace, bytes: &mut &[u8], to: impl Into<Instance
 ///
 /// # Safety
 ///
-/// As for [`unpack`], but the field's values are valid values of the operator's left-hand type, and the bytes those of its right-hand type.
+/// As for [`unpack`], but the field's values are valid values of the operator's left-hand type, and the bytes those of
+/// its right-hand type.
 pub unsafe fn unpack_and_apply(
     space: &AnySpace,
     bytes: &mut &[u8],
@@ -120,7 +123,8 @@ pub unsafe fn unpack_and_apply(
     unsafe { unpack_and_reduce(space, bytes, to.into(), (operator, ReductionMode::Apply)) }
 }
 
-/// As [`unpack_and_apply`], but the contributions are folded into contributions: the field is that of a reduction instance.
+/// As [`unpack_and_apply`], but the contributions are folded into contributions: the field is that of a reduction
+/// instance.
 ///
 /// # Errors
 ///
@@ -167,8 +171,8 @@ unsafe fn unpack_and_reduce(
             let (contributions, first) =
                 (aligned.hold(values), offset as isize + (chunk * aligned.room()) as isize * stride);
             let count = values.len() / size;
-            // SAFETY: the run lies inside the instance that the space was checked against; the contributions are valid, as the caller promises, and
-            // aligned, as are the instance's values.
+            // SAFETY: the run lies inside the instance that the space was checked against; the contributions are valid,
+            // as the caller promises, and aligned, as are the instance's values.
             unsafe {
                 let into = base.offset(first);
                 match mode {

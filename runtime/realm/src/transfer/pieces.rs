@@ -1,4 +1,5 @@
-//! What is known of transfers before they are executed: names and amounts for a profile, and pieces for several workers.
+//! What is known of transfers before they are executed: names and amounts for a profile, and pieces for several
+//! workers.
 
 use maniple_space::{for_dimension, partition};
 

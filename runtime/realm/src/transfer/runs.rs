@@ -1,16 +1,17 @@
 //! Visiting the same points in several instances at once, in runs as long as can be.
 //!
-//! Each instance ranks its points ([`FieldAddress::linear`]), and within each rectangle that it stores ranks are linear in
-//! the coordinates. A rectangle that lies in several of them is cut into parts first. So a part is a nest of at most four loops, each with a step of rank in every instance. Loops that continue each
-//! other in all instances are merged, which turns whole rectangles, or whole instances, into one run. What remains of the
-//! innermost loop is handed out as runs of equal steps in bytes, cut where an instance in blocks goes to its next block.
+//! Each instance ranks its points ([`FieldAddress::linear`]), and within each rectangle that it stores ranks are linear
+//! in the coordinates. A rectangle that lies in several of them is cut into parts first. So a part is a nest of at most
+//! four loops, each with a step of rank in every instance. Loops that continue each other in all instances are merged,
+//! which turns whole rectangles, or whole instances, into one run. What remains of the innermost loop is handed out as
+//! runs of equal steps in bytes, cut where an instance in blocks goes to its next block.
 
 use maniple_space::Rect;
 
 use crate::layout::{FieldAddress, FieldLayout};
 
-/// How much of a row is visited before the next row when one side runs along rows and another across them: so many cache
-/// lines of the latter stay in the cache until the neighbouring rows have used the rest of each.
+/// How much of a row is visited before the next row when one side runs along rows and another across them: so many
+/// cache lines of the latter stay in the cache until the neighbouring rows have used the rest of each.
 const TRANSPOSED_CHUNK: usize = 32;
 
 /// Points at equal distances in each of `N` instances.
@@ -43,8 +44,8 @@ pub(super) fn for_each_run<const D: usize, const N: usize>(
     joined.into_iter().for_each(visit);
 }
 
-/// Keeps a run until it is known whether the next one continues it: rectangles that are apart may be stored next to each
-/// other.
+/// Keeps a run until it is known whether the next one continues it: rectangles that are apart may be stored next to
+/// each other.
 #[inline]
 fn join<const N: usize>(joined: &mut Option<Run<N>>, next: Run<N>, visit: &mut impl FnMut(Run<N>)) {
     let Some(run) = joined else {
@@ -65,8 +66,8 @@ fn join<const N: usize>(joined: &mut Option<Run<N>>, next: Run<N>, visit: &mut i
 /// A side of a transfer: its layout, the address of the points of one stored rectangle, and that one's number.
 type Part<'a> = (&'a FieldLayout, FieldAddress, usize);
 
-/// Visits the points of a rectangle part by part: each lies in one stored rectangle of every instance. The addresses of the
-/// instances before `side` are known.
+/// Visits the points of a rectangle part by part: each lies in one stored rectangle of every instance. The addresses of
+/// the instances before `side` are known.
 fn for_each_part<const D: usize, const N: usize>(
     rect: Rect<D>,
     sides: &mut [Part<'_>; N],

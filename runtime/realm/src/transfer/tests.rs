@@ -35,8 +35,8 @@ impl Reduction for Sum {
     }
 }
 
-/// Arrangement and order of an instance, and which points it stores besides those that it must: as many around them as the
-/// margin says, and if it is one rectangle, all between them.
+/// Arrangement and order of an instance, and which points it stores besides those that it must: as many around them as
+/// the margin says, and if it is one rectangle, all between them.
 #[derive(Clone, Debug)]
 struct Shape {
     arrangement: Arrangement,

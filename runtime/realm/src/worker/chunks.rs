@@ -1,11 +1,12 @@
-//! How the chunks of one loop are dealt to those who run them, and how the loop's owner learns that all have ended. The protocol is described in the
-//! crate's `README.md`.
+//! How the chunks of one loop are dealt to those who run them, and how the loop's owner learns that all have ended. The
+//! protocol is described in the crate's `README.md`.
 //!
 //! The file knows nothing of workers, so that loom can check it alone (`tests/loom`).
 
 use crate::sync::{AtomicU64, Ordering, Parker};
 
-/// The chunks of a loop. Whoever [takes](Self::take) one runs it and [ends](Self::end) it; the owner [waits](Self::wait) for the end of all.
+/// The chunks of a loop. Whoever [takes](Self::take) one runs it and [ends](Self::end) it; the owner
+/// [waits](Self::wait) for the end of all.
 pub(crate) struct Chunks {
     count: u64,
     /// So many were taken, or more, as those who find none left count too.
@@ -23,7 +24,8 @@ impl Chunks {
         Self { count, taken: AtomicU64::new(0), left: AtomicU64::new(count), owner: Parker::default() }
     }
 
-    /// Takes a chunk that is not taken, if there is one. It has not ended, and the owner waits, until the taker says so.
+    /// Takes a chunk that is not taken, if there is one. It has not ended, and the owner waits, until the taker says
+    /// so.
     #[inline]
     pub(crate) fn take(&self) -> Option<usize> {
         if !self.has_more() {
@@ -46,7 +48,8 @@ impl Chunks {
         self.end_many(1);
     }
 
-    /// Withdraws what is left. For a thread that has taken a chunk that has not ended: so it is not this that ends the loop.
+    /// Withdraws what is left. For a thread that has taken a chunk that has not ended: so it is not this that ends the
+    /// loop.
     pub(crate) fn give_up(&self) {
         let taken = self.taken.swap(self.count, Ordering::Relaxed);
         if taken < self.count {
@@ -68,7 +71,8 @@ impl Chunks {
         self.left.load(Ordering::Acquire) == 0
     }
 
-    /// Waits, once, until all chunks have ended. Only the owner does, and when there are none left to be taken: so it waits for what others are running.
+    /// Waits, once, until all chunks have ended. Only the owner does, and when there are none left to be taken: so it
+    /// waits for what others are running.
     pub(crate) fn wait(&self) {
         // Either the last chunk ends before this, or whoever ends it sees that the owner waits.
         if self.left.fetch_or(WAITING, Ordering::AcqRel) != 0 {

@@ -1,10 +1,11 @@
-//! Guests: a thread of the program's that has to wait while graphs run does a worker's work meanwhile, in that worker's place.
+//! Guests: a thread of the program's that has to wait while graphs run does a worker's work meanwhile, in that worker's
+//! place.
 //!
-//! Whoever launches what graphs run ahead of would be one thread more than there are cores: it would take the core of a worker each time that it goes on, and
-//! the others would wait for that.
+//! Whoever launches what graphs run ahead of would be one thread more than there are cores: it would take the core of a
+//! worker each time that it goes on, and the others would wait for that.
 //!
-//! A guest runs nodes of graphs and what the runtime does, no more: a task might wait for what the program does afterwards. As soon as there are tasks
-//! for its worker, the worker's own thread has its place again.
+//! A guest runs nodes of graphs and what the runtime does, no more: a task might wait for what the program does
+//! afterwards. As soon as there are tasks for its worker, the worker's own thread has its place again.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -162,8 +163,9 @@ struct Visit<'a> {
 impl<'a> Visit<'a> {
     /// Begins with what was taken from the seat.
     fn begin(workers: &'a Workers, records: Records) -> Self {
-        // SAFETY: a `Local` may be used by any thread, though only by one at a time: by the one that has the place, which is this until the visit
-        // ends. It lives on the stack of the worker's own thread, which does not go on before it has the place again.
+        // SAFETY: a `Local` may be used by any thread, though only by one at a time: by the one that has the place,
+        // which is this until the visit ends. It lives on the stack of the worker's own thread, which does not go on
+        // before it has the place again.
         let local = unsafe { &*workers.lent.load(Ordering::Relaxed) };
         let here = 0_u8;
         local.stack.0.set(&raw const here as usize);
@@ -191,8 +193,8 @@ impl Drop for Visit<'_> {
 }
 
 impl Workers {
-    /// Whether this thread, which is about to wait, may have a worker's place meanwhile: if it is no worker, while graphs run. Bodies that run there want a
-    /// stack.
+    /// Whether this thread, which is about to wait, may have a worker's place meanwhile: if it is no worker, while
+    /// graphs run. Bodies that run there want a stack.
     #[inline]
     fn takes_guests(&self) -> bool {
         let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= self.waiting.stack_of_guests);
@@ -216,7 +218,8 @@ impl Workers {
         }
     }
 
-    /// Waits for an event in a worker's place, on a thread that is none. Gives whether it has: else it is still to be waited for.
+    /// Waits for an event in a worker's place, on a thread that is none. Gives whether it has: else it is still to be
+    /// waited for.
     pub(super) fn wait_as_guest(&self, event: Event) -> Result<bool, Arc<Fault>> {
         if !self.takes_guests() {
             self.give_back_place();
@@ -316,7 +319,8 @@ impl Signal {
     pub fn give(&self) {
         self.is_given.store(true, Ordering::SeqCst);
         self.parker.unpark();
-        // Against the fence of a worker that falls asleep: either the guest sees the signal then, or we see that there is one.
+        // Against the fence of a worker that falls asleep: either the guest sees the signal then, or we see that there
+        // is one.
         fence(Ordering::SeqCst);
         if let Some(workers) = self.workers.upgrade().filter(|workers| workers.operations.presence.seat.has_guest()) {
             workers.operations.presence.sleep.wake(LENT);
@@ -327,7 +331,8 @@ impl Signal {
         self.is_given.load(Ordering::SeqCst)
     }
 
-    /// In one step: what came before a signal that is given now is seen by whoever looks afterwards, or the signal is there the next time.
+    /// In one step: what came before a signal that is given now is seen by whoever looks afterwards, or the signal is
+    /// there the next time.
     fn take(&self) -> bool {
         self.is_given.swap(false, Ordering::SeqCst)
     }

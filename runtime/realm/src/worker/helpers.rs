@@ -1,5 +1,5 @@
-//! How workers that help while a condition holds learn that it may have changed. The protocol is described in the crate's
-//! `README.md`.
+//! How workers that help while a condition holds learn that it may have changed. The protocol is described in the
+//! crate's `README.md`.
 //!
 //! The file knows nothing of conditions or sleep, so that loom can check it alone (`tests/loom`).
 
@@ -64,7 +64,8 @@ impl Helpers {
         nodes.store(nodes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// How much each worker has done, up to now: nodes of graphs, and whatever else has [changed something](Self::changed_by).
+    /// How much each worker has done, up to now: nodes of graphs, and whatever else has [changed
+    /// something](Self::changed_by).
     pub(crate) fn ends(&self) -> impl Iterator<Item = u64> {
         let workers = self.ended.iter().zip(&self.nodes);
         workers.map(|(ended, nodes)| ended.load(Ordering::Relaxed).wrapping_add(nodes.load(Ordering::Relaxed)))

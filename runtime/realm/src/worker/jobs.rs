@@ -8,8 +8,8 @@ use crate::operation::job::Job;
 const JOBS_IN_A_ROW: usize = 64;
 
 impl Workers {
-    /// Runs jobs of this worker's own on top of the caller until `is_done`. Not if this thread is no worker, while there is something else to do first, or with
-    /// more than a quarter of the stack in use. Whether it is done.
+    /// Runs jobs of this worker's own on top of the caller until `is_done`. Not if this thread is no worker, while
+    /// there is something else to do first, or with more than a quarter of the stack in use. Whether it is done.
     #[inline]
     pub(crate) fn help_with_own_jobs(&self, is_done: impl Fn() -> bool) -> bool {
         match self.local() {
@@ -73,7 +73,8 @@ impl Local {
         Some(job)
     }
 
-    /// Whether helping may go on: jobs that are run on top of one another, each with the stack that its body needs, must leave most of it.
+    /// Whether helping may go on: jobs that are run on top of one another, each with the stack that its body needs,
+    /// must leave most of it.
     #[inline]
     fn has_stack_left(&self) -> bool {
         let here = 0_u8;

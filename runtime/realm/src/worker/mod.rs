@@ -1,7 +1,7 @@
 //! Workers: one thread a processor, running operations, stealing them, sleeping when there are none.
 //!
-//! Read on in `workers` (what they share), `watch` (when there are more of them than cores), `help` (waiting on a worker), `jobs` and
-//! `nodes` (what else they run), `sharing` (loops that several run).
+//! Read on in `workers` (what they share), `watch` (when there are more of them than cores), `help` (waiting on a
+//! worker), `jobs` and `nodes` (what else they run), `sharing` (loops that several run).
 
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
@@ -96,7 +96,8 @@ thread_local! {
     static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
 }
 
-/// Makes this thread another worker, or none; gives what it was. For a system thread that is several of [a simulation's](crate::simulation) in turn.
+/// Makes this thread another worker, or none; gives what it was. For a system thread that is several of [a
+/// simulation's](crate::simulation) in turn.
 pub(crate) fn exchange_current(worker: *const Local) -> *const Local {
     // SAFETY: null, or the worker that this thread is from now on, which is there as long as it is.
     let queue = unsafe { worker.as_ref() }.map_or(ptr::null(), |local| ptr::from_ref(&local.queue));
@@ -231,7 +232,8 @@ impl Local {
         }
     }
 
-    /// Looks for something to do, sleeping while there is nothing; `None` if the realm stops, or a guest wants this worker's place.
+    /// Looks for something to do, sleeping while there is nothing; `None` if the realm stops, or a guest wants this
+    /// worker's place.
     fn search(&self) -> Option<Found> {
         self.presence().sleep.begin_search();
         let found = loop {
@@ -256,7 +258,8 @@ impl Local {
         found
     }
 
-    /// Looks for work for a few microseconds, while `condition` holds: what comes soon is cheaper to spin for than to sleep for.
+    /// Looks for work for a few microseconds, while `condition` holds: what comes soon is cheaper to spin for than to
+    /// sleep for.
     fn search_while(&self, condition: &mut dyn FnMut() -> bool, find: impl Fn() -> Option<Found>) -> Option<Found> {
         let is_polling = self.workers.is_polling();
         let rounds = match self.presence().is_simulated {
@@ -307,7 +310,8 @@ impl Local {
         self.operations().queues.has_work_for(self.index()) || self.has_ready_node()
     }
 
-    /// Does what was found. Bodies are caught by themselves: what panics here is the realm itself, or a job or graph that must not.
+    /// Does what was found. Bodies are caught by themselves: what panics here is the realm itself, or a job or graph
+    /// that must not.
     #[inline]
     fn run(&self, found: Found) {
         let is_elsewhere = self.goes_elsewhere(&found);
@@ -388,7 +392,8 @@ const SEARCH_ROUNDS: u32 = 32;
 /// In a simulation nothing comes soon, or everything does.
 const SIMULATED_ROUNDS: u32 = 2;
 
-/// While what other nodes send is received by whoever looks: some 200 microseconds, since it takes that long to send, be told, and wake up.
+/// While what other nodes send is received by whoever looks: some 200 microseconds, since it takes that long to send,
+/// be told, and wake up.
 const POLLING_ROUNDS: u32 = 2048;
 
 /// The same, where each look is a call of the system, or some.

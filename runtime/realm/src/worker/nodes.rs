@@ -12,7 +12,8 @@ use crate::graph::registry::Known;
 /// So many nodes are run before the worker looks whether there are operations.
 const NODES_IN_A_ROW: usize = 64;
 
-/// So often a worker looks again at a node that only waits for others: what they are at takes little longer than to look elsewhere.
+/// So often a worker looks again at a node that only waits for others: what they are at takes little longer than to
+/// look elsewhere.
 const EXPECTING_ROUNDS: usize = 400;
 
 /// So often it looks only at that node, before it looks beyond.
@@ -75,7 +76,8 @@ impl Local {
         self.workers.after_run(self.index());
     }
 
-    /// The next node to run, one of this worker's own if that is ready or only waits for others; unless there is something better to do.
+    /// The next node to run, one of this worker's own if that is ready or only waits for others; unless there is
+    /// something better to do.
     #[inline]
     fn expect_node(&self, graph: &Active) -> Option<Claimed> {
         let operations = self.operations();
@@ -120,7 +122,8 @@ impl Local {
         None
     }
 
-    /// Whether what was found takes this worker away from nodes: then others look after those that are ready, as it may take long.
+    /// Whether what was found takes this worker away from nodes: then others look after those that are ready, as it may
+    /// take long.
     #[inline]
     pub(super) fn goes_elsewhere(&self, found: &Found) -> bool {
         !matches!(found, Found::Node(..)) && !self.graphs.is_empty() && self.leave_nodes_to_others()
@@ -138,8 +141,8 @@ impl Local {
         true
     }
 
-    /// Whether a node is ready that this worker should run before it sleeps: the next one of its own, in any graph, or of others if there may
-    /// be no other worker that looks before it sleeps.
+    /// Whether a node is ready that this worker should run before it sleeps: the next one of its own, in any graph, or
+    /// of others if there may be no other worker that looks before it sleeps.
     pub(super) fn has_ready_node(&self) -> bool {
         if self.graphs.is_empty() {
             return false;

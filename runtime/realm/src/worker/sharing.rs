@@ -15,15 +15,16 @@ use crate::profile::{OperationId, Profiler, Tag, common};
 /// The loop's body.
 type Body<'a> = dyn Fn(usize) + Sync + 'a;
 
-/// A loop under way. At any time at most one job invites others to it; whoever takes that up, and sees that there is more to do, invites the next.
+/// A loop under way. At any time at most one job invites others to it; whoever takes that up, and sees that there is
+/// more to do, invites the next.
 #[repr(C)]
 struct Loop {
     head: JobHead,
     /// Borrowed from the owner's caller: alive as long as a chunk has not ended, which is as long as the owner waits.
     body: *const Body<'static>,
     chunks: Chunks,
-    /// Of the chunks that panicked the first one, with what it threw. As chunks are taken in their order, all before it were begun: it is the one at which the
-    /// loop would have stopped on one thread.
+    /// Of the chunks that panicked the first one, with what it threw. As chunks are taken in their order, all before it
+    /// were begun: it is the one at which the loop would have stopped on one thread.
     panic: Mutex<Option<(usize, Caught)>>,
     /// Whose work it is, if there is a profile.
     operation: OperationId,
@@ -48,8 +49,9 @@ impl Workers {
 
 impl Local {
     fn share(&self, count: usize, body: &Body<'_>) {
-        // SAFETY: only the lifetime is changed. The body is called by those alone who have taken a chunk that has not ended, and this function
-        // does not end, by panic neither, before all chunks have: nothing between here and there panics, as chunks are caught.
+        // SAFETY: only the lifetime is changed. The body is called by those alone who have taken a chunk that has not
+        // ended, and this function does not end, by panic neither, before all chunks have: nothing between here and
+        // there panics, as chunks are caught.
         let body = unsafe { transmute::<*const Body<'_>, *const Body<'static>>(body) };
         let head = JobHead::new(&INVITATION);
         let operation = self.operations().profiler.as_ref().map_or(OperationId::NONE, Profiler::current);
@@ -62,7 +64,8 @@ impl Local {
         }
     }
 
-    /// Waits for chunks that others run. It runs nothing meanwhile: what it would begin might take long, and might itself wait for this body.
+    /// Waits for chunks that others run. It runs nothing meanwhile: what it would begin might take long, and might
+    /// itself wait for this body.
     fn await_end_of(&self, chunks: &Chunks) {
         for round in 0..SEARCH_ROUNDS {
             if chunks.have_ended() {
@@ -80,7 +83,8 @@ impl Local {
 
     fn invite(&self, shared: &Arc<Loop>) {
         let head = Arc::into_raw(Arc::clone(shared)).cast_mut().cast::<JobHead>();
-        // SAFETY: the loop begins with the head, and this reference to it, which is the job's own, is taken back when the job is run or dropped.
+        // SAFETY: the loop begins with the head, and this reference to it, which is the job's own, is taken back when
+        // the job is run or dropped.
         self.queue.deques.push_job(unsafe { Job::from_raw(NonNull::new_unchecked(head)) });
         self.presence().sleep.announce();
     }

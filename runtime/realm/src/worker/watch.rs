@@ -1,5 +1,5 @@
-//! More workers than cores, or graphs: one of those that sleep looks now and then whether those that are awake get on. The protocol is described in the crate's
-//! `README.md`.
+//! More workers than cores, or graphs: one of those that sleep looks now and then whether those that are awake get on.
+//! The protocol is described in the crate's `README.md`.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::Local;
 use super::helpers::Helpers;
 
-/// After this the worker on watch looks for the first time: far more than waking a worker takes, and than most bodies do.
+/// After this the worker on watch looks for the first time: far more than waking a worker takes, and than most bodies
+/// do.
 const FIRST_NAP: Duration = Duration::from_millis(1);
 
 /// So long it sleeps at a time when all goes well.
@@ -34,8 +35,8 @@ impl Watch {
 }
 
 impl Local {
-    /// Parks, not yet having done so since it fell asleep. Until it is woken; or, if it is the one on watch, until there is work that those who are awake do
-    /// not come to.
+    /// Parks, not yet having done so since it fell asleep. Until it is woken; or, if it is the one on watch, until
+    /// there is work that those who are awake do not come to.
     pub(super) fn park_or_watch(&self) {
         let graphs_run = !self.graphs.is_empty() && !self.presence().is_simulated;
         if !self.presence().sleep.begin_watch(self.index(), graphs_run) {
@@ -48,8 +49,8 @@ impl Local {
                 return self.presence().sleep.end_watch();
             }
             let advanced = self.watch.look(&self.workers.helpers);
-            // Without any the realm may be idle, and needs no watch. With fewer than there are cores, some of those awake may be waiting for what the realm
-            // knows nothing of, or are at long bodies.
+            // Without any the realm may be idle, and needs no watch. With fewer than there are cores, some of those
+            // awake may be waiting for what the realm knows nothing of, or are at long bodies.
             if advanced == 0 || (!self.presence().has_as_many_as_cores(advanced) && self.finds_work_on_watch()) {
                 break;
             }

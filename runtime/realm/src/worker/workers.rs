@@ -17,7 +17,8 @@ pub(crate) struct Workers {
     pub(crate) operations: Arc<Operations>,
     pub(crate) graphs: Arc<Registry>,
     pub(crate) helpers: Helpers,
-    /// The worker whose [place](crate::scheduler::presence::Presence::seat) goes from hand to hand, once it has been lent.
+    /// The worker whose [place](crate::scheduler::presence::Presence::seat) goes from hand to hand, once it has been
+    /// lent.
     pub(super) lent: AtomicPtr<Local>,
     /// How they wait, and let others wait.
     pub(super) waiting: Waiting,
@@ -35,7 +36,8 @@ pub(crate) struct Workers {
 pub(crate) struct Waiting {
     /// How many helps may nest on one stack.
     pub(crate) help_depth: u32,
-    /// Whether a thread of the program's may do a worker's work while it waits: where one more than the workers would take the core of one.
+    /// Whether a thread of the program's may do a worker's work while it waits: where one more than the workers would
+    /// take the core of one.
     pub(crate) lends_place: bool,
     /// The stack that such a thread must have left, in bytes.
     pub(crate) stack_of_guests: usize,

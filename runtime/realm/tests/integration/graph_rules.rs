@@ -97,8 +97,8 @@ enum Opening {
 /// What came of the asking for a stage's end: whether the end would be told, and when that was known.
 type Answer = (u64, u32, bool, u64);
 
-/// Runs a graph so many times, the stages opened in these ways in turn. Gives the fates of its nodes, the ends of stages that were told, and what
-/// came of asking for more.
+/// Runs a graph so many times, the stages opened in these ways in turn. Gives the fates of its nodes, the ends of
+/// stages that were told, and what came of asking for more.
 fn run(
     spec: &GraphSpec,
     workers: usize,
@@ -164,7 +164,8 @@ fn openings() -> impl Strategy<Value = Vec<Opening>> {
     proptest::collection::vec(opening, 1..8)
 }
 
-/// A node as it is drawn: how many stages it is after the node before, what comes before it, its home, if it is pinned the others that may run it, and whether it is one of a crowd.
+/// A node as it is drawn: how many stages it is after the node before, what comes before it, its home, if it is pinned
+/// the others that may run it, and whether it is one of a crowd.
 type Drawn = (u32, Vec<(u32, bool)>, Vec<(u32, bool)>, u32, Option<Vec<u32>>, bool);
 
 fn specs() -> impl Strategy<Value = GraphSpec> {

@@ -1,4 +1,5 @@
-//! While graphs run, a thread that waits and has no core of its own does a worker's work; and nothing depends on its coming back.
+//! While graphs run, a thread that waits and has no core of its own does a worker's work; and nothing depends on its
+//! coming back.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

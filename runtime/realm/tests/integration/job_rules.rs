@@ -14,8 +14,8 @@ fn job(call: impl FnOnce() + Send + 'static) -> Job {
     Job::new(|_| call())
 }
 
-/// Runs `body` on the realm's only worker, with a handle to queue jobs that call the names that it is given, and gives the names in the order in
-/// which they were called.
+/// Runs `body` on the realm's only worker, with a handle to queue jobs that call the names that it is given, and gives
+/// the names in the order in which they were called.
 fn order_of(body: impl FnOnce(&WorkerContext<'_>, &dyn Fn(&'static str)) + Send + 'static) -> Vec<&'static str> {
     let realm = realm(1);
     let (sender, called) = mpsc::channel();

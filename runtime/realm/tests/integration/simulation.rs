@@ -1,4 +1,5 @@
-//! Simulations: one seed is one run, hangs are reported, and what takes part in a simulation is what takes part without.
+//! Simulations: one seed is one run, hangs are reported, and what takes part in a simulation is what takes part
+//! without.
 
 use std::cell::Cell;
 use std::collections::HashSet;

@@ -5,7 +5,8 @@ use loom::thread;
 use crate::deque::Deque;
 use crate::model;
 
-/// A worker puts items in and takes some out, while another worker steals; in the end it takes out the rest. Each item comes out once.
+/// A worker puts items in and takes some out, while another worker steals; in the end it takes out the rest. Each item
+/// comes out once.
 fn each_item_of_a_deque_comes_out_once<const MOST: usize>(steps: &'static [Step], steals: usize) {
     model(move || {
         let deque = Deque::<MOST>::new();

@@ -1,4 +1,5 @@
-//! Static graphs: the words of nodes and the gates of stages, and what `graph/active.rs` does with them, as described in `src/graph/README.md`.
+//! Static graphs: the words of nodes and the gates of stages, and what `graph/active.rs` does with them, as described
+//! in `src/graph/README.md`.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -9,8 +10,8 @@ use super::sleep::Sleep;
 use super::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker, fence};
 use super::words::{ClaimWord, EndWord, Gate, JunctionWord, Manner};
 
-/// To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever: so somebody has ended a run with it. What
-/// that run did nobody asks for.
+/// To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever: so somebody
+/// has ended a run with it. What that run did nobody asks for.
 fn not_ended_yet() -> EndWord {
     let word = EndWord::default();
     word.end(0);
@@ -173,7 +174,8 @@ fn nodes_of_an_open_stage_see_its_launch_and_in_which_manner_it_was_opened() {
     }
 }
 
-/// The end of a stage, of which nobody wanted to know when it was opened: what `graph/ends.rs` and `graph/active.rs` do with it.
+/// The end of a stage, of which nobody wanted to know when it was opened: what `graph/ends.rs` and `graph/active.rs` do
+/// with it.
 struct Ending {
     gate: Gate,
     ended: [EndWord; 2],
@@ -261,8 +263,8 @@ impl Slot {
     }
 }
 
-/// A graph of two nodes, each in the lane of a worker of its own: each comes after itself in the run before, and the second after the first. So
-/// while the second is at one run, the first may be at the next.
+/// A graph of two nodes, each in the lane of a worker of its own: each comes after itself in the run before, and the
+/// second after the first. So while the second is at one run, the first may be at the next.
 struct Ring {
     slots: Box<[Slot]>,
     /// The run that the driver opens next.
@@ -343,7 +345,8 @@ fn runs_overlap_and_use_slots_again() {
     });
 }
 
-/// The lane of a worker that sleeps when its next node may not run: two nodes, each in a stage of its own, the second after something else.
+/// The lane of a worker that sleeps when its next node may not run: two nodes, each in a stage of its own, the second
+/// after something else.
 struct Lane {
     claims: [ClaimWord; 2],
     before_second: EndWord,

@@ -23,7 +23,8 @@ impl Loop {
     /// Runs chunks while there are any. The one of the number `panicking` has no thread go on.
     fn take_part(&self, panicking: Option<usize>) {
         while let Some(chunk) = self.chunks.take() {
-            // SAFETY: loom checks it: nothing changes what is lent before all chunks have ended, and each chunk is run by one thread.
+            // SAFETY: loom checks it: nothing changes what is lent before all chunks have ended, and each chunk is run
+            // by one thread.
             let lent = self.lent.with(|lent| unsafe { *lent });
             // SAFETY: as above.
             self.done[chunk].with_mut(|done| unsafe { *done += lent });

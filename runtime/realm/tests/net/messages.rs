@@ -78,7 +78,8 @@ rules! {
         cluster.shutdown();
     }
 
-    /// Whether or not the memory is the receiver's to read; the receiver keeps some, sends some on, and the sender lends the same memory again meanwhile.
+    /// Whether or not the memory is the receiver's to read; the receiver keeps some, sends some on, and the sender
+    /// lends the same memory again meanwhile.
     fn a_payload_in_lent_memory_arrives_as_it_was_filled_and_stays_so(make: make) {
         let lengths = [0, 1, 2047, 2048, 70_000, 5000, 300_000, 64, 4096];
         let rounds = 6;

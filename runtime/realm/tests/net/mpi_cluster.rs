@@ -1,10 +1,12 @@
 //! Nodes that `mpirun` starts, led from this process.
 //!
-//! MPI has one node in a process, but the rules of the suite look at all nodes of a job. So each node of a cluster has a *puppet*: this program, started by
-//! `mpirun`, with a test named [`puppet`] alone. It joins the job over MPI, and does with its transport what it is told by a socket; what its transport
-//! receives it tells, and waits until that is dealt with. Here the endpoints have a transport that does nothing but speak with the puppet.
+//! MPI has one node in a process, but the rules of the suite look at all nodes of a job. So each node of a cluster has
+//! a *puppet*: this program, started by `mpirun`, with a test named [`puppet`] alone. It joins the job over MPI, and
+//! does with its transport what it is told by a socket; what its transport receives it tells, and waits until that is
+//! dealt with. Here the endpoints have a transport that does nothing but speak with the puppet.
 //!
-//! Needs `mpirun`. Without it these tests say that they did not run; with `MANIPLE_NEEDS_MPI` set, as in `.ci/run`, they fail.
+//! Needs `mpirun`. Without it these tests say that they did not run; with `MANIPLE_NEEDS_MPI` set, as in `.ci/run`,
+//! they fail.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

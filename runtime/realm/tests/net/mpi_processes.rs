@@ -1,6 +1,7 @@
 //! Nodes as `mpirun` starts them, each with its own endpoint: how a job begins, ends, and fails.
 //!
-//! A test runs this program under `mpirun` again, with [`node`] as the only test, which does what a variable of the environment says.
+//! A test runs this program under `mpirun` again, with [`node`] as the only test, which does what a variable of the
+//! environment says.
 
 use std::process::Output;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Nodes in processes of their own, which are killed and stopped.
 //!
-//! A test is node 0; it starts the others by running itself again, with [`node`] as the only test, which does what a variable of the environment says.
+//! A test is node 0; it starts the others by running itself again, with [`node`] as the only test, which does what a
+//! variable of the environment says.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};

@@ -13,7 +13,8 @@ use maniple_realm::net::{Endpoint, Options};
 
 use crate::cluster::{Cluster, MakeHandlers};
 
-/// Nodes of this machine, which send messages by memory that they share if `SHARED`. If node 0 is `APART`, it seems to be of another machine.
+/// Nodes of this machine, which send messages by memory that they share if `SHARED`. If node 0 is `APART`, it seems to
+/// be of another machine.
 pub struct Tcp<const SHARED: bool, const APART: bool = false> {
     endpoints: Vec<Arc<Endpoint>>,
 }

@@ -10,7 +10,8 @@ use crate::record::{Instance, Kind, Part, Record, Usage};
 
 /// For each region tree, its points in groups (*atoms*) such that every set of points in the record is a union of some.
 ///
-/// What holds of one point of an atom holds of all, so a checker that goes by atoms is as exact as one that goes by points.
+/// What holds of one point of an atom holds of all, so a checker that goes by atoms is as exact as one that goes by
+/// points.
 pub(crate) struct Atoms {
     trees: FxHashMap<TreeId, Tree>,
 }
@@ -22,8 +23,8 @@ struct Tree {
 }
 
 impl Atoms {
-    /// Finds the atoms of a record. Takes time proportional to its different sets of points times the atoms, most of which one comparison of
-    /// bounds settles.
+    /// Finds the atoms of a record. Takes time proportional to its different sets of points times the atoms, most of
+    /// which one comparison of bounds settles.
     pub(crate) fn of_record(record: &Record) -> Self {
         let mut trees: FxHashMap<TreeId, Tree> = FxHashMap::default();
         each_set(record, |tree, points| {

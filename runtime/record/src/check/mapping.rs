@@ -23,7 +23,8 @@ type Latest = SmallVec<[(Privilege, OperationNumber); 2]>;
 
 /// Checks that operations of one task that interfere were mapped in program order.
 ///
-/// Operations of different tasks need no such order: where the tasks interfere, one ends before the other is mapped or begins.
+/// Operations of different tasks need no such order: where the tasks interfere, one ends before the other is mapped or
+/// begins.
 ///
 /// # Errors
 /// [`Violation::MappedTooEarly`].

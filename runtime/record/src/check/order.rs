@@ -25,8 +25,8 @@ pub(crate) struct Question {
     pub(crate) second: u32,
 }
 
-/// So many questions are answered by one walk over the operations between the first and the last that they are about, which holds as many
-/// bits for each of these. In tests few, to see that several walks do as well.
+/// So many questions are answered by one walk over the operations between the first and the last that they are about,
+/// which holds as many bits for each of these. In tests few, to see that several walks do as well.
 const ASKED_AT_ONCE: usize = if cfg!(test) { 64 } else { 1024 };
 
 type Reached = [u64; ASKED_AT_ONCE / 64];
@@ -73,10 +73,11 @@ impl Order {
         self.before.iter().map(Vec::len).sum()
     }
 
-    /// The first question whose answer is no, if there is one. Questions name the operation first that comes first in the sequence.
+    /// The first question whose answer is no, if there is one. Questions name the operation first that comes first in
+    /// the sequence.
     ///
-    /// Takes a look at each direct predecessor, and for each block of questions that this leaves open, a walk over the operations that
-    /// they are about.
+    /// Takes a look at each direct predecessor, and for each block of questions that this leaves open, a walk over the
+    /// operations that they are about.
     pub(crate) fn first_unordered(&self, questions: &[Question]) -> Option<Question> {
         let mut open = self.not_direct(questions);
         open.sort_unstable_by_key(|question| self.rank[question.first as usize]);
@@ -122,7 +123,8 @@ impl Order {
     }
 }
 
-/// The direct predecessors of each operation, by position, sorted. Those of earlier records have ended before this one began.
+/// The direct predecessors of each operation, by position, sorted. Those of earlier records have ended before this one
+/// began.
 fn predecessors(record: &Record) -> Result<Vec<Vec<u32>>, Violation> {
     let mut all = Vec::with_capacity(record.operations.len());
     for (number, operation) in record.numbered() {

@@ -42,8 +42,9 @@ pub(crate) struct Replayed {
 
 /// Plays a record in an order that its operations can have had.
 ///
-/// For each use of a spot that changes it, the questions are whether it comes after the change before and after all reads since; for each read,
-/// whether it comes after the change before. All other pairs that interfere are ordered if these are.
+/// For each use of a spot that changes it, the questions are whether it comes after the change before and after all
+/// reads since; for each read, whether it comes after the change before. All other pairs that interfere are ordered if
+/// these are.
 pub(crate) fn replay(
     record: &Record,
     order: &Order,

@@ -8,8 +8,8 @@ pub(crate) struct Set(u32);
 
 /// Makes sets, and keeps each only once.
 ///
-/// A set is a binary tree over the numbers up to a limit, whose leaves are words of 64 bits; equal trees are one. So two sets are compared at
-/// once, and joined in the time that walking their common part takes.
+/// A set is a binary tree over the numbers up to a limit, whose leaves are words of 64 bits; equal trees are one. So
+/// two sets are compared at once, and joined in the time that walking their common part takes.
 pub(crate) struct Sets {
     nodes: Vec<Node>,
     known: FxHashMap<Node, Set>,

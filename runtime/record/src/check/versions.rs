@@ -25,8 +25,8 @@ enum Making {
     Identity,
     /// An operation wrote it.
     Written(OperationNumber),
-    /// A version changed by contributions of one operator. It is not itself of that kind by that operator, so that the order of contributions of one
-    /// operator makes no difference.
+    /// A version changed by contributions of one operator. It is not itself of that kind by that operator, so that the
+    /// order of contributions of one operator makes no difference.
     Reduced(Version, OperatorId, Set),
 }
 

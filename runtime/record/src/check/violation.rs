@@ -19,7 +19,8 @@ pub enum Violation {
         /// What is wrong.
         problem: String,
     },
-    /// The record was taken too early, or began too late: it lacks part of what a task did, and so proves nothing of the whole.
+    /// The record was taken too early, or began too late: it lacks part of what a task did, and so proves nothing of
+    /// the whole.
     #[error(
         "{task} was under way when the record was taken, or one before it, so part of what it did is missing: take records while nothing runs; of a \
          runtime that has broken down there is no whole one"
@@ -56,7 +57,8 @@ pub enum Violation {
         /// Who should have.
         expected: String,
     },
-    /// Contributions of a reduction are applied to values that they are part of already, or something else in their place.
+    /// Contributions of a reduction are applied to values that they are part of already, or something else in their
+    /// place.
     #[error("{operation} spoils {data}: {problem}")]
     Misapplied {
         /// What applies them.

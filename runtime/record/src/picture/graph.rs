@@ -64,7 +64,8 @@ const AT_ONCE: usize = if cfg!(test) { 64 } else { 1024 };
 
 type Reached = [u64; AT_ONCE / 64];
 
-/// The edges from one of the next few nodes that others imply, if nodes are known by their ranks and these are the nodes before each.
+/// The edges from one of the next few nodes that others imply, if nodes are known by their ranks and these are the
+/// nodes before each.
 fn implied_edges(before: &[Vec<usize>], start: usize) -> Vec<(usize, usize)> {
     let (mut implied, end) = (Vec::new(), start + AT_ONCE);
     // Which of the few each later node comes after.
@@ -117,8 +118,9 @@ impl Class {
 }
 
 impl Graph {
-    /// The graph without the edges that others imply: whoever comes after the end of a longer way comes after its beginning too (Aho, Garey and
-    /// Ullman 1972). Takes time proportional to nodes times edges, but for 1024 nodes at once.
+    /// The graph without the edges that others imply: whoever comes after the end of a longer way comes after its
+    /// beginning too (Aho, Garey and Ullman 1972). Takes time proportional to nodes times edges, but for 1024 nodes at
+    /// once.
     #[must_use]
     pub fn reduced(mut self) -> Self {
         let order = self.order();

@@ -8,17 +8,18 @@ use crate::picture::graph::{Class, Edge, Graph, Node};
 use crate::record::{Because, Kind, Launch, LaunchNumber, Record};
 
 impl Graph {
-    /// The graph of the launches of a record: which had to be mapped after which, and because of which fields of which region; without edges
-    /// that others imply unless `all_edges` are wanted.
+    /// The graph of the launches of a record: which had to be mapped after which, and because of which fields of which
+    /// region; without edges that others imply unless `all_edges` are wanted.
     ///
-    /// A launch is one node, whatever the number of its points. What a task launches comes after the launch of the task. That an inline mapping
-    /// is mapped after everything else is shown only with all edges.
+    /// A launch is one node, whatever the number of its points. What a task launches comes after the launch of the
+    /// task. That an inline mapping is mapped after everything else is shown only with all edges.
     #[must_use]
     pub fn of_launches(record: &Record, all_edges: bool) -> Self {
         let nodes = record.numbered_launches().map(|(number, launch)| node(number, launch));
         let mut edges: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
         for (to, launch) in record.launches.iter().enumerate() {
-            // An inline mapping is mapped after everything before it. That orders nothing but mapping, and would hide the rest.
+            // An inline mapping is mapped after everything before it. That orders nothing but mapping, and would hide
+            // the rest.
             let shown = launch.after.iter().filter(|dependence| all_edges || dependence.because != Because::Held);
             for dependence in shown {
                 let Some(from) = position(record, dependence.on) else { continue };
@@ -84,8 +85,8 @@ fn interfering<'a>(earlier: &'a Launch, requirement: &'a Requirement) -> impl It
     })
 }
 
-/// The fields of a requirement that an earlier launch uses in a way that interferes. Where neither uses any, launches between have passed the
-/// dependence on.
+/// The fields of a requirement that an earlier launch uses in a way that interferes. Where neither uses any, launches
+/// between have passed the dependence on.
 fn shared_data(earlier: &Launch, requirement: &Requirement) -> String {
     let tree = requirement.target.tree();
     let common = interfering(earlier, requirement)

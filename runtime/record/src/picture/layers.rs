@@ -1,9 +1,10 @@
-//! Nodes in layers, so that every edge goes down, and few cross (Sugiyama, Tagawa and Toda 1981; Gansner et al. 1993, sections 2 and 3).
+//! Nodes in layers, so that every edge goes down, and few cross (Sugiyama, Tagawa and Toda 1981; Gansner et al. 1993,
+//! sections 2 and 3).
 
 use crate::picture::graph::Graph;
 
-/// A graph in layers. An edge that spans several layers goes through a place of its own in each of those between; one with labels spans at
-/// least two, so that the labels have a place.
+/// A graph in layers. An edge that spans several layers goes through a place of its own in each of those between; one
+/// with labels spans at least two, so that the labels have a place.
 pub(super) struct Layered {
     /// What is at each place.
     pub(super) places: Vec<Place>,
@@ -71,7 +72,8 @@ impl Layered {
         index
     }
 
-    /// Orders each layer by where the neighbours are, down and up in turn, and keeps the order with the fewest crossings.
+    /// Orders each layer by where the neighbours are, down and up in turn, and keeps the order with the fewest
+    /// crossings.
     fn untangle(&mut self) {
         let (mut best, mut fewest) = (self.layers.clone(), self.crossings());
         for sweep in 0..SWEEPS {
@@ -136,7 +138,8 @@ pub(super) fn passed(graph: &Graph) -> usize {
     graph.edges.iter().map(|edge| layer[edge.to] - layer[edge.from] - 1).sum()
 }
 
-/// The layer of each node: below all that it comes after, and as low as its first successor lets it, so that lines are short.
+/// The layer of each node: below all that it comes after, and as low as its first successor lets it, so that lines are
+/// short.
 fn layers_of(graph: &Graph) -> Vec<usize> {
     let order = graph.order();
     let mut layer = vec![0; graph.nodes.len()];

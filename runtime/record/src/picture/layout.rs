@@ -16,8 +16,8 @@ pub(super) struct Layout {
 /// A line from one box down to another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
-    /// The vertical pieces that it is made of, from top to bottom: where, from and to which height. Between them it swings from one to the
-    /// next.
+    /// The vertical pieces that it is made of, from top to bottom: where, from and to which height. Between them it
+    /// swings from one to the next.
     pub(super) pieces: Vec<(f64, f64, f64)>,
     /// The middle of its labels.
     pub(super) labels: Option<(f64, f64)>,
@@ -114,8 +114,8 @@ fn text_size(lines: &[String], scale: f64) -> (f64, f64) {
     (letters as f64 * LETTER * scale, lines.len() as f64 * LINE * scale)
 }
 
-/// The middle of each place: in the order of its layer, without overlaps, and as near to its neighbours as that allows. Each layer in turn is put
-/// where that is so exactly, for the places of the layers next to it as they are.
+/// The middle of each place: in the order of its layer, without overlaps, and as near to its neighbours as that allows.
+/// Each layer in turn is put where that is so exactly, for the places of the layers next to it as they are.
 fn columns(layered: &Layered, sizes: &[(f64, f64)]) -> Vec<f64> {
     let mut xs = vec![0.0; layered.places.len()];
     for layer in &layered.layers {
@@ -152,8 +152,9 @@ fn wish(layered: &Layered, xs: &[f64], place: usize, down: bool) -> (f64, f64) {
     (sum / weight, weight)
 }
 
-/// The positions, in order and at least so far from each other, with the least sum of weighted squares of distances from what was wished: the
-/// pool-adjacent-violators algorithm (Ayer et al. 1955) on positions from which the distances have been taken off.
+/// The positions, in order and at least so far from each other, with the least sum of weighted squares of distances
+/// from what was wished: the pool-adjacent-violators algorithm (Ayer et al. 1955) on positions from which the distances
+/// have been taken off.
 fn spread(wishes: &[(f64, f64)], distances: &[f64]) -> Vec<f64> {
     let mut offsets = vec![0.0];
     distances.iter().for_each(|distance| offsets.push(offsets[offsets.len() - 1] + distance));

@@ -2,7 +2,8 @@
 //!
 //! In reading order:
 //!
-//! - `graph`: nodes and edges with their words, and what a picture leaves out; `operations` and `launches` make them of a record;
+//! - `graph`: nodes and edges with their words, and what a picture leaves out; `operations` and `launches` make them of
+//!   a record;
 //! - `dot`: the graph in the language of Graphviz;
 //! - `layers`, `layout`: where boxes and lines go on a page; `svg`: the page.
 

@@ -6,7 +6,8 @@ use crate::record::{Kind, OperationNumber, Part, Record, Task, Usage};
 impl Graph {
     /// The graph of the operations of a record, without edges that others imply unless `all_edges` are wanted.
     ///
-    /// What is only there to keep the books is left out: the top-level task and joins that do no more than pass others on.
+    /// What is only there to keep the books is left out: the top-level task and joins that do no more than pass others
+    /// on.
     #[must_use]
     pub fn of_operations(record: &Record, all_edges: bool) -> Self {
         let nodes = record.numbered().map(|(number, operation)| Node {

@@ -44,7 +44,8 @@ pub trait Ranked: FieldValue {
     fn greatest_first(&self, other: &Self) -> Ordering;
 }
 
-/// Where a value can be. Of equal values that at the first place is chosen, so that the order of contributions cannot matter.
+/// Where a value can be. Of equal values that at the first place is chosen, so that the order of contributions cannot
+/// matter.
 pub trait Place: FieldValue + Ord {
     /// The place after all others.
     const LAST: Self;
@@ -150,12 +151,14 @@ macro_rules! choice {
 }
 
 choice! {
-    /// The [`Located`] value that is least, of equal ones that at the first place. A number wins over a NaN, and of two zeros that at the first place.
+    /// The [`Located`] value that is least, of equal ones that at the first place. A number wins over a NaN, and of two
+    /// zeros that at the first place.
     ArgMin: least_first, LAST_OF_LEAST
 }
 
 choice! {
-    /// The [`Located`] value that is greatest, of equal ones that at the first place. A number wins over a NaN, and of two zeros that at the first place.
+    /// The [`Located`] value that is greatest, of equal ones that at the first place. A number wins over a NaN, and of
+    /// two zeros that at the first place.
     ArgMax: greatest_first, LAST_OF_GREATEST
 }
 

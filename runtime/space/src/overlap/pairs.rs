@@ -77,9 +77,11 @@ pub fn overlapping_pairs<const D: usize>(a: &[IndexSpace<D>], b: &[IndexSpace<D>
     lists
 }
 
-/// The first `i`, and for it the first `j`, for which `a[i]` overlaps `b[j]` and `counts(i, j)`. In the order of the lists.
+/// The first `i`, and for it the first `j`, for which `a[i]` overlaps `b[j]` and `counts(i, j)`. In the order of the
+/// lists.
 ///
-/// Stops at the first `i` that has one, so that lists with many more pairs than spaces cost no more than others, if `counts` is not false of most.
+/// Stops at the first `i` that has one, so that lists with many more pairs than spaces cost no more than others, if
+/// `counts` is not false of most.
 pub fn first_overlapping_pair<const D: usize>(
     a: &[IndexSpace<D>],
     b: &[IndexSpace<D>],

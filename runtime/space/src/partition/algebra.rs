@@ -57,8 +57,8 @@ pub fn intersect_each<const D: usize>(pieces: &[IndexSpace<D>], space: &IndexSpa
 
 /// For each piece of `a`, its partition by `b`: space `j` of item `i` is `a[i] ∩ b[j]`.
 ///
-/// Only pairs that overlap cost more than an empty space. Items are made one at a time: all together have as many spaces as
-/// there are pairs, overlapping or not.
+/// Only pairs that overlap cost more than an empty space. Items are made one at a time: all together have as many
+/// spaces as there are pairs, overlapping or not.
 pub fn cross_product<const D: usize>(
     a: &[IndexSpace<D>],
     b: &[IndexSpace<D>],

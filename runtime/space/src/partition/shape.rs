@@ -183,8 +183,8 @@ pub fn tiles<const D: usize>(
     Ok((colors, pieces))
 }
 
-/// The pieces, each widened by `halo[d]` points on both sides of every dimension `d`, as far as the parent reaches: the parent's points that
-/// are, in each dimension, no further than that from a point of the piece.
+/// The pieces, each widened by `halo[d]` points on both sides of every dimension `d`, as far as the parent reaches: the
+/// parent's points that are, in each dimension, no further than that from a point of the piece.
 ///
 /// Pieces need not be within the parent, nor the parent's points around them in any of the pieces.
 ///

@@ -283,7 +283,8 @@ in_each_dimension! {
 }
 
 proptest! {
-    /// Dense, sparse, repeated and sorted pointers into small targets and vast ones take different ways to the same set.
+    /// Dense, sparse, repeated and sorted pointers into small targets and vast ones take different ways to the same
+    /// set.
     #[test]
     fn an_image_does_not_depend_on_how_pointers_are_spread(
         pointers in vec(prop_oneof![0i64..200, 0i64..1 << 40, Just(1 << 50)], 0..400),
@@ -407,7 +408,8 @@ fn a_stored_field_gives_rows_only_where_it_has_them() {
     assert_eq!(field.row(Point([2, 5]), 1), None);
 }
 
-/// Targets of few intervals, which are searched, and of many, for which there is a table; with pointers to the ends of what there is.
+/// Targets of few intervals, which are searched, and of many, for which there is a table; with pointers to the ends of
+/// what there is.
 #[test]
 fn pointers_into_few_and_many_intervals_lead_to_the_same_pieces() {
     let ends = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX];

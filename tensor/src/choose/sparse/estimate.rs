@@ -1,7 +1,8 @@
 //! What the loops of a statement cost, by how the entries of its operands are spread.
 //!
-//! Loops are gone through from the outermost, with how often each is run: what several operands store in common is counted as if their entries were spread evenly, so that a part of them is
-//! common that follows from their densities. Steps cost what they were found to cost on machines of 2020 and later, in nanoseconds; what matters is their ratios.
+//! Loops are gone through from the outermost, with how often each is run: what several operands store in common is
+//! counted as if their entries were spread evenly, so that a part of them is common that follows from their densities.
+//! Steps cost what they were found to cost on machines of 2020 and later, in nanoseconds; what matters is their ratios.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,8 @@ const PAGE: (f64, f64) = (250.0, 4096.0);
 /// An atomic addition at the border of a part, and finding the first row of one.
 const BORDER: f64 = 1e3;
 
-/// Bytes of a level of cache, and what it costs to get an element from memory that is no larger; the last one is what it costs from memory.
+/// Bytes of a level of cache, and what it costs to get an element from memory that is no larger; the last one is what
+/// it costs from memory.
 const CACHES: [(f64, f64); 3] = [(32e3, 0.2), (2e6, 0.8), (32e6, 2.5)];
 const MEMORY: f64 = 6.0;
 /// To get an element near to the one before.
@@ -61,7 +63,8 @@ pub struct SparseEstimate {
     pub imbalance: f64,
     /// Seconds in which operands are converted, which are in `seconds`.
     pub converting: f64,
-    /// The most bytes that there are at a time: of operands as they are given and as they are converted, of the result, and of what threads gather in.
+    /// The most bytes that there are at a time: of operands as they are given and as they are converted, of the result,
+    /// and of what threads gather in.
     pub memory: f64,
 }
 
@@ -253,7 +256,8 @@ impl<'a> Walk<'a> {
             self.time += times * different * SORTED * different.max(2.0).log2();
         }
         if workspace.format().levels() != [Level::Hashed] {
-            // Elements, flags and places of what is set are on pages of their own if there are many more, at least as long as there are pages that were not used before.
+            // Elements, flags and places of what is set are on pages of their own if there are many more, at least as
+            // long as there are pages that were not used before.
             let (cost, page) = PAGE;
             self.time += (3.0 * times * set).min(room / page) * cost;
         }
@@ -299,7 +303,8 @@ impl<'a> Walk<'a> {
         access.variables.iter().any(|own| own == variable || self.statement.dependencies(own).contains(variable))
     }
 
-    /// What it costs to get an element of a dense tensor: little, if the innermost loop goes along it, or does not change it.
+    /// What it costs to get an element of a dense tensor: little, if the innermost loop goes along it, or does not
+    /// change it.
     fn fetched(&self, access: &Access, element: f64) -> f64 {
         let Some(innermost) = self.loops.last() else { return 0.0 };
         if !self.changes(innermost, access) {
@@ -340,7 +345,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// How many entries a row of a matrix has, where its number is the coordinate of another entry of the same matrix that the loops around go through.
+    /// How many entries a row of a matrix has, where its number is the coordinate of another entry of the same matrix
+    /// that the loops around go through.
     fn reached(&self, state: &State, states: &[State]) -> Option<f64> {
         let operand = self.operands.get(state.access.tensor.name()).filter(|_| state.level == 1)?;
         let row = &state.access.variables[operand.mode(0)];
@@ -353,7 +359,8 @@ impl<'a> Walk<'a> {
         operand.reached.get(mode).copied()
     }
 
-    /// Whether a loop finds the elements of a workspace by coordinates, and does not go through them, if it goes through others.
+    /// Whether a loop finds the elements of a workspace by coordinates, and does not go through them, if it goes
+    /// through others.
     fn is_looked_up(&self, state: &State) -> bool {
         let tensor = &state.access.tensor;
         let is_workspace = self.statement.body().workspaces().iter().any(|made| made.name() == tensor.name());

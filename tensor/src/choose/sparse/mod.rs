@@ -1,12 +1,14 @@
-//! How the loops of a statement on sparse tensors run, where the user says nothing: candidates are made, their costs estimated, and the cheapest is taken.
+//! How the loops of a statement on sparse tensors run, where the user says nothing: candidates are made, their costs
+//! estimated, and the cheapest is taken.
 //!
 //! [`choose_sparse`] takes an assignment and what is known of its operands. Candidates are
 //!
 //! - the loops in each order, with conversions of those operands that store their dimensions in another one;
-//! - of the most promising orders: other ways to merge what several operands store in common; other workspaces for rows that are gathered; and parts of equal numbers of an operand's elements,
-//!   where rows have very different lengths.
+//! - of the most promising orders: other ways to merge what several operands store in common; other workspaces for rows
+//!   that are gathered; and parts of equal numbers of an operand's elements, where rows have very different lengths.
 //!
-//! What they cost is a [`SparseEstimate`]. The loops that a computation has without a choice are taken unless others are clearly cheaper. The same question has the same answer every time.
+//! What they cost is a [`SparseEstimate`]. The loops that a computation has without a choice are taken unless others
+//! are clearly cheaper. The same question has the same answer every time.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -61,7 +63,8 @@ const DEFAULT: f64 = 0.7;
 /// Explanations list so many candidates.
 const SHOWN: usize = 8;
 
-/// Threads that take longer than this, relative to what they would take with equal work, may do better with parts of rows.
+/// Threads that take longer than this, relative to what they would take with equal work, may do better with parts of
+/// rows.
 const UNBALANCED: f64 = 1.05;
 
 /// What runs loops.
@@ -100,8 +103,8 @@ pub struct SparseChoice<'a> {
     capacity: Option<u64>,
 }
 
-/// Chooses how the loops of `assignment` run, for operands of which this is known, by name; others count as dense. Of those that fit into memory the one that takes least time is taken; if
-/// none does, the one that takes least memory.
+/// Chooses how the loops of `assignment` run, for operands of which this is known, by name; others count as dense. Of
+/// those that fit into memory the one that takes least time is taken; if none does, the one that takes least memory.
 ///
 /// # Errors
 ///
@@ -178,8 +181,9 @@ fn listed(variables: &[IndexVariable]) -> String {
     if names.is_empty() { "no loops".to_owned() } else { names.join(", ") }
 }
 
-/// The same loops with other merges, workspaces, or parts: the latter only where rows, which are dealt to threads by how much is stored in them, are so long that threads wait for each other.
-/// In the middle of rows, sums can't be kept in registers.
+/// The same loops with other merges, workspaces, or parts: the latter only where rows, which are dealt to threads by
+/// how much is stored in them, are so long that threads wait for each other. In the middle of rows, sums can't be kept
+/// in registers.
 fn variants<'a>(candidate: &SparseCandidate<'a>, threads: usize) -> Vec<(String, Computation<'a>)> {
     let SparseCandidate { computation, estimate, .. } = candidate;
     let statement = computation.statement();

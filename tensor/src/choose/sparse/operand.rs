@@ -17,8 +17,8 @@ pub(super) struct Operand {
     pub bytes: f64,
     /// The most entries that a coordinate of the outermost level has, if one dimension is all that is there.
     pub longest: f64,
-    /// Of a matrix in two levels: how many entries the coordinate of the first level has that an entry has along each dimension, on average over entries: more than
-    /// [`children`](Self::children) says, if some have many.
+    /// Of a matrix in two levels: how many entries the coordinate of the first level has that an entry has along each
+    /// dimension, on average over entries: more than [`children`](Self::children) says, if some have many.
     pub reached: Vec<f64>,
     /// Whether entries lie near to one another along each row, so that what they name in other tensors does too.
     pub is_local: bool,
@@ -36,7 +36,8 @@ pub(super) fn visited(format: &Format) -> Format {
 }
 
 impl Operand {
-    /// An operand of which this is known, a dense one, if nothing is; stored as it was when that was found out, or to be converted.
+    /// An operand of which this is known, a dense one, if nothing is; stored as it was when that was found out, or to
+    /// be converted.
     pub fn new(
         name: &str,
         (format, extents): (&Format, &[i64]),

@@ -81,7 +81,8 @@ impl Arrays {
         Ok(Self { all, pieces: Arc::new(pieces), requirements })
     }
 
-    /// Runs a task for each piece, all at once or one after the other: gives the checksums of each array, in the order of pieces, or what one of them says is wrong with the file of this name.
+    /// Runs a task for each piece, all at once or one after the other: gives the checksums of each array, in the order
+    /// of pieces, or what one of them says is wrong with the file of this name.
     pub(super) async fn run(
         &self,
         cx: &Context,

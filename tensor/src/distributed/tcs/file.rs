@@ -14,7 +14,8 @@ use crate::distributed::numbers::element_of;
 use crate::element::ElementType;
 use crate::format::{Format, FormatError, Level};
 
-/// A `.tcs` file, of which each node reads what its tasks need. All nodes of a job open the same one; its header alone is read then.
+/// A `.tcs` file, of which each node reads what its tasks need. All nodes of a job open the same one; its header alone
+/// is read then.
 ///
 /// Copies are the same file.
 #[derive(Clone)]

@@ -36,13 +36,14 @@ pub struct Loaded {
 type End = Result<(Vec<u64>, u32), String>;
 
 impl Tensor {
-    /// The tensor that statements call `variable`, read from a file that has it in the variable's format. Each node reads and keeps the pieces that are dealt to it, which have equally many
-    /// bytes, and no node reads all. Waits until all is read, and checked.
+    /// The tensor that statements call `variable`, read from a file that has it in the variable's format. Each node
+    /// reads and keeps the pieces that are dealt to it, which have equally many bytes, and no node reads all. Waits
+    /// until all is read, and checked.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::Shape`] if the file has other extents, elements or levels; [`DistributedError::File`] if it can't be read, is damaged, or is another one on another node;
-    /// [`DistributedError::Runtime`].
+    /// [`DistributedError::Shape`] if the file has other extents, elements or levels; [`DistributedError::File`] if it
+    /// can't be read, is damaged, or is another one on another node; [`DistributedError::Runtime`].
     pub fn load<'a>(cx: &'a Context, variable: &'a TensorVariable, file: &'a TcsFile) -> Pending<'a, (Self, Loaded)> {
         Box::pin(async move {
             check_fits(variable, file)?;

@@ -36,12 +36,15 @@ pub struct Written {
 }
 
 impl Tensor {
-    /// Writes the tensor to a `.tcs` file, in its format: each node writes the pieces that are dealt to it at their places, in a file beside the one that is asked for, in a folder that all nodes see. When
-    /// all is written, the file takes the name; if anything fails before, it is removed, and what had the name stays as it was. Waits until it is done.
+    /// Writes the tensor to a `.tcs` file, in its format: each node writes the pieces that are dealt to it at their
+    /// places, in a file beside the one that is asked for, in a folder that all nodes see. When all is written, the
+    /// file takes the name; if anything fails before, it is removed, and what had the name stays as it was. Waits until
+    /// it is done.
     ///
     /// # Errors
     ///
-    /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor; [`DistributedError::Runtime`].
+    /// [`DistributedError::File`] if it can't be written, or there are no such files of the tensor;
+    /// [`DistributedError::Runtime`].
     pub fn store<'a>(&'a self, cx: &'a Context, path: &'a Path, width: Width) -> Pending<'a, Written> {
         Box::pin(async move { self.store_by(cx, path, width, Writers::default()).await })
     }
@@ -64,7 +67,8 @@ impl Tensor {
         })
     }
 
-    /// Writes a dense tensor to a `.npy` file, in the same way: all of its elements, in the order in which it stores them, which is that of rows or of columns.
+    /// Writes a dense tensor to a `.npy` file, in the same way: all of its elements, in the order in which it stores
+    /// them, which is that of rows or of columns.
     ///
     /// # Errors
     ///
@@ -166,7 +170,8 @@ pub fn is_stored_as_npy(format: &format::Format) -> bool {
     file_order(format).is_some()
 }
 
-/// The order in which `.npy` files have the elements of a tensor that is stored in a format, without a gap; none if they have not.
+/// The order in which `.npy` files have the elements of a tensor that is stored in a format, without a gap; none if
+/// they have not.
 fn file_order(format: &format::Format) -> Option<Order> {
     let order = format.order();
     let is_reversed = || order.iter().rev().copied().eq(0..order.len());

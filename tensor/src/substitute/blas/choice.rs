@@ -1,6 +1,7 @@
 //! Which library multiplies, and why.
 //!
-//! Who names one gets it, or hears why not. Else it depends on what is installed and on the processor, and on nothing else: if it were timed, a program's results could differ from run to run.
+//! Who names one gets it, or hears why not. Else it depends on what is installed and on the processor, and on nothing
+//! else: if it were timed, a program's results could differ from run to run.
 
 use super::cores::Vectors;
 use super::error::BlasError;

@@ -1,7 +1,7 @@
 //! Which processors OpenBLAS knows.
 //!
-//! An OpenBLAS for many processors takes the kernels of one of its *cores*, by the model of the processor. For a model that is newer than itself it may take
-//! those of a very old core: a fifth of the speed of the crate `gemm`.
+//! An OpenBLAS for many processors takes the kernels of one of its *cores*, by the model of the processor. For a model
+//! that is newer than itself it may take those of a very old core: a fifth of the speed of the crate `gemm`.
 
 use std::fmt;
 
@@ -29,8 +29,8 @@ impl fmt::Display for Vectors {
     }
 }
 
-/// What the cores of OpenBLAS (0.3.28: `driver/others/dynamic.c`) have their products computed with (`kernel/x86_64/KERNEL.*`). Those of 32 bits are
-/// left out.
+/// What the cores of OpenBLAS (0.3.28: `driver/others/dynamic.c`) have their products computed with
+/// (`kernel/x86_64/KERNEL.*`). Those of 32 bits are left out.
 const CORES: [(Vectors, &[&str]); 4] = [
     (
         Vectors::Sse,

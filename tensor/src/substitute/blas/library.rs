@@ -36,18 +36,20 @@ impl Candidate {
     pub(super) fn load(name: &str) -> Result<Self, BlasError> {
         type Text = unsafe extern "C" fn() -> *const c_char;
         type Number = unsafe extern "C" fn() -> c_int;
-        // SAFETY: what a library does when it is loaded is its own affair: it is one that programs link to, or that the user names.
+        // SAFETY: what a library does when it is loaded is its own affair: it is one that programs link to, or that the
+        // user names.
         let library = unsafe { Library::new(name) }
             .map_err(|error| BlasError::Load { library: name.to_owned(), message: error.to_string() })?;
         let text = |function: &[u8]| {
-            // SAFETY: functions of these names have this type in OpenBLAS. The text is a constant of the library, or in a buffer that others fill with the same.
+            // SAFETY: functions of these names have this type in OpenBLAS. The text is a constant of the library, or in
+            // a buffer that others fill with the same.
             unsafe {
                 library.get::<Text>(function).ok().map(|text| CStr::from_ptr(text()).to_string_lossy().into_owned())
             }
         };
         let number = |function: &[u8]| {
-            // SAFETY: functions of these names have this type in OpenBLAS and in BLIS, whose integer may have 64 bits: a small one fits as well, as it is
-            // passed in a register.
+            // SAFETY: functions of these names have this type in OpenBLAS and in BLIS, whose integer may have 64 bits:
+            // a small one fits as well, as it is passed in a register.
             unsafe { library.get::<Number>(function).ok().map(|number| number()) }
         };
         let config = text(b"openblas_get_config");
@@ -91,19 +93,22 @@ impl Candidate {
     /// The function for elements of one type.
     fn function<T: Numbers>(&self) -> Result<T::Function, BlasError> {
         let missing = |_| BlasError::Missing { library: self.name.clone(), function: T::SYMBOL.to_owned() };
-        // SAFETY: what has this name in a BLAS has this type; whether its integers are so long has been asked where it can be.
+        // SAFETY: what has this name in a BLAS has this type; whether its integers are so long has been asked where it
+        // can be.
         unsafe { self.library.get::<T::Function>(T::SYMBOL.as_bytes()) }.map(|found| *found).map_err(missing)
     }
 
     fn have_one_thread(&self) {
         type Set = unsafe extern "C" fn(c_int);
         let names: [&[u8]; 3] = [b"openblas_set_num_threads", b"bli_thread_set_num_threads", b"MKL_Set_Num_Threads"];
-        // SAFETY: functions of these names have this type in OpenBLAS, BLIS and MKL; if the integer has 64 bits, one fits as well, as it is passed in a register.
+        // SAFETY: functions of these names have this type in OpenBLAS, BLIS and MKL; if the integer has 64 bits, one
+        // fits as well, as it is passed in a register.
         unsafe { names.into_iter().filter_map(|name| self.library.get::<Set>(name).ok()).for_each(|set| set(1)) }
     }
 }
 
-/// Whether an OpenBLAS, by what it says of how it was built, takes integers of 32 bits and calls from several threads. Others are not asked.
+/// Whether an OpenBLAS, by what it says of how it was built, takes integers of 32 bits and calls from several threads.
+/// Others are not asked.
 pub(super) fn may_be_shared(name: &str, config: &str, parallel: Option<c_int>) -> Result<(), BlasError> {
     let has = |word: &str| config.split_whitespace().any(|known| known == word);
     let library = name.to_owned();

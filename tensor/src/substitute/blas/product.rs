@@ -43,11 +43,13 @@ const COLUMN_MAJOR: c_int = 102;
 const AS_IT_IS: c_int = 111;
 const TRANSPOSED: c_int = 112;
 
-/// With a shorter side than this, the crate `gemm` multiplies: libraries are made for large matrices, and calling them costs more. OpenBLAS is slower up to here.
+/// With a shorter side than this, the crate `gemm` multiplies: libraries are made for large matrices, and calling them
+/// costs more. OpenBLAS is slower up to here.
 pub(super) const LEAST: usize = 64;
 
 impl Call {
-    /// How matrices are multiplied that lie so; `None` if BLAS has no way, because no side is contiguous, or because numbers are too large.
+    /// How matrices are multiplied that lie so; `None` if BLAS has no way, because no side is contiguous, or because
+    /// numbers are too large.
     pub(super) fn new<T>(
         [rows, columns, inner]: [usize; 3],
         result: Matrix<T>,
@@ -80,7 +82,8 @@ impl Call {
     }
 }
 
-/// The distance of lines, of which there are so many with so many elements each, if their elements follow each other and they do not overlap.
+/// The distance of lines, of which there are so many with so many elements each, if their elements follow each other
+/// and they do not overlap.
 fn leading(line: isize, element: isize, lines: usize, elements: usize) -> Option<c_int> {
     if elements > 1 && element != 1 {
         return None;
@@ -95,8 +98,8 @@ pub(super) fn is_large(extents: [usize; 3]) -> bool {
     extents.into_iter().all(|extent| extent >= LEAST)
 }
 
-/// Multiplies as elements do (`element.rs`), by this process' library. Says whether it did: it does not if there is none, if matrices are too small for it to
-/// be worth it, or if BLAS has no way.
+/// Multiplies as elements do (`element.rs`), by this process' library. Says whether it did: it does not if there is
+/// none, if matrices are too small for it to be worth it, or if BLAS has no way.
 ///
 /// # Safety
 ///

@@ -31,12 +31,14 @@ impl Problem {
         Self::made(ElementType::I64, (true, false), random)
     }
 
-    /// One that has all operators and functions, and operands that are used several times: results of floats may be rounded, infinite or no numbers.
+    /// One that has all operators and functions, and operands that are used several times: results of floats may be
+    /// rounded, infinite or no numbers.
     pub fn with_all_operators(element: ElementType, random: &mut Rng) -> Self {
         Self::made(element, (false, true), random)
     }
 
-    /// One whose elements are whole numbers, and whose results are exact in any order: what is divided is divided by powers of two, unless integers are.
+    /// One whose elements are whole numbers, and whose results are exact in any order: what is divided is divided by
+    /// powers of two, unless integers are.
     pub fn of(element: ElementType, random: &mut Rng) -> Self {
         Self::made(element, (false, false), random)
     }
@@ -68,7 +70,8 @@ impl Problem {
     }
 }
 
-/// Small whole numbers for all tensors of `assignment`; of every third one, infinities, NaNs and negative zeros among them, as far as its elements have them.
+/// Small whole numbers for all tensors of `assignment`; of every third one, infinities, NaNs and negative zeros among
+/// them, as far as its elements have them.
 pub fn operands(assignment: &Assignment, random: &mut Rng) -> BTreeMap<String, DenseArray> {
     let rare = if random.u8(..3) == 0 { random.u32(2..40) } else { u32::MAX };
     let mut array = |tensor: &TensorVariable| {
@@ -413,7 +416,8 @@ pub fn parts(statement: &Statement, name: &str, random: &mut Rng) -> Option<Comm
     Some(Command::SplitAt { variable, outer, inner, points })
 }
 
-/// Commands that put a loop over positions in the place of those over some levels of an operand, and give threads parts of it; some may be illegal.
+/// Commands that put a loop over positions in the place of those over some levels of an operand, and give threads parts
+/// of it; some may be illegal.
 pub fn positions(statement: &Statement, random: &mut Rng) -> Vec<Command> {
     let mut accesses: Vec<Access> = Vec::new();
     values(statement.body(), &mut |value| accesses.extend(value.accesses().into_iter().cloned()));
@@ -503,7 +507,8 @@ pub fn schedule(assignment: &Assignment, random: &mut Rng) -> (Statement, Vec<Co
     (statement, commands)
 }
 
-/// Two or three loops as one, blocks of which are distributed, after which come some legal commands; none if there are not enough loops.
+/// Two or three loops as one, blocks of which are distributed, after which come some legal commands; none if there are
+/// not enough loops.
 pub fn fused(assignment: &Assignment, random: &mut Rng) -> Option<Statement> {
     let statement = Statement::new(assignment);
     let loops: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
@@ -531,7 +536,8 @@ pub fn fused(assignment: &Assignment, random: &mut Rng) -> Option<Statement> {
     Some(more(statement, 6, random))
 }
 
-/// Loops distributed twice, with tensors communicated at both launches and at steps around and between them; none if there are no loops.
+/// Loops distributed twice, with tensors communicated at both launches and at steps around and between them; none if
+/// there are no loops.
 pub fn nested(assignment: &Assignment, random: &mut Rng) -> Option<Statement> {
     let mut statement = Statement::new(assignment);
     let loops: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();

@@ -1,4 +1,5 @@
-//! What operations mean does not depend on how operands are stored: NaNs, infinities and zeros, stored or not, in all formats.
+//! What operations mean does not depend on how operands are stored: NaNs, infinities and zeros, stored or not, in all
+//! formats.
 
 use std::collections::BTreeMap;
 
@@ -256,7 +257,8 @@ fn matrix(format: &str, fill: f64, entries: &[(i64, i64, f64)]) -> SparseTensor<
 /// The entries of a matrix: row, column and value.
 type Entries<'a> = &'a [(i64, i64, f64)];
 
-/// What a statement gives for matrices `A` and `B` in a format and a vector `x`; the results `C` and `c` are stored as is said.
+/// What a statement gives for matrices `A` and `B` in a format and a vector `x`; the results `C` and `c` are stored as
+/// is said.
 fn computed(
     text: &str,
     (format, result): (&str, &str),

@@ -12,7 +12,8 @@ use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 
 use super::{InTurn, dense, stored, thinned};
 
-/// A product of a matrix, whose rows are empty, long and short, with a vector, by threads that have as many elements each.
+/// A product of a matrix, whose rows are empty, long and short, with a vector, by threads that have as many elements
+/// each.
 #[test]
 fn threads_with_as_many_elements_each_multiply_rows_of_any_length() {
     let folder = tempfile::tempdir().unwrap();

@@ -248,7 +248,8 @@ fn a_node_that_alone_looks_at_a_result_ends_the_job_on_all_nodes() {
     assert_eq!(told.count(), 4, "{outcomes:?}");
 }
 
-/// What the nodes of a job say of a program that they run differently after some steps in common, with this window or the usual one. `take_over` is dealt as said.
+/// What the nodes of a job say of a program that they run differently after some steps in common, with this window or
+/// the usual one. `take_over` is dealt as said.
 fn differences_in_window(
     (nodes, window): (usize, Option<usize>),
     dealt: fn(usize, &TaskInfo<'_>, usize) -> Sharding,

@@ -40,7 +40,8 @@ pub(super) fn fields_of(mask: &FieldMask) -> Vec<usize> {
     mask.iter().map(|field| field.0 as usize).collect()
 }
 
-/// What each node sends and receives in the exchanges of one operation: fields, operator, and the values by other node and number.
+/// What each node sends and receives in the exchanges of one operation: fields, operator, and the values by other node
+/// and number.
 pub(super) type Sent = BTreeMap<(usize, Rank, Rank, u32), (Vec<(usize, usize)>, Vec<i64>)>;
 
 impl Model {

@@ -112,7 +112,8 @@ impl Program {
         }
     }
 
-    /// A buffer for contributions to a field of a region: one whose contributions are still pending, one that is free and is emptied, or a new one.
+    /// A buffer for contributions to a field of a region: one whose contributions are still pending, one that is free
+    /// and is emptied, or a new one.
     fn buffer(
         &mut self,
         region: usize,

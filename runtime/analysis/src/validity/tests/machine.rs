@@ -1,4 +1,5 @@
-//! A machine that makes a plan of all that it is told, and carries part of it out meanwhile. It knows what each memory holds, and is told nothing that is not needed.
+//! A machine that makes a plan of all that it is told, and carries part of it out meanwhile. It knows what each memory
+//! holds, and is told nothing that is not needed.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

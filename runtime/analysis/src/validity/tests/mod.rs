@@ -1,4 +1,5 @@
-//! The analysis against a model that carries operations out in their order, on a machine that does so in any order that the plan allows.
+//! The analysis against a model that carries operations out in their order, on a machine that does so in any order that
+//! the plan allows.
 
 mod choosing;
 mod machine;
@@ -76,7 +77,8 @@ proptest! {
     }
 }
 
-/// The last operation's first access has the products applied, which are elsewhere; its second access adds to a buffer that is pending since the first operation.
+/// The last operation's first access has the products applied, which are elsewhere; its second access adds to a buffer
+/// that is pending since the first operation.
 #[test]
 fn what_an_operation_applies_is_not_what_it_is_about_to_add_to() {
     let reduce = |region, fields, operator| Wanted { region, fields, kind: Kind::Reduce(operator) };

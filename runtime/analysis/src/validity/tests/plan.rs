@@ -1,4 +1,5 @@
-//! Plans: steps with what each comes after, what comes of them in any order that this allows, and whether it allows too much.
+//! Plans: steps with what each comes after, what comes of them in any order that this allows, and whether it allows too
+//! much.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Programs: operations one after the other with instances chosen at random, against a model that carries them out in this order.
+//! Programs: operations one after the other with instances chosen at random, against a model that carries them out in
+//! this order.
 
 use std::sync::Arc;
 

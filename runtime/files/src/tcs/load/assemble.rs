@@ -15,7 +15,8 @@ use crate::tcs::source::Source;
 /// Bytes that are copied at once.
 const BUFFER: u64 = 64 << 10;
 
-/// Writes a file with this header, whose arrays are those of `pieces`, files that are pieces, one after the other. Without pieces it has no entries.
+/// Writes a file with this header, whose arrays are those of `pieces`, files that are pieces, one after the other.
+/// Without pieces it has no entries.
 ///
 /// # Errors
 /// As of the pieces and of `into`; [`Problem::Malformed`] if arrays of the pieces are not those of this file.

@@ -95,7 +95,8 @@ pub fn merge(
     splits.blocks().map(plan).collect()
 }
 
-/// What all pieces, in their order, have counted, as a plan for one tensor that has all of it: with the levels, widths and elements of `whole`, whatever arrays that has.
+/// What all pieces, in their order, have counted, as a plan for one tensor that has all of it: with the levels, widths
+/// and elements of `whole`, whatever arrays that has.
 ///
 /// # Errors
 /// [`Problem::TooLarge`] if it is.
@@ -132,7 +133,8 @@ fn plan(
     Ok(BlockPlan { header, counts, parts })
 }
 
-/// For each level the coordinates from the least to the greatest one of the entries of all blocks; none if there is no entry.
+/// For each level the coordinates from the least to the greatest one of the entries of all blocks; none if there is no
+/// entry.
 pub fn bounds<'a>(plans: impl IntoIterator<Item = &'a BlockPlan>) -> Vec<Range<u64>> {
     let mut all: Vec<Range<u64>> = Vec::new();
     for counts in plans.into_iter().map(|plan| &plan.counts).filter(|counts| !counts.is_empty()) {
@@ -157,7 +159,8 @@ fn levels(whole: &Header, splits: &Splits, block: &[u64]) -> Vec<Level> {
     whole.levels.iter().zip(block).enumerate().map(level).collect()
 }
 
-/// How many elements arrays have after entries with so many nodes, of which the last one is given. Those that are outside of levels, or too many, are refused later.
+/// How many elements arrays have after entries with so many nodes, of which the last one is given. Those that are
+/// outside of levels, or too many, are refused later.
 fn written(levels: &[Level], nodes: &[u64], last: &[u64]) -> Lengths {
     let mut lengths = Lengths { pos: vec![0; levels.len()], idx: vec![0; levels.len()], values: 0 };
     if last.is_empty() {
@@ -191,10 +194,12 @@ fn between(start: &Lengths, end: &Lengths) -> Lengths {
 /// What writes a section of a block, and whether it is the last one.
 type Writer = (Filler, Sections<Cursor<Vec<u8>>>, bool);
 
-/// The second pass over a piece: for each block that it has entries of, sections of the block's arrays, as the bytes of a file that is a piece.
+/// The second pass over a piece: for each block that it has entries of, sections of the block's arrays, as the bytes of
+/// a file that is a piece.
 ///
 /// # Errors
-/// As of the source; [`Problem::Malformed`] if the entries are not those that were counted, or are outside of the ranges of their blocks.
+/// As of the source; [`Problem::Malformed`] if the entries are not those that were counted, or are outside of the
+/// ranges of their blocks.
 pub fn write<T: Number>(
     piece: impl SortedEntries<T>,
     number: usize,

@@ -10,7 +10,9 @@ use crate::tcs::layout::{Kind, Level, Part};
 use crate::tcs::source::Source;
 use crate::tcs::window::Window;
 
-/// The entries between two places of a tensor, in the order in which they are stored (Shinde 2019, section 4.4.2): arrays are read from their start in the piece to its end. What is read is checked, but not the checksums, which are those of whole arrays. What is stored below dense levels is an entry, zero or not.
+/// The entries between two places of a tensor, in the order in which they are stored (Shinde 2019, section 4.4.2):
+/// arrays are read from their start in the piece to its end. What is read is checked, but not the checksums, which are
+/// those of whole arrays. What is stored below dense levels is an entry, zero or not.
 #[derive(Debug)]
 pub struct Piece<'a, S: ?Sized> {
     header: &'a Header,
@@ -73,7 +75,8 @@ impl<T: Number, S: Source + ?Sized> SortedEntries<T> for Piece<'_, S> {
 }
 
 impl<'a, S: Source + ?Sized> Piece<'a, S> {
-    /// The entries from the first place to the second one, excluded; places are those of [`Finder::positions`](super::Finder::positions). Coordinates are in the ranges of `splits`.
+    /// The entries from the first place to the second one, excluded; places are those of
+    /// [`Finder::positions`](super::Finder::positions). Coordinates are in the ranges of `splits`.
     ///
     /// # Panics
     /// If the places or splits are those of another number of levels.

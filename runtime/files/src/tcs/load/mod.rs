@@ -1,10 +1,12 @@
-//! A tensor in a file as blocks, by many that each read a part of it (Shinde 2019, *SuperTaco*, section 4.4). All functions here are pure: what runs where, and how results get from one to
-//! the other, is up to the caller.
+//! A tensor in a file as blocks, by many that each read a part of it (Shinde 2019, *SuperTaco*, section 4.4). All
+//! functions here are pure: what runs where, and how results get from one to the other, is up to the caller.
 //!
 //! 1. [`Finder::end_of_piece`] finds, for each piece, where it ends, so that pieces have equally many bytes.
-//! 2. [`count`] goes through a [`Piece`] and counts the entries of each block, as [`Splits`] say; [`merge`] makes a [`BlockPlan`] for each block of what all pieces have counted.
+//! 2. [`count`] goes through a [`Piece`] and counts the entries of each block, as [`Splits`] say; [`merge`] makes a
+//!    [`BlockPlan`] for each block of what all pieces have counted.
 //! 3. [`write()`] goes through a piece again and writes sections of the arrays of each block.
-//! 4. [`assemble`] joins the sections of a block: the same bytes as if its entries had been written one after the other.
+//! 4. [`assemble`] joins the sections of a block: the same bytes as if its entries had been written one after the
+//!    other.
 //!
 //! ```
 //! use maniple_files::tcs::load::{Finder, Piece, Splits, assemble, count, merge, write};

@@ -31,7 +31,8 @@ impl<'a, S: Source + ?Sized> Finder<'a, S> {
         self.nodes.last().copied().unwrap_or(0)
     }
 
-    /// The node of each level that an element belongs to; for the number after that of the last element, how many nodes each level has. A node without children belongs to none.
+    /// The node of each level that an element belongs to; for the number after that of the last element, how many nodes
+    /// each level has. A node without children belongs to none.
     ///
     /// Takes a binary search for each sparse level but the first.
     ///

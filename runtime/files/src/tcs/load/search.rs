@@ -4,9 +4,11 @@ use super::position::Finder;
 use crate::error::ReadError;
 use crate::tcs::source::Source;
 
-/// The least number up to `most` for which `holds` is true, where it is so for all greater ones, and for `most`; and how often it was asked.
+/// The least number up to `most` for which `holds` is true, where it is so for all greater ones, and for `most`; and
+/// how often it was asked.
 ///
-/// Looks from `guess` outwards, in steps that double, and then between the last two steps: the better the guess, the fewer questions, as the logarithm of its error.
+/// Looks from `guess` outwards, in steps that double, and then between the last two steps: the better the guess, the
+/// fewer questions, as the logarithm of its error.
 ///
 /// # Errors
 /// As of `holds`.
@@ -63,8 +65,8 @@ pub struct Cut {
 }
 
 impl<S: Source + ?Sized> Finder<'_, S> {
-    /// The first element before which there are at least `bytes` bytes of arrays, or the end: the place where a piece of so many bytes ends. The guess is where it would be if all elements had as many
-    /// bytes above them.
+    /// The first element before which there are at least `bytes` bytes of arrays, or the end: the place where a piece
+    /// of so many bytes ends. The guess is where it would be if all elements had as many bytes above them.
     ///
     /// # Errors
     /// As of the source.
@@ -78,7 +80,8 @@ impl<S: Source + ?Sized> Finder<'_, S> {
         Ok(Cut { positions: self.positions(element)?, probes })
     }
 
-    /// The place where a piece ends: the last one of `pieces` at the end of the tensor, and the one before the first at its start. Each of them can be looked for on its own.
+    /// The place where a piece ends: the last one of `pieces` at the end of the tensor, and the one before the first at
+    /// its start. Each of them can be looked for on its own.
     ///
     /// # Errors
     /// As of the source.

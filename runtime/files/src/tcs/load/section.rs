@@ -17,12 +17,14 @@ const CHUNK: u64 = 256 << 10;
 /// Which elements of each array are those of which piece. Each element is in one piece, and pieces follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pieces {
-    /// Of the place above all levels, and then of each level, where the nodes of each piece begin; at the end, how many nodes there are.
+    /// Of the place above all levels, and then of each level, where the nodes of each piece begin; at the end, how many
+    /// nodes there are.
     cuts: Vec<Vec<u64>>,
 }
 
 impl Pieces {
-    /// The pieces that end at these places, each the node of each level, as [`Finder::end_of_piece`](super::Finder::end_of_piece) finds them. The last one has all that is left.
+    /// The pieces that end at these places, each the node of each level, as
+    /// [`Finder::end_of_piece`](super::Finder::end_of_piece) finds them. The last one has all that is left.
     #[must_use]
     pub fn new(header: &Header, ends: &[Vec<u64>]) -> Self {
         let inner = &ends[..ends.len().saturating_sub(1)];
@@ -40,7 +42,8 @@ impl Pieces {
         Self { cuts: nodes.enumerate().map(cuts).collect() }
     }
 
-    /// So many pieces with about as many elements of each array each, in whole rows of the first level if all levels are dense. What is below the nodes of one need not be in it.
+    /// So many pieces with about as many elements of each array each, in whole rows of the first level if all levels
+    /// are dense. What is below the nodes of one need not be in it.
     #[must_use]
     pub fn equal(header: &Header, count: usize) -> Self {
         let nodes = header.nodes();
@@ -122,7 +125,8 @@ impl<'s, S: Source + ?Sized> Chunks<'s, S> {
     }
 }
 
-/// Reads a range of `pos` or `idx`, number by number. Bounds are at most the number of coordinates, and coordinates in the range of their level.
+/// Reads a range of `pos` or `idx`, number by number. Bounds are at most the number of coordinates, and coordinates in
+/// the range of their level.
 ///
 /// # Errors
 /// As of the source; [`Problem::Malformed`](crate::Problem::Malformed) if a number is outside of these ranges.
@@ -205,8 +209,9 @@ impl<'s, S: Source + ?Sized> Values<'s, S> {
     }
 }
 
-/// Checks what a piece has of a sparse level, of which functions give the numbers that it has read; the two numbers beside them are looked up. If that holds of all pieces, then all that
-/// [`check`](crate::tcs::check()) asks of the level does, but for checksums.
+/// Checks what a piece has of a sparse level, of which functions give the numbers that it has read; the two numbers
+/// beside them are looked up. If that holds of all pieces, then all that [`check`](crate::tcs::check()) asks of the
+/// level does, but for checksums.
 ///
 /// # Errors
 /// As of the source; [`Problem::Malformed`](crate::Problem::Malformed) with the place of what is wrong.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// The cuts between `pieces` equal parts of all places with coordinates in these ranges, in their order (Shinde 2019, section 4.6.1): the last coordinate varies fastest.
+/// The cuts between `pieces` equal parts of all places with coordinates in these ranges, in their order (Shinde 2019,
+/// section 4.6.1): the last coordinate varies fastest.
 #[must_use]
 pub fn equal_cuts(ranges: &[Range<u64>], pieces: u64) -> Vec<Vec<u64>> {
     let cut = |piece: u64| {
@@ -18,7 +19,8 @@ pub fn equal_cuts(ranges: &[Range<u64>], pieces: u64) -> Vec<Vec<u64>> {
     (1..pieces).map(cut).collect()
 }
 
-/// The cuts between `pieces` parts with as many of these entries each, give or take one. Entries are samples of several lists, each of which stands for the same number of entries.
+/// The cuts between `pieces` parts with as many of these entries each, give or take one. Entries are samples of several
+/// lists, each of which stands for the same number of entries.
 #[must_use]
 pub fn sampled_cuts(mut samples: Vec<Vec<u64>>, pieces: u64) -> Vec<Vec<u64>> {
     samples.sort_unstable();

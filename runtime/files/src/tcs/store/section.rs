@@ -94,7 +94,8 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// Writes numbers of `pos` or `idx` from element `start` on. They are in the ranges that the header's lengths and levels say.
+/// Writes numbers of `pos` or `idx` from element `start` on. They are in the ranges that the header's lengths and
+/// levels say.
 ///
 /// # Errors
 /// As of the target.

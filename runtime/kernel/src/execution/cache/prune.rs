@@ -13,7 +13,8 @@ const USED: Duration = Duration::from_hours(4 * 7 * 24);
 /// What a process that was killed has left is deleted after this time: no compiler takes so long.
 const MAKING: Duration = Duration::from_hours(24);
 
-/// Deletes entries that were not used for four weeks before `now`, the oldest first, until the others have at most `size` bytes. What cannot be looked at or deleted stays.
+/// Deletes entries that were not used for four weeks before `now`, the oldest first, until the others have at most
+/// `size` bytes. What cannot be looked at or deleted stays.
 pub(super) fn prune(folder: &Path, now: SystemTime, size: u64) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut found: Vec<(Duration, u64, PathBuf)> = Vec::new();

@@ -1,4 +1,5 @@
-//! The interpreter: what kernels mean. It checks all that the compiled forms take for granted, and runs where there is no compiler.
+//! The interpreter: what kernels mean. It checks all that the compiled forms take for granted, and runs where there is
+//! no compiler.
 
 mod races;
 mod resolve;
@@ -15,15 +16,15 @@ use crate::loops::{BinaryOperator, Checked, Kernel, Reduction};
 
 /// Runs `kernel`, loops one iteration after the other.
 ///
-/// With `races`, it also checks that iterations of parallel loops are independent, for the elements that they access this time. This
-/// takes memory for each element.
+/// With `races`, it also checks that iterations of parallel loops are independent, for the elements that they access
+/// this time. This takes memory for each element.
 ///
 /// # Errors
 ///
 /// [`KernelError::Count`] and [`Argument`](KernelError::Argument) if arguments don't fit;
-/// [`DivisionByZero`](KernelError::DivisionByZero), [`OutOfBounds`](KernelError::OutOfBounds), [`Unset`](KernelError::Unset),
-/// [`Race`](KernelError::Race) and [`OutOfMemory`](KernelError::OutOfMemory) as they happen; then views that the kernel updates have been updated in
-/// part.
+/// [`DivisionByZero`](KernelError::DivisionByZero), [`OutOfBounds`](KernelError::OutOfBounds),
+/// [`Unset`](KernelError::Unset), [`Race`](KernelError::Race) and [`OutOfMemory`](KernelError::OutOfMemory) as they
+/// happen; then views that the kernel updates have been updated in part.
 pub fn interpret(kernel: &Checked, arguments: &mut [Argument<'_>], races: bool) -> Result<(), KernelError> {
     let kernel = kernel.kernel();
     fit(kernel, arguments)?;

@@ -1,7 +1,7 @@
 //! Whether a compiler that contracts `a * b + c` into one rounding does so in sums alone.
 //!
-//! There it changes no more than the order of terms may. Elsewhere it would give results that other machines, and the interpreter, do not: `a * b - c * d` need not be 0 where both products
-//! are the same.
+//! There it changes no more than the order of terms may. Elsewhere it would give results that other machines, and the
+//! interpreter, do not: `a * b - c * d` need not be 0 where both products are the same.
 
 use std::collections::HashSet;
 use std::sync::Arc;

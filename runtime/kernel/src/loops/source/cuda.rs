@@ -1,12 +1,13 @@
 //! A kernel as CUDA C, for NVRTC.
 //!
-//! The source has one kernel, [`ENTRY`](super::ENTRY): first a pointer to an `i32` that becomes 1 if an integer is divided by zero, then the parameters in order. A
-//! buffer takes its address, then for each dimension low, high and stride, as 64-bit integers. Grid and block have one dimension; any number of blocks and up
-//! to 1024 threads, a multiple of 32, will do.
+//! The source has one kernel, [`ENTRY`](super::ENTRY): first a pointer to an `i32` that becomes 1 if an integer is
+//! divided by zero, then the parameters in order. A buffer takes its address, then for each dimension low, high and
+//! stride, as 64-bit integers. Grid and block have one dimension; any number of blocks and up to 1024 threads, a
+//! multiple of 32, will do.
 //!
-//! Outside of loops over threads, all threads of a block do the same, except that stores are done by one of them, with barriers around. Blocks
-//! cannot wait for each other: so stores are inside of the loop over blocks, of which there is one, and nothing is carried out of it
-//! except by atomic stores.
+//! Outside of loops over threads, all threads of a block do the same, except that stores are done by one of them, with
+//! barriers around. Blocks cannot wait for each other: so stores are inside of the loop over blocks, of which there is
+//! one, and nothing is carried out of it except by atomic stores.
 
 use std::fmt::Write;
 

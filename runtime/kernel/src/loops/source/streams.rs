@@ -1,11 +1,14 @@
-//! Loops that read some buffers along, and others at places that they find there: along the entries of a sparse row, and a vector at their coordinates.
+//! Loops that read some buffers along, and others at places that they find there: along the entries of a sparse row,
+//! and a vector at their coordinates.
 //!
-//! Processors fetch in advance what is read along, but not far enough where such loops are short: each has a few entries, and ends with a branch that is guessed wrong now and then.
+//! Processors fetch in advance what is read along, but not far enough where such loops are short: each has a few
+//! entries, and ends with a branch that is guessed wrong now and then.
 
 use super::analysis::{any_expression, any_statement};
 use crate::loops::{Buffer, Expression, Statement, Variable};
 
-/// The buffers that a loop over `variable` reads along, if it reads or stores others at places that are found there, and has neither loops inside nor an early end. Otherwise there are none.
+/// The buffers that a loop over `variable` reads along, if it reads or stores others at places that are found there,
+/// and has neither loops inside nor an early end. Otherwise there are none.
 pub(super) fn streams<'a>(variable: &Variable, body: &'a Statement) -> Vec<&'a Buffer> {
     let is_other = |inner: &Statement| {
         matches!(inner, Statement::For { .. } | Statement::While { .. } | Statement::Break | Statement::Allocate { .. })

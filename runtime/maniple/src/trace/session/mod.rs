@@ -1,9 +1,9 @@
 //! Sessions: a stretch of a context's stream in which traces are recorded and replayed.
 //!
-//! To the stream a session is one operation, a fence: it begins when everything before has ended, and what comes after waits for its end. Inside,
-//! it is a state machine. Whenever nothing is in flight it *decides*: if a template fits the state of the data, runs are replayed;
-//! otherwise one run is recorded, or just passed on to the analysis, in a stream of its own. Then it waits until all of that has ended, and
-//! decides anew.
+//! To the stream a session is one operation, a fence: it begins when everything before has ended, and what comes after
+//! waits for its end. Inside, it is a state machine. Whenever nothing is in flight it *decides*: if a template fits the
+//! state of the data, runs are replayed; otherwise one run is recorded, or just passed on to the analysis, in a stream
+//! of its own. Then it waits until all of that has ended, and decides anew.
 //!
 //! Launches that arrive while nothing is decided yet wait in line. The launching task never waits.
 
@@ -180,7 +180,8 @@ impl Session {
         Some(results)
     }
 
-    /// Whether a replay expects a launch of the program and all that comes with it, and all of it may go straight into that.
+    /// Whether a replay expects a launch of the program and all that comes with it, and all of it may go straight into
+    /// that.
     pub(crate) fn expects_whole(&self, whole: &Whole<'_>) -> bool {
         let Phase::Replaying(replaying) = &self.phase else { return false };
         !self.is_closed
@@ -202,8 +203,8 @@ impl Session {
         Some(results)
     }
 
-    /// Puts a launch in line. It is checked now, as what comes later in the program must not disturb it; one that is refused fails, and that
-    /// is all.
+    /// Puts a launch in line. It is checked now, as what comes later in the program must not disturb it; one that is
+    /// refused fails, and that is all.
     fn line_up(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
         let context = Arc::clone(&self.context);
         let realm = context.core.realm();
@@ -296,7 +297,8 @@ impl Session {
     fn arrive(&mut self, arrival: Arrival) {
         self.line.push_back(arrival);
         if !matches!(self.phase, Phase::Waiting(_)) {
-            // Even behind others: what the first of them waits for may be there by now, and the sooner the line is gone, the better.
+            // Even behind others: what the first of them waits for may be there by now, and the sooner the line is
+            // gone, the better.
             self.go_on();
         }
     }
@@ -476,7 +478,8 @@ impl Session {
         }
     }
 
-    /// Fields that took the ids of freed ones start as zero, which no template does. Gives them back if they have to wait.
+    /// Fields that took the ids of freed ones start as zero, which no template does. Gives them back if they have to
+    /// wait.
     fn zero(&mut self, zeroing: Box<Zeroing>) -> Option<Box<Zeroing>> {
         match &self.phase {
             Phase::Waiting(_) => return Some(zeroing),
@@ -497,7 +500,8 @@ impl Session {
         None
     }
 
-    /// The machine has broken down, and nothing wakes the session any more: gives what it holds, to be dropped. The operation among it knows the session.
+    /// The machine has broken down, and nothing wakes the session any more: gives what it holds, to be dropped. The
+    /// operation among it knows the session.
     fn take_held(&mut self) -> impl Sized + use<> {
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         (self.operation.take(), phase, std::mem::take(&mut self.line), std::mem::take(&mut self.inner))

@@ -1,4 +1,5 @@
-//! Fields that a loop allocates and frees in each iteration: those of the next take over their ids and begin as zero, so that the loop is replayed.
+//! Fields that a loop allocates and frees in each iteration: those of the next take over their ids and begin as zero,
+//! so that the loop is replayed.
 
 use maniple::prelude::*;
 use maniple::{AnySpace, Error, Field, FieldId, FieldSpace, FieldType, IndexSpace, Rect, RegionError};

@@ -1,4 +1,5 @@
-//! Temporary data in loops: regions, partitions and fields that take over the names of those that have gone, so that the loops are replayed.
+//! Temporary data in loops: regions, partitions and fields that take over the names of those that have gone, so that
+//! the loops are replayed.
 
 mod fields;
 mod regions;
@@ -90,7 +91,8 @@ const STEPS: usize = 60;
 /// Runs a step, perhaps as a trace.
 type Step = dyn Fn(&Context, &mut dyn FnMut(&Context) -> Result<()>) -> Result<()>;
 
-/// Runs a loop with its steps marked as a trace and found by the runtime, recorded and not, and without traces: it comes to the same, and is replayed.
+/// Runs a loop with its steps marked as a trace and found by the runtime, recorded and not, and without traces: it
+/// comes to the same, and is replayed.
 fn everywhere(program: impl AsyncFn(&Context, &Step) -> Result<Vec<i64>>) -> Vec<i64> {
     let mut outcomes = Vec::new();
     for (marked, traced, recorded) in

@@ -1,4 +1,5 @@
-//! Regions and partitions that a loop makes and destroys in each iteration: those of the next take over their names, so that the loop is replayed.
+//! Regions and partitions that a loop makes and destroys in each iteration: those of the next take over their names, so
+//! that the loop is replayed.
 
 use std::sync::{Mutex, mpsc};
 

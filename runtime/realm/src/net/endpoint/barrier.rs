@@ -1,7 +1,8 @@
 //! The barrier: which rounds a node is in, as a function of what arrives.
 //!
-//! A dissemination barrier (Hensgen, Finkel, Manber, *Two Algorithms for Barrier Synchronization*, 1988): in round `k` each node tells the one
-//! `2^k` further on that it is there, and waits to be told by the one `2^k` before. After `log2(n)` rounds it has heard, through others, of all.
+//! A dissemination barrier (Hensgen, Finkel, Manber, *Two Algorithms for Barrier Synchronization*, 1988): in round `k`
+//! each node tells the one `2^k` further on that it is there, and waits to be told by the one `2^k` before. After
+//! `log2(n)` rounds it has heard, through others, of all.
 
 use std::collections::VecDeque;
 
@@ -31,7 +32,8 @@ pub(super) struct Barrier<T> {
     /// The round that it waits in, if it was entered.
     round: u32,
     waiting: VecDeque<T>,
-    /// Rounds of which messages have come, in this generation and the next. No node can be further: to get there, this one must have entered the next.
+    /// Rounds of which messages have come, in this generation and the next. No node can be further: to get there, this
+    /// one must have entered the next.
     received: [u64; 2],
 }
 

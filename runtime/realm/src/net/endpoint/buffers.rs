@@ -1,4 +1,5 @@
-//! Memory for long payloads, used again: the system takes longer to give a process new memory than the process takes to fill it.
+//! Memory for long payloads, used again: the system takes longer to give a process new memory than the process takes to
+//! fill it.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ const KEPT: usize = 256 << 20;
 pub(super) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
 impl Buffers {
-    /// The smallest buffer that is long enough, if it is not much longer: whoever has the bytes may keep it for long. Or a new and empty one.
+    /// The smallest buffer that is long enough, if it is not much longer: whoever has the bytes may keep it for long.
+    /// Or a new and empty one.
     fn take(&self, length: usize) -> Vec<u8> {
         if length < LONG {
             return Vec::new();

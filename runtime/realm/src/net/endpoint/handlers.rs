@@ -48,7 +48,8 @@ impl Incoming<'_> {
         self.endpoint
     }
 
-    /// Answers. Unlike [`Endpoint::send`], this is never refused for want of room: who waits for room in a handler would stop the credit that makes it.
+    /// Answers. Unlike [`Endpoint::send`], this is never refused for want of room: who waits for room in a handler
+    /// would stop the credit that makes it.
     ///
     /// # Errors
     ///
@@ -72,9 +73,10 @@ type OnLoss = Box<dyn Fn(NodeId, &Loss) + Send + Sync>;
 
 /// Who handles what arrives at a node. All nodes of a job have the same handlers.
 ///
-/// Handlers run on the thread that moves the transport on, one message of a node after the other, in the order in which they were sent. So a
-/// handler must be short and **must not wait**: not for a lock that is held for long, for a message, for room. It may send, trigger events,
-/// spawn operations; work that takes long belongs into an operation. A handler that panics ends the node's part in the job.
+/// Handlers run on the thread that moves the transport on, one message of a node after the other, in the order in which
+/// they were sent. So a handler must be short and **must not wait**: not for a lock that is held for long, for a
+/// message, for room. It may send, trigger events, spawn operations; work that takes long belongs into an operation. A
+/// handler that panics ends the node's part in the job.
 #[derive(Default)]
 pub struct Handlers {
     table: Vec<Option<Handle>>,
@@ -104,7 +106,8 @@ impl Handlers {
         self
     }
 
-    /// With this to be called once for each node that is lost, and for this node if a handler panics. As short as a handler.
+    /// With this to be called once for each node that is lost, and for this node if a handler panics. As short as a
+    /// handler.
     #[must_use]
     pub fn on_loss(mut self, call: impl Fn(NodeId, &Loss) + Send + Sync + 'static) -> Self {
         self.on_loss = Some(Box::new(call));

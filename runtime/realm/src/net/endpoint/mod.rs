@@ -57,14 +57,15 @@ impl Default for Options {
 /// A node's end of the network.
 ///
 /// It is made of a [`Transport`] and [`Handlers`], by [`start`](Self::start); transfers need registered memory besides
-/// ([`register`](Self::register)). Whoever drops the last handle before [`shutdown`](Self::shutdown) was completed leaves the job as one who
-/// has failed. What is called back runs where handlers run, and must be as short.
+/// ([`register`](Self::register)). Whoever drops the last handle before [`shutdown`](Self::shutdown) was completed
+/// leaves the job as one who has failed. What is called back runs where handlers run, and must be as short.
 pub struct Endpoint {
     rank: NodeId,
     options: Options,
     handlers: Arc<Handlers>,
     transport: Arc<dyn Transport>,
-    /// A place for every node; filled when there is something to be kept, so that thousands of nodes that never meet cost little.
+    /// A place for every node; filled when there is something to be kept, so that thousands of nodes that never meet
+    /// cost little.
     peers: Box<[OnceLock<Box<Peer>>]>,
     counters: Counters,
     together: Mutex<Together>,
@@ -130,16 +131,19 @@ impl Endpoint {
         Arc::clone(&self.transport).polled()
     }
 
-    /// Sends a message, at once. The node may be this one. Messages from one node to another are handled in the order in which they were sent.
+    /// Sends a message, at once. The node may be this one. Messages from one node to another are handled in the order
+    /// in which they were sent.
     ///
     /// # Errors
     ///
-    /// [`SendError::Busy`], with the message, if the window is full; otherwise if the message is too long, or the node or this one is gone.
+    /// [`SendError::Busy`], with the message, if the window is full; otherwise if the message is too long, or the node
+    /// or this one is gone.
     pub fn send(&self, to: NodeId, message: Message) -> Result<(), SendError> {
         self.send_counted(to, message, Flush::Now)
     }
 
-    /// As [`send`](Self::send), for a message of a few bytes, which are not kept if the transport can take them at once. Gives whether there was room for it.
+    /// As [`send`](Self::send), for a message of a few bytes, which are not kept if the transport can take them at
+    /// once. Gives whether there was room for it.
     ///
     /// # Errors
     ///
@@ -158,8 +162,8 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// As [`send`](Self::send), but the message waits for others that go with it: for the next that is sent at once to the same node, for
-    /// [`flush`](Self::flush), or until about 16 KiB have gathered.
+    /// As [`send`](Self::send), but the message waits for others that go with it: for the next that is sent at once to
+    /// the same node, for [`flush`](Self::flush), or until about 16 KiB have gathered.
     ///
     /// # Errors
     ///
@@ -168,7 +172,8 @@ impl Endpoint {
         self.send_counted(to, message, Flush::Later)
     }
 
-    /// Memory for the payload of a message to a node. If that node can read it where it is, as nodes of one machine often can, it is not copied on its way.
+    /// Memory for the payload of a message to a node. If that node can read it where it is, as nodes of one machine
+    /// often can, it is not copied on its way.
     #[must_use]
     pub fn lend(&self, to: NodeId, length: usize) -> Loan {
         let lent = if length < LENT_FROM { None } else { self.transport.lend(to, length) };
@@ -180,8 +185,8 @@ impl Endpoint {
         self.transport.flush();
     }
 
-    /// Calls once there is room in the window of a node (perhaps now, on this thread), or the node is lost. The room may be gone again when
-    /// the message is sent.
+    /// Calls once there is room in the window of a node (perhaps now, on this thread), or the node is lost. The room
+    /// may be gone again when the message is sent.
     pub fn when_room(&self, to: NodeId, call: impl FnOnce(Result<(), NetError>) + Send + 'static) {
         match self.reach(to) {
             Ok(peer) => {
@@ -198,8 +203,9 @@ impl Endpoint {
         self.fail(None, reason.into());
     }
 
-    /// Waits, after [`shutdown`](Self::shutdown) has called or after [`abort`](Self::abort), until the others have heard of it, as far as they listen.
-    /// Without that, a process that exits may look as if it had died. Not for handlers and calls: there it does not wait.
+    /// Waits, after [`shutdown`](Self::shutdown) has called or after [`abort`](Self::abort), until the others have
+    /// heard of it, as far as they listen. Without that, a process that exits may look as if it had died. Not for
+    /// handlers and calls: there it does not wait.
     pub fn join(&self) {
         self.transport.join();
     }
@@ -215,7 +221,8 @@ impl Endpoint {
         }
     }
 
-    /// What handlers send leaves with the next flush, which the transport does when nothing more is at hand to be received.
+    /// What handlers send leaves with the next flush, which the transport does when nothing more is at hand to be
+    /// received.
     pub(crate) fn send_from_handler(&self, to: NodeId, message: Message) -> Result<(), NetError> {
         self.check(to, (message.header.len(), message.payload.len()))?;
         self.dispatch(to, message, false, false, Flush::Later);

@@ -1,13 +1,14 @@
 //! What a node keeps about another one: the window of messages to it, and what has arrived of the next message from it.
 //!
-//! **The window.** Messages that are sent outside of handlers count from when they are sent until the other node says that they were handled. A message
-//! is refused once the window is full; one message may overfill it. The other node gives credit back when it is asked: by a mark on the message
-//! with which another quarter of the window was used. So what can be under way without anybody having asked for it is less than half a
-//! window (a quarter before the last mark that was set, if threads overtook each other between counting and sending, and a quarter after), and who
-//! finds the window full will hear of room.
+//! **The window.** Messages that are sent outside of handlers count from when they are sent until the other node says
+//! that they were handled. A message is refused once the window is full; one message may overfill it. The other node
+//! gives credit back when it is asked: by a mark on the message with which another quarter of the window was used. So
+//! what can be under way without anybody having asked for it is less than half a window (a quarter before the last mark
+//! that was set, if threads overtook each other between counting and sending, and a quarter after), and who finds the
+//! window full will hear of room.
 //!
-//! The credit is sent behind whatever the handlers of those messages have answered. So the answers that wait at a node for its requester are no more
-//! than what the handlers make of one window, although they are never refused.
+//! The credit is sent behind whatever the handlers of those messages have answered. So the answers that wait at a node
+//! for its requester are no more than what the handlers make of one window, although they are never refused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -112,7 +113,8 @@ impl Peer {
 }
 
 impl Arrivals {
-    /// A message has come that has as many bytes as it says, or the first part of one; gives whether it is complete. Credit for it is owed from then on.
+    /// A message has come that has as many bytes as it says, or the first part of one; gives whether it is complete.
+    /// Credit for it is owed from then on.
     pub(super) fn begin(
         &mut self,
         header: &Header,

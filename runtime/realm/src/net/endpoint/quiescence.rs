@@ -1,14 +1,15 @@
 //! Finding out that nothing happens any more, anywhere.
 //!
-//! Two waves of counting (after F. Mattern, *Algorithms for Distributed Termination Detection*, 1987, the four-counter method). Nodes form a
-//! binary tree; a wave goes down as probes and comes up as sums of what nodes have sent, have handled, and how often they became active. A node
-//! answers only when it has come to the detection itself and is passive. All is quiet if two waves in a row find the same sums, and as much
-//! handled as sent.
+//! Two waves of counting (after F. Mattern, *Algorithms for Distributed Termination Detection*, 1987, the four-counter
+//! method). Nodes form a binary tree; a wave goes down as probes and comes up as sums of what nodes have sent, have
+//! handled, and how often they became active. A node answers only when it has come to the detection itself and is
+//! passive. All is quiet if two waves in a row find the same sums, and as much handled as sent.
 //!
-//! **Why this is never early.** Every count only grows, so equal sums mean that no node's counts changed between its two answers. Between
-//! those lies, for every node, the moment `t` when the first wave ended. A node that was passive at its first answer and was not activated until its
-//! second is passive at `t`. So at `t` all nodes are passive, and what was sent by then is what was handled by then: no message is under way.
-//! (A message counts as handled after its handler has ended, and what the handler sent has been counted.)
+//! **Why this is never early.** Every count only grows, so equal sums mean that no node's counts changed between its
+//! two answers. Between those lies, for every node, the moment `t` when the first wave ended. A node that was passive
+//! at its first answer and was not activated until its second is passive at `t`. So at `t` all nodes are passive, and
+//! what was sent by then is what was handled by then: no message is under way. (A message counts as handled after its
+//! handler has ended, and what the handler sent has been counted.)
 
 use std::collections::VecDeque;
 

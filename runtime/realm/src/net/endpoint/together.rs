@@ -22,7 +22,8 @@ impl Together {
     }
 }
 
-/// Says that a node is busy with something that the network does not see, as long as it lives: quiescence is not found meanwhile.
+/// Says that a node is busy with something that the network does not see, as long as it lives: quiescence is not found
+/// meanwhile.
 pub struct Activity {
     endpoint: Arc<Endpoint>,
 }
@@ -34,23 +35,25 @@ impl Drop for Activity {
 }
 
 impl Endpoint {
-    /// Comes to a barrier; calls when all nodes have come to it. It says nothing about messages: those sent before may be under way.
+    /// Comes to a barrier; calls when all nodes have come to it. It says nothing about messages: those sent before may
+    /// be under way.
     pub fn barrier(&self, call: impl FnOnce(Result<(), NetError>) + Send + 'static) {
         let call: Done = Box::new(call);
         self.take_part(call, |together, call| together.barrier.enter(call));
         self.transport.flush();
     }
 
-    /// Comes to the detection of quiescence; calls when, after all nodes have come to it, nothing happens any more: no message is under way
-    /// or being handled, no transfer unfinished, and no [`Activity`] alive, on any node.
+    /// Comes to the detection of quiescence; calls when, after all nodes have come to it, nothing happens any more: no
+    /// message is under way or being handled, no transfer unfinished, and no [`Activity`] alive, on any node.
     ///
     /// What a node then begins of its own accord, outside of handlers and activities, may be later than that moment.
     pub fn quiescence(&self, call: impl FnOnce(Result<(), NetError>) + Send + 'static) {
         let call: Done = Box::new(call);
         self.take_part(call, |together, call| {
             together.quiescence.enter(call);
-            // Before anything is looked at: who becomes passive looks at it afterwards, and one of the two sees the other. Under the lock, as whoever had it
-            // before us may have found no waiter, and said so; who has it after us finds this call.
+            // Before anything is looked at: who becomes passive looks at it afterwards, and one of the two sees the
+            // other. Under the lock, as whoever had it before us may have found no waiter, and said so; who has it
+            // after us finds this call.
             self.is_watching.store(true, Ordering::SeqCst);
             let mut step = Step::default();
             together.quiescence.settle(&|| self.sample(), &mut step);
@@ -67,8 +70,8 @@ impl Endpoint {
         Activity { endpoint: Arc::clone(self) }
     }
 
-    /// Leaves the job when all nodes want to, after all that is under way has been dealt with; calls when they have agreed. A process that is
-    /// about to exit then [waits](Self::join) until the others know too.
+    /// Leaves the job when all nodes want to, after all that is under way has been dealt with; calls when they have
+    /// agreed. A process that is about to exit then [waits](Self::join) until the others know too.
     pub fn shutdown(self: &Arc<Self>, call: impl FnOnce(Result<(), NetError>) + Send + 'static) {
         let endpoint = Arc::downgrade(self);
         self.quiescence(move |quiet| {
@@ -106,8 +109,9 @@ impl Endpoint {
 
     /// Our counts, if we are passive.
     ///
-    /// They are not read at one moment. That does no harm: two answers with equal sums mean that none of them changed from its first reading to its
-    /// second, between which the decisive moment lies. `activations` is read before `active`: if it does not change, neither does the zero.
+    /// They are not read at one moment. That does no harm: two answers with equal sums mean that none of them changed
+    /// from its first reading to its second, between which the decisive moment lies. `activations` is read before
+    /// `active`: if it does not change, neither does the zero.
     fn sample(&self) -> Option<Counts> {
         let counters = &self.counters;
         let activations = counters.activations.load(Ordering::SeqCst);

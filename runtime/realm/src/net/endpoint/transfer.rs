@@ -1,8 +1,9 @@
 //! Puts and gets: bytes straight from registered memory of one node into that of another.
 //!
-//! Who starts a transfer numbers it and keeps what is to be called. A put is chunks and an end, answered by how it went; a get is a question,
-//! answered by chunks, or by why not. Chunks travel in the bulk lane: a message waits for one chunk, not for all. A transfer counts as activity
-//! of the node that started it, so there is no quiescence while it lasts.
+//! Who starts a transfer numbers it and keeps what is to be called. A put is chunks and an end, answered by how it
+//! went; a get is a question, answered by chunks, or by why not. Chunks travel in the bulk lane: a message waits for
+//! one chunk, not for all. A transfer counts as activity of the node that started it, so there is no quiescence while
+//! it lasts.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,7 +76,8 @@ impl RemoteSpan {
     }
 }
 
-/// Memory that other nodes can reach, as long as this value lives. Transfers that began before it is dropped may still use the memory.
+/// Memory that other nodes can reach, as long as this value lives. Transfers that began before it is dropped may still
+/// use the memory.
 pub struct Registration {
     endpoint: Weak<Endpoint>,
     remote: RemoteSegment,
@@ -209,7 +211,8 @@ impl Endpoint {
         Registration { endpoint: Arc::downgrade(self), remote }
     }
 
-    /// Writes bytes into memory of another node, or of this one. The put's calls are made only if this returns no error.
+    /// Writes bytes into memory of another node, or of this one. The put's calls are made only if this returns no
+    /// error.
     ///
     /// # Errors
     ///

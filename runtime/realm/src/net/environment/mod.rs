@@ -10,8 +10,8 @@
 //! | `mpiexec` of MPICH and its kin | `PMI_RANK`, `PMI_SIZE` | the same |
 //! | Slurm's `srun` | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | the same |
 //!
-//! Whoever is found first in this table counts: a job that `maniple launch` starts within a batch job is not the batch job. The script of a batch
-//! job is no node of it; what it starts with `srun` is.
+//! Whoever is found first in this table counts: a job that `maniple launch` starts within a batch job is not the batch
+//! job. The script of a batch job is no node of it; what it starts with `srun` is.
 
 #[cfg(feature = "tcp")]
 mod tcp;
@@ -39,11 +39,13 @@ pub const RANK: &str = "MANIPLE_RANK";
 pub const NODES: &str = "MANIPLE_NODES";
 /// The variable with how many of the nodes are on this machine, which share its cores.
 pub const NEIGHBOURS: &str = "MANIPLE_NEIGHBOURS";
-/// The variable with where nodes meet: `HOST:PORT` or `[IPV6]:PORT`, where node 0 listens; or, with a `/` in it, a file that all can read and node 0 writes.
+/// The variable with where nodes meet: `HOST:PORT` or `[IPV6]:PORT`, where node 0 listens; or, with a `/` in it, a file
+/// that all can read and node 0 writes.
 pub const RENDEZVOUS: &str = "MANIPLE_RENDEZVOUS";
 /// The variable with the job's secret, 64 hexadecimal digits.
 pub const SECRET: &str = "MANIPLE_SECRET";
-/// The variable with the address to listen on while nodes meet: 127.0.0.1 if it is not set, 0.0.0.0 for nodes on several machines, which means all addresses, also those of IPv6.
+/// The variable with the address to listen on while nodes meet: 127.0.0.1 if it is not set, 0.0.0.0 for nodes on
+/// several machines, which means all addresses, also those of IPv6.
 pub const LISTEN: &str = "MANIPLE_LISTEN";
 /// The variable with how many seconds to wait until all nodes have come.
 pub const JOIN_TIMEOUT: &str = "MANIPLE_JOIN_TIMEOUT";
@@ -281,7 +283,8 @@ fn zero_or_one(text: &str) -> Option<bool> {
     }
 }
 
-/// How many tasks Slurm has started on a machine, of a list such as `2(x3),1`: two on each of three machines, and one on the fourth.
+/// How many tasks Slurm has started on a machine, of a list such as `2(x3),1`: two on each of three machines, and one
+/// on the fourth.
 fn tasks_on(list: &str, machine: usize) -> Option<usize> {
     let mut before = 0;
     for part in list.trim().split(',') {

@@ -56,7 +56,8 @@ impl Rendezvous {
         })
     }
 
-    /// The variables that give a node this rendezvous, the secret left out: a launcher sets them, and [`RANK`], [`NODES`](super::NODES) and [`SECRET`].
+    /// The variables that give a node this rendezvous, the secret left out: a launcher sets them, and [`RANK`],
+    /// [`NODES`](super::NODES) and [`SECRET`].
     #[must_use]
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let meeting = match &self.meeting {

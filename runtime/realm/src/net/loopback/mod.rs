@@ -1,9 +1,10 @@
 //! Many nodes in one process, for tests and simulation.
 //!
-//! Nothing moves by itself: whoever holds the [`Network`] calls [`step`](Network::step), which receives one frame at one node, handlers and all,
-//! on the calling thread. Which one is chosen by a seed: each frame gets a delay, in ticks of a time that exists in the network alone, but never
-//! overtakes another one of its pair and lane. So a run is a function of the seed and of what the nodes do. Nothing here reads a clock or starts a
-//! thread, unless [`pump`](Network::pump) asks for one that steps. A pair of nodes that never talk costs nothing.
+//! Nothing moves by itself: whoever holds the [`Network`] calls [`step`](Network::step), which receives one frame at
+//! one node, handlers and all, on the calling thread. Which one is chosen by a seed: each frame gets a delay, in ticks
+//! of a time that exists in the network alone, but never overtakes another one of its pair and lane. So a run is a
+//! function of the seed and of what the nodes do. Nothing here reads a clock or starts a thread, unless
+//! [`pump`](Network::pump) asks for one that steps. A pair of nodes that never talk costs nothing.
 //!
 //! Faults: [`kill`](Network::kill), [`stall`](Network::stall), [`silence`](Network::silence).
 
@@ -69,7 +70,8 @@ impl Network {
         Self { core: Arc::new(Core { nodes, schedule, stepping: Mutex::new(()), work: Condvar::new() }) }
     }
 
-    /// The transport of a node, for [`Endpoint::start`](super::Endpoint::start). What is sent to the node before waits for it.
+    /// The transport of a node, for [`Endpoint::start`](super::Endpoint::start). What is sent to the node before waits
+    /// for it.
     ///
     /// # Panics
     ///
@@ -128,13 +130,14 @@ impl Network {
         self.core.schedule.lock().traffic(node)
     }
 
-    /// A node dies: it receives nothing any more, and the others are told that its connection was closed, each after a delay, before or after
-    /// what the node had sent.
+    /// A node dies: it receives nothing any more, and the others are told that its connection was closed, each after a
+    /// delay, before or after what the node had sent.
     pub fn kill(&self, node: NodeId) {
         self.end(node, Some(&Loss::Closed));
     }
 
-    /// The others are told that nothing was heard of a node for so long, and hear nothing of it from then on. What it does itself goes on.
+    /// The others are told that nothing was heard of a node for so long, and hear nothing of it from then on. What it
+    /// does itself goes on.
     pub fn silence(&self, node: NodeId, silence: Duration) {
         self.core.schedule.lock().lose(node, &Loss::Silent { silence });
         self.core.work.notify_all();

@@ -207,7 +207,8 @@ impl Schedule {
         self.events.push(Reverse(Next(due, sequence, Box::new(Event { sequence, to, what }))));
     }
 
-    /// What was held back comes now, before all that was sent after it: nothing is due before now, and it keeps its number.
+    /// What was held back comes now, before all that was sent after it: nothing is due before now, and it keeps its
+    /// number.
     fn at_once(&mut self, event: Box<Event>) {
         self.events.push(Reverse(Next(self.now, event.sequence, event)));
     }

@@ -1,4 +1,5 @@
-//! What the thread does that makes all calls of MPI: it receives, runs handlers, sends what others have queued, looks after heartbeats, and ends it all.
+//! What the thread does that makes all calls of MPI: it receives, runs handlers, sends what others have queued, looks
+//! after heartbeats, and ends it all.
 
 use std::mem;
 use std::sync::Arc;
@@ -37,8 +38,8 @@ const MOST_RECEIVING: usize = 64;
 /// The longest message: what has gathered, and one frame.
 const LONGEST: usize = FULL + MAX_PREFIX + MAX_HEADER + MAX_BODY;
 
-/// How long to look for work all the time; the same while MPI moves something, which it does only when it is called; and then how long to sleep at first and
-/// at last before looking again.
+/// How long to look for work all the time; the same while MPI moves something, which it does only when it is called;
+/// and then how long to sleep at first and at last before looking again.
 const AWAKE: Duration = Duration::from_micros(100);
 const AWAKE_IN_FLIGHT: Duration = Duration::from_millis(5);
 const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
@@ -162,8 +163,9 @@ struct Driver<'a> {
 
 /// Where all nodes wait, when each has heard the last word of all others, until each has sent all it had to.
 ///
-/// What one sends in bulk may come after its last word, and MPI must not be finalised while another's message still needs this node to receive it. Nor may it be
-/// where a node has left: finalising waits for all. Whoever has come may have left before the last came. So they meet twice, and the second time all come at once.
+/// What one sends in bulk may come after its last word, and MPI must not be finalised while another's message still
+/// needs this node to receive it. Nor may it be where a node has left: finalising waits for all. Whoever has come may
+/// have left before the last came. So they meet twice, and the second time all come at once.
 #[derive(Default)]
 struct LastMeeting {
     /// How often all have met.
@@ -495,7 +497,8 @@ impl<'a> Driver<'a> {
             return;
         }
         self.last_beat = now;
-        // If we were stopped ourselves, or held up by a handler, others may well have spoken: their words wait to be received.
+        // If we were stopped ourselves, or held up by a handler, others may well have spoken: their words wait to be
+        // received.
         let was_away = since > 2 * self.settings.heartbeat + self.settings.silence / 4;
         for rank in 0..self.peers.len() {
             let (node, is_listening) = (NodeId(rank as u16), self.receiver.is_some());

@@ -24,7 +24,8 @@ impl Flight {
     /// Begins to send bytes.
     pub(super) fn send(to: &Process<'_>, tag: Tag, bytes: Vec<u8>) -> Self {
         let (pointer, length, capacity) = into_parts(bytes);
-        // SAFETY: the buffer stays until the request is completed, and nothing changes it before, since only `test` makes a vector of it again.
+        // SAFETY: the buffer stays until the request is completed, and nothing changes it before, since only `test`
+        // makes a vector of it again.
         let buffer: &'static [u8] = unsafe { std::slice::from_raw_parts(pointer, length) };
         let request = to.immediate_send_with_tag(StaticScope, buffer, tag);
         Self { request: Some(request), pointer, length, capacity }
@@ -33,7 +34,8 @@ impl Flight {
     /// Begins to receive a message of so many bytes.
     pub(super) fn receive(message: Message, length: usize) -> Self {
         let (pointer, length, capacity) = into_parts(vec![0; length]);
-        // SAFETY: the buffer stays until the request is completed, and nothing else uses it before, since only `test` makes a vector of it again.
+        // SAFETY: the buffer stays until the request is completed, and nothing else uses it before, since only `test`
+        // makes a vector of it again.
         let buffer: &'static mut [u8] = unsafe { std::slice::from_raw_parts_mut(pointer, length) };
         let request = message.immediate_matched_receive_into(StaticScope, buffer);
         Self { request: Some(request), pointer, length, capacity }
@@ -47,7 +49,8 @@ impl Flight {
             self.request = Some(request);
             return Err(self);
         }
-        // SAFETY: these are the parts of the vector that it was made of. MPI is done with them, and `self`, which is not used any more, frees nothing.
+        // SAFETY: these are the parts of the vector that it was made of. MPI is done with them, and `self`, which is
+        // not used any more, frees nothing.
         Ok(unsafe { Vec::from_raw_parts(self.pointer, self.length, self.capacity) })
     }
 }

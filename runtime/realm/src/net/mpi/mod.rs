@@ -1,9 +1,11 @@
 //! Nodes that an MPI launcher starts, over whatever network its library drives.
 //!
-//! [`Mpi::join`] gives a [`Transport`] for an [`Endpoint`](super::Endpoint). One thread initialises MPI, makes all calls of it, runs handlers, and
-//! finalises it; so the library need offer no more than `MPI_THREAD_FUNNELED`. Other threads leave what they send in queues, and wake it.
+//! [`Mpi::join`] gives a [`Transport`] for an [`Endpoint`](super::Endpoint). One thread initialises MPI, makes all
+//! calls of it, runs handlers, and finalises it; so the library need offer no more than `MPI_THREAD_FUNNELED`. Other
+//! threads leave what they send in queues, and wake it.
 //!
-//! In reading order: `net::outbox`, what is to be sent; `flight`, what MPI is moving; `driver`, what the thread does; `error`.
+//! In reading order: `net::outbox`, what is to be sent; `flight`, what MPI is moving; `driver`, what the thread does;
+//! `error`.
 
 mod driver;
 mod error;
@@ -98,8 +100,9 @@ pub struct Mpi {
 impl Mpi {
     /// Initialises MPI and meets the other nodes; all must call it, each once.
     ///
-    /// MPI is finalised when all nodes have come to the end, in order or because one has given up and said so. When one is gone without a word it is not, since
-    /// that would wait for it: then the process ends without, at which the launcher ends the others, if they have not ended by themselves.
+    /// MPI is finalised when all nodes have come to the end, in order or because one has given up and said so. When one
+    /// is gone without a word it is not, since that would wait for it: then the process ends without, at which the
+    /// launcher ends the others, if they have not ended by themselves.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! Who looks at an inbox: workers while they have nothing else to do, or else whoever hears the bell.
 //!
-//! While it is *attended*, the bell is off: those who send need not tell anybody. A thread of its own looks now and then meanwhile, since those who attend may
-//! be at something that takes long. Whoever ends the attendance turns the bell on, and looks once more.
+//! While it is *attended*, the bell is off: those who send need not tell anybody. A thread of its own looks now and
+//! then meanwhile, since those who attend may be at something that takes long. Whoever ends the attendance turns the
+//! bell on, and looks once more.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Weak};

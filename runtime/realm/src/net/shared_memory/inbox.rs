@@ -1,12 +1,14 @@
-//! The memory that a node shares with its neighbours: a ring from each of them, a flag that says that something came, and a *bell* that says whether it is to
-//! be told over the other transport. Behind them comes what it [lends](super::lending).
+//! The memory that a node shares with its neighbours: a ring from each of them, a flag that says that something came,
+//! and a *bell* that says whether it is to be told over the other transport. Behind them comes what it
+//! [lends](super::lending).
 //!
-//! A ring is made of cells, each a cache line: some bytes, and a *tag* that says which of all cells that were ever written it is, and how many bytes it holds. So a
-//! short message is one line that goes from one core to another, and nothing besides: the reader looks at the tag of the cell that comes next, and the
-//! writer looks only now and then how far the reader has come.
+//! A ring is made of cells, each a cache line: some bytes, and a *tag* that says which of all cells that were ever
+//! written it is, and how many bytes it holds. So a short message is one line that goes from one core to another, and
+//! nothing besides: the reader looks at the tag of the cell that comes next, and the writer looks only now and then how
+//! far the reader has come.
 //!
-//! The other processes are not trusted: the file cannot be shortened (where the system has means for that), and every place is computed from what this
-//! process knows itself.
+//! The other processes are not trusted: the file cannot be shortened (where the system has means for that), and every
+//! place is computed from what this process knows itself.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -112,8 +114,8 @@ pub(super) struct Written {
 pub(super) struct Damaged;
 
 impl Inbox {
-    /// A new inbox with rings of so many bytes, and so many to be lent, or as many as a file may have; its file, and what to tell neighbours. The file can go once
-    /// all have opened it.
+    /// A new inbox with rings of so many bytes, and so many to be lent, or as many as a file may have; its file, and
+    /// what to tell neighbours. The file can go once all have opened it.
     pub(super) fn create(rings: usize, bytes: usize, lent: usize) -> io::Result<(Self, MemoryFile, Offer)> {
         let capacity = bytes.div_ceil(CELL).next_power_of_two();
         let mut nonce = [0; 16];
@@ -127,8 +129,8 @@ impl Inbox {
         lent.end = lent.end.min(longest / PAGE * PAGE);
         let mut shared = MemoryFile::create()?;
         let file = shared.as_file();
-        // Written, not only lengthened: whether there is memory for it is found out here, not by a signal when it is used. For what is lent, that is
-        // found out when it is.
+        // Written, not only lengthened: whether there is memory for it is found out here, not by a signal when it is
+        // used. For what is lent, that is found out when it is.
         file.write_all(&MAGIC)?;
         file.write_all(&nonce)?;
         let zeros = vec![0; 64 << 10];
@@ -214,7 +216,8 @@ impl Inbox {
         self.tag(self.ring(ring), read).load(Ordering::Relaxed) >> COUNT == read + 1
     }
 
-    /// Copies as much of the pieces, one after the other, as there is room for into cells of a ring. Gives how many bytes.
+    /// Copies as much of the pieces, one after the other, as there is room for into cells of a ring. Gives how many
+    /// bytes.
     pub(super) fn write(&self, ring: usize, written: &mut Written, pieces: &[&[u8]]) -> Result<usize, Damaged> {
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let cells = (length.div_ceil(CONTENT) as u64).min(self.make_room(ring, written, length)?);
@@ -235,7 +238,8 @@ impl Inbox {
         Ok(has_room)
     }
 
-    /// For how many cells there is room. Looks how far the reader has come only if that is not known to be enough for so many bytes.
+    /// For how many cells there is room. Looks how far the reader has come only if that is not known to be enough for
+    /// so many bytes.
     fn make_room(&self, ring: usize, written: &mut Written, length: usize) -> Result<u64, Damaged> {
         let room = self.room(written)?;
         if room >= length.div_ceil(CONTENT) as u64 {
@@ -288,7 +292,8 @@ impl Inbox {
         (self.capacity as u64).checked_sub(used).ok_or(Damaged)
     }
 
-    /// Appends what a ring has, of which `read` cells were read before: no more once there are `limit` bytes. Gives how many bytes.
+    /// Appends what a ring has, of which `read` cells were read before: no more once there are `limit` bytes. Gives how
+    /// many bytes.
     pub(super) fn read(
         &self,
         ring: usize,
@@ -354,22 +359,24 @@ impl Inbox {
 
     fn copy_in(&self, to: usize, bytes: &[u8]) {
         assert!(to + bytes.len() <= self.map.len());
-        // SAFETY: within the mapping. The reader does not look at them before the cell's tag is published; one that does gets bytes.
+        // SAFETY: within the mapping. The reader does not look at them before the cell's tag is published; one that
+        // does gets bytes.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr().add(to), bytes.len()) };
     }
 
     fn copy_out(&self, from: usize) -> [u8; CONTENT] {
         assert!(from + CONTENT <= self.map.len());
         let mut content = [0; CONTENT];
-        // SAFETY: within the mapping. Should the other process write at the same time, against the protocol, they are some bytes: what they say is checked like
-        // all that comes from others.
+        // SAFETY: within the mapping. Should the other process write at the same time, against the protocol, they are
+        // some bytes: what they say is checked like all that comes from others.
         unsafe { ptr::copy_nonoverlapping(self.map.as_ptr().add(from), content.as_mut_ptr(), CONTENT) };
         content
     }
 
     fn atomic32(&self, offset: usize) -> &AtomicU32 {
         assert!(offset + 4 <= self.map.len() && offset.is_multiple_of(4));
-        // SAFETY: within the mapping, which lives as long as `self`; aligned, as mappings begin at pages; all processes use it as an atomic only.
+        // SAFETY: within the mapping, which lives as long as `self`; aligned, as mappings begin at pages; all processes
+        // use it as an atomic only.
         unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(offset).cast()) }
     }
 

@@ -1,9 +1,10 @@
-//! Memory that a node lends for the bodies of messages to its neighbours, who read them where they are: what is long is not cut into cells, and not copied on its
-//! way.
+//! Memory that a node lends for the bodies of messages to its neighbours, who read them where they are: what is long is
+//! not cut into cells, and not copied on its way.
 //!
-//! It is the end of the inbox's file. A *block* is one body, behind a line of its own with the number of neighbours who still read it. It is free
-//! again when its owner has let go of it and that number is zero. Who reads it takes the owner's word for place and length, once they are found to be within the
-//! memory; the owner trusts no neighbour: a number that never becomes zero costs it that block.
+//! It is the end of the inbox's file. A *block* is one body, behind a line of its own with the number of neighbours who
+//! still read it. It is free again when its owner has let go of it and that number is zero. Who reads it takes the
+//! owner's word for place and length, once they are found to be within the memory; the owner trusts no neighbour: a
+//! number that never becomes zero costs it that block.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -89,7 +90,8 @@ impl Blocks {
         self.insert(start, length);
     }
 
-    /// Frees those that are not read any more, of as many as may be looked at: those that wait for longest first, and each in its turn.
+    /// Frees those that are not read any more, of as many as may be looked at: those that wait for longest first, and
+    /// each in its turn.
     fn collect(&mut self, looks: usize, is_read: impl Fn(usize) -> bool) {
         for _ in 0..looks.min(self.read.len()) {
             let Some((start, length)) = self.read.pop_front() else { return };
@@ -136,8 +138,8 @@ impl Lending {
         Some(Loan::new(Block { lending: Arc::clone(self), start, length }))
     }
 
-    /// Asks the system for memory now: that there is none is found out here, not by a signal when it is used. Step by step: what it has given before it had no
-    /// more is of use for shorter blocks.
+    /// Asks the system for memory now: that there is none is found out here, not by a signal when it is used. Step by
+    /// step: what it has given before it had no more is of use for shorter blocks.
     fn make_ready(&self, blocks: &mut Blocks, end: usize) -> bool {
         while blocks.ready < end {
             let next = (blocks.ready + 1).next_multiple_of(STEP).min(self.area.end);
@@ -202,7 +204,8 @@ struct Block {
 impl AsRef<[u8]> for Block {
     fn as_ref(&self) -> &[u8] {
         let start = self.lending.map.as_ptr().wrapping_add(self.start + LINE);
-        // SAFETY: the block is within the mapping, which `lending` keeps, and is in no other use. Neighbours, who have shown that they are this program, only read it.
+        // SAFETY: the block is within the mapping, which `lending` keeps, and is in no other use. Neighbours, who have
+        // shown that they are this program, only read it.
         unsafe { slice::from_raw_parts(start, self.length) }
     }
 }
@@ -210,7 +213,8 @@ impl AsRef<[u8]> for Block {
 impl AsMut<[u8]> for Block {
     fn as_mut(&mut self) -> &mut [u8] {
         let start = self.lending.map.as_mut_ptr().wrapping_add(self.start + LINE);
-        // SAFETY: as above; and no neighbour was told of it yet, as it is shared by what the loan becomes, which cannot be changed.
+        // SAFETY: as above; and no neighbour was told of it yet, as it is shared by what the loan becomes, which cannot
+        // be changed.
         unsafe { slice::from_raw_parts_mut(start, self.length) }
     }
 }
@@ -228,7 +232,8 @@ impl Drop for Block {
     }
 }
 
-/// The bytes of a block of a neighbour's, who lends this area, if they are within. They count as read until the last of them are let go of.
+/// The bytes of a block of a neighbour's, who lends this area, if they are within. They count as read until the last of
+/// them are let go of.
 pub(super) fn borrow(map: &Arc<MmapRaw>, area: &Range<usize>, block: u64, length: u64) -> Option<Bytes> {
     let (start, length) = (usize::try_from(block).ok()?, usize::try_from(length).ok()?);
     let end = start.checked_add(LINE)?.checked_add(length)?;
@@ -244,8 +249,8 @@ struct Borrowed {
 
 impl AsRef<[u8]> for Borrowed {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: within the mapping, as `borrow` has found. Its owner, who has shown that it is this program, does not change the block before it is told that
-        // nothing reads it.
+        // SAFETY: within the mapping, as `borrow` has found. Its owner, who has shown that it is this program, does not
+        // change the block before it is told that nothing reads it.
         unsafe { slice::from_raw_parts(self.map.as_ptr().add(self.start + LINE), self.length) }
     }
 }

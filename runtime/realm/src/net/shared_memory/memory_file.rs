@@ -1,4 +1,5 @@
-//! Files that are nothing but memory, which other processes of this user can open as long as their maker keeps them. However he ends, nothing stays behind.
+//! Files that are nothing but memory, which other processes of this user can open as long as their maker keeps them.
+//! However he ends, nothing stays behind.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,9 @@
 //! Messages between nodes of one machine by memory that they share, over another transport that does the rest.
 //!
-//! Each node has an inbox, a file in memory with a ring of bytes for each neighbour, and offers it to them over the other transport. Whoever can open it says so
-//! and sends messages by it from then on, long ones by memory that it lends; bytes of puts and gets, signs of life, and how a node ends, stay with the other
-//! transport. A message takes well under a microsecond, if a worker looks: see [`Polled`]. `README.md` in the folder above describes the protocol.
+//! Each node has an inbox, a file in memory with a ring of bytes for each neighbour, and offers it to them over the
+//! other transport. Whoever can open it says so and sends messages by it from then on, long ones by memory that it
+//! lends; bytes of puts and gets, signs of life, and how a node ends, stay with the other transport. A message takes
+//! well under a microsecond, if a worker looks: see [`Polled`]. `README.md` in the folder above describes the protocol.
 
 mod attendance;
 mod inbox;
@@ -40,7 +41,8 @@ const ALL: usize = 16 << 20;
 
 const LEAST: usize = 16 << 10;
 
-/// So many bytes at most may be under way in memory that a node lends; it takes no more of the system than ever were. Together, nodes of a machine lend a quarter of its memory.
+/// So many bytes at most may be under way in memory that a node lends; it takes no more of the system than ever were.
+/// Together, nodes of a machine lend a quarter of its memory.
 const MOST_LENT: u64 = 1 << 30;
 
 /// So much of one neighbour is received before others have their turn.
@@ -93,8 +95,8 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Sends messages to the nodes that are near by memory, if there are any and the system has memory to share; otherwise this is the other
-    /// transport.
+    /// Sends messages to the nodes that are near by memory, if there are any and the system has memory to share;
+    /// otherwise this is the other transport.
     #[must_use]
     pub fn over(other: Arc<dyn Transport>) -> Arc<dyn Transport> {
         let all = (0..other.nodes()).map(|node| NodeId(node as u16));
@@ -257,7 +259,8 @@ impl SharedMemory {
         RECEIVING.set(was_receiving);
         // What handlers have sent goes out together.
         self.flush();
-        // Whoever closes looks as well, after he has said so: only what was pending here until now may have kept him from it.
+        // Whoever closes looks as well, after he has said so: only what was pending here until now may have kept him
+        // from it.
         if has_pushed || self.is_closing.load(Ordering::Relaxed) {
             self.close_if_sent();
         }
@@ -477,7 +480,8 @@ impl Transport for SharedMemory {
         let Some((_, neighbour)) = neighbour else { return self.other.send(to, frames, flush) };
         let mut outgoing = neighbour.outgoing.lock();
         let Outgoing::Ring(writing) = &mut *outgoing else {
-            // With the lock, so that nothing comes behind the word that messages go another way from now on. The frames of a lost node are dropped there.
+            // With the lock, so that nothing comes behind the word that messages go another way from now on. The frames
+            // of a lost node are dropped there.
             return self.other.send(to, frames, flush);
         };
         let sent = writing.send(frames).and_then(|is_left| {

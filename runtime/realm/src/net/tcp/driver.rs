@@ -1,4 +1,5 @@
-//! What the network's thread does: it reads, runs handlers, writes what senders could not, looks after heartbeats, and ends it all.
+//! What the network's thread does: it reads, runs handlers, writes what senders could not, looks after heartbeats, and
+//! ends it all.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -106,7 +107,8 @@ impl Shared {
     }
 
     pub(super) fn flush(&self) {
-        // Whoever flushes often has mostly sent nothing this way. Set behind what is put there: who takes it back takes all that it stood for.
+        // Whoever flushes often has mostly sent nothing this way. Set behind what is put there: who takes it back takes
+        // all that it stood for.
         if !self.has_dirty.load(Ordering::Relaxed) || !self.has_dirty.swap(false, Ordering::AcqRel) {
             return;
         }
@@ -413,7 +415,8 @@ impl Driver {
     fn look_at_heartbeats(&mut self) {
         let (now, before) = (Instant::now(), self.last_beat);
         self.last_beat = now;
-        // If we were stopped ourselves, or held up by a handler, others may well have spoken: their words wait to be read.
+        // If we were stopped ourselves, or held up by a handler, others may well have spoken: their words wait to be
+        // read.
         let was_away = now - before > 2 * self.settings.heartbeat + self.settings.silence / 4;
         let mut lost = Vec::new();
         for connection in self.connections.iter_mut().filter(|connection| !connection.has_ended) {

@@ -149,7 +149,8 @@ impl JoinError {
         move |error| Self::Io { what, error }
     }
 
-    /// Whether it is about a node that knows the secret, or one of ours by its version: there is no point in waiting for another try.
+    /// Whether it is about a node that knows the secret, or one of ours by its version: there is no point in waiting
+    /// for another try.
     pub(super) fn is_final(&self) -> bool {
         !matches!(
             self,

@@ -6,11 +6,13 @@
 //! both:  length, words: none if all is well, else why the other is refused
 //! ```
 //!
-//! The secret does not cross the wire. A recorded proof is worth nothing later, since the other's random bytes are in it, and nothing in the other
-//! direction, since the role is. Whoever gives no valid proof learns only that. Builds and ranks are compared afterwards, and both sides are told. What
-//! follows on the connection is not encrypted: on a network where others can change what is sent, use a tunnel.
+//! The secret does not cross the wire. A recorded proof is worth nothing later, since the other's random bytes are in
+//! it, and nothing in the other direction, since the role is. Whoever gives no valid proof learns only that. Builds and
+//! ranks are compared afterwards, and both sides are told. What follows on the connection is not encrypted: on a
+//! network where others can change what is sent, use a tunnel.
 //!
-//! Before the proof nothing is believed: hellos have a bounded length, and all of it must come within the time for handshakes.
+//! Before the proof nothing is believed: hellos have a bounded length, and all of it must come within the time for
+//! handshakes.
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 

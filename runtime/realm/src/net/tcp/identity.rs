@@ -34,7 +34,8 @@ impl Secret {
         Some(Self(bytes))
     }
 
-    /// As 64 hexadecimal digits, for the environment of a process. Keep it out of logs and of command lines, which others can see.
+    /// As 64 hexadecimal digits, for the environment of a process. Keep it out of logs and of command lines, which
+    /// others can see.
     #[must_use]
     pub fn to_hex(&self) -> String {
         hex(&self.0)
@@ -101,7 +102,8 @@ mod tests {
         assert!(!other.verify(&[b"ab", b"c"], &proof));
     }
 
-    /// The code itself against a case of RFC 4231 (test case 2, whose key is padded with zeros to ours: HMAC does that too).
+    /// The code itself against a case of RFC 4231 (test case 2, whose key is padded with zeros to ours: HMAC does that
+    /// too).
     #[test]
     fn the_code_is_hmac_with_sha_256() {
         let mut key = [0; 32];

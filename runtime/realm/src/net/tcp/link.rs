@@ -1,8 +1,9 @@
 //! How frames leave: the queue to one other node.
 //!
-//! One thread at a time *writes*: the one that finds no other writing, be it a sender or the network's thread. Others append to the queue, and the writer takes
-//! what has gathered with its next write: under load, small messages travel together without anybody waiting for more of them. A writer who
-//! finds the socket full, or only bulk left, leaves the rest to the *writer task* on the network's thread: senders are never held up by a socket.
+//! One thread at a time *writes*: the one that finds no other writing, be it a sender or the network's thread. Others
+//! append to the queue, and the writer takes what has gathered with its next write: under load, small messages travel
+//! together without anybody waiting for more of them. A writer who finds the socket full, or only bulk left, leaves the
+//! rest to the *writer task* on the network's thread: senders are never held up by a socket.
 //!
 //! ```text
 //! idle --send--> writing by the sender --nothing left--> idle
@@ -29,7 +30,8 @@ use crate::net::frame::{Body, Callback, Frame, Lane};
 use crate::net::segment::Span;
 use crate::net::transport::{Flush, Frames};
 
-/// Bodies up to this are copied together with what is before and behind them; longer ones are written from where they are.
+/// Bodies up to this are copied together with what is before and behind them; longer ones are written from where they
+/// are.
 const COPIED: usize = 4096;
 
 /// When so much has gathered, it leaves.
@@ -170,7 +172,8 @@ impl Link {
         }
     }
 
-    /// Writes until nothing is left or something is in the way. For whoever has set `is_writing`, which is cleared if nothing is left.
+    /// Writes until nothing is left or something is in the way. For whoever has set `is_writing`, which is cleared if
+    /// nothing is left.
     fn write(&self, is_task: bool) -> Written {
         let mut batch = VecDeque::new();
         let mut turn = TURN;

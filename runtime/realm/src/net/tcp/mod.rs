@@ -1,7 +1,8 @@
 //! Nodes in several processes, over TCP.
 //!
-//! [`Tcp::join`] finds the other nodes ([`Settings`] say where and who) and gives a [`Transport`] for an [`Endpoint`](super::Endpoint). Each
-//! has one thread of its own, on which a small tokio runtime reads sockets and handlers run; senders write to sockets themselves where they can.
+//! [`Tcp::join`] finds the other nodes ([`Settings`] say where and who) and gives a [`Transport`] for an
+//! [`Endpoint`](super::Endpoint). Each has one thread of its own, on which a small tokio runtime reads sockets and
+//! handlers run; senders write to sockets themselves where they can.
 //!
 //! ```no_run
 //! use maniple_realm::machine::NodeId;
@@ -15,8 +16,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In reading order: `rendezvous` and `handshake`, how nodes find and trust each other; `link`, how frames leave; `reading`, how they come;
-//! `driver`, what the thread does; `identity` and `error`.
+//! In reading order: `rendezvous` and `handshake`, how nodes find and trust each other; `link`, how frames leave;
+//! `reading`, how they come; `driver`, what the thread does; `identity` and `error`.
 
 mod driver;
 mod error;
@@ -53,7 +54,8 @@ use crate::machine::NodeId;
 pub enum Meeting {
     /// At an address, `HOST:PORT`, on which node 0 listens.
     At(String),
-    /// At the address that node 0 writes into a file that all can read, being of the same user. It is gone when all have come.
+    /// At the address that node 0 writes into a file that all can read, being of the same user. It is gone when all
+    /// have come.
     File(PathBuf),
 }
 
@@ -75,8 +77,9 @@ pub struct Settings {
     pub nodes: usize,
     /// Where nodes meet.
     pub meeting: Meeting,
-    /// The address to listen on until all nodes are connected: 127.0.0.1, which other machines cannot reach, unless told otherwise. Node 0
-    /// listens where it is met, unless this says that all addresses are to be listened on: `0.0.0.0` and `::` mean those of IPv4 and of IPv6.
+    /// The address to listen on until all nodes are connected: 127.0.0.1, which other machines cannot reach, unless
+    /// told otherwise. Node 0 listens where it is met, unless this says that all addresses are to be listened on:
+    /// `0.0.0.0` and `::` mean those of IPv4 and of IPv6.
     pub listen: IpAddr,
     /// What proves that a process belongs to this job.
     pub secret: Secret,

@@ -1,10 +1,12 @@
 //! How frames come: what one other node has written.
 //!
-//! Bytes are read into a buffer that is a little larger than what small frames need; it grows with what comes, not with what a frame says that will
-//! come. The bytes of puts and gets are read straight into the memory that they are for, once the buffer's share of them is there.
+//! Bytes are read into a buffer that is a little larger than what small frames need; it grows with what comes, not with
+//! what a frame says that will come. The bytes of puts and gets are read straight into the memory that they are for,
+//! once the buffer's share of them is there.
 //!
-//! One thread at a time reads: the *reader task* on the network's thread, when the system notifies it that something has come; or an idle worker, which polls,
-//! since a notification that wakes it would take longer. Neither waits for the other: see [`Turns`].
+//! One thread at a time reads: the *reader task* on the network's thread, when the system notifies it that something
+//! has come; or an idle worker, which polls, since a notification that wakes it would take longer. Neither waits for
+//! the other: see [`Turns`].
 //!
 //! ```text
 //! idle --the task is notified, or a worker polls--> reading --nothing is left--> idle
@@ -113,7 +115,8 @@ impl Incoming {
         drop(reading);
     }
 
-    /// Reads once, and receives what has come. If the connection has ended, that is told. True if another has left it to this thread to read all there is.
+    /// Reads once, and receives what has come. If the connection has ended, that is told. True if another has left it
+    /// to this thread to read all there is.
     fn attempt(&self, stream: &TcpStream, by: By) -> (Attempt, bool) {
         let Some(turn) = self.turns.begin() else { return (Attempt::Busy, false) };
         let attempt = match &mut *self.reading.lock() {
@@ -146,7 +149,8 @@ impl Incoming {
         first == Attempt::Read
     }
 
-    /// The reader task: reads whenever something has come, until the connection ends. `flush` sends what the handlers have written.
+    /// The reader task: reads whenever something has come, until the connection ends. `flush` sends what the handlers
+    /// have written.
     pub(super) async fn read(&self, stream: &TcpStream, flush: impl Fn()) {
         // It is refused only when there is no driver any more.
         while stream.readable().await.is_ok() {

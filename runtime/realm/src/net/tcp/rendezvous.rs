@@ -1,9 +1,10 @@
 //! How the nodes of a job find each other.
 //!
-//! Node 0 listens where all can find it: at an address that everybody was given, or at one that it writes into a file that everybody reads. The others
-//! connect to it and tell where they listen themselves; when all have come, node 0 gives everybody the list, and each node connects to those of lower
-//! rank. So there is one connection for each pair of nodes. Once a node has them all it stops listening, and tells node 0; when all have, node 0 lets
-//! them begin. A node that dies meanwhile closes its connection to node 0, which tells all others why nothing will come of it.
+//! Node 0 listens where all can find it: at an address that everybody was given, or at one that it writes into a file
+//! that everybody reads. The others connect to it and tell where they listen themselves; when all have come, node 0
+//! gives everybody the list, and each node connects to those of lower rank. So there is one connection for each pair of
+//! nodes. Once a node has them all it stops listening, and tells node 0; when all have, node 0 lets them begin. A node
+//! that dies meanwhile closes its connection to node 0, which tells all others why nothing will come of it.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -32,13 +33,15 @@ use crate::net::wire::cut;
 /// How many connections may be greeting at once: strangers cannot take all descriptors.
 const MOST_GREETINGS: usize = 128;
 
-/// How long a greeting may take whose place another connection waits for: strangers who say nothing cannot keep nodes out.
+/// How long a greeting may take whose place another connection waits for: strangers who say nothing cannot keep nodes
+/// out.
 const LONGEST_IF_CROWDED: Duration = Duration::from_secs(1);
 
 /// How long to wait before looking again for node 0.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How much longer those wait who have reached node 0: it alone knows who has not come, and says so when its own time is over.
+/// How much longer those wait who have reached node 0: it alone knows who has not come, and says so when its own time
+/// is over.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// As many nodes are named of those that have not come.
@@ -110,7 +113,8 @@ impl Port {
     }
 }
 
-/// Listens on an address; if it stands for all, on those of IPv4 and of IPv6: which of them others reach us at, they know.
+/// Listens on an address; if it stands for all, on those of IPv4 and of IPv6: which of them others reach us at, they
+/// know.
 async fn listen(wanted: SocketAddr) -> std::io::Result<TcpListener> {
     if !wanted.ip().is_unspecified() {
         return TcpListener::bind(wanted).await;
@@ -156,8 +160,8 @@ struct Posted<'a> {
 }
 
 impl<'a> Posted<'a> {
-    /// Written beside and then renamed, so that no process reads half of it. The name beside can't be guessed, and a file of its own: others may write
-    /// to the folder too, and a link that they have put there would be followed.
+    /// Written beside and then renamed, so that no process reads half of it. The name beside can't be guessed, and a
+    /// file of its own: others may write to the folder too, and a link that they have put there would be followed.
     fn new(file: &'a Path, address: SocketAddr) -> Result<Self, JoinError> {
         if address.ip().is_unspecified() {
             return Err(JoinError::NoAddressToTell { file: file.to_owned() });

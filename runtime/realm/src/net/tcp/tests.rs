@@ -271,7 +271,8 @@ fn who_waits_in_vain_is_told_for_whom_and_who_was_refused() {
 #[test]
 fn who_waits_in_vain_with_node_0_hears_from_it_for_whom() {
     let secret = Secret::random().unwrap();
-    // The one that waits is the less patient. Time enough for it to reach node 0, however slow the machine is: again with more, if it did not.
+    // The one that waits is the less patient. Time enough for it to reach node 0, however slow the machine is: again
+    // with more, if it did not.
     let attempt = |patience: Duration| {
         let file = meeting_file();
         let first = Settings { join_timeout: 2 * patience, ..settings(0, 4, &file, &secret) };

@@ -1,11 +1,13 @@
 //! A kernel as C.
 //!
-//! The source has one exported function, [`ENTRY`], of one argument: an array of words. The first three are the team (function,
-//! handle, size); then follow the kernel's parameters in order. A scalar takes a word, a `C64` two; a buffer takes its address, then for each
-//! dimension low, high and stride. It returns 0, or 1 for a division by zero, or 2 if there was no memory.
+//! The source has one exported function, [`ENTRY`], of one argument: an array of words. The first three are the team
+//! (function, handle, size); then follow the kernel's parameters in order. A scalar takes a word, a `C64` two; a buffer
+//! takes its address, then for each dimension low, high and stride. It returns 0, or 1 for a division by zero, or 2 if
+//! there was no memory.
 //!
-//! Names of the kernel's own follow a prefix that ends with an underscore and has none before: `v_` for a variable, `b_` for a buffer's address, `l0_`, `h0_` and `s0_` for low,
-//! high and stride of its first dimension. So no name can be taken for another one's, whatever it is.
+//! Names of the kernel's own follow a prefix that ends with an underscore and has none before: `v_` for a variable,
+//! `b_` for a buffer's address, `l0_`, `h0_` and `s0_` for low, high and stride of its first dimension. So no name can
+//! be taken for another one's, whatever it is.
 //!
 //! The body of each `Threads` and `Chunks` loop becomes a function of its own, which the team runs for each chunk.
 
@@ -35,14 +37,15 @@ const STACK: i64 = 16 << 10;
 /// A loop over vectors with at most so many iterations is one that compilers write out.
 const UNROLLED: i64 = 64;
 
-/// How many iterations of a loop that reads buffers along share a step in which these are fetched in advance: a line of the cache has 8 values of 8 bytes.
+/// How many iterations of a loop that reads buffers along share a step in which these are fetched in advance: a line of
+/// the cache has 8 values of 8 bytes.
 const FETCHED_AT_ONCE: i64 = 8;
 
 /// For which views a kernel is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strides {
-    /// Views with a stride of 1 in the dimension in which they are expected to be [contiguous](Buffer::contiguous). That
-    /// can be vectorised well.
+    /// Views with a stride of 1 in the dimension in which they are expected to be [contiguous](Buffer::contiguous).
+    /// That can be vectorised well.
     AsExpected,
     /// All views.
     Any,
@@ -299,8 +302,9 @@ impl<'a> Printer<'a> {
         self.scope.truncate(scope);
     }
 
-    /// A loop over vectors. What it reduces into may be combined in any order, which `omp simd` says for this loop alone. OpenMP leaves open what NaNs do
-    /// in its own least and greatest of floats: so these are found among integers in the same order.
+    /// A loop over vectors. What it reduces into may be combined in any order, which `omp simd` says for this loop
+    /// alone. OpenMP leaves open what NaNs do in its own least and greatest of floats: so these are found among
+    /// integers in the same order.
     fn vector(&mut self, number: usize, variable: &Variable, body: &Statement) {
         let mut clauses = String::new();
         let known = self.ordered.len();

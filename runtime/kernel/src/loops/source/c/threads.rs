@@ -15,7 +15,8 @@ const CHUNKS: usize = 256;
 const MOST_CHUNKS: usize = 1 << 20;
 
 impl Printer<'_> {
-    /// A loop that the team runs in chunks. Each chunk reduces into scalars of its own; they are combined in the order of the chunks.
+    /// A loop that the team runs in chunks. Each chunk reduces into scalars of its own; they are combined in the order
+    /// of the chunks.
     pub(super) fn threads(&mut self, (number, kind): (usize, LoopKind), variable: &Variable, body: &Statement) {
         let name = format!("loop_{number}");
         let reductions = outer_reductions(body);
@@ -25,7 +26,8 @@ impl Printer<'_> {
         self.line(&format!("if (low_{number} < high_{number}) {{"));
         self.depth += 1;
         self.line(&format!("u64 count = (u64)high_{number} - (u64)low_{number};"));
-        // Those that are taken as threads come to them have an iteration each, unless each chunk reduces into a scalar, of which there is room for some.
+        // Those that are taken as threads come to them have an iteration each, unless each chunk reduces into a scalar,
+        // of which there is room for some.
         let (chunks, most) = match kind {
             LoopKind::Chunks => (format!("{MOST_CHUNKS}"), if reductions.is_empty() { MOST_CHUNKS } else { CHUNKS }),
             _ => ("team.size < 1 ? 1 : team.size".to_owned(), CHUNKS),

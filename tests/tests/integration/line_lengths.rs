@@ -1,0 +1,80 @@
+//! Comments and Markdown hold the columns that code does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use maniple_tests::imports::root;
+
+/// As in `rustfmt.toml`.
+const COLUMNS: usize = 120;
+
+/// All files below a folder with these endings, but for those that were built or fetched.
+fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+        let (path, name) = (entry.path(), entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            let is_source = name != "target" && !name.to_string_lossy().starts_with('.');
+            found.extend(is_source.then(|| files(&path, endings)).into_iter().flatten());
+        } else if path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known)) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The text of a line of a comment; none of another line.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.trim_start_matches(['/', '!']))
+}
+
+/// The numbers of lines of text that are too long. Rows of tables cannot be wrapped, nor can code in a block.
+fn too_long<'t>(lines: impl Iterator<Item = (&'t str, Option<&'t str>)>) -> Vec<usize> {
+    let (mut found, mut is_code) = (Vec::new(), false);
+    for (number, (line, text)) in (1..).zip(lines) {
+        let Some(text) = text.map(str::trim) else {
+            is_code = false;
+            continue;
+        };
+        if text.starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code && !text.starts_with('|') && text.contains(' ') && line.chars().count() > COLUMNS {
+            found.push(number);
+        }
+    }
+    found
+}
+
+#[test]
+fn lines_of_comments_and_markdown_hold_120_columns() {
+    let all = files(&root(), &["rs", "md"]);
+    assert!(all.len() > 1_000, "only {} files", all.len());
+    let mut wrong = Vec::new();
+    for path in all {
+        let text = fs::read_to_string(&path).unwrap();
+        let is_markdown = path.extension().is_some_and(|ending| ending == "md");
+        let numbers = match is_markdown {
+            true => too_long(text.lines().map(|line| (line, Some(line)))),
+            false => too_long(text.lines().map(|line| (line, comment(line)))),
+        };
+        wrong.extend(numbers.into_iter().map(|number| format!("{}:{number}", path.display())));
+    }
+    assert!(wrong.is_empty(), "lines of more than {COLUMNS} columns:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn lines_that_are_too_long_are_found_but_in_tables_and_code() {
+    let long = format!("a {}", "b".repeat(COLUMNS));
+    let (row, code) = (format!("| {long} |"), format!("/// {long}"));
+    for (lines, expected) in [
+        (vec![long.as_str()], vec![1]),
+        (vec!["short", row.as_str(), long.as_str()], vec![3]),
+        (vec!["```text", long.as_str(), "```", long.as_str()], vec![4]),
+        (vec![&long[2..]], vec![]),
+    ] {
+        assert_eq!(too_long(lines.iter().map(|line| (*line, Some(*line)))), expected, "{lines:?}");
+    }
+    let lines = ["fn f() {}", code.as_str(), "let x = 1;"];
+    assert_eq!(too_long(lines.into_iter().map(|line| (line, comment(line)))), [2]);
+}
