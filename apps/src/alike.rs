@@ -1,15 +1,16 @@
-//! What each node of a job finds for itself, such as what is in a folder: good if it is on all nodes, and the same
-//! there.
+//! Agreement of nodes on what each finds for itself, such as the contents of a folder: the result is good if all nodes
+//! have one, and the same one.
 
 use maniple::Runtime;
 
 use crate::error::{Error, Result};
 
-/// What a node has found, if all nodes have found the same, as far as its digest tells. Each node comes here.
+/// Returns the result of this node if all nodes have found the same, as far as the digests tell. Every node of the job
+/// calls this.
 ///
 /// # Errors
-/// What this node has failed with, or else [`Error::Usage`] for the first other node that has failed; [`Error::Usage`]
-/// for one that has found something else; [`Error::Runtime`] if a node is lost.
+/// The error of this node if it has failed, or else [`Error::Usage`] for the first other node that has failed;
+/// [`Error::Usage`] if a node has found something else; [`Error::Runtime`] if a node is lost.
 pub(crate) fn on_all_nodes<T>(
     runtime: &Runtime,
     what: &str,

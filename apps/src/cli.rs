@@ -131,7 +131,7 @@ enum Simulation {
 }
 
 impl Command {
-    /// What is said of the runtime that it runs on.
+    /// The options of the runtime that the command runs on, if it runs on one.
     fn runtime(&mut self) -> Option<&mut RuntimeOptions> {
         match self {
             Self::Run(Simulation::Circuit(options)) => Some(&mut options.runtime),
@@ -160,7 +160,7 @@ impl Command {
         }
     }
 
-    /// What helps where memory is too small.
+    /// The advice to a user whose run found too little memory, if the command has some.
     fn on_memory(&self) -> Option<&'static str> {
         match self {
             Self::Run(Simulation::Circuit(_)) => Some(circuit::ON_MEMORY),

@@ -1,4 +1,4 @@
-//! What can go wrong, and the exit codes.
+//! Errors of the program, and its exit codes.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ pub enum Error {
     /// More data than there is memory for.
     #[error("{what} takes {}", compared(*.wanted, *.available))]
     TooLarge {
-        /// What it is.
+        /// The data, in words.
         what: String,
         /// Bytes that it takes.
         wanted: u64,
@@ -48,17 +48,17 @@ pub enum Error {
     /// A graph that can't be written.
     #[error("cannot draw {}: {problem}", .file.display())]
     Graph {
-        /// Where it was to go.
+        /// The file that the graph was to be written to.
         file: PathBuf,
-        /// What is in the way.
+        /// The reason why it can't be written.
         problem: String,
     },
     /// The program has run, but not all that was to be done afterwards could be.
     #[error("{error}")]
     AfterRun {
-        /// What the program has to say.
+        /// The report of the program.
         report: String,
-        /// What went wrong then.
+        /// The error of what was to be done afterwards.
         error: Box<Error>,
     },
     /// A profile that can't be read.
@@ -72,7 +72,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A page that can't be served.
@@ -80,15 +80,15 @@ pub enum Error {
     Serve {
         /// The port asked for.
         port: Option<u16>,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// Nodes that can't be started.
     #[error("{what}: {source}")]
     Launch {
-        /// What was tried.
+        /// The step that failed, such as starting a thread.
         what: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The answer can't be printed.
@@ -96,8 +96,8 @@ pub enum Error {
     Output(#[from] std::io::Error),
 }
 
-/// What the runtime says, without the line of this program that launched what failed: its users know their command
-/// line, and statements that errors name.
+/// The message of an error of the runtime, without the line of this program that launched the failed operation: users
+/// know their command line, and the statements that errors name, not the source of this program.
 fn without_lines(error: &maniple::Error) -> String {
     let text = error.to_string();
     match error.provenance().filter(|place| place.said().is_none()) {
@@ -130,7 +130,7 @@ fn compared(wanted: u64, available: Option<u64>) -> String {
     }
 }
 
-/// What a program on tensors has come to. That a file can't be used is no failure of the runtime.
+/// Separates files that a program on tensors can't use, which are errors of this program, from failures of the runtime.
 pub(crate) fn refused_file<T>(found: Result<T, DistributedError>) -> maniple::Result<Result<T>> {
     match found {
         Ok(found) => Ok(Ok(found)),
@@ -169,7 +169,7 @@ impl Error {
         move |source| Self::Launch { what, source }
     }
 
-    /// Where a task, or another function of the program, panicked, if `RUST_BACKTRACE` asked for it.
+    /// The backtrace of a panic in a task, or in another function of the program, if `RUST_BACKTRACE` asked for it.
     #[must_use]
     pub fn backtrace(&self) -> Option<&str> {
         match self {
@@ -179,7 +179,7 @@ impl Error {
         }
     }
 
-    /// What the program has to say all the same, if it has run.
+    /// The report of the program, if it has run in spite of the error.
     #[must_use]
     pub fn report(&self) -> Option<&str> {
         if let Self::AfterRun { report, .. } = self { Some(report) } else { None }

@@ -17,7 +17,7 @@ use crate::options::{self, MEMORY_HELP, WORKERS_HELP, default_from_command_line,
 use crate::rates;
 use crate::report::{Columns, bytes};
 
-/// What `maniple info` teaches.
+/// The long description of `maniple info`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Show the machine as the runtime and its mappers see it.
 
@@ -30,7 +30,7 @@ programs.
 
 Started as several nodes, by `maniple launch`, `mpirun` or `srun`, it shows once what each of them has.";
 
-/// What `maniple info` gives as examples.
+/// The examples that `maniple info --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple info                            this machine
@@ -62,32 +62,32 @@ pub struct Options {
 
 default_from_command_line!(Options);
 
-/// What there is, printed as tables.
+/// The information that `maniple info` prints: tables, or a mapping file in words.
 #[derive(Clone, Debug)]
 pub enum Report {
     /// One machine.
     Machine(Machine),
     /// The nodes of a job, in their order.
     Job {
-        /// Who started them, and how they reach each other.
+        /// How many nodes there are, the launcher that started them, and the transport between them.
         how: String,
-        /// What each of them says.
+        /// The reports of the nodes.
         nodes: Vec<NodeReport>,
     },
-    /// What was measured.
+    /// The measured rates of this machine.
     Rates(Rates),
     /// A mapping file.
     Mapping {
         /// The file.
         file: PathBuf,
-        /// What it says.
+        /// The rules of the file.
         rules: MappingRules,
-        /// What of it is in vain.
+        /// Problems: rules that have no effect on this machine or in these programs.
         problems: Vec<String>,
     },
 }
 
-/// What a node of a job says of itself.
+/// The report of a node of a job on itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
     host: String,

@@ -14,7 +14,7 @@ pub enum InputError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A line of the file is wrong, or is the reason why it can't be used.
@@ -24,7 +24,7 @@ pub enum InputError {
         file: PathBuf,
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The reason why the file can't be used.
         reason: String,
     },
     /// The whole can't be used.
@@ -32,13 +32,13 @@ pub enum InputError {
     Unsuitable {
         /// The file, or another name of what is in it.
         name: String,
-        /// What is wrong.
+        /// The reason why the file can't be used.
         reason: String,
     },
 }
 
 impl InputError {
-    /// What a reader says about a file.
+    /// Makes the error of a file from the error of its reader.
     pub(crate) fn read(file: &Path, error: ReadError) -> Self {
         let unsuitable = |reason: String| Self::Unsuitable { name: file.display().to_string(), reason };
         match error {

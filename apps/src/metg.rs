@@ -26,7 +26,7 @@ use crate::taskbench::graph::{Graph, Pattern};
 use crate::taskbench::kernel::KernelKind;
 use crate::taskbench::{self, Configuration};
 
-/// What `maniple run metg` teaches.
+/// The long description of `maniple run metg`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Find the smallest tasks that are worth their cost: METG(50%), the minimum effective task granularity of Task Bench.
 
@@ -37,17 +37,17 @@ longer loses less than half.
 
 Each run is one of `maniple run taskbench` on a runtime of its own; of a few, the fastest counts. It takes about a minute.";
 
-/// What `maniple run metg` gives as examples.
+/// The examples that `maniple run metg --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run metg                                 a stencil, two points wide
   maniple run metg --type all_to_all --width 8 --verbose
   maniple run metg --type nearest --radix 5 --width 4 --cores 4";
 
-/// What to measure, and how long.
+/// The graphs to measure, and how long.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// What tasks depend on: one of the patterns of `maniple run taskbench`
+    /// Dependences of tasks: one of the patterns of `maniple run taskbench`
     #[arg(long = "type", value_name = "PATTERN", default_value_t = Pattern::Stencil1d)]
     pub pattern: Pattern,
 
@@ -95,7 +95,7 @@ fn budget(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "it must be a number of seconds between 0 and 3600".to_owned())
 }
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The pattern.
@@ -104,7 +104,7 @@ pub struct Report {
     pub width: usize,
     /// Cores whose time counts.
     pub cores: usize,
-    /// What was found for tasks of each length.
+    /// The granularity of tasks of each length.
     pub curve: Curve,
     /// Whether all of that is printed.
     pub verbose: bool,

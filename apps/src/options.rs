@@ -1,4 +1,4 @@
-//! What every simulation can be told about the runtime.
+//! The options of the runtime, which every simulation has.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,11 +19,11 @@ use crate::recording::RecordOptions;
 use crate::report::bytes_apart;
 use crate::stated::Stated;
 
-/// What `--workers` is.
+/// The help text of `--workers`.
 pub(crate) const WORKERS_HELP: &str =
     "Worker threads, each a processor of the machine: at most 1024 [default: one a core]";
 
-/// What `--memory` is.
+/// The help text of `--memory`.
 pub(crate) const MEMORY_HELP: &str = "\
 Bytes of system memory that data may take (instances and reduction buffers; tables of the runtime come on top), such as 512MiB or 2GiB; K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, KB, MB, GB, \
 TB powers of 1000 [default: three quarters of what is there]";
@@ -36,9 +36,9 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "N", value_parser = worker_count, allow_hyphen_values = true, help = WORKERS_HELP)]
     pub workers: Option<usize>,
 
-    /// Who decides where tasks run and where data lives: `default`, `piecewise` (a piece of data has memory of its own,
-    /// and neighbours' data is copied), `random` or `random:SEED` (an adversary), `log` (the default, telling every
-    /// decision on standard error)
+    /// Mapper that decides where tasks run and where data lives: `default`, `piecewise` (a piece of data has memory of
+    /// its own, and neighbours' data is copied), `random` or `random:SEED` (an adversary), `log` (the default, telling
+    /// every decision on standard error)
     #[arg(long, value_name = "NAME", default_value_t = MapperChoice::Default)]
     pub mapper: MapperChoice,
 
@@ -60,7 +60,7 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
 
-    /// What all random choices follow from: a whole number
+    /// Seed of all random choices: a whole number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
 
@@ -77,16 +77,17 @@ pub struct RuntimeOptions {
     #[arg(long)]
     pub no_progress: bool,
 
-    /// What to do with a record of the run.
+    /// Options for a record of the run.
     #[command(flatten)]
     pub record: RecordOptions,
 
-    /// What all nodes must have been told alike; nothing if there was no command line.
+    /// Values that must be the same on all nodes; none without a command line.
     #[arg(skip)]
     pub stated: Stated,
 }
 
-/// Where this process is in its job. What is wrong with it is told when the runtime starts.
+/// Returns the place of this process in its job. If that can't be found, the process counts as alone: the error is
+/// reported when the runtime starts.
 pub(crate) fn place() -> Place {
     Place::find().unwrap_or_else(|_| Place::alone())
 }
@@ -119,8 +120,8 @@ pub(crate) fn workers_of_job(runtime: &Runtime) -> Result<usize> {
     Ok(all as usize)
 }
 
-/// What to say about more memory than there is. It is no error: what was found may be wrong, and data may never take so
-/// much.
+/// Returns a warning if more memory is wanted than was found. It is no error: the memory that was found may be wrong,
+/// and data may never take so much.
 #[must_use]
 pub fn memory_warning(wanted: u64, found: u64) -> Option<String> {
     if wanted <= found {
@@ -149,8 +150,8 @@ impl RuntimeOptions {
     /// its profile, if one was asked for, is whole.
     ///
     /// # Errors
-    /// Those of [`RuntimeOptions::start`], and the program's; else [`Error::AfterRun`], with those of
-    /// [`RecordOptions::conclude`], and [`Error::ProfileLost`] if the profile could not be written.
+    /// The errors of [`RuntimeOptions::start`], and the program's; else [`Error::AfterRun`], with an error of
+    /// [`RecordOptions::conclude`], or with [`Error::ProfileLost`] if the profile could not be written.
     pub fn run<T: fmt::Display>(&self, program: impl FnOnce(&Runtime) -> Result<T>) -> Result<T> {
         self.run_by(|| Box::new(DefaultMapper::new()), program)
     }
@@ -331,7 +332,7 @@ default_from_command_line!(RuntimeOptions);
 /// Reads a whole number of at least 1.
 ///
 /// # Errors
-/// What was expected.
+/// A description of the expected text.
 pub fn positive(text: &str) -> Result<usize, String> {
     at_most(usize::MAX, text)
 }
@@ -349,7 +350,7 @@ pub(crate) fn worker_count(text: &str) -> Result<usize, String> {
 /// Reads a number of pieces.
 ///
 /// # Errors
-/// What was expected.
+/// A description of the expected text.
 pub fn piece_count(text: &str) -> Result<usize, String> {
     at_most(MOST_PIECES, text)
 }
@@ -379,7 +380,7 @@ pub(crate) fn whole(least: u64, most: u64, text: &str) -> Result<u64, String> {
 /// MB, GB, TB powers of 1000.
 ///
 /// # Errors
-/// What was expected.
+/// A description of the expected text.
 pub fn memory_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// What is there is written over.
+    /// The file that is there is overwritten.
     Over,
     /// A file beside it is written, which then takes its place.
     Beside,
@@ -49,7 +49,7 @@ pub(crate) fn folder(path: &Path) -> PathBuf {
     if is_special(path) { std::env::temp_dir() } else { parent().to_owned() }
 }
 
-/// What the names of files beside one begin and end with while they are written.
+/// Returns the prefix and the suffix of the name of a file that is written beside another one.
 pub(crate) fn around(path: &Path) -> (String, &'static str) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     (format!(".{name}."), ".part")

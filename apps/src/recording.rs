@@ -1,4 +1,4 @@
-//! What can be done with a record of a run: to prove that the run was right, and to draw it.
+//! Uses of the record of a run: a proof that the run was right, and a drawing of it.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::headings::RECORD_HEADING;
 use crate::output::{self, Way};
 
-/// What to do with a record of the run. None of this can change a result.
+/// Options for a record of the run. None of this can change a result.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = RECORD_HEADING)]
 pub struct RecordOptions {
@@ -28,8 +28,8 @@ pub struct RecordOptions {
     #[arg(long, value_name = "FILE")]
     pub graph: Option<GraphFile>,
 
-    /// What to draw: `tasks` (with the copies, fills and reductions between them), or `launches` (with the fields that
-    /// make one wait for another)
+    /// Contents of the picture: `tasks` (with the copies, fills and reductions between them), or `launches` (with the
+    /// fields that make one wait for another)
     #[arg(long, value_name = "WHAT", default_value = "tasks", requires = "graph", hide_possible_values = true)]
     pub graph_of: Subject,
 
@@ -38,10 +38,10 @@ pub struct RecordOptions {
     pub graph_all: bool,
 }
 
-/// What helps where a graph is too large.
+/// The advice to a user whose graph is too large.
 const ON_SIZE: &str = "here that is fewer steps or pieces, --graph-of launches, or a file that ends in .dot";
 
-/// What a graph shows.
+/// The contents of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Subject {
     /// Tasks, copies, fills and reductions, with what each was made to wait for.

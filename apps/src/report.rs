@@ -1,4 +1,4 @@
-//! What a simulation prints when it has ended.
+//! The report that a simulation prints when it has ended.
 
 use std::fmt;
 use std::time::Duration;

@@ -22,7 +22,7 @@ use crate::error::{Error as AppError, Result as AppResult};
 /// The file that says what is in a folder.
 const STATE: &str = "state.json";
 
-/// Where a simulation begins, and what becomes of its end.
+/// The state that a simulation begins with, and the file for the one at its end.
 #[derive(Args, Clone, Debug, Default)]
 pub struct StateOptions {
     /// Go on from the state in this folder, which --save has stored; --steps are steps more
@@ -35,10 +35,10 @@ pub struct StateOptions {
     pub save: Option<PathBuf>,
 }
 
-/// What a state is of: names, and what they are.
+/// The subject of a state: names of the simulation's parameters, and their values.
 pub type Subject = BTreeMap<String, String>;
 
-/// What [`STATE`] says.
+/// The contents of the file [`STATE`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
@@ -48,12 +48,12 @@ struct Manifest {
     steps: usize,
     /// Each state that is stored in a folder has another number, which is a part of its files' names.
     number: u64,
-    /// What it is of.
+    /// The subject of the state.
     of: Subject,
 }
 
 impl Manifest {
-    /// That of a folder, if there is one.
+    /// Reads the manifest of a folder, if there is one.
     fn read(folder: &Path) -> AppResult<Option<Self>> {
         let path = folder.join(STATE);
         let unusable = |reason: String| AppError::Usage(format!("{}: {reason}", path.display()));

@@ -11,8 +11,8 @@ use maniple::Runtime;
 use crate::error::{Error, Result};
 use crate::headings::{RECORD_HEADING, RUNTIME_HEADING};
 
-/// What a command line says that must be the same on all nodes: the program, its options by name, and the seed. What
-/// else is said of the runtime may differ, for machines do.
+/// The part of a command line that must be the same on all nodes: the program, its options by name, and the seed. Other
+/// options of the runtime may differ, as machines do.
 #[derive(Clone, Debug, Default)]
 pub struct Stated(Vec<(String, String)>);
 

@@ -1,4 +1,4 @@
-//! What libraries warn of, and what else they are asked to tell, where people see it.
+//! Warnings of the libraries, and other events that `RUST_LOG` asks for, on the standard error.
 
 use std::io::{self, Write};
 

@@ -22,12 +22,12 @@ use maniple_benches::toolbox::{Rival, Toolbox};
 /// Read, write and convert files of tensors, beside what the system takes for as many bytes, SciPy and NumPy, and print
 /// what each figure must be.
 ///
-/// What is compared runs in turn, and medians count. Files are made in --folder the first time, and stay there. Nothing
-/// is installed: of what is missing no row is printed. Nothing fails because it is slow.
+/// Programs that are compared run in turn, and medians count. Files are made in --folder the first time, and stay
+/// there. Nothing is installed: of what is missing no row is printed. Nothing fails because it is slow.
 #[derive(Parser)]
 #[command(name = "files", bin_name = "cargo bench -p maniple-benches --bench files --")]
 struct Options {
-    /// What to measure [default: everything]: names that --list prints
+    /// Figures to measure [default: everything]: names that --list prints
     figures: Vec<String>,
 
     /// List what is measured, and measure nothing
@@ -47,11 +47,11 @@ struct Options {
     #[arg(long, value_name = "MB")]
     megabytes: Option<NonZero<u64>>,
 
-    /// Where files are made [default: in the target folder]
+    /// Folder for the files [default: in the target folder]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
-    /// What cargo says.
+    /// Options that cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
 }

@@ -1,10 +1,10 @@
-//! What messages, transfers and regions between nodes cost, beside sockets that are used by hand.
+//! Costs of messages, transfers and regions between nodes, beside sockets that are used by hand.
 //!
 //! Over TCP, both nodes are in this process and talk over 127.0.0.1. The rival of a round trip is two tokio tasks, each
 //! on a thread and runtime of its own, that read and write eight bytes in turn. The rival of a put is a thread that
-//! writes to a socket and one that reads what comes into memory; it is that of a region too, which a task on one node
-//! and one on the other write in turn, so that the runtime has to move it each time. Loopback has no rival: its
-//! messages are received one after the other by one thread, in the order that a seed decides.
+//! writes to a socket and a thread that reads the bytes into memory. The rival of a region is the same: a task on one
+//! node and a task on the other write the region in turn, so that the runtime has to move it each time. Loopback has no
+//! rival: its messages are received one after the other by one thread, in the order that a seed decides.
 
 use std::error::Error;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! What the runtime costs when tasks do nothing, or next to nothing.
+//! Costs of the runtime when tasks do nothing, or next to nothing.
 
 use maniple_apps::circuit;
 use maniple_apps::options::RuntimeOptions;

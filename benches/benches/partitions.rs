@@ -1,5 +1,5 @@
-//! What dependent partitioning costs, against reading the field and sorting what was read: 10 million pointers, 1,000
-//! colors.
+//! Cost of dependent partitioning, against reading the field and sorting the values that were read: 10 million
+//! pointers, 1,000 colors.
 //!
 //! The rival of an image reads the pointers of each color and sorts them. The rival of a partition by field, and of a
 //! preimage, reads the color of each point and sorts pairs of color and point. A ratio below 1 means that the operator,

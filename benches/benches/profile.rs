@@ -1,5 +1,5 @@
-//! What recording a profile costs: a circuit with and without, in turn; its default pieces, then tiny ones that do next
-//! to nothing but cost the runtime its time.
+//! Cost of recording a profile: the circuit runs with and without it, in turn; first with its default pieces, then with
+//! tiny ones, which do next to nothing, so that the runtime takes most of the time.
 
 use std::path::PathBuf;
 

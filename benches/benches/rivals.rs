@@ -24,7 +24,7 @@ use maniple_benches::toolbox::{Rival, Toolbox};
 #[derive(Parser)]
 #[command(name = "rivals", bin_name = "cargo bench -p maniple-benches --bench rivals --")]
 struct Options {
-    /// What to run [default: everything]: names that --list prints
+    /// Contests to run [default: everything]: names that --list prints
     contests: Vec<String>,
 
     /// List the contests and who takes part, and run nothing
@@ -43,7 +43,7 @@ struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.05)]
     budget: f64,
 
-    /// What cargo says.
+    /// Options that cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
 }

@@ -1,4 +1,4 @@
-//! What the runtime is to cost, and what it does cost.
+//! Costs of the runtime, measured and laid beside their targets.
 //!
 //! ```console
 //! $ cargo bench -p maniple-benches --bench targets                 # everything
@@ -17,13 +17,13 @@ use maniple_benches::targets::{ELSEWHERE, Effort, TARGETS, Target};
 
 /// Measure what the runtime costs, and lay it beside what it is to cost.
 ///
-/// What is compared runs in turn, and medians count. Prints what some of the figures are made of, and then a table of
-/// all: the figure, what it must be, what it should be, and which of the two it is ("no" for neither). Nothing fails
-/// because it is slow.
+/// Programs that are compared run in turn, and medians count. Prints what some of the figures are made of, and then a
+/// table of all: the figure, what it must be, what it should be, and which of the two it is ("no" for neither). Nothing
+/// fails because it is slow.
 #[derive(Parser)]
 #[command(name = "targets", bin_name = "cargo bench -p maniple-benches --bench targets --")]
 struct Options {
-    /// What to measure [default: everything]: names that --list prints
+    /// Figures to measure [default: everything]: names that --list prints
     targets: Vec<String>,
 
     /// List what is measured here and what elsewhere, and measure nothing
@@ -42,7 +42,7 @@ struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     idle: f64,
 
-    /// What cargo says.
+    /// Options that cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
 }

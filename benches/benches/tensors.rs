@@ -26,7 +26,7 @@ use maniple_benches::toolbox::{Rival, Toolbox};
 #[derive(Parser)]
 #[command(name = "tensors", bin_name = "cargo bench -p maniple-benches --bench tensors --")]
 struct Options {
-    /// What to run [default: everything]: names that --list prints
+    /// Contests to run [default: everything]: names that --list prints
     contests: Vec<String>,
 
     /// List the contests and who takes part, and run nothing
@@ -41,7 +41,7 @@ struct Options {
     #[arg(long, value_name = "N", default_value_t = NonZero::new(11).expect("11 is not 0"))]
     rounds: NonZero<usize>,
 
-    /// What cargo says.
+    /// Options that cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
 }

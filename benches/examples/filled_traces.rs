@@ -1,4 +1,4 @@
-//! What a fill, an invalidation and a temporary region cost in a loop that is replayed.
+//! Costs of a fill, an invalidation and a temporary region in a loop that is replayed.
 //!
 //! `cargo run --release -p maniple-benches --example filled_traces -- 20000` prints nanoseconds of the launching task
 //! for each launch of a step, of three launches over four pieces, and of the whole program: with launches alone, with a
@@ -24,7 +24,7 @@ fn touch(#[writes(value)] cells: Piece<Cell>) {
     cells.value[first] += 1.0;
 }
 
-/// What a step has besides launches.
+/// The operation of a step besides its launches.
 #[derive(Clone, Copy, PartialEq)]
 enum Extra {
     Nothing,

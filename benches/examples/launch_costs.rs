@@ -1,4 +1,4 @@
-//! What launches cost, to be counted in instructions: wall time says little on a machine that does other things too.
+//! Costs of launches, to be counted in instructions: wall time says little on a machine that does other things too.
 //!
 //! `cargo build --release -p maniple-benches --example launch_costs`, then
 //! `valgrind --tool=callgrind --separate-threads=yes launch_costs WHAT COUNT`. The instructions of a launch are the

@@ -1,8 +1,8 @@
-//! What a launch that names one field costs in regions with more and more fields: it must not follow their number.
+//! Cost of a launch that names one field, in regions with more and more fields: it must not follow their number.
 //!
-//! `cargo run --release -p maniple-benches --example many_fields` prints the time of a launch relative to that in a
-//! region of 10 fields: *cold*, where the field is used alone for the first time, and *warm*, where it was before.
-//! Wanted is 2 at most.
+//! `cargo run --release -p maniple-benches --example many_fields` prints the time of a launch relative to the time
+//! in a region of 10 fields: *cold*, where the field is used alone for the first time, and *warm*, where it was used
+//! before. The target is 2 at most.
 
 #![allow(clippy::print_stdout)] // that is what it is for
 

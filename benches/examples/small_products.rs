@@ -1,8 +1,7 @@
-//! What the runtime adds to a small product of a sparse matrix with a vector: 1,000 rows in 4 pieces, over and over.
+//! Overhead of the runtime on a small product of a sparse matrix with a vector: 1,000 rows in 4 pieces, over and over.
 //!
-//! `cargo run --release -p maniple-benches --example small_products` prints what an iteration takes as tasks, in a
-//! trace and without one, and by the kernel alone. Wanted is that tasks add 3 us at most to an iteration, and 1 us is
-//! the aim.
+//! `cargo run --release -p maniple-benches --example small_products` prints the time of an iteration as tasks, in a
+//! trace and without one, and by the kernel alone. Tasks must add 3 us at most to an iteration, and 1 us is the aim.
 
 #![allow(clippy::print_stdout)] // that is what it is for
 

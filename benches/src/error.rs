@@ -1,4 +1,4 @@
-//! What can go wrong when programs are laid side by side.
+//! Errors of programs that are laid side by side.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub enum Error {
     Program {
         /// The command.
         program: String,
-        /// What happened.
+        /// The failure, in words.
         found: String,
     },
     /// A program that could not be built.
@@ -23,7 +23,7 @@ pub enum Error {
     File {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// A program that computes something else than it should.

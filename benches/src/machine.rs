@@ -1,4 +1,4 @@
-//! What a figure depends on besides the program: the machine, the compiler, the day.
+//! Conditions that a figure depends on besides the program: the machine, the compiler, the day.
 
 use std::fs;
 use std::hint::spin_loop;

@@ -1,4 +1,4 @@
-//! What a mapper answers.
+//! Decisions of a mapper: its answers about tasks, instances and slices.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use maniple_space::AnyRect;
 
 use crate::InstanceId;
 
-/// Where and how one task runs.
+/// The mapping of one task: its processor, its implementation and the place of its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskMapping {
     /// The processor.
@@ -65,7 +65,7 @@ pub enum Validity {
     WhileUnchanged,
 }
 
-/// Where the data of one requirement shall be.
+/// The place that the data of one requirement shall have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequirementMapping {
     /// Nowhere: the task only passes its privileges on to the tasks that it launches, which use the instances of its
@@ -89,7 +89,7 @@ pub struct InstanceChoice {
     /// Which instances are taken if they exist already. A buffer for contributions is empty when it is taken: any that
     /// is free will do, whatever this says.
     pub reuse: Reuse,
-    /// What a new instance is made for.
+    /// The part of the region tree that a new instance is made for.
     pub extent: Extent,
     /// Which fields a new instance holds.
     pub columns: Columns,
@@ -187,7 +187,7 @@ impl InstanceChoice {
         }
     }
 
-    /// What differs from [`InstanceChoice::in_memory`], but for the extent.
+    /// Writes the differences from [`InstanceChoice::in_memory`], but for the extent.
     fn write_manner(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.reuse != Reuse::Any {
             write!(f, ", {}", self.reuse)?;
@@ -301,7 +301,7 @@ pub enum Extent {
 /// The fields that a new instance holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// Those of the requirement that found no instance.
+    /// Fields of the requirement that found no instance.
     Requirement,
     /// One instance for each of those.
     Separate,
@@ -309,7 +309,7 @@ pub enum Columns {
     All,
 }
 
-/// Where the contributions of a reduction go.
+/// The target of the contributions of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReductionPlace {
     /// Into a buffer of their own, applied later: reducers run side by side even where they meet.

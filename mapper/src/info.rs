@@ -1,4 +1,4 @@
-//! What a mapper is told.
+//! Information for a mapper: tasks, requirements, instances, and the context in which it decides.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct TaskInfo<'a> {
     pub domain: AnyRect,
     /// Whether this is one of the points of an index launch.
     pub is_index_launch: bool,
-    /// What the task wants of which data, one entry for each requirement of its declaration.
+    /// The requirements of the task, one entry for each requirement of its declaration.
     pub requirements: &'a [RequirementInfo],
     /// The implementations to choose from.
     pub variants: &'a [VariantInfo],
@@ -54,7 +54,7 @@ impl TaskInfo<'_> {
 pub struct Tunable<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it depends on, as the program says: how many rows there are, for instance.
+    /// The values that the number depends on, as the program says: the number of rows, for instance.
     pub arguments: &'a [i64],
     /// The name of the task that asks.
     pub task: &'a str,
@@ -70,14 +70,14 @@ impl<'a> Tunable<'a> {
     }
 }
 
-/// What an operation wants of one region.
+/// A requirement of an operation: the use that it wants to make of one region.
 #[derive(Clone, Debug)]
 pub struct RequirementInfo {
     /// The data.
     pub region: LogicalRegion,
     /// The fields.
     pub fields: FieldMask,
-    /// What is done with them.
+    /// The privilege on the fields.
     pub privilege: Privilege,
     /// Whether different points of the launch may use the same data through this requirement, or through this and an
     /// earlier one. Reductions for which that is so run side by side only in buffers.
@@ -113,9 +113,9 @@ pub struct VariantInfo {
     pub name: &'static str,
     /// The kind of processor that it runs on.
     pub processor: ProcessorKind,
-    /// What it asks of the layout of its data, and gets: the runtime adds it to what the mapper chooses.
+    /// The constraint on the layout of its data. It always holds: the runtime adds it to the choices of the mapper.
     pub layout: LayoutConstraint,
-    /// What it asks in place of that of the data of single requirements, by their numbers.
+    /// Constraints for the data of single requirements, by their numbers, in place of [`layout`](Self::layout).
     pub requirement_layouts: Vec<LayoutConstraint>,
     /// It runs to its end without launching anything.
     pub is_leaf: bool,
@@ -124,7 +124,7 @@ pub struct VariantInfo {
 }
 
 impl VariantInfo {
-    /// What it asks of the layout of a requirement's data.
+    /// Returns the constraint on the layout of a requirement's data.
     #[must_use]
     pub fn layout_of(&self, requirement: usize) -> LayoutConstraint {
         self.requirement_layouts.get(requirement).copied().unwrap_or(self.layout)
@@ -150,7 +150,7 @@ pub struct InstanceId(pub u64);
 pub struct InstanceInfo {
     /// Its number.
     pub id: InstanceId,
-    /// Where it is.
+    /// The memory that it lies in.
     pub memory: MemoryId,
     /// The region that it was made for; it can hold that region and all below it. If it stores several rectangles,
     /// regions below that are a rectangle only where they lie in one.
@@ -165,7 +165,7 @@ pub struct InstanceInfo {
     pub bytes: u64,
 }
 
-/// What a mapper may look up while it decides.
+/// Information that a mapper may look up while it decides.
 pub trait MappingContext {
     /// The processors and memories.
     fn machine(&self) -> &Machine;
@@ -267,7 +267,8 @@ impl MappingFailure {
     }
 }
 
-/// What a task got of what its mapper had asked for.
+/// The mapping that a task got, of all that its mapper had asked for: the processor, the implementation and the
+/// instances.
 #[derive(Clone, Debug)]
 pub struct MappedTask {
     /// The processor.

@@ -37,8 +37,8 @@ impl<M: Mapper> LoggingMapper<M> {
     }
 }
 
-/// Where data goes: `: reads a and writes b of Cell region 3 -> memory 0; ...`. Requirements that follow each other
-/// with one region and one place are told of together.
+/// Describes the places of data: `: reads a and writes b of Cell region 3 -> memory 0; ...`. Consecutive requirements
+/// with one region and one place are described together.
 fn places(requirements: &[RequirementInfo], mappings: &[RequirementMapping]) -> String {
     let mut text = String::new();
     let mut pairs = requirements.iter().zip(mappings).peekable();

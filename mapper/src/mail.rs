@@ -34,8 +34,8 @@ pub const MOST_ANSWERS: u8 = 64;
 /// that all are to make alike.
 ///
 /// The other mapper [hears](crate::Mapper::hear) of a message when it has time, after the call in which that was sent;
-/// those from one mapper to another in the order in which they were sent. Results of the program can't depend on it.
-/// What is still under way when the program ends is lost.
+/// messages from one mapper to another arrive in the order in which they were sent. Results of the program can't depend
+/// on them. Messages that are still under way when the program ends are lost.
 pub trait Mail {
     /// The mapper that sends.
     fn here(&self) -> MapperAddress;

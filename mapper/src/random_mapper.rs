@@ -26,7 +26,7 @@ pub struct RandomMapper {
     random: Rng,
     /// Chooses which operation goes first, which no answer may settle for ever.
     order: Rng,
-    /// What answers follow from, besides the question.
+    /// The seed of a steady mapper: its answers follow from the seed and the question alone.
     steady: Option<u64>,
 }
 

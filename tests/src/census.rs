@@ -1,4 +1,4 @@
-//! What random programs consist of: a test is worth only what its programs do.
+//! Census of random programs: a test is worth only what its programs do.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -22,7 +22,7 @@ use crate::value::mix;
 /// The names of mappers besides the usual one, which each environment has.
 pub const NAMES_OF_MAPPERS: [&str; 2] = ["left", "right"];
 
-/// Where a program runs.
+/// The environment in which a program runs.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// Seeds mappers.
@@ -35,7 +35,8 @@ pub struct Environment {
     pub machine: Machine,
     /// The mapper.
     pub mapper: MapperKind,
-    /// What a mapping file says, which the mapper is beneath; of a job, what that of its first node says.
+    /// The rules of the mapping file that is laid over the mapper. The nodes of a job take the rules of the job's seed
+    /// instead.
     pub rules: Option<MappingRules>,
     /// Whether the runtime looks for traces itself; none if it has no traces at all.
     pub tracing: Option<Automatic>,
@@ -54,7 +55,7 @@ pub enum Automatic {
 pub struct Job {
     /// The node's network.
     pub transport: Arc<dyn Transport>,
-    /// What shardings follow from, the same on all nodes.
+    /// The seed of shardings and of the mapping file, the same on all nodes.
     pub seed: u64,
     /// That of the node's runtime.
     pub lifetime: Lifetime,
@@ -79,7 +80,8 @@ fn sharding(seed: u64, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
     }
 }
 
-/// What the mapping file of a seed says, of one in three: by chance, about the names that random programs give.
+/// The rules of the mapping file of a seed, for one seed in three: drawn by chance, about the names that random
+/// programs give.
 #[must_use]
 pub fn rules(seed: u64) -> Option<MappingRules> {
     let names = Vocabulary {
@@ -109,7 +111,7 @@ pub enum MapperKind {
     Unsound,
 }
 
-/// What mappers are like.
+/// The behaviour of mappers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Minds {
     /// Most decide by chance.

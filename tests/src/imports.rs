@@ -1,5 +1,5 @@
-//! What the sources import, read from their tokens: paths that begin with `crate`, `super` or `self`, tests apart; and
-//! what crates depend on.
+//! Imports of the sources, read from their tokens: paths that begin with `crate`, `super` or `self`, tests apart; and
+//! dependencies of crates.
 //!
 //! The file of a folder (`mod.rs`, or `name.rs` beside `name/`) belongs to no layer of that folder, as it declares and
 //! re-exports the others; seen from outside, it is part of the folder. [`pictures`](crate::pictures) draws it, and
@@ -75,7 +75,7 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Those of a crate, by its folder of sources.
+    /// Reads the modules of a crate, by its folder of sources.
     ///
     /// # Panics
     /// If a file cannot be read, or is no Rust.

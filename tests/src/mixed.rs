@@ -87,13 +87,13 @@ impl Size {
     }
 }
 
-/// What each field holds in the end, and the sum of what the tasks have returned.
+/// The values of each field in the end, and the sum of the results of the tasks.
 pub type Values = (Vec<i64>, Vec<u64>, Vec<i64>, Vec<i32>, i64);
 
 /// The program, as a task: its data is on one node.
 ///
 /// # Errors
-/// What goes wrong.
+/// Any error of the runtime or of a task.
 #[task]
 pub async fn mixed(cx: &Context, rows: i64, pieces: i64, rounds: i64, halo: i64, how: (bool, bool)) -> Result<Values> {
     let (is_cyclic, is_traced) = how;
@@ -135,7 +135,7 @@ pub fn program(size: Size) -> maniple::Launch<Values> {
     mixed(rows, pieces, rounds, halo, (is_cyclic, is_traced))
 }
 
-/// What comes out.
+/// The result of the program, computed sequentially.
 #[must_use]
 pub fn expected(size: Size) -> Values {
     let Size { rows, pieces, rounds, .. } = size;

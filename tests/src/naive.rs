@@ -8,7 +8,7 @@ use maniple::mapper::InstanceId;
 use maniple::record::{Kind, OperationNumber, Part, Place, Record, Usage, Value};
 use maniple::{AnyPoint, FieldId, FieldMask, LogicalRegion, OperatorId, Privilege, TreeId};
 
-/// What a field holds at a point.
+/// The contents of a field at a point.
 #[derive(Clone, PartialEq, Debug)]
 enum Holds {
     Nothing,
@@ -170,7 +170,7 @@ fn interferes(a: &Usage, b: &Usage) -> bool {
         && points(a).points().any(|point| points(b).contains(point))
 }
 
-/// What each operation must see, in the order of its requirements, fields and points.
+/// The contents that each operation must see, in the order of its requirements, fields and points.
 type Expected = BTreeMap<OperationNumber, Vec<Holds>>;
 
 /// Runs the program, one operation after another.
@@ -318,7 +318,7 @@ fn points_of(part: &Part) -> Vec<(FieldId, Vec<i64>)> {
     found
 }
 
-/// What all instances hold.
+/// The contents of all instances.
 struct Memory<'a> {
     record: &'a Record,
     spots: BTreeMap<Spot, Holds>,

@@ -19,7 +19,7 @@ use maniple_tensor::distributed::TensorMapper;
 /// share.
 pub const OVER: &str = "MANIPLE_TESTS_OVER";
 
-/// What connects the nodes of a job in this process.
+/// The connections between the nodes of a job in this process.
 pub enum Connections {
     /// A network that delays by chance, and what moves its messages.
     Loopback(Network, Pump),
@@ -82,10 +82,10 @@ impl Connections {
     }
 }
 
-/// What each of so many nodes comes to, on a thread of its own, by number.
+/// Runs each of so many nodes on a thread of its own, and gives their results by number.
 ///
 /// # Panics
-/// If one does.
+/// If a node panics.
 pub fn each_node<T: Send>(nodes: usize, run: impl Fn(usize) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let run = &run;
@@ -94,7 +94,7 @@ pub fn each_node<T: Send>(nodes: usize, run: impl Fn(usize) -> T + Sync) -> Vec<
     })
 }
 
-/// What all jobs of this process have in common. To name the build takes reading the whole program.
+/// The settings that all jobs of this process have in common. To name the build takes reading the whole program.
 fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
@@ -165,7 +165,8 @@ impl Nodes {
         Self { window: Some(operations), ..self }
     }
 
-    /// What decides on a node: the default mapper, but for what tensors that are used in steps say of themselves.
+    /// The mapper of a node: the default mapper, but for launches of tensors that are used in steps, for which the
+    /// tensors decide.
     fn mapper(&self, node: usize) -> impl Mapper + Clone + Sync + use<> {
         let sharding = self.sharding;
         ShardingMapper::new(TensorMapper::new(), move |launch, nodes| sharding(node, launch, nodes))

@@ -22,7 +22,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// What this process is one of; `None` if it is alone.
+    /// Finds this process's place among others; `None` if it is alone.
     ///
     /// # Errors
     /// If its environment makes no sense.
@@ -92,8 +92,8 @@ fn numbered(file: &Path, number: u64) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// What processes have come to that are so many nodes, by rank: they meet by this file, which must not be there yet,
-/// and may talk by memory that they share.
+/// Runs so many processes as the nodes of a job, and gives their outputs by rank: they meet by this file, which must
+/// not be there yet, and may talk by memory that they share.
 ///
 /// # Panics
 /// If they cannot be started.

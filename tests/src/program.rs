@@ -138,9 +138,9 @@ impl Block {
 pub struct Statement {
     /// Its number.
     pub id: StatementId,
-    /// Where it stands.
+    /// The place in the text where the statement stands.
     pub site: Site,
-    /// What it does.
+    /// The action of the statement.
     pub action: Action,
 }
 
@@ -208,7 +208,7 @@ impl Statement {
     }
 }
 
-/// What is attached.
+/// The memory or file that is attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backing {
     /// A vector.
@@ -222,7 +222,7 @@ pub enum Backing {
     },
 }
 
-/// What a statement does.
+/// The action of a statement.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Makes an index space of the points of some rectangles.
@@ -307,7 +307,7 @@ pub struct Inline {
     pub write: bool,
     /// The data is waited for only after what is done meanwhile, and looked at twice then.
     pub late: bool,
-    /// What is done meanwhile.
+    /// The statements that run meanwhile.
     pub during: Block,
 }
 
@@ -380,11 +380,11 @@ impl Split {
 pub struct Link {
     /// The values.
     pub column: Column,
-    /// What they mean.
+    /// The meaning of the values.
     pub meaning: Meaning,
 }
 
-/// What the numbers of a column mean.
+/// The meaning of the numbers of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meaning {
     /// Numbers of rows.
@@ -393,7 +393,7 @@ pub enum Meaning {
     Ranges,
     /// First rows of ranges, of which this field has those that end them.
     Firsts(usize),
-    /// Where ranges begin that end where those of the next rows begin.
+    /// First rows of ranges, each of which ends at the first row of the next one.
     Offsets,
 }
 
@@ -404,11 +404,11 @@ pub struct Launch {
     pub name: FutureName,
     /// The points of an index launch; none for a single launch.
     pub domain: Option<AnyRect>,
-    /// What the task uses.
+    /// The parts of regions that the task uses.
     pub requirements: Vec<Use>,
     /// Values passed to it.
     pub arguments: Vec<Passed>,
-    /// What it does.
+    /// The body of the task.
     pub body: Body,
     /// The point, by its number, that goes wrong on purpose, and how.
     pub fault: Option<(usize, Fault)>,
@@ -434,7 +434,7 @@ pub struct Use {
     pub target: Target,
     /// The fields.
     pub fields: Vec<FieldNumber>,
-    /// What is done.
+    /// The privilege on them.
     pub right: Right,
 }
 
@@ -506,7 +506,7 @@ pub enum Passed {
     PerPoint(FutureName),
 }
 
-/// What a task does.
+/// The body of a task.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// Looks at and changes its data.
@@ -533,7 +533,7 @@ pub enum Derived {
     Fold(FutureName),
     /// The result of one point.
     Point(FutureName, AnyPoint),
-    /// What each result of an index launch comes to with those before it, itself included or not.
+    /// The results of an index launch, each combined with those before it, itself included or not.
     Scan(FutureName, Operator, bool),
 }
 
@@ -542,7 +542,7 @@ pub enum Derived {
 pub struct Program {
     /// The seed.
     pub seed: u64,
-    /// What is done.
+    /// The statements of the program.
     pub body: Block,
 }
 

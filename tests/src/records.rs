@@ -1,4 +1,4 @@
-//! What the nodes of a trial have done, one record each.
+//! Records of the nodes of a trial, one each.
 
 use std::collections::BTreeMap;
 use std::fmt;

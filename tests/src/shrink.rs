@@ -34,7 +34,7 @@ pub fn shrink(trial: &Trial, program: Program, deviations: &[String], tries: usi
     }
 }
 
-/// What is being looked for.
+/// The deviations that are being looked for.
 struct Hunt<'a> {
     trial: &'a Trial,
     deviations: &'a [String],
@@ -60,7 +60,7 @@ impl Hunt<'_> {
         World::run(&program.body).is_ok() && (0..self.tries).any(|_| are_alike(&run(), self.deviations))
     }
 
-    /// What becomes of a program by a change, if that makes it smaller and it still deviates.
+    /// The program after a change, if the change makes it smaller and it still deviates; otherwise the program itself.
     fn smaller(&self, program: Program, change: impl FnOnce(&Block) -> Block) -> Program {
         let changed = Program { body: change(&program.body), ..program.clone() };
         if size(&changed.body) < size(&program.body) && self.fails(&changed) { changed } else { program }

@@ -7,7 +7,7 @@ use maniple::{AnyRect, Context, Machine, Result, Runtime, Statistics};
 
 use crate::nodes::{Connections, each_node};
 
-/// What a mapper says of a launch, on a node of so many.
+/// The slices that a mapper makes of a launch, on a node of so many.
 pub type Slicing = fn(&TaskInfo<'_>, NodeId, usize) -> Vec<NodeSlice>;
 
 /// Slices as it is told, and keeps all else.

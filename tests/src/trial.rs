@@ -104,7 +104,7 @@ impl FromStr for Family {
     }
 }
 
-/// What a trial is made of besides its program.
+/// The parameters of a trial, apart from its program.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The kind.
@@ -123,21 +123,21 @@ pub struct Trial {
     pub processes: Option<Processes>,
     /// Whether all of it runs in one thread, in an order that this seed decides.
     pub schedule: Option<u64>,
-    /// What befalls the nodes, if there is a schedule.
+    /// The misfortune of the nodes, if there is a schedule.
     pub misfortune: Misfortune,
 }
 
-/// What befalls nodes.
+/// A misfortune of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Misfortune {
     /// Nothing.
     #[default]
     None,
-    /// What one sends to another one arrives late, from the one turn to the other.
+    /// Messages from one node to another one arrive late, between the two turns.
     Stall {
-        /// Who sends.
+        /// The node that sends.
         from: usize,
-        /// Who waits.
+        /// The node that waits.
         to: usize,
         /// When.
         turns: [u64; 2],
@@ -237,16 +237,16 @@ impl fmt::Display for Faults {
     }
 }
 
-/// What has come of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// How it deviates from the oracle; empty if all is right.
     pub deviations: Vec<String>,
-    /// What the program has done.
+    /// The counts of the program.
     pub counts: Counts,
-    /// What the runtime has done.
+    /// The statistics of the runtime.
     pub statistics: Statistics,
-    /// What was launched and issued, node by node, if [`Trial::check`] is set.
+    /// The records of launches and operations, node by node, if [`Trial::check`] is set.
     pub records: Records,
     /// The turns that were taken, if [`Trial::schedule`] is set.
     pub turns: Option<Report>,
@@ -257,7 +257,7 @@ impl Outcome {
         Self { deviations: vec![what], ..Self::default() }
     }
 
-    /// What the nodes have come to together, as far as they have come to something.
+    /// The joint outcome of the nodes, as far as they have one.
     fn of_nodes(outcomes: Vec<Option<Self>>) -> Self {
         let several = outcomes.len() > 1;
         let (mut together, mut records) = (None, Records::default());
@@ -401,7 +401,7 @@ impl Trial {
         Self { seed: self.seed + 1000 * node as u64, ..self.clone() }
     }
 
-    /// What a node is of a job, if there are several.
+    /// The job as a node sees it, if there are several nodes.
     fn job(&self, network: &Network, node: usize) -> Option<Job> {
         let transport = || network.node(NodeId(node as u16));
         (self.nodes > 1).then(|| Job { transport: transport(), seed: self.seed, lifetime: Lifetime::default() })

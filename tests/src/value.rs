@@ -9,7 +9,7 @@ pub type Word = u64;
 /// The field struct of all regions of random programs: their fields are made at run time.
 pub struct Cells;
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// `i64`.
@@ -307,7 +307,7 @@ impl Operator {
         !(self.is_on(kind) || is_usual && matches!(kind, Kind::Number(_)))
     }
 
-    /// What fields hold contributions to one of a kind.
+    /// The kind of fields that hold contributions to a field of this kind.
     #[must_use]
     pub fn contributions(self, kind: Kind) -> Kind {
         match self {

@@ -31,7 +31,7 @@ use crate::options::{RuntimeOptions, default_from_command_line, piece_count, pos
 use crate::progress::Progress;
 use crate::report::{Table, counted, scientific, seconds};
 
-/// What `maniple run cg` teaches.
+/// The long description of `maniple run cg`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Solve a sparse symmetric positive definite system A x = b by conjugate gradients, with Jacobi's preconditioner.
 
@@ -51,7 +51,7 @@ On several nodes each makes or reads a part of the matrix, and none has all of i
 A file may give an entry several times: the values add up. That the matrix is positive definite is not checked beyond its diagonal: an \
 indefinite one is refused when an iteration meets a direction that shows it, but may be solved by luck before.";
 
-/// What helps where memory is too small.
+/// The advice to a user whose run found too little memory.
 pub(crate) fn on_memory(options: &Options) -> &'static str {
     match options.matrix {
         Some(_) => {
@@ -64,7 +64,7 @@ pub(crate) fn on_memory(options: &Options) -> &'static str {
     }
 }
 
-/// What `maniple run cg` gives as examples.
+/// The examples that `maniple run cg --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run cg                                  Poisson on 300 x 300 unknowns
@@ -72,7 +72,7 @@ Examples:
   maniple run cg --matrix bcsstk13.mtx            from https://sparse.tamu.edu
   maniple run cg --matrix 1138_bus.mtx --pieces 8 --mapper piecewise";
 
-/// What system to solve, and how well.
+/// The system to solve, and how well.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Solve with the symmetric matrix of a Matrix Market file, of at most 4294967295 rows
@@ -112,7 +112,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "it must be a number between 0 and 1, such as 1e-8".to_owned())
 }
 
-/// What was solved.
+/// The result of a run: the system, and how it was solved.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The matrix.
@@ -187,7 +187,7 @@ pub fn iterate(runtime: &Runtime, options: &Options, problem: &Problem) -> Resul
     Ok((attempt.outcome.iterations, attempt.time))
 }
 
-/// What an iteration has come to.
+/// The outcome of an iteration, before its answer is checked.
 struct Attempt {
     pieces: usize,
     entries: usize,

@@ -66,7 +66,7 @@ impl Problem {
         Self { name: name.to_owned(), rows: matrix::rows(matrix), source: Source::Given(Arc::clone(matrix)) }
     }
 
-    /// What messages call it.
+    /// The name of the system in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where the iteration is: what the next step starts from.
+/// The state of the iteration, from which the next step starts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The square of the residual's norm, below which it has converged.
@@ -39,7 +39,7 @@ pub struct Products {
 }
 
 impl Products {
-    /// Those of two pieces together.
+    /// Adds the products of two pieces.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { residual: self.residual + other.residual, inner: self.inner + other.inner }

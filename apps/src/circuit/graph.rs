@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
-/// What a random circuit is like. The same shape is always the same circuit.
+/// The shape of a random circuit. Equal shapes give equal circuits.
 // What serde knows is compared between nodes when a task is given it: so nodes that were told to make different
 // circuits say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Shape {
     pub wires_per_piece: usize,
     /// How many wires of a hundred end in the piece that they start in.
     pub percent_inside: u8,
-    /// What the choices follow from.
+    /// The seed of the random choices.
     pub seed: u64,
 }
 

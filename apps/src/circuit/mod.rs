@@ -27,7 +27,7 @@ use tasks::{Node, calc_new_currents, copy_state, count, distribute_charge, updat
 /// The largest relative error of a voltage that rounding, in another order of additions, can explain.
 pub const TOLERANCE: f64 = 1e-9;
 
-/// What `maniple run circuit` teaches.
+/// The long description of `maniple run circuit`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Simulate an electrical circuit on a random graph.
 
@@ -41,7 +41,7 @@ charge but reduce it: additions commute, and all pieces run side by side. Nothin
 
 Afterwards the circuit is simulated again on one thread, and the largest relative difference of a voltage is printed.";
 
-/// What `maniple run circuit` gives as examples.
+/// The examples that `maniple run circuit --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run circuit                             a small circuit on all cores
@@ -57,12 +57,12 @@ Examples:
   maniple run circuit --save state                as .npy files
   maniple run circuit --load state                go on from them";
 
-/// What helps where memory is too small.
+/// The advice to a user whose run found too little memory.
 pub(crate) const ON_MEMORY: &str = "\
 give data more memory with --memory, or simulate less with --pieces, --nodes-per-piece and --wires-per-piece; the mapper `default` \
 needs least";
 
-/// What circuit to simulate, and how.
+/// The circuit to simulate, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Pieces of the circuit: the tasks of a launch, at most 1048576
@@ -94,7 +94,7 @@ pub struct Options {
     #[arg(long, conflicts_with = "no_tracing")]
     pub trace: bool,
 
-    /// Where it begins, and what becomes of its end.
+    /// The state that the simulation begins with, and the file for the one at its end.
     #[command(flatten)]
     pub state: StateOptions,
 
@@ -110,7 +110,7 @@ fn percent(text: &str) -> Result<u8, String> {
     number.ok_or_else(|| "it must be a whole number from 0 to 100".to_owned())
 }
 
-/// What was simulated.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The circuit.
@@ -193,7 +193,7 @@ pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     Ok(report)
 }
 
-/// What a state is of.
+/// The description of a circuit that is stored with its state: the state can be loaded for an equal one only.
 fn subject(shape: &Shape) -> Subject {
     let &Shape { pieces, nodes_per_piece, wires_per_piece, percent_inside, seed } = shape;
     let all = [

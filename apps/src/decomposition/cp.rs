@@ -16,21 +16,21 @@ use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, compare, factors, 
 use crate::error::Result as AppResult;
 use crate::options::{at_most, default_from_command_line};
 
-/// What `maniple run cp` teaches.
+/// The long description of `maniple run cp`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Find the tensor of low rank that is nearest to a given one: a sum of RANK outer products of three vectors each (CP, PARAFAC), by alternating least squares.
 
 Without --tensor, the tensor is made so that it has exactly this rank, and so the relative error must come down to what rounding leaves. Each round computes three matricized tensors times \
 Khatri-Rao products, M(i,l) = X(i,j,k) * B(j,l) * C(k,l) and the like: statements in index notation that are compiled for this machine and run on all nodes; of a sparse tensor they visit what is stored, in an order of its levels for each. The small systems that are left are solved on each node.";
 
-/// What `maniple run cp` gives as examples.
+/// The examples that `maniple run cp --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run cp --size 100,100,100 --rank 8
   maniple run cp --tensor ratings.tns --rank 16 --iterations 50
   maniple launch -n 2 -- maniple run cp --size 200,100,50";
 
-/// What to decompose.
+/// The tensor to decompose, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// How many outer products

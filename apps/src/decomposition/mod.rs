@@ -32,7 +32,7 @@ use crate::options::{RuntimeOptions, at_most, positive, workers_of_job};
 use crate::report::{Table, scientific, seconds};
 use crate::tensor::random::Random;
 
-/// What both decompositions can be told.
+/// Options of both decompositions.
 #[derive(Args, Clone, Debug)]
 pub struct CommonOptions {
     /// The extents of the tensor
@@ -71,10 +71,10 @@ fn tolerance(text: &str) -> Result<f64, String> {
 /// difference of squares, each of which is right to some 1e-15.
 pub const LARGEST_ERROR: f64 = 1e-5;
 
-/// What was found.
+/// The result of a decomposition.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What it is called.
+    /// The name of the decomposition.
     pub name: &'static str,
     /// The extents of the tensor.
     pub size: [i64; 3],

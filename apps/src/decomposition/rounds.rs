@@ -16,7 +16,7 @@ pub(super) struct Mode {
     pub(super) update: Computation,
 }
 
-/// What the rounds have come to.
+/// The result of the rounds.
 pub(super) struct Found {
     pub(super) factors: [DMatrix<f64>; 3],
     pub(super) error: f64,

@@ -21,21 +21,21 @@ use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::default_from_command_line;
 use crate::progress::Progress;
 
-/// What `maniple run tucker` teaches.
+/// The long description of `maniple run tucker`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Find the tensor of low multilinear rank that is nearest to a given one: a small core times an orthonormal basis for each of its three dimensions, by higher-order orthogonal iteration.
 
 Without --tensor, the tensor is made so that it has exactly these ranks, and so the relative error must come down to what rounding leaves. Each round computes products of a tensor with a matrix, \
 T(i,j,r) = X(i,j,k) * C(k,r) and the like: statements in index notation that are compiled for this machine and run on all nodes; of a sparse tensor both are one statement that visits what is stored. Eigenvectors of the small matrices that are left are computed on each node.";
 
-/// What `maniple run tucker` gives as examples.
+/// The examples that `maniple run tucker --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run tucker --size 100,100,100 --ranks 8,8,8
   maniple run tucker --tensor ratings.tns --ranks 16,16,8 --iterations 50
   maniple launch -n 2 -- maniple run tucker --ranks 4,6,8";
 
-/// What to decompose.
+/// The tensor to decompose, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The extents of the core

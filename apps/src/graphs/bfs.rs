@@ -15,19 +15,19 @@ use super::{Graph, GraphOptions, Report};
 use crate::error::{Error, Result};
 use crate::report::counted;
 
-/// What `maniple run bfs` teaches.
+/// The long description of `maniple run bfs`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Find how many edges there are between a vertex and each other one.
 
 The vertices that are reached first at some distance are a sparse vector; those at the next are its product with the matrix, without those that were reached before. Distances are right if no edge leads further than by one, and each vertex has an edge from one that is nearer by one: all edges are looked at.";
 
-/// What `maniple run bfs` gives as examples.
+/// The examples that `maniple run bfs --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run bfs --generate rmat:16
   maniple run bfs --generate poisson:1000 --from 500";
 
-/// Where to begin.
+/// The graph and the vertex to begin at.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The graph.
@@ -96,8 +96,9 @@ async fn search(graph: &Graph<'_>, options: &Options) -> Result<Result<Report>, 
     Ok(Ok(Report::new("bfs", graph, time, found)))
 }
 
-/// What contradicts distances: an edge that leads further than by one, or a vertex with no edge from one that is nearer
-/// by one. If nothing does, they are right, as each vertex has a path of its length, and no path is shorter.
+/// Finds a contradiction in distances: an edge that leads further than by one, or a vertex with no edge from a vertex
+/// that is nearer by one. Without a contradiction the distances are right: each vertex has a path of that length, and
+/// no path is shorter.
 async fn contradiction(graph: &Graph<'_>, distances: &Arc<Vec<u32>>) -> Result<Option<String>, DistributedError> {
     let cx = graph.cx;
     let of = Arc::clone(distances);

@@ -47,7 +47,7 @@ pub struct GraphOptions {
     pub runtime: RuntimeOptions,
 }
 
-/// Where the edges of a graph come from.
+/// The source of the edges of a graph: a file, or a generator.
 enum Edges {
     File(Source),
     Made(Generator),
@@ -195,7 +195,7 @@ fn stored(tensor: &Tensor) -> usize {
     tensor.region().space().space().volume() as usize
 }
 
-/// What was found of a graph.
+/// The result of an algorithm on a graph.
 #[derive(Clone, Debug)]
 pub struct Report {
     name: &'static str,

@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 use crate::options::positive;
 use crate::report::scientific;
 
-/// What `maniple run pagerank` teaches.
+/// The long description of `maniple run pagerank`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Rank the vertices of a graph: that of a vertex is shared by those that it has edges to.
 
 Each round is a product of the matrix, by columns, with the shares of all vertices. What vertices without edges have is shared by all. The ranks are right if they add up to 1 and another round, computed edge by edge, changes them by no more than the tolerance.";
 
-/// What `maniple run pagerank` gives as examples.
+/// The examples that `maniple run pagerank --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run pagerank --generate rmat:16

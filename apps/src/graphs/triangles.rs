@@ -13,13 +13,13 @@ use super::{Graph, GraphOptions, Report, matrix, stored};
 use crate::error::{Error, Result};
 use crate::report::counted;
 
-/// What `maniple run triangles` teaches.
+/// The long description of `maniple run triangles`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Count the triangles of a graph: vertices that have edges to each other by three, whichever way edges go.
 
 Of the edges, both ways, the lower triangle L of the matrix is left. Triangles are the sum of L(i,j) * L(i,k) * M(j,k), where M is L: for each edge, the neighbours of one vertex are looked up among those of the other. The number is compared with that of neighbours that vertices have in common: on several nodes, of graphs of up to four million edges.";
 
-/// What `maniple run triangles` gives as examples.
+/// The examples that `maniple run triangles --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run triangles --generate rmat:14

@@ -64,9 +64,9 @@ pub struct Starter<'a> {
     pub program: &'a [OsString],
     /// On which machine each node is.
     pub places: &'a [Place],
-    /// Where they meet.
+    /// The rendezvous of the nodes.
     pub rendezvous: Rendezvous,
-    /// What is theirs alone, and goes with the job, if they need one: the guard of the first node makes it.
+    /// The directory of the job, if it needs one: the guard of the first node makes it, and it is removed with the job.
     pub directory: Option<&'a Path>,
     /// How to reach other machines.
     pub remote: Option<Remote>,
@@ -84,7 +84,7 @@ pub struct Remote {
 pub struct Started {
     /// The node, or the ssh that looks after it.
     pub process: Child,
-    /// What ends it and all that it has started.
+    /// The leash, which ends the node and every process that it has started.
     pub leash: Leash,
 }
 

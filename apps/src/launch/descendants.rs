@@ -1,5 +1,5 @@
-//! What nodes of this machine have started, wherever it has gone: a process that leaves its group and its session stays
-//! a descendant of the launcher.
+//! Processes that nodes of this machine have started, in whatever group or session they are: a process that leaves its
+//! group and its session stays a descendant of the launcher.
 //!
 //! The launcher is a *subreaper* (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`): the children of a process that has ended
 //! become its own, not those of the system's first process. So what is left at the end can be found, and be killed,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Where a node runs: a machine's name, or this one.
+/// The place where a node runs: the name of a machine, or `None` for this machine.
 pub type Place = Option<String>;
 
 /// The machines of a host file, with the number of nodes that each takes.
@@ -65,8 +65,8 @@ impl Hosts {
         Ok(Self { file: file.to_owned(), machines })
     }
 
-    /// Where each node runs, by rank: each machine is filled before the next one. As many nodes as there are slots, or
-    /// as are asked for.
+    /// Returns the place of each node, by rank. Each machine is filled before the next one. There are as many nodes as
+    /// are asked for, or else as there are slots.
     ///
     /// # Errors
     /// [`Error::Usage`] if there are fewer slots than nodes, or none.

@@ -1,4 +1,4 @@
-//! What happens when nodes end, fail, or are to be ended.
+//! The life of a job: its nodes are started, and end, fail, or are ended.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -27,14 +27,14 @@ const MOMENT: Duration = Duration::from_secs(1);
 /// How long to wait before looking again for processes that were being started.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// What is done next to the others of a node that has failed.
+/// The next step against the nodes that are left when one has failed.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Terminate,
     Kill,
 }
 
-/// What the launcher hears of.
+/// An event that the launcher handles.
 enum Event {
     /// It was sent a signal.
     Signal(i32),
@@ -54,7 +54,7 @@ enum Event {
 enum Failure {
     /// A node has failed.
     Node(ExitStatus),
-    /// What nodes print cannot be shown.
+    /// The output of a node cannot be shown.
     Unshown(io::Error),
     /// A node could not be started.
     Unstarted(Error),

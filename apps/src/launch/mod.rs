@@ -43,7 +43,7 @@ use self::command::{Remote, Starter};
 use self::hosts::Hosts;
 use crate::error::{Error, Result};
 
-/// What `maniple launch` teaches.
+/// The long description of `maniple launch`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Start a program as several nodes: processes that share the work of one run.
 
@@ -66,7 +66,7 @@ With --hosts, nodes run on the machines that a file lists, one machine a line:
 They are started by ssh, which must not ask for a password, in the same directory as here. The program must be there. The secret does not appear \
 on any command line.";
 
-/// What `maniple launch` gives as examples.
+/// The examples that `maniple launch --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple launch -n 4 -- ./my-program --size 1000    four nodes here
@@ -84,7 +84,7 @@ Who is impatient, or has slow machines, sets for all nodes, or for the launcher:
 Nodes of one machine send messages by memory that they share. If that is not wanted:
   MANIPLE_SHARED_MEMORY           0";
 
-/// What to start, and where.
+/// The program to start, and on which machines.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// How many nodes [default: as many as the machines of --hosts have slots]
@@ -99,7 +99,7 @@ pub struct Options {
     #[arg(long, value_name = "COMMAND", default_value = "ssh -o BatchMode=yes", requires = "hosts")]
     pub ssh: String,
 
-    /// Where other machines reach node 0 [default: the first machine by its name, and a random port]
+    /// Address at which other machines reach node 0 [default: the first machine by its name, and a random port]
     #[arg(long, value_name = "HOST:PORT", value_parser = meeting_address, requires = "hosts")]
     pub rendezvous: Option<String>,
 
@@ -200,7 +200,7 @@ fn rendezvous(options: &Options, places: &[hosts::Place], directory: &Path) -> R
     Ok(Rendezvous { listen, ..Rendezvous::new(Meeting::At(address), secret) })
 }
 
-/// Where others reach a port of a machine, by the name that a host file gives it.
+/// Returns the address at which other machines reach a port of a machine, by its name in a host file.
 fn address_of(machine: &str, port: u16) -> Result<String> {
     // `user@host` is for ssh.
     let host = machine.rsplit_once('@').map_or(machine, |(_, host)| host);

@@ -34,7 +34,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// What stands before the lines of a node.
+    /// The text before each line of a node: its number, or nothing.
     #[must_use]
     pub fn prefix(&self, rank: usize) -> String {
         if !self.has_prefix {
@@ -47,7 +47,7 @@ impl Style {
     }
 }
 
-/// Where lines of several sources are shown.
+/// An output that shows the lines of several sources.
 pub struct Screen {
     state: Mutex<State>,
 }
@@ -173,7 +173,7 @@ pub fn show(mut from: impl Read, source: usize, prefix: &str, screen: &Screen) -
     }
 }
 
-/// What comes from a source.
+/// The lines of a source.
 struct Lines<'a> {
     source: usize,
     prefix: &'a [u8],

@@ -1,7 +1,8 @@
 //! Which signals the launcher passes on to the nodes.
 //!
-//! Those that ask a program to end, to stop and to go on, or to do what it likes: whoever sends them means the job.
-//! Others have been caused by what the launcher does itself, or are about its own terminal and children.
+//! Signals that ask a program to end, to stop or to go on, or that have a meaning of the program's own (SIGUSR1,
+//! SIGUSR2) are passed on: their sender means the job. Other signals are caused by acts of the launcher itself, or are
+//! about its own terminal and children.
 
 use std::thread;
 

@@ -85,10 +85,10 @@ pub struct Sweep {
 /// Steps of the long tasks.
 const LONG_STEPS: i64 = 4;
 
-/// What a task costs beside its iterations, in seconds: a guess, from which only the number of steps follows.
+/// The cost of a task beside its iterations, in seconds: a guess, which affects only the number of steps.
 const OVERHEAD: f64 = 2e-6;
 
-/// Where the efficiency has fallen below this, the half is far behind.
+/// The efficiency below which a sweep ends: it is then far below a half.
 const ENOUGH: f64 = 0.2;
 
 impl Sweep {
@@ -101,7 +101,7 @@ impl Sweep {
     /// Measures one program.
     ///
     /// # Errors
-    /// Those of the program.
+    /// The errors of the program.
     pub fn of<E>(&self, run: impl FnMut(i64, i64) -> Result<(Duration, u128), E>) -> Result<Curve, E> {
         let curve = self.side_by_side(vec![Box::new(run)]).pop();
         curve.unwrap_or_else(|| Ok(Curve::default()))

@@ -12,7 +12,7 @@ use super::summary::kind_name;
 /// Writes a profile.
 ///
 /// # Errors
-/// Those of writing.
+/// The errors of writing.
 pub fn write(profile: &Profile, to: impl Write) -> io::Result<()> {
     let trace = Trace { unit: "ns", events: Events(profile) };
     serde_json::to_writer(to, &trace).map_err(io::Error::from)
@@ -40,7 +40,7 @@ impl Serialize for Events<'_> {
 #[derive(Serialize, Default)]
 struct Event {
     name: String,
-    /// What sort of event.
+    /// The type of the event.
     #[serde(rename = "ph")]
     phase: &'static str,
     #[serde(rename = "cat", skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ fn microseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e3
 }
 
-/// What nodes and threads are called, and in which order they stand.
+/// Returns the events that give nodes and threads their names and their order.
 fn names(profile: &Profile) -> impl Iterator<Item = Event> {
     let mut nodes: Vec<u16> = profile.lanes.iter().map(|lane| lane.node).collect();
     nodes.sort_unstable();

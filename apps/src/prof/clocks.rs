@@ -1,19 +1,19 @@
 //! Clocks of several processes made to agree: no message comes before it was sent.
 //!
-//! Times of a profile begin where another clock of its machine said so, and go on by one of its own. So those of
-//! several machines, or, after long, also those of one, may be apart. What is known for sure is the order of sending
-//! and receiving: messages one way tell how early the clock of a process may be, and those the other way how late. In
-//! between, as a straight line (Duda et al., "Estimating global time in distributed systems", ICDCS 1987), lies what is
-//! added to its times.
+//! Times of a profile begin at a time of one clock of its machine, and go on by another one. So the times of several
+//! machines, or, after long, also those of one machine, may be apart. Only the order of sending and receiving is known
+//! for sure: messages one way tell how early the clock of a process may be, and messages the other way how late. The
+//! correction that is added to its times lies in between, as a straight line (Duda et al., "Estimating global time in
+//! distributed systems", ICDCS 1987).
 
 use rustc_hash::FxHashMap;
 
-/// A message by the clocks of those who sent and received it, in nanoseconds.
+/// A message by the clocks of its sender and its receiver, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchanged {
-    /// Who sent it, and when.
+    /// The process that sent it, and when.
     pub sent: (usize, f64),
-    /// Who received it, and when.
+    /// The process that received it, and when.
     pub received: (usize, f64),
 }
 
@@ -26,7 +26,7 @@ impl Exchanged {
     }
 }
 
-/// What is to be added to the times of a process, in nanoseconds.
+/// The correction of the times of a process, in nanoseconds: it is added to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Correction {
     /// To time 0.
@@ -36,7 +36,7 @@ pub struct Correction {
 }
 
 impl Correction {
-    /// What is to be added to a time.
+    /// The correction of one time.
     #[must_use]
     pub fn at(self, time: f64) -> f64 {
         self.offset + self.rate * time
@@ -46,7 +46,8 @@ impl Correction {
 /// By how much clocks of computers run fast or slow, at most.
 const LARGEST_RATE: f64 = 1e-3;
 
-/// Corrections for so many processes, as small as can be: the first has none, nor has whoever exchanged nothing.
+/// Corrections for so many processes, as small as can be: the first process has none, nor has a process that exchanged
+/// nothing.
 #[must_use]
 pub fn corrections(processes: usize, messages: &[Exchanged]) -> Vec<Correction> {
     let mut between: FxHashMap<(usize, usize), Vec<Exchanged>> = FxHashMap::default();
@@ -79,7 +80,7 @@ pub fn corrections(processes: usize, messages: &[Exchanged]) -> Vec<Correction> 
 /// So often all messages are looked at again, as long as some come too early.
 const ROUNDS: usize = 300;
 
-/// What is added to the time that a message took too little, in nanoseconds: so this ends.
+/// The slack, in nanoseconds: it is added to the time by which a message comes too early, so that the relaxation ends.
 const SLACK: f64 = 100.0;
 
 /// Changes the corrections of both ends of each message that comes too early by as little as puts that right, again and
@@ -112,7 +113,7 @@ fn relax(corrections: &mut [Correction], messages: &[Exchanged]) {
     }
 }
 
-/// What the correction of a clock must lie between: times of that clock, and what is added to them at least or at most.
+/// The bounds of the correction of a clock: times of that clock, and the least or the most that is added to them.
 #[derive(Default)]
 struct Bounds {
     least: Vec<(f64, f64)>,
@@ -129,7 +130,7 @@ impl Bounds {
         }
     }
 
-    /// What the offset lies between, for a rate. If the first is larger, there is none.
+    /// Returns the least and the largest offset for a rate. If the first is larger, there is none.
     fn offsets(&self, rate: f64) -> (f64, f64) {
         let offset = |&(time, bound): &(f64, f64)| bound - rate * time;
         let least = self.least.iter().map(offset).fold(f64::NEG_INFINITY, f64::max);
@@ -216,7 +217,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whatever steady clocks show of many messages, none seems to have come before it was sent.
+        /// Messages, at any times that steady clocks show, never seem to have come before they were sent.
         #[test]
         fn steady_clocks_come_to_agree(
             clocks in prop::collection::vec((-1e6..1e6f64, -3e-5..3e-5f64), 1..4),

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the page does.
+    /// Unpacks columns as the page does.
     fn unpack(packed: &Packed) -> Vec<(&'static str, Vec<u64>)> {
         let bytes = BASE64_STANDARD.decode(&packed.bytes).expect("it was encoded");
         let mut bytes = bytes.into_iter();

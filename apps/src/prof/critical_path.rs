@@ -1,4 +1,4 @@
-//! What the end of a profile waited for, step by step, back to its beginning.
+//! The critical path of a profile: the work that its end waited for, step by step, back to its beginning.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ pub struct Step {
     pub start: u64,
     /// When it ended, and the next began.
     pub end: u64,
-    /// What was done; nothing while the next step waited for a worker, or for somebody outside the runtime.
+    /// The operation that ran in the step, and the place of its span; `None` while the next step waited for a worker,
+    /// or for a thread outside the runtime.
     pub work: Option<(Operation, Place)>,
 }
 
@@ -28,11 +29,12 @@ impl Step {
     }
 }
 
-/// What the end of a profile waited for, from its beginning to its end without gaps.
+/// The steps that the end of a profile waited for, from its beginning to its end without gaps.
 ///
-/// Found backwards: the task that ended last began when it did because of something: the latest of what it came after,
-/// its launch, what it waited for in between, or what its worker did before; and so on to the beginning. Making other
-/// work faster does not bring the end nearer; making this faster does, until another path takes its place.
+/// The path is found backwards. The task that ended last began when it did because of something: the latest of the
+/// operations that it came after, its launch, an event that it waited for in between, or the previous work of its
+/// worker; and so on to the beginning. Making other work faster does not bring the end nearer; making this faster does,
+/// until another path takes its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CriticalPath {
     /// The steps, by time.
@@ -40,7 +42,7 @@ pub struct CriticalPath {
 }
 
 impl CriticalPath {
-    /// That of a profile.
+    /// Finds the critical path of a profile.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
         let mut walk = Walk::new(profile);
@@ -178,7 +180,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the worker did until it turned to what it began at `start`, if that was wanted earlier.
+    /// Returns the end of the work that kept a worker busy before `start`, if the operation that began at `start` could
+    /// have begun before that end, at `wanted`.
     fn why_not_earlier(&mut self, lane: u32, start: u64, wanted: u64) -> Option<Moment> {
         let slices = self.profile.slices(lane as usize);
         let before = &slices[..slices.partition_point(|slice| slice.end <= start)];
@@ -243,7 +246,7 @@ impl<'a> Walk<'a> {
         Some(Moment { operation, segment: segments.len() - 1, time: last.end })
     }
 
-    /// Where an operation was at a time.
+    /// Returns the moment of an operation at a time: the segment that had begun last by then.
     fn moment(&mut self, operation: Operation, time: u64) -> Option<Moment> {
         let segments = self.segments(operation);
         let segment = segments.partition_point(|segment| segment.start <= time).checked_sub(1)?;

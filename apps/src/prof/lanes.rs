@@ -1,4 +1,4 @@
-//! What each thread did, as nested spans, and what it did at each moment.
+//! The work of each thread, as nested spans, and as slices: its innermost span at each moment.
 
 use std::cmp::Reverse;
 
@@ -6,10 +6,10 @@ use maniple::profile::{Kind, Record, Recording, ThreadRecording};
 
 use super::operations::{Operation, Operations};
 
-/// What a thread did for a time.
+/// A span: work that a thread did for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What it was: the place of its label in the recording.
+    /// The place of its label in the recording.
     pub label: u32,
     /// Which point of the label's domain.
     pub index: u32,
@@ -80,7 +80,7 @@ impl Lane {
         Self { name: thread.name.clone(), processor: thread.processor, node: *node, spans }
     }
 
-    /// What the thread did at each moment from `began` to `ended`, without gaps.
+    /// Returns the slices of the thread from `began` to `ended`, without gaps.
     #[must_use]
     pub fn slices(&self, began: u64, ended: u64) -> Vec<Slice> {
         let mut slices = Slices { list: Vec::with_capacity(self.spans.len()), now: began };

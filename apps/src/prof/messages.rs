@@ -1,4 +1,4 @@
-//! Messages between the processes of a job: what one profile says of their leaving, and another one of their coming.
+//! Messages between the processes of a job: one profile tells when a message left, and another one when it came.
 
 use maniple::profile::{OperationId, Record, Recording};
 use rustc_hash::FxHashMap;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 pub struct End {
     /// The recording, by its place.
     pub recording: usize,
-    /// Who has sent it, or what was done when it had come.
+    /// The operation that has sent the message, or the one that was done when it had come.
     pub operation: OperationId,
     /// When.
     pub time: u64,
@@ -17,9 +17,9 @@ pub struct End {
 /// A message of which both processes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Where it left.
+    /// The sender's end.
     pub sent: End,
-    /// Where it came.
+    /// The receiver's end.
     pub received: End,
 }
 
@@ -47,7 +47,7 @@ pub fn messages(recordings: &[Recording]) -> Vec<Message> {
     received.collect()
 }
 
-/// What is told of messages, and by which node.
+/// Returns the ends of messages in all recordings, with the node that recorded each, and its record.
 fn ends(recordings: &[Recording]) -> impl Iterator<Item = (End, u16, Record)> {
     let all = recordings.iter().enumerate().flat_map(|(number, recording)| {
         let threads = recording.threads.iter();

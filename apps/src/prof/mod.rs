@@ -42,7 +42,7 @@ use serve::PageServer;
 use summary::Summary;
 use together::{Together, together};
 
-/// What `maniple prof` teaches.
+/// The long description of `maniple prof`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Look at a profile: who did what, when, and what for.
 
@@ -53,7 +53,7 @@ critical path; where time went. With -o the page is written as one file, which n
 
 In the page, press ? for its keys.";
 
-/// What `maniple prof` gives as examples.
+/// The examples that `maniple prof --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run circuit --profile c.mprof      record a profile

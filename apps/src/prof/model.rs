@@ -14,7 +14,7 @@ pub struct Profile {
     pub header: Header,
     /// How much of the profile is there.
     pub completeness: Completeness,
-    /// What the labels of spans stand for.
+    /// The labels of spans.
     pub labels: Vec<Label>,
     /// The threads.
     pub lanes: Vec<Lane>,
@@ -26,15 +26,15 @@ pub struct Profile {
     pub began: u64,
     /// When the last span ended.
     pub ended: u64,
-    /// What each lane did at each moment.
+    /// The slices of each lane.
     slices: Vec<Vec<Slice>>,
     /// The bodies of each operation, by operation and time.
     places: Vec<(Operation, Place)>,
-    /// What is to be said of the profile.
+    /// Notes on the profile for its reader.
     notes: Vec<String>,
 }
 
-/// Where a span is: ordered by time.
+/// The place of a span: ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     start: u64,
@@ -49,7 +49,7 @@ pub struct Place {
 pub struct MemoryUse {
     /// The memory's number.
     pub memory: u32,
-    /// What sort of memory.
+    /// The kind of the memory.
     pub kind: String,
     /// The bytes that it can hold.
     pub capacity: u64,
@@ -82,7 +82,7 @@ impl Profile {
         self
     }
 
-    /// What a span is.
+    /// The label of a span.
     #[must_use]
     pub fn label(&self, span: &Span) -> &Label {
         &self.labels[span.label as usize]
@@ -94,19 +94,19 @@ impl Profile {
         &self.lanes[place.lane as usize].spans[place.span as usize]
     }
 
-    /// What a span is of.
+    /// The kind of a span.
     #[must_use]
     pub fn kind(&self, place: Place) -> Kind {
         self.label(self.span(place)).kind
     }
 
-    /// What a lane did at each moment.
+    /// The slices of a lane.
     #[must_use]
     pub fn slices(&self, lane: usize) -> &[Slice] {
         &self.slices[lane]
     }
 
-    /// What a lane did between two moments: from when until when, and the innermost span.
+    /// Returns the slices of a lane between two moments: from when until when, and the innermost span.
     pub fn slices_within(&self, lane: u32, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Option<&Span>)> {
         let slices = &self.slices[lane as usize];
         let first = slices.partition_point(|slice| slice.end <= start);
@@ -115,15 +115,14 @@ impl Profile {
         within.map(move |slice| (slice.start.max(start), slice.end.min(end), slice.span.map(span)))
     }
 
-    /// The spans of an operation that are within no other of its own, by time: what it did, and where it waited in
-    /// between.
+    /// The spans of an operation that are within no other span of its own, by time: its work, and its waits in between.
     pub fn bodies(&self, operation: Operation) -> impl DoubleEndedIterator<Item = Place> {
         let first = self.places.partition_point(|&(earlier, _)| earlier < operation);
         let last = self.places.partition_point(|&(earlier, _)| earlier <= operation);
         self.places[first..last].iter().map(|&(_, place)| place)
     }
 
-    /// What an operation is: the first of its bodies.
+    /// The first body of an operation that is no wait.
     #[must_use]
     pub fn body(&self, operation: Operation) -> Option<&Span> {
         self.bodies(operation).map(|place| self.span(place)).find(|span| self.label(span).kind != Kind::Waiting)
@@ -165,8 +164,8 @@ impl Profile {
         found
     }
 
-    /// What happened because an operation that had ended said so: what makes something happen while it goes on is not
-    /// waited for.
+    /// Pairs of an event and the operation that triggered it, for operations that had ended by then: an operation that
+    /// triggers an event while it goes on is not waited for.
     pub fn triggers(&self) -> impl Iterator<Item = (Operation, Operation)> {
         self.operations.triggers().filter(|&(event, by)| {
             self.operations.triggered(event).is_some_and(|cause| self.had_ended(by, cause.time).is_some())
@@ -207,7 +206,7 @@ impl Profile {
         self.lanes.iter().map(|lane| lane.spans.len()).sum()
     }
 
-    /// What is missing or in doubt, in words.
+    /// Returns a warning of missing or doubtful parts of the profile, in words.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let all: Vec<String> = warning(self.completeness).into_iter().chain(self.notes.iter().cloned()).collect();
@@ -221,7 +220,7 @@ impl Profile {
     }
 }
 
-/// What of a profile is missing, in words.
+/// Returns a warning of missing parts of a profile, in words.
 #[must_use]
 pub fn warning(completeness: Completeness) -> Option<String> {
     match completeness {

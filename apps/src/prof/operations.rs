@@ -15,10 +15,10 @@ impl Operation {
     }
 }
 
-/// Who did something, if that was an operation, and when.
+/// The cause of an event: the operation that did something, if it was one, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// The operation; nobody if a thread outside the runtime did it.
+    /// The operation; `None` if a thread outside the runtime did it.
     pub by: Option<Operation>,
     /// When.
     pub time: u64,
@@ -43,7 +43,7 @@ pub struct Operations {
     ready: FxHashMap<Operation, u64>,
     triggered: FxHashMap<Operation, Cause>,
     moved: FxHashMap<Operation, Moved>,
-    /// What is done because a message has come from another process.
+    /// Operations that are done because a message has come from another process.
     messages: FxHashSet<Operation>,
     /// Operation, when it began to wait, and for what; sorted.
     awaited: Vec<(Operation, u64, Operation)>,
@@ -52,7 +52,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Those of a recording.
+    /// The operations of a recording.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let mut operations = Self::default();
@@ -148,7 +148,7 @@ impl Operations {
         self.numbers.get(&id).copied()
     }
 
-    /// Who launched an operation, and when.
+    /// The operation that launched an operation, and when.
     #[must_use]
     pub fn launched(&self, operation: Operation) -> Option<Cause> {
         self.launched.get(&operation).copied()
@@ -160,25 +160,25 @@ impl Operations {
         self.ready.get(&operation).copied()
     }
 
-    /// Who made something happen that is no operation's end, and when.
+    /// The operation that triggered an event, which is no operation's end, and when.
     #[must_use]
     pub fn triggered(&self, event: Operation) -> Option<Cause> {
         self.triggered.get(&event).copied()
     }
 
-    /// What an operation moved.
+    /// The bytes that an operation moved.
     #[must_use]
     pub fn moved(&self, operation: Operation) -> Option<Moved> {
         self.moved.get(&operation).copied()
     }
 
-    /// Whether an operation is what is done because a message has come from another process.
+    /// Whether an operation is done because a message has come from another process.
     #[must_use]
     pub fn is_message(&self, operation: Operation) -> bool {
         self.messages.contains(&operation)
     }
 
-    /// What an operation waited for after it had begun: when it began to wait, and for what.
+    /// The waits of an operation after it had begun: when it began to wait, and for which operation or event.
     pub fn awaited(&self, operation: Operation) -> impl Iterator<Item = (u64, Operation)> {
         let first = self.awaited.partition_point(|&(earlier, ..)| earlier < operation);
         let own = self.awaited[first..].iter().take_while(move |&&(found, ..)| found == operation);
@@ -190,7 +190,7 @@ impl Operations {
         self.awaited.iter().copied()
     }
 
-    /// What an operation came after.
+    /// The operations that an operation came after.
     pub fn after(&self, operation: Operation) -> impl Iterator<Item = Operation> {
         let first = self.after.partition_point(|&(earlier, _)| earlier < operation);
         let own = self.after[first..].iter().take_while(move |&&(found, _)| found == operation);
@@ -203,12 +203,12 @@ impl Operations {
         &self.after
     }
 
-    /// What happened because an operation said so while it ran.
+    /// All pairs of an event and the operation that triggered it while it ran.
     pub fn triggers(&self) -> impl Iterator<Item = (Operation, Operation)> {
         self.triggered.iter().filter_map(|(&event, cause)| Some((event, cause.by?)))
     }
 
-    /// What was moved, by whom.
+    /// All bytes that were moved, each with the operation that moved them.
     pub fn moves(&self) -> impl Iterator<Item = (Operation, Moved)> {
         self.moved.iter().map(|(&operation, &moved)| (operation, moved))
     }

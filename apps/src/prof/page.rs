@@ -1,7 +1,7 @@
-//! The page: a profile as one file of HTML that a browser shows without asking anybody for more.
+//! The page: a profile as one file of HTML that a browser shows without loading anything else.
 //!
-//! What is computed is computed here, and packed by [`PageData`]; `page/*.js` draw it. They are put together in the
-//! order of `SCRIPTS`, as one module.
+//! All computation is done here, and its results are packed by [`PageData`]; the scripts `page/*.js` draw them. The
+//! scripts are put together in the order of `SCRIPTS`, as one module.
 
 use super::model::Profile;
 use super::page_data::PageData;

@@ -1,4 +1,4 @@
-//! What the page is given: names and tables as they are, and long lists as [`Columns`].
+//! The data of the page: names and tables as they are, and long lists as [`Columns`].
 
 use std::collections::BTreeMap;
 
@@ -234,7 +234,8 @@ fn columns(profile: &Profile, channels: &Channels) -> Columns {
     columns
 }
 
-/// What came after what, and who made what happen: pairs, sorted by the later.
+/// Adds the order of operations: pairs of an operation, or event, and one that it came after, that triggered it or that
+/// it waited for. Pairs are sorted by the later.
 fn add_order(profile: &Profile, columns: &mut Columns) {
     let operations = &profile.operations;
     let awaited = operations.all_awaited().map(|(operation, _, event)| (operation, event));

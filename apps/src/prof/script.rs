@@ -72,7 +72,7 @@ impl Script {
         self.0.threads[thread].records.push(record);
     }
 
-    /// What a thread did for an operation, from when to when. Inner spans first.
+    /// Records a span of a thread for an operation, from when to when. Inner spans come first.
     pub(super) fn span(&mut self, thread: usize, label: LabelId, operation: u64, (start, end): (u64, u64)) {
         let operation = OperationId(operation);
         self.record(thread, Record::Span { tag: Tag::of(label), operation, start, end });

@@ -1,4 +1,4 @@
-//! Counts and times: of each task, and of what each thread did.
+//! Counts and times: of each task, and of the activities of each thread.
 
 use maniple::profile::Kind;
 use rustc_hash::FxHashMap;
@@ -9,7 +9,7 @@ use super::operations::Operation;
 /// How long things of one name took, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// What they are.
+    /// The kind of the work.
     pub kind: Kind,
     /// Their name.
     pub name: String,
@@ -77,14 +77,14 @@ pub fn times(profile: &Profile) -> Vec<Times> {
     times
 }
 
-/// What is counted once.
+/// A unit that is counted once.
 #[derive(PartialEq, Eq, Hash)]
 enum Unit {
     Operation(Operation),
     Span(usize, u32),
 }
 
-/// What a thread does, as those see it who ask where its time went.
+/// An activity of a thread: the time of a thread is broken down by these for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
     /// The bodies of tasks.
@@ -110,7 +110,7 @@ impl Activity {
     pub const ALL: [Self; 8] =
         [Self::Task, Self::Analysis, Self::Mapping, Self::Mapper, Self::Data, Self::Other, Self::Waiting, Self::Idle];
 
-    /// That of a span; of none, a thread is idle.
+    /// The activity of a span of this kind; without a span, a thread is idle.
     #[must_use]
     pub fn of(kind: Option<Kind>) -> Self {
         match kind {

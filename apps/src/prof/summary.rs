@@ -25,7 +25,7 @@ fn share(part: u64, whole: u64) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-/// What `maniple prof --summary` prints.
+/// The summary that `maniple prof --summary` prints.
 pub struct Summary<'a>(pub &'a Profile);
 
 impl fmt::Display for Summary<'_> {
@@ -89,7 +89,7 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// Where the time of each thread went.
+/// The table of where the time of each thread went.
 fn shares(profile: &Profile) -> Columns<10> {
     let [a, b, c, d, e, f, g, h] = Activity::ALL.map(Activity::name);
     let mut columns = Columns::new(["where time went", a, b, c, d, e, f, g, h, "runtime in all"]);
@@ -111,7 +111,7 @@ fn shares(profile: &Profile) -> Columns<10> {
     columns
 }
 
-/// What was moved between memories, and how full they were.
+/// The table of bytes that were moved between memories, and of how full these were.
 fn moved(profile: &Profile) -> Columns<4> {
     let mut columns = Columns::new(["memory", "most bytes in use", "copied from elsewhere", "copied within"]);
     for memory in &profile.memories {

@@ -1,5 +1,5 @@
-//! One clock for the recordings of several processes: that of the machines, as far as [`clocks`](super::clocks) find
-//! nothing to be wrong with it.
+//! One clock for the recordings of several processes: the clock of the machines, with the corrections that
+//! [`clocks`](super::clocks) find for it.
 
 use maniple::profile::Recording;
 
@@ -13,7 +13,7 @@ pub struct Timeline {
     /// How much later than the first it began, by the clocks of the machines.
     late: u64,
     correction: Correction,
-    /// What all times are moved by, so that none is before the beginning.
+    /// The shift of all times, in nanoseconds, so that none is before the beginning.
     moved: f64,
 }
 
@@ -27,7 +27,7 @@ impl Timeline {
     }
 }
 
-/// Those of recordings that sent each other these messages, and what is to be said of them.
+/// Returns the timelines of recordings that sent each other these messages, and notes on them for the reader.
 #[must_use]
 pub fn timelines(recordings: &[Recording], messages: &[Message]) -> (Vec<Timeline>, Vec<String>) {
     let began = recordings.iter().map(|recording| recording.header.began).min().unwrap_or_default();

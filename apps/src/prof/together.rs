@@ -15,7 +15,7 @@ use super::timelines::{Timeline, timelines};
 pub struct Together {
     /// All of them.
     pub recording: Recording,
-    /// What is to be said of it.
+    /// Notes on the recording for the reader of the profile.
     pub notes: Vec<String>,
 }
 
@@ -54,8 +54,8 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
     Some(Together { recording: whole, notes })
 }
 
-/// What is to be said if these can hardly be the processes of one job: some are of the same node, or one began when
-/// another had ended.
+/// Returns a note if these can hardly be the processes of one job: some are of the same node, or one began when another
+/// had ended.
 fn strangers(recordings: &[Recording]) -> Option<String> {
     let mut nodes = FxHashSet::default();
     if let Some(twice) = recordings.iter().map(node_of).find(|&node| !nodes.insert(node)) {

@@ -17,7 +17,7 @@ use crate::options::{RuntimeOptions, default_from_command_line};
 use crate::report::{Table, amount, rate, scientific, seconds};
 use crate::verify::is_within;
 
-/// What `maniple run recursion` teaches.
+/// The long description of `maniple run recursion`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Run a tree of tasks: each launches the tasks below it and adds up what they give. Nobody knows before how large the branches are.
 
@@ -28,7 +28,7 @@ Run a tree of tasks: each launches the tasks below it and adds up what they give
 Idle workers take tasks from others, the oldest first, which is the largest part of what is left; idle nodes take them from other nodes. How many tasks each node has \
 run is printed. The results are compared with what is known: the sequence, the counts (OEIS A000170), the integral in closed form.";
 
-/// What `maniple run recursion` gives as examples.
+/// The examples that `maniple run recursion --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run recursion                          the 30th Fibonacci number
@@ -39,7 +39,7 @@ Examples:
 /// Which tree to run.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// What to compute
+    /// Function to compute
     #[arg(value_enum, default_value_t = Kind::Fibonacci)]
     pub kind: Kind,
 
@@ -54,7 +54,7 @@ pub struct Options {
 
 default_from_command_line!(Options);
 
-/// What can be computed.
+/// Functions that can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// Fibonacci numbers.
@@ -80,7 +80,7 @@ enum Tree {
     Quadrature(u32),
 }
 
-/// What was computed.
+/// The result of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// A number or a count.
@@ -101,7 +101,7 @@ impl fmt::Display for Value {
 /// A tree that was run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was computed.
+    /// The description of the computation.
     pub what: String,
     /// The result.
     pub value: Value,

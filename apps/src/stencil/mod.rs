@@ -26,7 +26,7 @@ use crate::verify::{is_within, worse};
 /// more.
 pub const TOLERANCE: f64 = 1e-8;
 
-/// What `maniple run stencil` teaches.
+/// The long description of `maniple run stencil`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Lay a star of neighbours on every point of a two-dimensional grid, again and again: the stencil of the Parallel Research Kernels.
 
@@ -38,7 +38,7 @@ where memories are apart, what must be copied.
 The input rises evenly to begin with, so the star's sum is known: after S steps every output is 2 S, but for a rim of RADIUS points that stays \
 0. The largest relative difference is printed. A tile that saw its neighbour's values a step late would be far off.";
 
-/// What `maniple run stencil` gives as examples.
+/// The examples that `maniple run stencil --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run stencil                               1000 x 1000 points
@@ -48,11 +48,11 @@ Examples:
   maniple run stencil --save grid                   store the grid as .npy files
   maniple run stencil --load grid --save grid       go on, and again";
 
-/// What helps where memory is too small.
+/// The advice to a user whose run found too little memory.
 pub(crate) const ON_MEMORY: &str = "\
 give data more memory with --memory, or take a smaller grid with --size; the mapper `default` needs least, however many --tiles there are";
 
-/// What grid to work on, and how.
+/// The grid to work on, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Points of the grid: N for a square, or ROWSxCOLUMNS; in all at most 281474976710656
@@ -77,7 +77,7 @@ pub struct Options {
     #[arg(long, conflicts_with = "no_tracing")]
     pub trace: bool,
 
-    /// Where it begins, and what becomes of its end.
+    /// The state that the simulation begins with, and the file for the one at its end.
     #[command(flatten)]
     pub state: StateOptions,
 
@@ -121,7 +121,7 @@ impl fmt::Display for Extents {
     }
 }
 
-/// What was computed.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The grid.

@@ -8,9 +8,9 @@ use crate::verify::worse;
 /// One point of the grid.
 #[derive(Fields)]
 pub struct Cell {
-    /// What the star is laid on.
+    /// The value that the star is laid on.
     pub input: f64,
-    /// What it gives, added up.
+    /// The sum of the results of all steps.
     pub output: f64,
 }
 

@@ -9,10 +9,10 @@ use super::graph::{Graph, Interval, Pattern};
 use super::hash::uniform;
 
 impl Graph {
-    /// What a point depends on in a set of dependences.
+    /// The points that a point depends on in a set of dependences.
     ///
-    /// On small rings, and where `radix` is larger than the width, a point is named more than once: so often is it an
-    /// input.
+    /// On small rings, and where `radix` is larger than the width, a point may be named several times: it is an input
+    /// as many times.
     #[must_use]
     pub fn dependences(&self, set: i64, point: i64) -> Vec<Interval> {
         match self.pattern {
@@ -113,7 +113,7 @@ fn runs(points: Interval, is_chosen: impl Fn(i64) -> bool) -> Vec<Interval> {
 #[derive(Clone, Debug)]
 pub struct DependenceTable {
     width: usize,
-    /// Where the intervals of each set and point are.
+    /// The range of the intervals of each set and point.
     places: Vec<Range<usize>>,
     intervals: Vec<Interval>,
 }
@@ -132,7 +132,7 @@ impl DependenceTable {
         Self { places: places.collect(), width: graph.width as usize, intervals }
     }
 
-    /// What a point depends on.
+    /// The points that a point depends on.
     ///
     /// # Panics
     /// If the graph has no such set or point.

@@ -223,7 +223,7 @@ impl Unfinished {
 /// The graph, if what it is described by makes sense together.
 ///
 /// # Errors
-/// What does not.
+/// The [`Problem`] of the description.
 pub fn complete(mut graph: Graph, period: Option<i64>) -> Result<Graph, Problem> {
     let (pattern, kernel) = (graph.pattern, &graph.kernel);
     graph.period = period.unwrap_or(if pattern.has_period() { 3 } else { 0 });
@@ -251,7 +251,7 @@ pub fn complete(mut graph: Graph, period: Option<i64>) -> Result<Graph, Problem>
     }
 }
 
-/// What of a graph's description makes no sense together.
+/// A contradiction in the description of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// A pattern that repeats after no steps.
@@ -335,7 +335,7 @@ impl Problem {
     }
 }
 
-/// What tasks depend on, all those of a step together, in all steps of a period: each takes some 50 bytes while the
+/// The most inputs of all tasks of a step together, in all steps of a period: each input takes some 50 bytes while the
 /// graph runs.
 const MOST_INPUTS: i64 = 1 << 24;
 

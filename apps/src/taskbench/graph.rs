@@ -116,7 +116,7 @@ impl Pattern {
         }
     }
 
-    /// What it is, in a few words.
+    /// The pattern in a few words: the points that a point depends on.
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
@@ -168,7 +168,7 @@ pub struct Graph {
     pub steps: i64,
     /// The most points of a step.
     pub width: i64,
-    /// What a point depends on.
+    /// The pattern of dependences between points.
     pub pattern: Pattern,
     /// How many points a point depends on, where the pattern leaves that open.
     pub radix: i64,
@@ -176,7 +176,7 @@ pub struct Graph {
     pub period: i64,
     /// The probability of a dependence, where the pattern leaves that open.
     pub fraction: f64,
-    /// What each task computes.
+    /// The kernel of each task: the work that it does.
     pub kernel: Kernel,
     /// How many bytes a task writes and each task that depends on it reads.
     pub output_bytes: i64,

@@ -38,7 +38,7 @@ mod tests {
         }
     }
 
-    /// What Task Bench's own library gives for these.
+    /// Compares with numbers that Task Bench's own library computes.
     #[test]
     fn numbers_are_those_of_task_bench() {
         assert_eq!(uniform([0, 3, 0, 1, 2]), 0.916_872_347_157_932_1);

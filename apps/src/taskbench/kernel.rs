@@ -1,4 +1,4 @@
-//! What a task computes between reading and writing.
+//! The kernel of a task: its work between reading and writing.
 
 use std::fmt;
 use std::hint::black_box;
@@ -9,7 +9,7 @@ use maniple::bytemuck::cast_slice_mut;
 use super::compute::{add_multiple, copy_half, multiply_and_add, multiply_matrices, square_and_add};
 use super::hash::uniform;
 
-/// What kind of work a task does.
+/// The kind of work that a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelKind {
     /// None.
@@ -58,7 +58,7 @@ impl KernelKind {
         }
     }
 
-    /// What it is, in a few words.
+    /// The kind in a few words.
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
@@ -110,10 +110,10 @@ impl FromStr for KernelKind {
     }
 }
 
-/// What a task computes.
+/// The work of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
-    /// What kind of work it is.
+    /// The kind of work.
     pub kind: KernelKind,
     /// How often it is done.
     pub iterations: i64,

@@ -30,7 +30,7 @@ use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, default_from_command_line};
 use crate::progress::Progress;
 
-/// What `maniple run taskbench` teaches.
+/// The long description of `maniple run taskbench`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Run Task Bench: graphs of tasks that depend on each other in one of several patterns, to measure what a task costs.
 
@@ -43,7 +43,7 @@ All rows are run twice; the second time is measured. `maniple run metg` finds th
 The flags are those of Task Bench and have one dash; two do as well. They may be mixed with the options, and what they do not know they ignore, with \
 a warning.";
 
-/// What `maniple run taskbench` gives as examples.
+/// The examples that `maniple run taskbench --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple run taskbench -type stencil_1d -steps 1000 -width 2
@@ -59,14 +59,14 @@ pub fn long_help() -> String {
     format!("{}{EXAMPLES}", flags::help())
 }
 
-/// What helps where memory is too small.
+/// The advice to a user whose run found too little memory.
 pub(crate) const ON_MEMORY: &str = "\
 give data more memory with --memory, or take a smaller graph with -width, -output, -scratch or -fields";
 
 /// How many fields the steps write in turn: a step may write while the one before is still being read.
 pub const FIELDS: usize = 2;
 
-/// What graphs to run.
+/// The graphs to run.
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = "maniple run taskbench [OPTIONS] [FLAGS]...")]
 pub struct Options {
@@ -81,7 +81,7 @@ pub struct Options {
 
 default_from_command_line!(Options);
 
-/// What Task Bench is to do.
+/// The configuration of a run of Task Bench.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// The graphs, which run side by side.

@@ -1,4 +1,4 @@
-//! What every task reads and writes, and how wrong values are noticed.
+//! The values that every task reads and writes, and the check that finds wrong ones.
 
 use std::ops::Deref;
 
@@ -44,9 +44,9 @@ pub enum Wrong {
         input: usize,
         /// Which value of the input, from 0 on.
         position: usize,
-        /// Who should have written it.
+        /// The stamp of the task that should have written the value.
         expected: Stamp,
-        /// Who has.
+        /// The stamp that was found.
         found: Stamp,
     },
     /// A scratch that was overwritten.
@@ -110,7 +110,7 @@ impl Place {
         Wrong::Input { graph: graph + 1, step, point, input, position, expected, found }
     }
 
-    /// What the task writes.
+    /// The stamp that the task writes.
     #[inline]
     #[must_use]
     pub fn stamp(self) -> Stamp {

@@ -1,4 +1,4 @@
-//! What Task Bench prints, to the letter: other programs read it.
+//! The output of Task Bench, to the letter: other programs read it.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use super::Configuration;
 use super::dependences::DependenceTable;
 use super::graph::{Graph, Interval};
 
-/// What was run, and how long it took.
+/// The report of a run: its configuration, and how long it took.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was run.
+    /// The configuration of the run.
     pub configuration: Configuration,
-    /// What there was to do.
+    /// The totals of all graphs.
     pub totals: Totals,
     /// How long it took.
     pub elapsed: Duration,
 }
 
-/// What there is to do in all graphs together.
+/// The work in all graphs together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Tasks.
@@ -38,7 +38,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Counts what there is to do, and what so many machines would have to send each other.
+    /// Counts the work, and the bytes that the configuration's machines would have to send each other.
     #[must_use]
     pub fn of(configuration: &Configuration) -> Self {
         let mut totals = Self::default();

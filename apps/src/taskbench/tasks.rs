@@ -84,7 +84,7 @@ pub struct Tasks {
     scratch: Option<Columns>,
 }
 
-/// What the tasks of a graph know of it.
+/// The data of a graph that its tasks share.
 struct Knowledge {
     graph: Arc<Graph>,
     dependences: DependenceTable,

@@ -1,4 +1,4 @@
-//! Which algorithm, and on which grid of processors.
+//! The choice of an algorithm, and of the grid of processors that it runs on.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use crate::error::{Error, Result};
 /// How the statement runs.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// What it is called.
+    /// The name of the algorithm or schedule.
     pub name: String,
     /// The schedule, and where tensors lie.
     pub algorithm: Algorithm,
     /// The grid of processors.
     pub machine: Machine,
-    /// What is launched where.
+    /// The plan: its launches and their places.
     pub plan: Arc<Plan>,
-    /// What moves.
+    /// The bytes that move.
     pub traffic: Traffic,
     /// How it runs and why so, in words.
     explanation: String,
@@ -64,7 +64,8 @@ impl Choice {
         if changed { Self::new(self.name, algorithm, assignment, wishes.rates) } else { Ok(self) }
     }
 
-    /// What multiplies matrices, and why, if the leaves are products of floats or complex numbers.
+    /// The library that multiplies matrices, and the reason for it, if the leaves are products of floats or complex
+    /// numbers.
     #[must_use]
     pub fn library(&self) -> Option<(&'static str, &'static str)> {
         let leaf = self.plan.leaf();
@@ -73,7 +74,7 @@ impl Choice {
         (multiplies && !is_integer).then(|| (library(), library_reason()))
     }
 
-    /// The explanation, with what multiplies.
+    /// The explanation, with the library that multiplies matrices.
     #[must_use]
     pub fn explain(&self) -> String {
         let library = self.library().map(|(library, reason)| format!("multiplied by\n  {library}: {reason}\n"));
@@ -116,7 +117,7 @@ impl Choice {
     }
 }
 
-/// What of the command line decides.
+/// The options of the command line that the choice follows.
 #[derive(Clone, Copy, Debug)]
 pub struct Wishes<'a> {
     /// How fast processors are.
@@ -127,7 +128,7 @@ pub struct Wishes<'a> {
     pub grid: Option<&'a Grid>,
     /// SUMMA's chunk.
     pub chunk: Option<i64>,
-    /// Where tensors are.
+    /// The placements of tensors, by name.
     pub places: &'a [(String, Placement)],
     /// How many processors the job has.
     pub processors: i64,
@@ -138,7 +139,7 @@ pub struct Wishes<'a> {
 pub struct Choices(pub Vec<Choice>);
 
 impl Choices {
-    /// What the ways of all statements are called.
+    /// The names of the choices of all statements.
     #[must_use]
     pub fn name(&self) -> String {
         self.0.iter().map(|choice| choice.name.as_str()).collect::<Vec<_>>().join("; ")
@@ -151,13 +152,13 @@ impl Choices {
         grids.max_by_key(|grid| grid.iter().product::<i64>()).unwrap_or(&[])
     }
 
-    /// What multiplies matrices, if anything does.
+    /// The library that multiplies matrices, and the reason for it, if a statement uses one.
     #[must_use]
     pub fn library(&self) -> Option<(&'static str, &'static str)> {
         self.0.iter().find_map(Choice::library)
     }
 
-    /// Where a tensor lies at the beginning.
+    /// The placement of a tensor at the beginning, and its machine.
     #[must_use]
     pub fn place(&self, tensor: &TensorVariable) -> Option<(&Placement, &Machine)> {
         self.0.iter().find_map(|choice| {

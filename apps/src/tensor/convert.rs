@@ -12,7 +12,7 @@ use crate::input::InputError;
 use crate::options::whole;
 use crate::report::counted;
 
-/// What `maniple tensor convert` teaches.
+/// The long description of `maniple tensor convert`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Write a sparse tensor to another file, in the form that the file's name tells.
 
@@ -25,7 +25,7 @@ of the levels, by rows and then columns for csr. With --sort they are sorted fir
 
 OUT is written whole or not at all: what was there stays until the new file is complete.";
 
-/// What `maniple tensor convert` gives as examples.
+/// The examples that `maniple tensor convert --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple tensor convert web.mtx web.npz --format csr   for scipy.sparse
@@ -38,7 +38,7 @@ Examples:
   zcat web.mtx.gz | maniple tensor convert /dev/stdin web.npz
   maniple tensor convert web.npz mtx:/dev/stdout | head";
 
-/// What is converted to what.
+/// The file to convert, and the one to make of it.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The file to read: .mtx (Matrix Market), .tns (FROSTT), .tcs (levels in binary), .npz (SciPy, pydata/sparse) or
@@ -153,7 +153,8 @@ fn signed(extents: &[u64]) -> Vec<i64> {
     extents.iter().map(|&extent| extent as i64).collect()
 }
 
-/// What was written, with how many entries, and how many more that were added to them.
+/// Returns a report of the file that was written, with its number of entries, and of further ones that were added to
+/// these.
 fn told(to: &SparseFile, extents: &[impl ToString], format: &Format, (entries, added): (u64, u64)) -> String {
     let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
     let added = match added as usize {

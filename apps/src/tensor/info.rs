@@ -1,4 +1,4 @@
-//! What is in a file of a sparse tensor, and which formats suit it.
+//! The contents of a file of a sparse tensor, and the formats that suit it.
 
 use clap::Args;
 use maniple_tensor::format::Format;
@@ -10,14 +10,14 @@ use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::report::Table;
 
-/// What `maniple tensor info` teaches.
+/// The long description of `maniple tensor info`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Tell what is in a file of a sparse tensor: its extents, how many entries there are and where, and which formats suit it.
 
 For each dimension it says how many entries the coordinates have, at most and on average; of a matrix, these are its rows and columns. Of a matrix it also \
 counts diagonals and tells whether it is symmetric. Of a .tcs file it says how the tensor is stored. The first of the suggested formats is what to try first with --format.";
 
-/// What `maniple tensor info` gives as examples.
+/// The examples that `maniple tensor info --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple tensor info web.mtx        a matrix in Matrix Market's form

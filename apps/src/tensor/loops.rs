@@ -22,7 +22,7 @@ use crate::options::place;
 /// The loops of all statements.
 pub(super) struct Loops<'p> {
     statements: &'p [Assignment],
-    /// Those that are known; others are chosen when their operands are there.
+    /// The computations that are known; others are chosen when their operands are there.
     known: Vec<Option<Computation<'p>>>,
     /// Why they are others than a schedule or a grid says, of each statement.
     told: Vec<String>,
@@ -77,7 +77,8 @@ impl<'p> Loops<'p> {
         })
     }
 
-    /// What statements do as tasks, if a loop of one is distributed. Then none is chosen.
+    /// Returns the statements as tasks, if a loop of one is distributed. Then no loops are chosen by the contents of
+    /// operands.
     ///
     /// # Errors
     /// [`Error::Usage`] if they can't run as tasks.
@@ -227,7 +228,7 @@ impl<'p> Loops<'p> {
     }
 }
 
-/// What is known of the operands of a statement.
+/// Returns the statistics of the sparse operands of a statement, by name.
 fn statistics(statement: &Assignment, tensors: &BTreeMap<String, DynamicTensor>) -> BTreeMap<String, Arc<Statistics>> {
     let known = statement.tensors().into_iter().filter_map(|tensor| {
         let stored = tensors.get(tensor.name()).filter(|stored| !stored.format().is_dense())?;

@@ -59,7 +59,7 @@ use crate::progress::Progress;
 use crate::verify::{is_within, worse};
 use crate::warnings;
 
-/// What helps where memory is too small.
+/// The advice to a user whose run found too little memory.
 pub(crate) const ON_MEMORY: &str =
     "give data more memory with --memory, or take smaller tensors with --size; more nodes have more memory";
 
@@ -72,7 +72,7 @@ const ON_ALL_MEMORY: &str = "data may take most of this machine's memory: take s
 /// The same where extents are those of files.
 const ON_ALL_MEMORY_OF_FILES: &str = "data may take most of this machine's memory: take formats that store less with --format, or start more nodes, which have more memory";
 
-/// What helps where memory is too small for what a command line asks for.
+/// The advice to a user whose command line needs more memory than there is.
 pub(crate) fn on_memory(line: &CommandLine) -> &'static str {
     let CommandLine::Statement(options) = line else { return ON_ALL_MEMORY_OF_FILES };
     match (options.runtime.memory.is_some(), options.input.is_empty()) {
@@ -83,14 +83,14 @@ pub(crate) fn on_memory(line: &CommandLine) -> &'static str {
     }
 }
 
-/// What `maniple tensor` answers.
+/// The answer of `maniple tensor`.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// What was computed.
+    /// The report of a computation.
     Report(Box<Report>),
-    /// What was computed with sparse tensors.
+    /// The report of a computation with sparse tensors.
     Sparse(Box<sparse::Report>),
-    /// How it would be computed, or what a file has.
+    /// An explanation of how a statement would be computed, or of the contents of a file.
     Explanation(String),
 }
 
@@ -189,7 +189,7 @@ fn run_on(runtime: &Runtime, task: &Task<'_>) -> AppResult<Report> {
     Ok(report)
 }
 
-/// What runs.
+/// The computation that runs on the runtime.
 struct Task<'a> {
     options: &'a Options,
     problem: &'a Problem,
@@ -202,7 +202,7 @@ struct Task<'a> {
 struct Operand {
     tensor: Tensor,
     values: Option<Values>,
-    /// What the tensor had, if tasks have read it and a statement assigns to it.
+    /// The elements before, if tasks have read the tensor and a statement assigns to it.
     before: Option<Tensor>,
     pieces: Vec<Rectangle>,
     placement: Option<(Placement, Machine)>,

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::options::place;
 
-/// What is known of a tensor that a file has.
+/// A tensor of a file, as far as the file was read.
 pub(super) enum Given {
     /// A file that tasks can read, of which no more was read than tells the extents.
     ByTasks(FileByTasks, SparseFile),
@@ -25,11 +25,11 @@ pub(super) enum Given {
     Listed(Read),
 }
 
-/// What was read from a file.
+/// A tensor, or entries, as read from a file.
 pub(super) enum Read {
     /// A tensor as the file stores it.
     Stored(DynamicTensor),
-    /// Entries, and what all other elements are.
+    /// Entries, and the value of all other elements.
     Entries(DynamicEntries, Scalar),
 }
 
@@ -77,7 +77,7 @@ impl Given {
         }
     }
 
-    /// What elements are that a file does not store; nothing if that is zero, which files mostly do not say.
+    /// The value of the elements that a file does not store; `None` if that is zero, or tasks read the file.
     pub(super) fn fill(&self) -> Option<Scalar> {
         let fill = match self {
             Self::All(Read::Entries(_, fill)) | Self::Listed(Read::Entries(_, fill)) => *fill,
@@ -210,7 +210,7 @@ pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<
     Ok(packed.map_err(refused)?.0)
 }
 
-/// What makes a sparse tensor of which no file has the entries, and from which seed.
+/// Returns the generator of a sparse tensor of which no file has the entries, and its seed.
 pub(super) fn generator(options: &Options, tensor: &TensorVariable) -> Result<(Generator, u64)> {
     let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
     let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok).map_err(|error| Error::Usage(format!("{error}")))?;

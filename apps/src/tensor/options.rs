@@ -1,4 +1,4 @@
-//! What `maniple tensor` is told.
+//! The options of `maniple tensor`.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use crate::options::{RuntimeOptions, at_most, place, positive, whole};
 use crate::output::{self, Way};
 use crate::rates;
 
-/// What `maniple tensor` teaches.
+/// The long description of `maniple tensor`, which its `--help` shows.
 pub const ABOUT: &str = "\
 Compute with tensors: say what in index notation, and the program finds out how to run it on all processors of all nodes.
 
@@ -34,7 +34,7 @@ None of this changes the result, which --verify compares with the definition.
 The program runs the statement once to compile it and to make room, and then --repeat times, with operands that were made anew where the algorithm wants them. It prints the median time \
 and what that is in arithmetic, or in bytes where memory is what limits it, and how many bytes moved between nodes.";
 
-/// What `maniple tensor` gives as examples.
+/// The examples that `maniple tensor --help` ends with.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --size i=2048,j=2048,k=2048
@@ -106,7 +106,7 @@ impl FromArgMatches for CommandLine {
     }
 }
 
-/// What is done with files of tensors.
+/// Commands on files of tensors.
 #[derive(clap::Subcommand, Clone, Debug)]
 pub enum Subcommand {
     /// Tell what is in a file of a sparse tensor
@@ -118,11 +118,11 @@ pub enum Subcommand {
     Convert(convert::Options),
 }
 
-/// What to compute, on what, and how.
+/// The statement to compute, its tensors, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// What to compute, in index notation; several statements with `;` or lines between them; or `@FILE`, a file with
-    /// them
+    /// Statement to compute, in index notation; several statements with `;` or lines between them; or `@FILE`, a file
+    /// with them
     #[arg(value_name = "STATEMENT")]
     pub statement: String,
 
@@ -178,14 +178,14 @@ pub struct Options {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub map: Vec<String>,
 
-    /// Where a tensor's parts lie at the beginning, such as `B=xy -> xy`, or `B=xy -> f : ~f` for parts with as many
+    /// Place of a tensor's parts at the beginning, such as `B=xy -> xy`, or `B=xy -> f : ~f` for parts with as many
     /// stored elements each; once for each tensor [default: where they are used]
     #[arg(long, value_name = "NAME=PLACEMENT", value_parser = placement)]
     pub place: Vec<(String, Placement)>,
 
-    /// What multiplies matrices: a BLAS of the system, by its name or path; `none`, the crate gemm; or `auto`, the
-    /// first of OpenBLAS, BLIS and MKL that is installed and has kernels for this processor, else gemm [default: what
-    /// the environment variable MANIPLE_BLAS says; else auto]
+    /// Library that multiplies matrices: a BLAS of the system, by its name or path; `none`, the crate gemm; or `auto`,
+    /// the first of OpenBLAS, BLIS and MKL that is installed and has kernels for this processor, else gemm [default:
+    /// what the environment variable MANIPLE_BLAS says; else auto]
     #[arg(long, value_name = "LIBRARY")]
     pub blas: Option<String>,
 
@@ -214,7 +214,7 @@ pub struct Options {
     #[arg(short, long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 
-    /// What elements of a sparse tensor are that are not stored, such as `A=inf` or `E=1`; once for each tensor
+    /// Value of the elements of a sparse tensor that are not stored, such as `A=inf` or `E=1`; once for each tensor
     /// [default: what its file says; else 0]
     #[arg(long, value_name = "NAME=NUMBER", value_parser = fill)]
     pub fill: Vec<(String, f64)>,

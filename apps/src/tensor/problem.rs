@@ -1,4 +1,4 @@
-//! What is computed: statements whose index variables have extents.
+//! The problem that is computed: statements whose index variables have extents.
 
 use std::collections::BTreeMap;
 
@@ -162,7 +162,8 @@ impl Problem {
         })
     }
 
-    /// What each result is, in terms of the program's inputs and of results that are complete by then.
+    /// Returns the definition of each result, in terms of the program's inputs and of results that are complete by
+    /// then.
     ///
     /// # Errors
     /// [`Error::Usage`] if a result is assigned in ways that no single statement says.
@@ -251,7 +252,7 @@ impl Problem {
     }
 }
 
-/// What an argument says: itself, or what is in the file that it names.
+/// Returns the text of an argument: itself, or the contents of the file that it names after `@`.
 pub(super) fn said(argument: &str) -> Result<String> {
     let Some(file) = argument.strip_prefix('@') else { return Ok(argument.to_owned()) };
     std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{file}: {error}")))
@@ -347,7 +348,7 @@ impl Extents {
         }
     }
 
-    /// What an access of a tensor says whose file has these coordinates at least.
+    /// Notes the least extents that an access implies: the file of its tensor has at least these coordinates.
     pub(super) fn set_least(&mut self, access: &Access, coordinates: &[i64], source: &str) {
         for (variable, &coordinates) in access.variables.iter().zip(coordinates) {
             if variable.window().is_none() && coordinates > 0 {
@@ -359,8 +360,8 @@ impl Extents {
         }
     }
 
-    /// Completes what is said: by what accesses of one tensor say of each other, by what files have at least, and by
-    /// shifts.
+    /// Completes the extents: by accesses of one tensor, which imply extents of each other, by the coordinates that
+    /// files have at least, and by shifts.
     pub(super) fn settle(&mut self, sketch: &Program) -> Result<()> {
         self.set_alike(sketch)?;
         // The most first: it is that of all variables that have as many values.
@@ -402,7 +403,7 @@ impl Extents {
 }
 
 impl Extents {
-    /// What the parts of dimensions say that a program takes.
+    /// Sets the extents that follow from the parts of dimensions that a program takes.
     pub(super) fn set_parts(&mut self, sketch: &Program) -> Result<()> {
         for access in sketch.statements().iter().flat_map(|statement| statement.right().accesses()) {
             for window in access.variables.iter().filter_map(IndexVariable::window) {
@@ -414,7 +415,7 @@ impl Extents {
         Ok(())
     }
 
-    /// What variables say of each other that are used in the same dimension of a tensor, as `i` and `j` in
+    /// Gives variables the same extent that are used in the same dimension of a tensor, as `i` and `j` in
     /// `A(k,i) * A(k,j)`.
     fn set_alike(&mut self, sketch: &Program) -> Result<()> {
         let statements = sketch.statements().iter();
@@ -445,8 +446,8 @@ impl Extents {
         }
     }
 
-    /// What an access of a tensor with these dimensions says of its variables. Parts of dimensions say themselves how
-    /// long they are, and shifts not, unless nothing else does.
+    /// Sets the extents that an access of a tensor with these dimensions implies for its variables. Parts of dimensions
+    /// have extents of their own. A shift counts only if nothing else gives its variable an extent.
     pub(super) fn set_by(&mut self, access: &Access, dimensions: &[i64], source: &str) -> Result<()> {
         for (variable, &extent) in access.variables.iter().zip(dimensions) {
             match variable.window().map(|window| (window.end, window.extent())) {

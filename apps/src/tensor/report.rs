@@ -1,4 +1,4 @@
-//! What is printed.
+//! The report of a computation, as it is printed.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::choose::{Choices, grid_text};
 use super::problem::Problem;
 use crate::report::{Table, bytes, counted, scientific, seconds};
 
-/// What was computed, and how fast.
+/// The statement that was computed, and how fast.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The statement, with its sums.
@@ -24,7 +24,7 @@ pub struct Report {
     pub first: Duration,
     /// The median of the other times, and how many these were.
     pub time: (Duration, usize),
-    /// What multiplied matrices, if the leaves are products of floats or complex numbers.
+    /// The library that multiplied matrices, if the leaves are products of floats or complex numbers.
     pub library: Option<&'static str>,
     /// Operations on numbers.
     pub operations: f64,
@@ -52,7 +52,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// What is wrong.
+    /// A description of a result that is wrong.
     #[must_use]
     pub fn wrong(&self) -> String {
         let compared = counted(self.count, "element", "elements");
@@ -66,7 +66,7 @@ impl Checked {
     }
 }
 
-/// Where there are more operations than this for each byte, arithmetic is the limit.
+/// The number of operations for each byte above which arithmetic is the limit, and not memory.
 const INTENSE: f64 = 2.0;
 
 impl Report {
@@ -101,7 +101,7 @@ impl Report {
         }
     }
 
-    /// What it is limited by, and how much of that there was in a second.
+    /// The rate of the computation and its unit: of arithmetic, or of bytes if memory is the limit.
     #[must_use]
     pub fn rate(&self) -> (&'static str, f64) {
         let seconds = self.time.0.as_secs_f64().max(f64::MIN_POSITIVE);

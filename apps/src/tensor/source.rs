@@ -14,7 +14,7 @@ use super::files::SparseFile;
 use super::operands::read;
 use crate::error::Result;
 
-/// Where the entries of a sparse tensor are.
+/// The source of the entries of a sparse tensor.
 pub(crate) enum Source {
     /// In a file of entries, with elements of this type, which tasks read.
     Entries(EntryFile, ElementType),
@@ -81,8 +81,8 @@ impl Source {
     /// file, unless these are doubles themselves. Entries at the same place are added.
     ///
     /// # Errors
-    /// Those of [`Tensor::read_entries`], [`Tensor::load`] and [`Tensor::with_elements`]; [`DistributedError::File`] if
-    /// nodes have read different entries.
+    /// The errors of [`Tensor::read_entries`], [`Tensor::load`] and [`Tensor::with_elements`];
+    /// [`DistributedError::File`] if nodes have read different entries.
     pub(crate) async fn tensor(
         &self,
         cx: &Context,

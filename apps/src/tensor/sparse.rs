@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::options::place;
 use crate::report::{Table, by_nodes, counted, seconds};
 
-/// What was computed with sparse tensors, and how fast.
+/// The report of a computation with sparse tensors.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The statements.
@@ -509,7 +509,7 @@ fn declared(
     Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))
 }
 
-/// What elements of a tensor are that are not stored, as --fill or its file says.
+/// Returns the fill value of a tensor, which its elements have that are not stored: by `--fill`, or by its file.
 fn fill(options: &Options, tensor: &TensorVariable, of_file: Option<Scalar>) -> Result<Option<Scalar>> {
     let element = tensor.element();
     let mut said = options.fill.iter().filter(|(name, _)| name == tensor.name()).map(|(_, number)| *number);

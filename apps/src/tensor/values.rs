@@ -11,12 +11,12 @@ use maniple_tensor::with_element;
 use super::files::Array;
 use super::random::{Random, mixed};
 
-/// What the elements of a tensor are, wherever they are.
+/// The elements of a tensor, wherever they are.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// Random ones, which follow from this key and the coordinates.
     Random(u64),
-    /// Those of a file.
+    /// The elements of a file.
     Given(Array),
 }
 
@@ -41,7 +41,7 @@ impl Values {
     /// Gives a tensor these elements, each piece by a task.
     ///
     /// # Errors
-    /// What the runtime says.
+    /// The errors of the runtime.
     pub fn put(&self, cx: &Context, tensor: &Tensor, pieces: &[Rectangle]) -> Result<(), DistributedError> {
         let variable = tensor.variable();
         match self {
@@ -72,7 +72,7 @@ pub(super) fn random(seed: u64, tensor: &TensorVariable) -> Result<DynamicTensor
     made.convert(tensor.format())
 }
 
-/// What the random elements of a tensor follow from: tensors of other names have others.
+/// The key from which the random elements of a tensor follow: tensors of other names have other keys.
 #[must_use]
 pub(super) fn key(seed: u64, tensor: &TensorVariable) -> u64 {
     tensor.name().bytes().fold(mixed(seed), |key, byte| mixed(key ^ u64::from(byte)))

@@ -37,7 +37,8 @@ fn browser() -> Option<PathBuf> {
     found
 }
 
-/// What the browser makes of a page: the document after its scripts ran, and what they wrote on the console.
+/// Visits a page with the browser; gives the document after its scripts ran, and the lines that they wrote on the
+/// console.
 fn visit(browser: &Path, address: &str, name: &str) -> (String, Vec<String>) {
     let data = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("browser-{name}"));
     let mut command = Command::new(browser);
@@ -60,7 +61,7 @@ fn with_script(page: &str, script: &str, name: &str) -> String {
     format!("file://{}", path.display())
 }
 
-/// What the script put into the element `result`.
+/// Returns the value that the script put into the element `result`.
 fn result(document: &str) -> Value {
     let found = document.split_once("<pre id=\"result\">").and_then(|(_, rest)| rest.split_once("</pre>"));
     let (text, _) = found.unwrap_or_else(|| panic!("the script did not come to its end"));

@@ -10,11 +10,11 @@ use clap::Arg;
 struct Line {
     /// The subcommand.
     path: &'static str,
-    /// What it needs besides.
+    /// The further arguments that it needs.
     needs: &'static [&'static str],
 }
 
-/// What is refused with `maniple run metg` is refused before any value is looked at.
+/// The command lines. Options that `maniple run metg` refuses are refused before any value is looked at.
 const LINES: &[Line] = &[
     Line { path: "run circuit", needs: &["--pieces", "2", "--steps", "2", "--nodes-per-piece", "5"] },
     Line { path: "run cg", needs: &["--poisson", "5"] },
@@ -36,8 +36,8 @@ const LINES: &[Line] = &[
     Line { path: "launch", needs: &["-n", "1", "true"] },
 ];
 
-/// What takes any text, or a name of which the statement says later whether it is one: as `--ssh` a command, which
-/// another machine would have to run.
+/// Options that take any text, or a name that only the statement tells to be wrong, later: such as `--ssh`, whose
+/// command another machine would have to run.
 const ANY_TEXT: &[&str] = &["launch --ssh"];
 
 fn folder() -> PathBuf {
@@ -67,8 +67,8 @@ fn leaves(command: &clap::Command, path: &str, found: &mut Vec<(String, clap::Co
     }
 }
 
-/// What no option takes, one word for each that tells: `file` is no folder, so that nobody has files there, and nobody
-/// can write them. An option that wants an ending of a name belongs in this list.
+/// Values that an option refuses, one for each reason: `file` is no folder, so that no file can be read or written
+/// there. An option that wants an ending of a name belongs in this list.
 fn wrong(option: &str) -> &'static [&'static str] {
     match option {
         "--output" => &["file/x.npy", "file/x.mtx", "file/x.tns", "q=file/x.npz"],
@@ -128,7 +128,7 @@ fn refuses(line: &Line, option: &Arg) {
     }
 }
 
-/// What is about tasks, where there are none, and what is about a computation, where nothing is computed.
+/// Options about tasks are refused where there are none, and options about a computation where nothing is computed.
 #[test]
 fn options_that_would_not_be_obeyed_are_refused() {
     let product = ["tensor", "y(i) = A(i,j) * x(j)", "--generate", "A=uniform:0.5", "--size", "i=5,j=5"];

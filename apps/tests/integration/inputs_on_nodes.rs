@@ -15,7 +15,7 @@ fn run(nodes: usize, arguments: &str) -> Output {
     command.arg("run").args(arguments.split_whitespace()).env_remove("RUST_BACKTRACE").output().unwrap()
 }
 
-/// What the nodes of a run say, which must be refused. The launcher says that they failed, before or after.
+/// The messages of the nodes of a run, which must be refused. The launcher says that they failed, before or after.
 #[track_caller]
 fn refused(nodes: usize, arguments: &str) -> String {
     let output = run(nodes, arguments);

@@ -56,7 +56,7 @@ fn in_use(name: &str) -> Arc<RulesInUse> {
     RulesInUse::new(MappingRules::read(file(name)).unwrap())
 }
 
-/// Where the data of a kind is put first, of all decisions: the numbers of memories.
+/// The memories in which data of a kind is put first, by all decisions: their numbers.
 fn memories(lines: &[String], of: &str) -> BTreeSet<String> {
     let parts = lines.iter().filter(|line| line.starts_with("map ")).flat_map(|line| line.split(&[':', ';'][..]));
     let parts = parts.filter(|part| part.contains(of)).filter_map(|part| part.split("-> memory ").nth(1));

@@ -30,7 +30,7 @@ enum Wrong {
 
 use Wrong::{Input, Other, Output as Made, Own};
 
-/// What a program is given by all nodes: names and values; those without a name come first.
+/// The options that a program is given on all nodes: names and values; values without a name come first.
 type Given = &'static [(&'static str, &'static str)];
 
 /// The options that a program needs to end soon.
@@ -147,7 +147,7 @@ fn folders(name: &str) -> PathBuf {
     all
 }
 
-/// What is in files, or, in the place of that, on the odd node.
+/// The names and contents of files: the usual ones, or the other ones of the odd node.
 fn contents(program: &str, is_other: bool) -> Vec<(&'static str, Vec<u8>)> {
     let last = if is_other { 5 } else { 3 };
     let graph = matches!(program, "pagerank" | "bfs" | "triangles");

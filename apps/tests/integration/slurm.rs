@@ -1,7 +1,7 @@
 //! The simulations under Slurm: a cluster of this machine alone, which the test starts, with daemons that end with it.
 //!
-//! Where Slurm is not there or does not run, as it may not for who is not root, nothing is tested, and the output says
-//! so.
+//! If Slurm is not there or does not run, as it may not for a user other than root, nothing is tested, and the output
+//! says so.
 
 use std::fs;
 use std::net::TcpListener;
@@ -50,7 +50,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// What tells the daemons who they are.
+    /// Starts munge, by which the daemons of Slurm authenticate each other.
     fn start_munge(&mut self) -> Result<(), String> {
         self.write("munge.key", &"a key of this test ".repeat(20))?;
         let key = self.path("munge.key");

@@ -230,7 +230,7 @@ fn doubles(bytes: &[u8]) -> Vec<f64> {
     bytes[start..].chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap())).collect()
 }
 
-/// What statements assign to begins as it is given, whenever they run again.
+/// A tensor that statements assign to begins as it is given, each time that they run.
 #[test]
 fn what_is_assigned_to_is_read_by_tasks_too() {
     let folder = inputs("assigned");

@@ -1,4 +1,4 @@
-//! What `--explain` says that nodes send each other, beside what they send when statements run.
+//! The bytes that nodes send each other by `--explain`, compared with the bytes that they send when statements run.
 
 use std::fs::{self, File};
 
@@ -6,7 +6,7 @@ use maniple_files::npy;
 
 use crate::tensor_tcs_on_nodes::{inputs, told};
 
-/// What follows a text in a line.
+/// Returns the rest of a line that begins with a text.
 fn after<'a>(out: &'a str, text: &str) -> &'a str {
     let line = out.lines().find_map(|line| line.trim_start().strip_prefix(text));
     line.unwrap_or_else(|| panic!("{text}: {out}")).trim()

@@ -41,7 +41,8 @@ fn refuses(statement: &str, options: &[&str], code: i32, message: &str) {
     assert_eq!((run.status.code(), told), (Some(code), format!("error: {message}\n")), "{arguments:?}");
 }
 
-/// What NumPy writes: version 1.0, the header with spaces up to a multiple of 64 bytes, then the elements.
+/// Returns a file as NumPy writes it: version 1.0, the header with spaces up to a multiple of 64 bytes, then the
+/// elements.
 fn numpy(descr: &str, fortran_order: bool, shape: &str, elements: &[u8]) -> Vec<u8> {
     let order = if fortran_order { "True" } else { "False" };
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");

@@ -116,7 +116,7 @@ fn extents_of_files_that_tell_none_are_said_by_size_or_other_operands() {
     refuses(&arguments, "index variable j has 1 values by --size, and A(i,j) in its file has 2 coordinates");
 }
 
-/// What has empty rows at its end, or nothing at all, is read again with what fits it.
+/// A matrix with empty rows at its end, or without entries, is read again beside a matrix whose extents fit it.
 #[test]
 fn what_is_written_as_lines_is_read_again() {
     write("last.mtx", "%%MatrixMarket matrix coordinate real general\n5 4 2\n1 1 2\n2 3 4\n");

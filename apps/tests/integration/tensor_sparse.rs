@@ -253,8 +253,8 @@ fn distributed_loops_run_as_tasks() {
     assert!(code == Some(2) && error.contains("leave one of the two out"), "{code:?} {error}");
 }
 
-/// What loops do not go through is converted where it is placed, and results are made of those that points
-/// assemble; --explain says so.
+/// Tensors in formats that loops do not go through are converted where they are placed, and results are made of the
+/// tensors that points assemble; `--explain` says so.
 #[test]
 fn formats_of_all_kinds_are_distributed() {
     let product = "y(i) = A(i,j) * x(j)";

@@ -1,4 +1,4 @@
-//! What the options about tracing do: which launches are replayed, and that no result depends on it.
+//! The options about tracing: which launches are replayed, and that no result depends on it.
 
 use maniple::Statistics;
 use maniple_apps::cg::problem::Problem;

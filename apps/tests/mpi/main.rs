@@ -1,6 +1,6 @@
 //! The simulations as ranks of `mpirun`: the same answers as one process.
 //!
-//! Where there is no `mpirun` nothing is tested, and the output says so; with `MANIPLE_NEEDS_MPI` that is a failure.
+//! Without `mpirun` nothing is tested, and the output says so; with `MANIPLE_NEEDS_MPI` that is a failure.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

@@ -23,7 +23,7 @@ struct Options {
 enum Command {
     /// Compute something on matrices of a kind
     Work {
-        /// What
+        /// Work to take turns at
         kernel: String,
 
         /// On which data
@@ -40,7 +40,7 @@ enum Command {
 
     /// The same as tasks, in blocks of rows, one for each node
     Nodes {
-        /// What
+        /// Work to take turns at
         kernel: String,
 
         /// On which data

@@ -21,7 +21,7 @@ struct Options {
 enum Command {
     /// Compute something: METHOD,GRID,ELEMENT,EXTENTS
     Work {
-        /// What
+        /// Work to take turns at
         work: Work,
 
         /// Worker threads

@@ -10,27 +10,27 @@ use crate::table::{Table, figure};
 use crate::toolbox::Toolbox;
 use crate::toolbox::program::{Outcome, Program};
 
-/// What is done, by whom, and what is made of the times.
+/// A contest: its subject, its contestants, and the evaluation of their times.
 pub struct Contest {
     /// How it is asked for.
     pub name: &'static str,
-    /// What is done, in a few words.
+    /// The subject of the contest, in a few words.
     pub title: &'static str,
     /// All who are on this machine. The first is this project's, which the others are compared with.
     pub contestants: fn(&Toolbox) -> Vec<Contestant>,
-    /// What everybody must find, at a size.
+    /// The answer that every contestant must find, at a size.
     pub answer: fn(&[u64]) -> u64,
     /// Sizes that take no time, for tests.
     pub small: &'static [&'static [u64]],
-    /// What is measured.
+    /// The evaluation of the times.
     pub measure: Measure,
 }
 
-/// What is made of the times.
+/// The figure that is computed from the times.
 pub enum Measure {
     /// The time of each of many units.
     Unit {
-        /// What a unit is called.
+        /// The name of a unit.
         unit: &'static str,
         /// How many there are at a size.
         count: fn(&[u64]) -> u64,
@@ -147,7 +147,7 @@ impl Contestant {
 /// Runs something in this process and notes how long it takes.
 ///
 /// # Errors
-/// Those of what is run.
+/// The errors of `run`.
 pub fn timed(run: impl FnOnce() -> Result<u64>) -> Result<Outcome> {
     let start = Instant::now();
     let answer = run()?;

@@ -79,7 +79,7 @@ pub fn workers(stage: &Stage) -> Result<Vec<Row>> {
     Ok(vec![Row::new("SpMV in 8 blocks, 2 workers beside 1", median(times), "times").must(AtLeast(1.7))])
 }
 
-/// What `maniple tensor` is told.
+/// Options of `maniple tensor`.
 #[derive(Parser)]
 #[command(no_binary_name = true)]
 struct Line {

@@ -1,7 +1,7 @@
-//! What files of tensors cost: read, written and converted, and blocks of what they have.
+//! Figures of files of tensors: the times to read, write and convert them, and to compute with them in blocks.
 //!
-//! [`matrix`]: the file that is read; [`levels`]: `.tcs` files, beside what the system takes to read and write as many
-//! bytes; [`text`]: text and archives, beside SciPy and NumPy; [`blocks`]: statements in more blocks, and on more
+//! [`matrix`]: the file that is read; [`levels`]: `.tcs` files, beside the time in which the system reads and writes as
+//! many bytes; [`text`]: text and archives, beside SciPy and NumPy; [`blocks`]: statements in more blocks, and on more
 //! workers.
 
 pub mod blocks;
@@ -15,11 +15,11 @@ use crate::error::Result;
 use crate::targets::findings::Row;
 use crate::toolbox::Toolbox;
 
-/// What is measured together.
+/// Figures that are measured together.
 pub struct Figures {
     /// How it is asked for.
     pub name: &'static str,
-    /// What is measured, and beside what.
+    /// The quantity that is measured, and its rival.
     pub about: &'static str,
     /// Measures it.
     pub measure: fn(&Stage) -> Result<Vec<Row>>,
@@ -40,14 +40,14 @@ pub static FIGURES: &[Figures] = &[
     Figures { name: "workers", about: "a product in 8 blocks on two workers, beside one", measure: blocks::workers },
 ];
 
-/// What figures are measured with.
+/// The setting in which figures are measured.
 #[derive(Debug)]
 pub struct Stage {
     /// The rivals, and how many cores may be used.
     pub toolbox: Toolbox,
     /// The program of this package that runs as several nodes.
     pub ours: PathBuf,
-    /// Where files are made.
+    /// The folder in which files are made.
     pub folder: PathBuf,
     /// The bytes of the `.tcs` file; text has a tenth.
     pub bytes: u64,

@@ -38,7 +38,7 @@ fn contestants(toolbox: &Toolbox) -> Vec<Contestant> {
     contestants
 }
 
-/// What a task leaves for others, alone in its cache line.
+/// The result that a task leaves for other tasks, alone in its cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Cell {

@@ -59,7 +59,8 @@ fn ours(cores: usize, size: &[u64]) -> Result<Outcome> {
     Ok(Outcome { seconds: report.elapsed.as_secs_f64(), answer: report.totals.tasks as u64 })
 }
 
-/// What a task leaves for others, alone in its cache line; and how many tasks of its point had the right inputs.
+/// The result that a task leaves for other tasks, alone in its cache line; and the number of tasks of its point that
+/// had the right inputs.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Cell {

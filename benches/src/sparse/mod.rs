@@ -94,7 +94,7 @@ const fn contest(
     Contest { name, title, unit, contestants }
 }
 
-/// Who can compute a kernel.
+/// The rivals that can compute a kernel.
 fn rivals(kernel: &str) -> Vec<Rival> {
     let is_of_taco = kernel != "triangles";
     let is_of_matrices = ["spmv", "spmm", "spadd3", "spgemm"].iter().any(|name| kernel.starts_with(name));

@@ -20,7 +20,7 @@ use crate::tensors::turns::next_turn;
 /// only takes part.
 ///
 /// # Errors
-/// Those of the computation and of the runtime.
+/// The errors of the computation and of the runtime.
 pub fn serve(runtime: &Runtime, work: &Work) -> Result<()> {
     let (assignment, operands) = work.operands()?;
     let nodes = runtime.nodes() as i64;

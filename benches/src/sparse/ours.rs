@@ -18,7 +18,7 @@ use crate::tensors::contest::Stage;
 /// Computes once.
 ///
 /// # Errors
-/// Those of the computation.
+/// The errors of the computation.
 pub fn run(assignment: &Assignment, operands: &Operands, threads: usize) -> Result<SparseTensor<f64>> {
     compute(&Computation::new(assignment).map_err(Error::tensor)?, operands, threads)
 }
@@ -73,7 +73,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// statement as it stands with parts of as many rows for each thread.
 ///
 /// # Errors
-/// Those of the computation.
+/// The errors of the computation.
 pub fn serve(work: &Work, threads: usize, is_by_rows: bool) -> Result<()> {
     let (assignment, operands) = work.operands()?;
     let known = operands.iter().map(|(name, tensor)| (name.clone(), tensor.statistics().clone())).collect();

@@ -1,4 +1,4 @@
-//! What is computed with sparse tensors, and the data that all get.
+//! Computations with sparse tensors, and the data that all contestants get.
 
 use std::path::PathBuf;
 
@@ -140,7 +140,7 @@ impl Work {
         Ok((assignment, operands))
     }
 
-    /// Where the data of a work is.
+    /// The folder of the data of a work.
     #[must_use]
     pub fn folder(&self, stage: &Stage) -> PathBuf {
         stage.toolbox.folder().join(format!("{}-{}", self.kernel, self.kind.replace(':', "-")))

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::median;
 use crate::table::{Table, figure};
 
-/// What finding traces costs.
+/// Target for the cost of finding traces.
 pub const TARGET: Target = Target {
     name: "automatic",
     about: "circuit, cg and stencil of 16 tiny pieces, without a mark and with iterations marked as traces: the speed of one relative to the other",

@@ -4,31 +4,31 @@ use std::fmt;
 
 use crate::table::{Table, figure};
 
-/// What was measured for a target.
+/// Results of the measurements for a target.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// Figures with what is wanted.
     pub rows: Vec<Row>,
-    /// What they were made from, where that tells more.
+    /// The tables that the figures were computed from, where they tell more.
     pub details: Vec<Table>,
 }
 
 /// One figure.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What it is.
+    /// The name of the figure.
     pub what: String,
     /// The median.
     pub figure: f64,
     /// Of what.
     pub unit: &'static str,
-    /// What it has to be, if anything is asked of it.
+    /// The bound that the figure has to keep, if there is one.
     pub must: Option<Bound>,
-    /// What it should be.
+    /// The bound that the figure should keep.
     pub aim: Option<Bound>,
 }
 
-/// What is asked of a figure.
+/// A bound on a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// It is no larger.
@@ -63,19 +63,20 @@ impl Row {
         Self { what: what.into(), figure, unit, must: None, aim: None }
     }
 
-    /// What the figure must be.
+    /// Sets the bound that the figure must keep.
     #[must_use]
     pub fn must(self, bound: Bound) -> Self {
         Self { must: Some(bound), ..self }
     }
 
-    /// What the figure should be.
+    /// Sets the bound that the figure should keep.
     #[must_use]
     pub fn aim(self, bound: Bound) -> Self {
         Self { aim: Some(bound), ..self }
     }
 
-    /// What was reached, in a word.
+    /// The verdict in a word: `aim` if the aim is reached, else `yes` or `no` for the bound that the figure must keep;
+    /// empty if there is none.
     #[must_use]
     pub fn verdict(&self) -> &'static str {
         let holds = |bound: Option<Bound>| bound.map(|bound| bound.holds(self.figure));

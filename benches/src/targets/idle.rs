@@ -15,7 +15,7 @@ use super::points::{shape, step};
 use super::{Effort, Target, seconds_of};
 use crate::error::Result as BenchResult;
 
-/// What an idle runtime takes.
+/// Target for the time that an idle runtime takes.
 pub const TARGET: Target = Target {
     name: "idle",
     about: "a runtime while the program waits for something outside: the time of all cores that the process takes, before there was work, and after \
@@ -47,7 +47,7 @@ fn measure(effort: Effort) -> BenchResult<Findings> {
     Ok(Findings { rows, details: Vec::new() })
 }
 
-/// What somebody outside has found.
+/// The share that the watching thread has found, and the waker of the future that waits for it.
 #[derive(Default)]
 struct Watched {
     share: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a launch costs the task that launches, whatever the number of its points.
+//! Cost of a launch to the task that launches, whatever the number of its points.
 
 use maniple::prelude::*;
 use rustix::time::ClockId;
@@ -8,7 +8,7 @@ use super::{Effort, Target, seconds_of};
 use crate::error::Result as BenchResult;
 use crate::median;
 
-/// What the analysis of a launch costs.
+/// Target for the cost of analyzing a launch.
 pub const TARGET: Target = Target {
     name: "launching",
     about: "an untraced index launch of 10 and of 10,000 points, and one of many in a row, of 4 points and 4 requirements: what the call takes of the launching thread's time",

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::median;
 use crate::rivals::{chain, empty};
 
-/// What the machine layer costs.
+/// Target for the costs of the machine layer.
 pub const TARGET: Target = Target {
     name: "layer",
     about: "the machine layer: empty tasks spawned and run by two workers, and a chain of events in which each triggers the next",

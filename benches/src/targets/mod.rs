@@ -1,5 +1,5 @@
-//! What the runtime is to cost: each target is measured side by side with what it is compared with, and laid beside
-//! what it must be.
+//! Targets for the costs of the runtime: each cost is measured side by side with its rival, and laid beside the bound
+//! that it must keep.
 //!
 //! [`findings`]: figures and what is wanted of them; [`automatic`]: traces that are found against marked
 //! ones; [`points`]: tasks of an index launch; [`launching`]: launches of few and of many points; [`oversubscribed`]:
@@ -24,7 +24,7 @@ use findings::Findings;
 pub struct Target {
     /// How it is asked for.
     pub name: &'static str,
-    /// What is measured, and how.
+    /// The quantity that is measured, and the way.
     pub about: &'static str,
     /// Measures it.
     pub measure: fn(Effort) -> Result<Findings>,
@@ -72,7 +72,7 @@ fn without_progress() -> RuntimeOptions {
     RuntimeOptions { no_progress: true, ..circuit::Options::default().runtime }
 }
 
-/// What a clock says.
+/// The time of a clock, in seconds.
 fn seconds_of(clock: ClockId) -> f64 {
     let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9

@@ -11,7 +11,7 @@ use super::{Effort, Target, tiny_circuit};
 use crate::error::Result;
 use crate::median;
 
-/// What workers without a core cost.
+/// Target for the cost of workers without a core.
 pub const TARGET: Target = Target {
     name: "oversubscribed",
     about: "twice as many workers as cores against as many: circuit of 16 tiny pieces, and Task Bench's stencil with short tasks",

@@ -13,7 +13,7 @@ use super::{Effort, Target, tiny_circuit};
 use crate::error::Result;
 use crate::median;
 
-/// What a task of an index launch costs.
+/// Target for the cost of a task of an index launch.
 pub const TARGET: Target = Target {
     name: "points",
     about: "a point task of circuit with 16 tiny pieces: traced (found by itself, and marked), untraced with launches that repeat, and untraced with \

@@ -1,4 +1,4 @@
-//! What memory bounds: a tensor times a vector, and inner products.
+//! Computations that are bound by memory: a tensor times a vector, and inner products.
 
 use super::contest::{Contest, Contestant, Stage};
 use super::rivals::{Entry, ours, rival};

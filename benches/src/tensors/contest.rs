@@ -12,13 +12,13 @@ use crate::toolbox::Toolbox;
 /// How large things are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// What is measured.
+    /// The sizes that are measured.
     Full,
-    /// What takes no time, for tests.
+    /// Small sizes that take no time, for tests.
     Small,
 }
 
-/// What plays: rivals, and this project's program.
+/// The programs that take part: the rivals, and this project's program.
 #[derive(Debug)]
 pub struct Stage {
     /// The rivals.
@@ -40,13 +40,13 @@ impl Stage {
     }
 }
 
-/// What is done, and by whom.
+/// A contest: its subject, and its contestants.
 pub struct Contest {
     /// How it is asked for.
     pub name: &'static str,
-    /// What is done, in a few words.
+    /// The subject of the contest, in a few words.
     pub title: &'static str,
-    /// What speed is counted in.
+    /// The unit of the speed.
     pub unit: &'static str,
     /// All who can be on this machine.
     pub contestants: fn(&Stage) -> Vec<Contestant>,
@@ -61,7 +61,7 @@ pub struct Contestant {
     pub name: String,
     /// How much is done in a turn, in thousand millions of what is counted.
     pub amount: f64,
-    /// What it must find.
+    /// The answer that the contestant must find.
     pub answer: u64,
     /// Of this project's: the least share of the fastest rival's speed.
     pub must: Option<f64>,
@@ -113,12 +113,13 @@ impl Contestant {
     }
 }
 
-/// What came out.
+/// The results of a contest.
 #[derive(Debug)]
 pub struct Report {
     /// Speeds, side by side.
     pub table: Table,
-    /// What this project's are of the fastest rival's, beside what they must be.
+    /// The shares of the fastest rival's speed that this project's contestants reach, beside those that they must
+    /// reach.
     pub rows: Vec<Row>,
 }
 

@@ -1,5 +1,5 @@
-//! What tensors hold, and what must come out: elements are products of a small number for each index, so that sums over
-//! them are products of sums.
+//! Elements of tensors, and the expected results: elements are products of a small number for each index, so that sums
+//! over them are products of sums.
 
 /// The factor of each element for the value of its index in the dimension of this number.
 #[must_use]

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 /// Computes over and over, whenever it is its turn. A node that is not the first only takes part.
 ///
 /// # Errors
-/// Those of the runtime.
+/// The errors of the runtime.
 pub fn serve(runtime: &Runtime, work: &Work) -> Result<()> {
     let algorithm = work.algorithm()?;
     let plan = Arc::new(Plan::new(&algorithm.statement).map_err(Error::tensor)?);

@@ -43,19 +43,19 @@ pub fn ours_by_library(stage: &Stage, work: &Work, amount: f64, must: f64) -> Ve
     vec![by_default, by_gemm.beside()]
 }
 
-/// What multiplies where no library does.
+/// The crate that multiplies where no library does.
 const GEMM: &str = "gemm";
 
 /// A rival's program that takes part, and how.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
-    /// Who.
+    /// The rival.
     pub rival: Rival,
     /// How it appears in tables.
     pub name: &'a str,
     /// The file in `benches/rivals`.
     pub source: &'a str,
-    /// What it is told after the number of cores.
+    /// The arguments of the program after the number of cores.
     pub arguments: Vec<String>,
     /// How many processes, if it is for several, of which each has one thread.
     pub processes: Option<usize>,

@@ -1,4 +1,4 @@
-//! What this project's program can compute, and how.
+//! Computations of this project's program, and their methods.
 
 use std::fmt;
 use std::str::FromStr;

@@ -45,13 +45,13 @@ pub enum Rival {
 }
 
 impl Rival {
-    /// Those that run tasks.
+    /// The rivals that run tasks.
     pub const OF_TASKS: [Self; 4] = [Self::OpenMp, Self::Mpi, Self::StarPu, Self::Taskflow];
 
-    /// Those that compute with tensors, and what memory is measured with.
+    /// The rivals that compute with tensors, and OpenMP, by which memory is measured too.
     pub const OF_TENSORS: [Self; 4] = [Self::OpenMp, Self::OpenBlas, Self::ScaLapack, Self::NumPy];
 
-    /// Those that compute with sparse tensors.
+    /// The rivals that compute with sparse tensors.
     pub const OF_SPARSE: [Self; 6] = [Self::SciPy, Self::Mkl, Self::GraphBlas, Self::Taco, Self::Petsc, Self::Trilinos];
 
     const COUNT: usize = 13;
@@ -180,7 +180,7 @@ impl fmt::Display for Rival {
 /// A rival that was found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What its program says of its version.
+    /// The version that the rival's program prints.
     pub version: String,
     recipe: Recipe,
 }
@@ -203,7 +203,7 @@ impl Toolbox {
         Self { folder: folder.join("rivals"), cores, found: Default::default(), compiling: Mutex::new(()) }
     }
 
-    /// Where compiled programs, and what they are given, are kept.
+    /// The folder in which compiled programs, and their input, are kept.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -247,7 +247,7 @@ impl Toolbox {
         recipe.compile(source, &self.folder, launcher)
     }
 
-    /// What was found, and how to get the rest.
+    /// Lines on the rivals that were found, and on how to get the others.
     #[must_use]
     pub fn report(&self, rivals: &[Rival]) -> Vec<String> {
         let line = |rival: Rival| match self.find(rival) {

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use crate::error::{Error, Result};
 
-/// Where the rivals' programs are.
+/// The folder of the sources of the rivals' programs.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rivals");
 
 /// How a program is compiled.
@@ -123,12 +123,12 @@ pub struct Program {
     launcher: Vec<String>,
 }
 
-/// What a run of a program gave.
+/// The outcome of a run of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// How long the part that counts took.
     pub seconds: f64,
-    /// What it found. All programs of a contest must find the same.
+    /// The answer that the program found. All programs of a contest must find the same.
     pub answer: u64,
 }
 
@@ -159,7 +159,7 @@ impl Program {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// What runs it.
+    /// The command that runs the program.
     #[must_use]
     pub fn command(&self, arguments: impl IntoIterator<Item = String>) -> Command {
         let mut words = self.launcher.iter().map(OsString::from).chain([OsString::from(&self.binary)]);

@@ -1,5 +1,5 @@
-//! Whoever is compared does the same: all contestants that this machine has find the same answer. Rivals that it lacks
-//! are named, and left out.
+//! All contestants of a contest do the same: those that this machine has find the same answer. Rivals that it lacks are
+//! named, and left out.
 
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Whoever computes with sparse tensors finds the same.
+//! All contestants with sparse tensors find the same answer.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Whoever is compared computes the same: all who are on this machine find the same answer.
+//! All contestants with tensors compute the same: those that this machine has find the same answer.
 
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};

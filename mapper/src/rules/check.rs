@@ -1,4 +1,4 @@
-//! What rules say in vain: of a machine that has not what they name, or a program that has no such task.
+//! Checks for rules without effect: rules that name things that the machine lacks, or tasks that the program lacks.
 
 use maniple_realm::machine::{Machine, NodeId};
 
@@ -6,7 +6,8 @@ use super::data::{MappingRules, Memory, Processors};
 use super::pattern::nearest;
 
 impl MappingRules {
-    /// What the machine of a node has not, though a rule that holds there names it. Such rules are passed over.
+    /// Lists the things that the machine of a node lacks, though a rule that holds there names them. Such rules are
+    /// passed over.
     #[must_use]
     pub fn lacks(&self, machine: &Machine, node: NodeId) -> Vec<String> {
         let mut lacks = Vec::new();

@@ -1,4 +1,4 @@
-//! What rules make of another mapper's choices of instances.
+//! Changes by rules to another mapper's choices of instances.
 
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
@@ -7,7 +7,7 @@ use super::data::{DataRule, Memory, Order, ReuseKind};
 use crate::{Columns, Extent, InstanceChoice, Keep, ReductionPlace, Reuse};
 use maniple_realm::layout::Arrangement;
 
-/// What the rules that some data meets decide together.
+/// The joint decision of all rules that some data meets.
 #[derive(Default)]
 pub(super) struct Decided<'r> {
     pub(super) memories: &'r [Memory],

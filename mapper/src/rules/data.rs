@@ -1,4 +1,4 @@
-//! What a mapping file says, as plain data.
+//! The content of a mapping file, as plain data.
 
 use std::collections::BTreeMap;
 
@@ -171,20 +171,20 @@ pub enum Steal {
     Never,
     /// All.
     Always,
-    /// Those with at most so many bytes of data.
+    /// Tasks with at most so many bytes of data.
     UpTo(u64),
 }
 
 /// A memory, or all of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Those of a kind.
+    /// All memories of a kind.
     Kind(MemoryKind),
     /// This one.
     This(MemoryId),
 }
 
-/// What is done with data, whatever the operator.
+/// The kind of use of some data, regardless of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrivilegeKind {
     /// It is read.
@@ -202,7 +202,7 @@ pub enum PrivilegeKind {
 pub enum ReuseKind {
     /// Any.
     Any,
-    /// Those made for exactly the region.
+    /// Instances made for exactly the region.
     Exact,
     /// None.
     Never,

@@ -1,4 +1,4 @@
-//! What is wrong with a mapping file.
+//! Errors in a mapping file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct MappingFileError {
     pub mistake: Mistake,
 }
 
-/// What can be wrong with a mapping file.
+/// A mistake in a mapping file, without its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mistake {
@@ -39,7 +39,7 @@ pub enum Mistake {
     UnknownKey {
         /// The key.
         key: String,
-        /// Where it stands: `[[task]]`.
+        /// The table that the key stands in: `[[task]]`.
         table: &'static str,
         /// The keys that there are.
         known: Vec<&'static str>,
@@ -49,7 +49,7 @@ pub enum Mistake {
     UnknownWord {
         /// The word.
         word: String,
-        /// What was expected: `a kind of processor`.
+        /// The kind of word that was expected: `a kind of processor`.
         what: &'static str,
         /// The words that there are.
         known: Vec<&'static str>,
@@ -59,9 +59,9 @@ pub enum Mistake {
     WrongValue {
         /// The key.
         key: String,
-        /// What it is to be.
+        /// A description of the expected value.
         expected: String,
-        /// What it is.
+        /// The value that was found.
         found: String,
     },
     /// A decision that cannot follow from a condition.
@@ -112,7 +112,7 @@ impl fmt::Display for MappingFileError {
 
 impl std::error::Error for MappingFileError {}
 
-/// What to write in a word's stead.
+/// Suggests words to write in another word's stead.
 fn instead(word: &str, known: &[&'static str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? expected {}", list(known)),

@@ -1,4 +1,4 @@
-//! What rules decide, in words.
+//! Explanations of rules and their decisions, in words.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use crate::{Columns, Extent, Keep, ReductionPlace, Validity};
 /// One rule in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// Where it stands: `[[task]] 2`.
+    /// The place of the rule: `[[task]] 2`.
     pub rule: String,
-    /// What it is about: ``tasks `update` on node 1``.
+    /// The subject of the rule: ``tasks `update` on node 1``.
     pub about: String,
-    /// What it decides.
+    /// The decisions of the rule.
     pub decides: Vec<String>,
 }
 

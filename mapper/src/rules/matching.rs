@@ -6,7 +6,7 @@ use maniple_region::Privilege;
 use super::data::{DataRule, PrivilegeKind, TaskRule};
 use crate::RequirementInfo;
 
-/// What rules about tasks ask of a task.
+/// The properties of a task that conditions of rules about tasks refer to.
 #[derive(Clone, Copy)]
 pub(super) struct OfTask<'a> {
     pub(super) name: &'a str,
@@ -15,7 +15,7 @@ pub(super) struct OfTask<'a> {
     pub(super) node: NodeId,
 }
 
-/// What rules about data ask of a requirement.
+/// The properties of a requirement that conditions of rules about data refer to.
 #[derive(Clone, Copy)]
 pub(super) struct OfData<'a> {
     pub(super) task: &'a str,

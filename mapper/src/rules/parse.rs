@@ -42,7 +42,7 @@ impl MappingRules {
     /// Reads the text of a mapping file.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The mistake in the text, with its place.
     pub fn parse(text: &str) -> Result<Self> {
         let syntax = |error: toml::de::Error| {
             let byte = error.span().map_or(0, |span| span.start);

@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Names(Vec<String>);
 
 impl Names {
-    /// Those that match one of these; all, if there are none.
+    /// Creates the set of names that match one of these patterns; of all names, if there are no patterns.
     #[must_use]
     pub fn of(patterns: Vec<String>) -> Self {
         Self(patterns)

@@ -43,7 +43,7 @@ impl fmt::Display for MappingRules {
 }
 
 impl TaskRule {
-    /// What is said of the tasks that the rule is about.
+    /// Returns the entries for the conditions of the rule.
     pub(super) fn conditions(&self) -> Vec<Entry> {
         let mut entries = Entries::default();
         entries.add("name", names(&self.names));
@@ -52,7 +52,7 @@ impl TaskRule {
         entries.0
     }
 
-    /// What the rule decides.
+    /// Returns the entries for the decisions of the rule.
     pub(super) fn decisions(&self) -> Vec<Entry> {
         let mut entries = Entries::default();
         entries.add("processors", self.processors.as_ref().map(processors));
@@ -81,7 +81,7 @@ impl TaskRule {
 }
 
 impl DataRule {
-    /// What is said of the data that the rule is about.
+    /// Returns the entries for the conditions of the rule.
     pub(super) fn conditions(&self) -> Vec<Entry> {
         let mut entries = Entries::default();
         entries.add("task", names(&self.tasks));
@@ -97,7 +97,7 @@ impl DataRule {
         entries.0
     }
 
-    /// What the rule decides.
+    /// Returns the entries for the decisions of the rule.
     pub(super) fn decisions(&self) -> Vec<Entry> {
         let mut entries = Entries::default();
         entries.add("memory", (!self.memories.is_empty()).then(|| memories(&self.memories)));

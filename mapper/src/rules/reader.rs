@@ -11,7 +11,7 @@ use super::words::Words;
 /// A table whose entries are taken one by one. What is left in the end has no meaning.
 pub(super) struct Table<'t> {
     text: &'t str,
-    /// What messages call it.
+    /// The name of the table in messages.
     name: &'static str,
     span: Range<usize>,
     entries: Vec<(&'t str, Range<usize>, &'t Spanned<DeValue<'t>>)>,

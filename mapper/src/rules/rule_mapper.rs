@@ -15,7 +15,7 @@ use crate::{
     Slice, TaskInfo, TaskMapping, Tunable,
 };
 
-/// What rules, and [`Mapper::mapping_failed`], call an inline mapping.
+/// The name of an inline mapping in rules and in [`Mapper::mapping_failed`].
 pub(super) const INLINE: &str = "inline mapping";
 
 /// Obeys [rules](crate::MappingRules), and leaves what they do not decide to another mapper. What the machine has not,
@@ -96,7 +96,8 @@ impl<M: Mapper> RuleMapper<M> {
         Placed { place, first_free: if deal == Some(Deal::FirstFree) { able } else { Vec::new() } }
     }
 
-    /// Where the rules want the data of a requirement, which the other mapper has put somewhere.
+    /// Applies the rules to the other mapper's choices of instances for a requirement. A virtual mapping stays as it
+    /// is.
     fn put(
         &mut self,
         mapping: RequirementMapping,
@@ -142,7 +143,7 @@ impl<M: Mapper> Drop for RuleMapper<M> {
     }
 }
 
-/// Where the rules want a task.
+/// The placement of a task by the rules.
 struct Placed {
     /// Its processor and variant.
     place: (ProcessorId, usize),

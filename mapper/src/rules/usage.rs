@@ -17,11 +17,11 @@ use crate::RequirementInfo;
 #[derive(Debug)]
 pub struct RulesInUse {
     pub(super) rules: MappingRules,
-    /// Those that have met something, in the order of the file.
+    /// For each rule about tasks, in the order of the file: whether it has met a task.
     tasks: Vec<AtomicBool>,
     data: Vec<AtomicBool>,
     seen: Mutex<Seen>,
-    /// What was logged, which is not to be logged again.
+    /// The problems that were logged, each of which is logged only once.
     told: Mutex<BTreeSet<String>>,
 }
 
@@ -57,7 +57,7 @@ impl RulesInUse {
         })
     }
 
-    /// What the last rule that a task meets and that decides it says.
+    /// Returns the decision of the last rule that a task meets and that makes this decision.
     pub(super) fn decided<'s, T>(
         &'s self,
         task: OfTask<'_>,

@@ -7,7 +7,7 @@ use crate::{Columns, Extent, ReductionPlace, Validity};
 
 /// A choice among few things, each with a word.
 pub(super) trait Words: Sized + Clone + PartialEq + 'static {
-    /// What it is called where a wrong word is told of.
+    /// The name of the choice in messages about wrong words.
     const WHAT: &'static str;
     /// All words.
     const ALL: &'static [(&'static str, Self)];

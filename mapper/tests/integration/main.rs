@@ -1,4 +1,4 @@
-//! What mappers answer.
+//! Tests of the answers of mappers.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

@@ -70,7 +70,7 @@ impl MappingContext for Context {
     }
 }
 
-/// What was drawn: the field's name and its value.
+/// The decisions that were drawn: the name of each field, with its value.
 #[derive(Default)]
 struct Drawn(BTreeSet<(&'static str, String)>);
 

@@ -1,4 +1,4 @@
-//! What the shipped mappers decide, without a runtime.
+//! Decisions of the shipped mappers, without a runtime.
 
 use std::sync::{Arc, Mutex};
 

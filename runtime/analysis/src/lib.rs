@@ -1,8 +1,8 @@
 //! # The analyses, as state machines
 //!
-//! What a runtime must find out of a program's launches, as functions from a state and an operation to the next state
-//! and what is due. Nothing here knows of threads, locks, messages or mappers: operations, instances and events are
-//! opaque values of the caller's, so each analysis runs alone and is tested against a simple model.
+//! The analyses that a runtime makes of a program's launches, as functions from a state and an operation to the next
+//! state and the work that is due. Nothing here knows of threads, locks, messages or mappers: operations, instances and
+//! events are opaque values of the caller's, so each analysis runs alone and is tested against a simple model.
 //!
 //! In reading order:
 //!

@@ -52,7 +52,7 @@ impl Collectives {
         self.open.lock().remove(name);
     }
 
-    /// Those that will not be over are forgotten.
+    /// Forgets the collectives that will not be over: all for which `is_kept` is false.
     pub(crate) fn retain(&self, is_kept: impl Fn(&CollectiveName) -> bool) {
         self.open.lock().retain(|name, _| is_kept(name));
     }

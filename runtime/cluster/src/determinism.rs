@@ -25,28 +25,28 @@ use crate::wire::{decode, encode};
 /// Digests are compared after so many operations at the latest.
 const INTERVAL: usize = 256;
 
-/// What one node has done since all last agreed.
+/// The determinism check of one node: the operations of its program since all nodes last agreed.
 pub struct DeterminismCheck<O> {
     node: Rank,
     /// The number of the program among those of the job.
     program: u64,
     log: Mutex<Log<O>>,
-    /// What may explain a difference. Nodes need not have observed the same: they may agree on one answer by
-    /// themselves.
+    /// Observations that may explain a difference, by name. Nodes need not have observed the same: they may agree on
+    /// one answer by themselves.
     observed: Arc<Mutex<BTreeMap<String, i64>>>,
 }
 
 /// So many names of observations are remembered.
 const MOST_OBSERVED: usize = 64;
 
-/// What a node says when nodes compare.
+/// The claim of a node when nodes compare.
 #[derive(Serialize, Deserialize, PartialEq, Eq)]
 struct Claim {
     operations: u64,
     digest: u64,
 }
 
-/// What a node says when the program has ended on it.
+/// The message of a node on which the program has ended.
 #[derive(Serialize, Deserialize)]
 struct Ended {
     failure: Option<Failure>,
@@ -171,7 +171,7 @@ impl<O: Describe> DeterminismCheck<O> {
         job.all_reduce(name, encode(&claim).into(), Box::new(all_alike), Box::new(done));
     }
 
-    /// What this node shows if it gets no further, or is shown that another one does not.
+    /// Returns the standstill that this node shows if it gets no further, or if another node shows one.
     fn shown(&self, log: &Log<O>) -> Standstill {
         log.with_first(|interval, operations, rest| {
             let evidence = Evidence::new(self.node, operations, self.observed.lock().clone());

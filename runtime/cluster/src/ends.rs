@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Failure};
 use crate::names::Rank;
 
-/// Where a node's program has ended.
+/// The end of a node's program: the node, the program and its progress, and its failure, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
     node: Rank,
@@ -57,7 +57,7 @@ struct Known {
     heard: FxHashMap<u64, End>,
 }
 
-/// What follows from an end.
+/// The consequence of an end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Consequence {
     Nothing,
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::tree::{children, parent};
 
-    /// What one node does: an operation, a question, the end.
+    /// An act of one node: an operation, a question, the end.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Act {
         Begin,

@@ -1,4 +1,4 @@
-//! What can go wrong in a job, and errors that go from node to node.
+//! Errors of a job, and failures that go from node to node.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub enum Error {
     NodeLost {
         /// The node.
         node: Rank,
-        /// What the network knows of it, and what the nodes were doing.
+        /// The network's account of the loss, and the operations that the nodes were at.
         reason: String,
     },
     /// The program, which runs on all nodes, did not do the same on all of them.
@@ -35,7 +35,7 @@ pub enum Error {
     /// The realm has broken down, or was given up: nothing more arrives.
     #[error("the job is over: {0}")]
     Over(Arc<Fault>),
-    /// What other nodes have sent cannot be read.
+    /// Data from other nodes cannot be read.
     #[error("what other nodes have sent for {0} cannot be read")]
     Malformed(&'static str),
     /// The transport refuses a message, though the other node is there.
@@ -67,6 +67,6 @@ impl Error {
 pub struct Failure {
     /// The node on which it happened.
     pub node: Rank,
-    /// What happened.
+    /// A description of the failure.
     pub message: String,
 }

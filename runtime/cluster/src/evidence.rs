@@ -1,4 +1,4 @@
-//! What nodes show each other when they differ, and what that says.
+//! The evidence that nodes show each other when they differ, and the difference that it proves.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::names::Rank;
 
 /// An operation that can be described when nodes differ.
 pub trait Describe: Send + 'static {
-    /// What a node does by it, to follow the node's name: `launches task a`.
+    /// Describes the act of a node that does the operation, to follow the node's name: `launches task a`.
     fn describe(&self) -> String;
 
-    /// What to do about observations of which two nodes have made different ones, by name: see
-    /// [`DeterminismCheck::observe`](crate::DeterminismCheck::observe). To follow the description of the first
+    /// Advises on observations that two nodes have made differently, by name: see
+    /// [`DeterminismCheck::observe`](crate::DeterminismCheck::observe). The text follows the description of the first
     /// difference.
     fn explain(differing: &[Differing<'_>]) -> String {
         let _ = differing;
@@ -30,7 +30,7 @@ pub struct Differing<'a> {
     pub observed: [(Rank, i64); 2],
 }
 
-/// What a node shows when nodes differ.
+/// The evidence of one node, shown when nodes differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Evidence {
     pub(crate) node: Rank,
@@ -47,7 +47,8 @@ impl Evidence {
     }
 }
 
-/// What nodes have done differently, each after the same operations, and what may explain it.
+/// Describes the first difference between nodes, after the same operations on each, and observations that may explain
+/// it.
 pub(crate) fn difference<O: Describe>(shown: &[Evidence]) -> String {
     first_difference(shown) + &O::explain(&differing(shown))
 }
@@ -71,7 +72,7 @@ fn first_difference(shown: &[Evidence]) -> String {
     "some wait where others go on, after the same operations".to_owned()
 }
 
-/// What the first node has observed and another one differently.
+/// Returns the observations that the first node and another one have made differently.
 fn differing(shown: &[Evidence]) -> Vec<Differing<'_>> {
     let Some((first, others)) = shown.split_first() else { return Vec::new() };
     let differing = first.observed.iter().filter_map(|(name, &one)| {

@@ -22,8 +22,8 @@ use crate::wire::{Head, concatenate, decode, encode, frame, frames};
 
 /// A node of a job; a handle, cheap to clone. Made by a [`JobBuilder`](crate::JobBuilder).
 ///
-/// Whoever is done with a job [leaves](Self::leave) or [aborts](Self::abort) it: if the last handle is dropped without,
-/// the other nodes lose this one.
+/// A program that is done with a job [leaves](Self::leave) or [aborts](Self::abort) it: if the last handle is dropped
+/// without that, the other nodes lose this one.
 #[derive(Clone)]
 pub struct Job {
     endpoint: Arc<Endpoint>,
@@ -39,7 +39,7 @@ pub enum Wait {
     Async,
 }
 
-/// What all nodes have contributed to an [all-gather](Job::all_gather).
+/// The contributions of all nodes to an [all-gather](Job::all_gather).
 pub struct Gathered(Bytes);
 
 impl Gathered {
@@ -192,7 +192,7 @@ impl Job {
         self.shared.send(&self.endpoint, to, outgoing);
     }
 
-    /// What a layer sends by that does not keep the job up.
+    /// Returns a handle by which a layer sends messages, and which does not keep the job up.
     #[must_use]
     pub fn messenger(&self) -> Messenger {
         Messenger::new(&self.shared, &self.endpoint)

@@ -13,7 +13,7 @@ const REMEMBERED: usize = 1 << 10;
 
 /// See the [module](self).
 pub(crate) struct LastOperations {
-    /// Those of the program here, each with its number.
+    /// The last operations of the program here, each with its number.
     here: Mutex<VecDeque<(u64, OperationName)>>,
     /// For each node, one more than the number of the last operation for which it has sent something, as far as this
     /// node knows.
@@ -41,7 +41,7 @@ impl LastOperations {
         }
     }
 
-    /// Where this node is, to follow a sentence that says that it has come to an end.
+    /// Describes the last operation of this node, to follow a sentence that says that it has come to an end.
     pub(crate) fn here(&self) -> String {
         let here = self.here.lock();
         here.back().map_or_else(String::new, |(number, name)| format!(" at operation {number}, `{}`", name.as_str()))
@@ -52,8 +52,8 @@ impl LastOperations {
         name_of(&self.here.lock(), number)
     }
 
-    /// Where a node was when it last sent something, and where this one is, to follow a sentence that says that the
-    /// other is lost.
+    /// Describes the operation at which a node was when it last sent something, and the operation of this node, to
+    /// follow a sentence that says that the other node is lost.
     pub(crate) fn describe(&self, node: Rank) -> String {
         let here = self.here.lock();
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What a job asks of the layers above it.
+//! The interface between a job and the layers above it.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The operations of a program on one node, as far as nodes have not agreed on them.
 //!
-//! Those between two comparisons are an *interval*, which has the number of the comparison that ends it. A node may
-//! begin many comparisons before all nodes have begun the first of them.
+//! The operations between two comparisons are an *interval*, which has the number of the comparison that ends it. A
+//! node may begin many comparisons before all nodes have begun the first of them.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -16,7 +16,7 @@ use crate::error::Failure;
 /// An operation with its digest.
 pub(crate) type Digested<O> = (u64, O);
 
-/// What follows the operations of an interval that are known.
+/// The rest of an interval, after the operations that are known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Rest {
     /// Perhaps others: the program has not come further yet.
@@ -41,7 +41,7 @@ pub(crate) struct Log<O> {
     number: u64,
     /// Its operations.
     since: Vec<Digested<O>>,
-    /// What follows them. The results of a program that has ended may be looked at later, on some nodes only.
+    /// The rest of the interval. The results of a program that has ended may be looked at later, on some nodes only.
     rest: Rest,
     /// How far the program had come when [`is_at_standstill`](Self::is_at_standstill) was last called, and how often it
     /// has found that since.

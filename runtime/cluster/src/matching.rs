@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use crate::error::Failure;
 use crate::names::{ParcelName, Rank};
 
-/// What a parcel brings: bytes, or why there are none.
+/// The delivery of a parcel: its bytes, or the failure because of which there are none.
 pub type Delivery = Result<Bytes, Failure>;
 
 /// A delivery, and the message that has brought it, for a profile.
@@ -32,7 +32,8 @@ pub struct ParcelFuture {
     all_arrived: OperationId,
 }
 
-/// What has arrived of them. Under one lock: most futures have one parcel, which arrives, opens a gate, and is taken.
+/// The parcels of a future that have arrived. Under one lock: most futures have one parcel, which arrives, opens a
+/// gate, and is taken.
 struct Parcels {
     deliveries: SmallVec<[Option<Arrived>; 1]>,
     /// One more than how many are to arrive, so that the future is not complete before all were looked at.
@@ -40,7 +41,7 @@ struct Parcels {
     waiting: Waiting,
 }
 
-/// What waits until all parcels have arrived.
+/// The event and the gates that wait until all parcels have arrived.
 enum Waiting {
     /// An event, if one was asked for, and the gates of graphs, which need none.
     For(Option<UserEvent>, SmallVec<[WeakGate; 1]>),

@@ -1,4 +1,4 @@
-//! What nodes, parcels and collectives are called.
+//! Names of nodes, parcels and collectives.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub struct ParcelName {
     pub number: u32,
 }
 
-/// What comes with a parcel: its name, and whether it brings values. Of fixed length, as there are more parcels than
-/// all other messages.
+/// The header of a parcel: its name, and whether it brings values. Of fixed length, as there are more parcels than all
+/// other messages.
 pub(crate) type ParcelHeader = [u8; 17];
 
 impl ParcelName {
@@ -35,7 +35,7 @@ impl ParcelName {
         header
     }
 
-    /// What a header says, if it is one.
+    /// Decodes the name of a parcel, and whether it brings values. `None` if this is no header.
     pub(crate) fn decode(header: &[u8]) -> Option<(Self, bool)> {
         let header: &ParcelHeader = header.try_into().ok()?;
         let (&operation, rest) = header.split_first_chunk()?;
@@ -72,7 +72,7 @@ pub(crate) const EVIDENCE: u32 = COMPARISON - 1;
 /// something else.
 pub(crate) const END: u32 = EVIDENCE - 1;
 
-/// What an operation of the program is called, for messages to people.
+/// The name of an operation of the program, for messages to people.
 #[derive(Clone)]
 pub enum OperationName {
     /// By this word.

@@ -48,7 +48,7 @@ impl<'a, 'b> Received<'a, 'b> {
         self.shared.take_payload(self.incoming)
     }
 
-    /// What later answers are sent by.
+    /// Returns a handle by which later answers are sent.
     #[must_use]
     pub fn messenger(&self) -> Messenger {
         Messenger::new(self.shared, self.incoming.endpoint())

@@ -26,14 +26,14 @@ pub struct Rounds<'a> {
     next: u32,
 }
 
-/// What one node contributes, and to whom it sends messages.
+/// The contribution of one node, and the nodes to which it sends messages.
 #[derive(Serialize, Deserialize)]
 struct Contribution<V> {
     value: V,
     receivers: Vec<Rank>,
 }
 
-/// What a round has brought.
+/// The result of a round.
 pub struct Exchanged<V, M> {
     /// The value of each node, by number.
     pub values: Vec<V>,
@@ -45,7 +45,8 @@ pub struct Exchanged<V, M> {
 const ROUNDS: u32 = 1 << 31;
 
 impl<'a> Rounds<'a> {
-    /// Those of an operation, from number `first` on: other code may have had rounds for it before, fewer than that.
+    /// Creates the rounds of an operation, from number `first` on: other code may have had rounds for it before, with
+    /// smaller numbers.
     #[must_use]
     pub fn new(job: &'a Job, operation: u64, first: u32) -> Self {
         Self { job, operation, next: first }

@@ -9,9 +9,10 @@ use maniple_realm::locks::Mutex;
 use crate::error::Error;
 use crate::standstill::Standstill;
 
-/// What is asked of a program that runs.
+/// A program that runs, as the job sees it.
 pub(crate) trait Program: Send + Sync {
-    /// What it shows its neighbours: a [`Standstill`], if it has come no further since the last look.
+    /// Returns the [`Standstill`] that it shows its neighbours, encoded: once, when it has come no further since the
+    /// last look.
     fn look(&self) -> Option<Bytes>;
 
     /// A neighbour shows what it has done. If that is something else than here: what this node shows in turn, so that

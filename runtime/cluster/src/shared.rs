@@ -1,4 +1,4 @@
-//! What the handlers of a job's own messages know.
+//! The state of a node of a job, which the handlers of the job's own messages share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};

@@ -30,7 +30,7 @@ pub(crate) fn period(nodes: usize) -> Duration {
     Duration::from_millis(500) * nodes.div_ceil(16) as u32
 }
 
-/// What a node shows its neighbours.
+/// The state of a program that a node shows its neighbours at a standstill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Standstill {
     /// The number of the program among those of the job.
@@ -38,7 +38,7 @@ pub(crate) struct Standstill {
     /// The number of the interval.
     pub(crate) interval: u64,
     pub(crate) evidence: Evidence,
-    /// What follows these operations.
+    /// The rest of the interval, after these operations.
     pub(crate) rest: Rest,
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use crate::names::Rank;
     use crate::tree::{children, parent};
 
-    /// What one node does. If the last is no end, it then waits for ever.
+    /// An act of one node. A node whose last act is no end then waits for ever.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Act {
         Do(u64),
@@ -82,7 +82,7 @@ mod tests {
         Fail,
     }
 
-    /// What is on its way to a node.
+    /// A message on its way to a node.
     enum Message {
         Shown(Standstill),
         /// All nodes have agreed on this interval.

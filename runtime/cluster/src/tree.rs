@@ -25,13 +25,13 @@ const FEW: usize = 4;
 #[derive(Default)]
 pub(crate) struct Collective {
     mine: Option<(Bytes, Combine, Done)>,
-    /// What others contribute, in the order of nodes.
+    /// The contributions of other nodes, in the order of nodes.
     others: Vec<(Rank, Option<Bytes>)>,
     /// Set once the contribution was sent up.
     done: Option<Done>,
 }
 
-/// What is to be done next.
+/// The next step of a collective on this node.
 pub(crate) enum Step {
     /// Nothing, until something else arrives.
     Wait,

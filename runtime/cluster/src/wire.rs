@@ -39,7 +39,7 @@ pub(crate) fn frame(bytes: &[u8]) -> Bytes {
     [&(bytes.len() as u64).to_le_bytes()[..], bytes].concat().into()
 }
 
-/// What [`frame`] was given, one after the other.
+/// Returns the bytes that [`frame`] was given, one frame after the other.
 pub(crate) fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (length, rest) = bytes.split_first_chunk::<8>()?;

@@ -20,8 +20,8 @@ mod tests;
 /// A dense matrix in a Matrix Market file in the layout `array`, whose lines have values alone. Any number of parts of
 /// it can be read at the same time, each by itself: a part has its share of the values that the file lists.
 ///
-/// Where a value is follows from how many are listed before it. These are counted once, when the file is opened, and
-/// kept for at most 4096 bytes of the file at equal distances.
+/// The place of a value follows from the number of values that are listed before it. These are counted once, when the
+/// file is opened, and kept for at most 4096 bytes of the file at equal distances.
 ///
 /// ```
 /// use maniple_files::{ArrayText, InTurn};
@@ -39,7 +39,7 @@ mod tests;
 pub struct ArrayText<S> {
     source: S,
     header: Header,
-    /// Where lines of values are.
+    /// The range of the lines of values in the file, in bytes.
     bytes: Range<u64>,
     /// The bytes from one checkpoint to the next; the first one is where the lines begin, and the last one at their end
     /// or after it.
@@ -99,7 +99,7 @@ impl<S: Source> ArrayText<S> {
         if total == header.entries { Ok(text) } else { Err(text.first_wrong()) }
     }
 
-    /// What the file says above its values.
+    /// The header of the file, above its values.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -210,13 +210,13 @@ impl<S: Source> ArrayText<S> {
         self.bytes.end.min(self.bytes.start.saturating_add(number.saturating_mul(self.step)))
     }
 
-    /// Where the first line begins that does so at a checkpoint or after it.
+    /// The offset of the first line that begins at a checkpoint or after it.
     fn line_from(&self, checkpoint: u64) -> io::Result<u64> {
         line_from(&self.source, &self.bytes, self.checkpoint(checkpoint))
     }
 
-    /// What is wrong first in a file that has a line that is no text, or fewer or more values than the matrix has;
-    /// these may follow from a line that makes no sense. Reads all lines: for messages.
+    /// The first error in a file that has a line that is no text, or fewer or more values than the matrix has; these
+    /// may follow from a line that makes no sense. Reads all lines: for messages.
     fn first_wrong(&self) -> ReadError {
         let reader = Reader::new(self.lines(0..self.bytes.end));
         let read = match self.header.field {

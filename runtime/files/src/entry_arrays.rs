@@ -49,7 +49,7 @@ pub struct EntryArrays<S> {
     files: Vec<Checked>,
 }
 
-/// Where elements are.
+/// The places of the elements.
 #[derive(Debug)]
 enum Entries {
     /// Everywhere.
@@ -57,7 +57,7 @@ enum Entries {
     /// As the form of a sparse array says.
     Sparse {
         form: Form,
-        /// Where rows begin.
+        /// For each row, the number of its first element or block.
         starts: Option<Numbers>,
         /// Coordinates of each dimension, or columns.
         indices: Vec<Numbers>,
@@ -68,7 +68,7 @@ enum Entries {
 /// Numbers in a file.
 #[derive(Debug)]
 struct Numbers {
-    /// What messages call them; nothing of a file that has no others.
+    /// The name in messages; none for a file that has no other numbers.
     name: Option<&'static str>,
     /// The offset of the first.
     begin: u64,
@@ -458,13 +458,13 @@ impl<S: Source, T: Number, V: FnMut(&[u64], T)> Elements<S> for Visiting<T, V> {
 
 /// The rows of entries that follow each other.
 struct Rows<'a, S> {
-    /// Where the rows after the one begin.
+    /// The reader of the first entries of the rows after the current one.
     starts: Option<Reader<'a, S>>,
     /// How many of these are not read.
     left: u64,
     next: std::vec::IntoIter<i64>,
     row: u64,
-    /// Where it ends.
+    /// The number of the entry at which the current row ends.
     end: i64,
 }
 
@@ -480,7 +480,7 @@ impl<S: Source> Rows<'_, S> {
         Ok(self)
     }
 
-    /// Where the next row begins.
+    /// Gives the number of the entry at which the next row begins.
     fn start(&mut self) -> Result<i64, ReadError> {
         if let Some(start) = self.next.next() {
             return Ok(start);

@@ -33,7 +33,7 @@ use crate::tns;
 pub struct EntryText<S> {
     source: S,
     kind: Kind,
-    /// Where lines of entries are.
+    /// The range of the lines of entries in the file, in bytes.
     bytes: Range<u64>,
 }
 
@@ -78,7 +78,7 @@ impl<S: Source> EntryText<S> {
         }
     }
 
-    /// What a Matrix Market file says above its entries.
+    /// The header of a Matrix Market file, above its entries.
     pub fn header(&self) -> Option<&Header> {
         match &self.kind {
             Kind::Matrix(header) => Some(header),

@@ -13,7 +13,7 @@ pub enum ReadError {
     Line {
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem of the line.
         problem: Problem,
     },
     /// A part of a binary file is wrong.
@@ -21,13 +21,13 @@ pub enum ReadError {
     Byte {
         /// The offset of the part's first byte; of a file that ends too early, its length.
         byte: u64,
-        /// What is wrong there.
+        /// The problem at this place.
         problem: Problem,
     },
 }
 
-/// What is wrong with a file. The text says what is expected, what is found and, where that is not obvious, what to do;
-/// it does not say where.
+/// A problem of a file. The text says what is expected, what is found and, where that is not obvious, what to do; it
+/// does not say where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {

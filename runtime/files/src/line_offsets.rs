@@ -14,7 +14,7 @@ pub(crate) const AT_ONCE: usize = 1 << 20;
 /// So many bytes are looked at for the end of a line.
 const LOOKED_AT: usize = 4 << 10;
 
-/// What a Matrix Market file says above its entries, and the bytes after that.
+/// The header of a Matrix Market file, above its entries, and the range of the bytes after it.
 pub(crate) fn head(source: &impl Source) -> Result<(Header, Range<u64>), ReadError> {
     let length = source.length()?;
     let reader = Reader::new(BufReader::new(Section::new(source, 0..length)))?;
@@ -23,7 +23,7 @@ pub(crate) fn head(source: &impl Source) -> Result<(Header, Range<u64>), ReadErr
     Ok((*reader.header(), begin..length))
 }
 
-/// Where the first line of a range begins that does so at this byte or after it.
+/// The offset of the first line of a range that begins at this byte or after it.
 pub(crate) fn line_from(source: &(impl Source + ?Sized), bytes: &Range<u64>, byte: u64) -> io::Result<u64> {
     if byte <= bytes.start {
         return Ok(bytes.start);

@@ -1,7 +1,7 @@
 //! Lines of coordinates and a value each, read in parts at the same time.
 //!
-//! What is read here is the usual form alone: a line for each entry, and nothing wrong. Whoever gets no answer reads
-//! the file line by line, and finds out what is the matter and where.
+//! Only the usual form is read here: a line for each entry, and nothing wrong. A caller that gets no answer reads the
+//! file line by line, and so finds the problem and its line.
 
 use crate::number::{Number, is_integer};
 use crate::parallel::{Parallel, each};
@@ -28,7 +28,7 @@ impl<T> Entries<T> {
     }
 }
 
-/// What each line has.
+/// The form of each line.
 pub(crate) struct Form {
     /// The number that the first coordinate of a dimension has.
     pub(crate) base: u64,
@@ -146,7 +146,7 @@ pub(crate) fn entry<T: Number>(
     line.ends_with(b"\n").then_some((value, line.len()))
 }
 
-/// What follows the end of a line, if there is nothing before it but blanks.
+/// The text after the end of a line, if there is nothing before the end but blanks.
 #[inline]
 fn line_end(text: &[u8]) -> Option<&[u8]> {
     let text = blanks(text);

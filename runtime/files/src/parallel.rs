@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::ReadError;
 
-/// What runs several parts at the same time.
+/// An executor that runs several parts at the same time.
 pub trait Parallel: Sync {
     /// In how many parts work should be cut.
     fn parts(&self) -> usize;

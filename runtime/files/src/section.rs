@@ -9,7 +9,7 @@ use crate::tcs::Source;
 pub(crate) struct Section<'a, S: ?Sized> {
     source: &'a S,
     bytes: Range<u64>,
-    /// Where the next byte is, from the beginning of the range on.
+    /// The offset of the next byte, from the beginning of the range.
     place: u64,
 }
 
@@ -18,7 +18,7 @@ impl<'a, S: Source + ?Sized> Section<'a, S> {
         Self { source, bytes, place: 0 }
     }
 
-    /// Where the next byte is in the source.
+    /// The offset of the next byte in the source.
     pub(crate) fn offset(&self) -> u64 {
         self.bytes.start + self.place
     }
@@ -46,7 +46,7 @@ impl<S: Source + ?Sized> Seek for Section<'_, S> {
     }
 }
 
-/// What one of so many parts has of `count`.
+/// The range of `count` that one of so many parts has.
 pub(crate) fn share(count: u64, (number, parts): (u64, u64)) -> Range<u64> {
     let bound = |number: u64| (u128::from(count) * u128::from(number) / u128::from(parts.max(1))) as u64;
     bound(number)..bound(number + 1)

@@ -25,7 +25,7 @@ impl<R: BufRead> Lines<R> {
         Self { text, comment, line: 0, buffer: Vec::new() }
     }
 
-    /// Where lines come from: it may have been read beyond the last one.
+    /// The source of the lines: it may have been read beyond the last one.
     pub(crate) fn source(&self) -> &R {
         &self.text
     }

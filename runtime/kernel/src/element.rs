@@ -363,7 +363,7 @@ mod tests {
     use super::ElementType::{self, *};
     use super::{Complex, Element};
 
-    /// What NumPy 2 gives for each pair, by the order of [`ElementType::ALL`].
+    /// The types that NumPy 2 gives for each pair, by the order of [`ElementType::ALL`].
     const TABLE: [[ElementType; 11]; 11] = [
         [Bool, U8, I8, I16, U32, I32, I64, F32, F64, C32, C64],
         [U8, U8, I16, I16, U32, I32, I64, F32, F64, C32, C64],

@@ -88,7 +88,7 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
     })
 }
 
-/// What a member turns into.
+/// A column: a member of the struct, which turns into a field.
 struct Column<'a> {
     name: &'a Ident,
     member: &'a Field,
@@ -202,7 +202,7 @@ fn check_generics(input: &DeriveInput) -> Result<()> {
     Err(Error::new_spanned(offender, message))
 }
 
-/// Where the runtime's names are: `::maniple`, unless `#[fields(crate = path)]` says otherwise.
+/// The path to the runtime's names: `::maniple`, unless `#[fields(crate = path)]` says otherwise.
 fn runtime_path(attributes: &[Attribute]) -> Result<Path> {
     let mut runtime = None;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("fields")) {

@@ -1,4 +1,4 @@
-//! What the macros write compiles without a warning against a model of the runtime, and does what was declared.
+//! The output of the macros compiles without a warning against a model of the runtime, and does as was declared.
 
 #![deny(warnings, missing_docs, clippy::all)]
 
@@ -20,7 +20,7 @@ struct Node {
 #[derive(Fields)]
 #[fields(crate = model)]
 struct Wire {
-    /// Where the wire starts.
+    /// The node at which the wire starts.
     from: Ptr<Node>,
     to: Ptr<Self>,
     current: f64,

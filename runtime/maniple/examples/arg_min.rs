@@ -1,5 +1,5 @@
-//! Where the least value is, not only which one: `ArgMin` and `ArgMax` of values with their places; and complex
-//! numbers.
+//! The place of the least value, and not the value alone: `ArgMin` and `ArgMax` of values with their places; and
+//! complex numbers.
 //!
 //! Run it with `cargo run -p maniple --example arg_min`.
 

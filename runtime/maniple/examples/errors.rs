@@ -11,7 +11,7 @@ struct Reading {
     value: f64,
 }
 
-/// What goes wrong in this program.
+/// The error of this program.
 #[derive(Debug, PartialEq)]
 struct SensorLost {
     sensor: i64,

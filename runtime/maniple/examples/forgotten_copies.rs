@@ -45,7 +45,7 @@ async fn program(cx: &Context, forgets: bool) -> Result<f64> {
     Ok(total)
 }
 
-/// What a node finds.
+/// Runs the program on one node. Returns the sum that the node finds.
 fn node(network: &Network, rank: u16, forgets: bool) -> Result<f64> {
     // Room for half of the data, and for a few blocks more.
     let machine = Machine::uniform(1, (BLOCKS as u64 / 2 + 4) * BYTES);

@@ -25,7 +25,7 @@ struct Point2 {
     after: f64,
 }
 
-/// What the first file has, so that the result is known.
+/// The value of a point in the first file, so that the result is known.
 fn value(row: i64, column: i64) -> f64 {
     ((row * 31 + column * column) % 1009) as f64
 }

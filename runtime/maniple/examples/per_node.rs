@@ -1,4 +1,4 @@
-//! What differs from node to node: a value that each node of a job gives, combined so that all decide alike.
+//! Values that differ from node to node: a value that each node of a job gives, combined so that all decide alike.
 //!
 //! Run it with `cargo run -p maniple --example per_node`.
 

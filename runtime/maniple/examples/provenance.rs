@@ -1,4 +1,5 @@
-//! Where something was launched: errors name the line of the program, or what the program says in its stead.
+//! The place where something was launched: errors name the line of the program, or the place that the program names in
+//! its stead.
 //!
 //! Run it with `cargo run -p maniple --example provenance`.
 

@@ -22,7 +22,7 @@ fn total(#[reads(heat)] cells: Piece<Cell>) -> f64 {
     cells.points().map(|cell| cells.heat[cell]).sum()
 }
 
-/// What an interpreter keeps between two lines that its user types.
+/// The state that an interpreter keeps between two lines that its user types.
 struct Notebook {
     cells: Region<Cell>,
     pieces: Partition<Cell>,

@@ -32,7 +32,8 @@ fn sum(#[reads(new)] cells: Piece<Cell>) -> f64 {
     cells.points().map(|cell| cells.new[cell]).sum()
 }
 
-/// What every node runs. Each runs the points that are its, and gets from the other what those need.
+/// The program, which every node runs. Each node runs its own points, and gets from the other node the data that these
+/// need.
 async fn program(cx: &Context) -> Result<f64> {
     let cells = cx.region::<Cell>(100)?;
     let (pieces, around) = (cells.blocks([25])?, cells.tiles([25], [1])?);

@@ -39,7 +39,7 @@ struct FenceOperation {
 enum Fence {
     Mapping,
     Execution,
-    /// What comes later does not wait.
+    /// Operations launched later do not wait.
     Time,
 }
 
@@ -248,9 +248,9 @@ impl Context {
         self.state.fence(Fence::Mapping)
     }
 
-    /// What each node of the job says, at the point of its number: the one thing in a program that may differ from node
-    /// to node. For what nodes know of themselves, such as how long something took or how many tasks they have run; in
-    /// a runtime without others, or in a task, one value.
+    /// The values that the nodes of the job give, each at the point of its node's number: the one thing in a program
+    /// that may differ from node to node. For facts that nodes know of themselves, such as how long something took or
+    /// how many tasks they have run. In a runtime without other nodes, or in a task, there is one value.
     ///
     /// ```
     /// # use maniple::prelude::*;
@@ -340,7 +340,7 @@ impl Context {
     }
 }
 
-/// What is wrong if a region lacks points of another; the words say what the two are for.
+/// The problem if a region lacks points of another region; the words say what the two regions are for.
 fn lacking<F, G, const D: usize>(
     region: &Region<F, D>,
     role: &str,
@@ -357,7 +357,7 @@ fn lacking<F, G, const D: usize>(
     ))
 }
 
-/// What a bulk operation does with one field, of the type that the caller says.
+/// The requirement of a bulk operation for one field, of the type that the caller names.
 pub(crate) fn one<F, T: FieldValue, const D: usize>(
     region: &Region<F, D>,
     field: Field<F, T>,
@@ -381,7 +381,7 @@ pub(crate) fn of_type(
     Ok(Requirement::new(region.clone(), FieldMask::of(field), privilege))
 }
 
-/// What is wrong if fields of two regions can't be copied in pairs.
+/// The problem if fields of two regions can't be copied in pairs.
 fn wrong_pairs(from: &LogicalRegion, to: &LogicalRegion, fields: &[(FieldId, FieldId)]) -> Option<String> {
     let known = |region: &LogicalRegion, field| region.fields().type_of(field).map_err(|error| error.to_string());
     fields.iter().enumerate().find_map(|(number, &(source, destination))| {

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 /// A name, by its number, or a field of the field space with that number.
 pub(crate) type Name = (u64, Option<FieldId>);
 
-/// What one task has destroyed.
+/// The names that one task has destroyed.
 #[derive(Default)]
 pub(crate) struct Log {
     is_used: AtomicBool,
@@ -95,18 +95,18 @@ impl Log {
     }
 }
 
-/// What is destroyed for a task before it begins.
+/// The deletions that precede a task in the program, by tasks above it.
 pub(crate) struct Inherited {
-    /// What its launcher has destroyed.
+    /// The log of its launcher.
     pub(crate) log: Arc<Log>,
     /// The number of the launch, which comes after what has lower ones.
     pub(crate) launch: u64,
-    /// What is destroyed for its launcher before that begins.
+    /// The deletions that precede its launcher.
     pub(crate) above: Option<Arc<Self>>,
 }
 
 impl Inherited {
-    /// What earlier runs have destroyed, for a top-level task.
+    /// The deletions of earlier runs, for a top-level task.
     pub(crate) fn of_earlier_runs(log: &Arc<Log>) -> Option<Arc<Self>> {
         log.is_used().then(|| Arc::new(Self { log: Arc::clone(log), launch: ALWAYS, above: None }))
     }

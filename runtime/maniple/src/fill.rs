@@ -78,7 +78,7 @@ impl FillValue {
         }
     }
 
-    /// What to write, to a field of so many bytes.
+    /// The bytes to write, to a field of so many bytes.
     pub(crate) fn bytes(&self, size: usize) -> transfer::FillValue {
         match self {
             Self::Zero(_) => transfer::FillValue::from_bytes(&vec![0; size]),

@@ -250,5 +250,5 @@ impl Context {
 
 const INVALIDATION: &str = "invalidation";
 
-/// What becomes of copies that are forgotten: a value that is not looked at.
+/// The name of the operation that forgets copies: it fills them with a value that is not looked at.
 const FORGETTING: &str = "forgotten copies";

@@ -105,7 +105,7 @@ impl Context {
         FutureMap::new(results)
     }
 
-    /// Where the caller launches.
+    /// The place in the program at which the caller launches.
     #[track_caller]
     #[inline]
     pub(crate) fn here(&self) -> Provenance {

@@ -1,4 +1,4 @@
-//! What is made when it is first needed.
+//! Values that are made when they are first needed.
 
 use std::ops::Deref;
 use std::sync::OnceLock;

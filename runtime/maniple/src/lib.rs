@@ -38,7 +38,7 @@
 //!
 //! # The map of the house
 //!
-//! What users see: [`Runtime`], [`Context`], [`Region`], [`Partition`], [`task`](macro@task), [`Future`], [`access`];
+//! Names for users: [`Runtime`], [`Context`], [`Region`], [`Partition`], [`task`](macro@task), [`Future`], [`access`];
 //! beneath the macros, [`TaskLauncher`] and [`task::TaskDefinition`]. How one launch flows through the files:
 //!
 //! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context/` gives the
@@ -51,8 +51,8 @@
 //! 5. `execution/point.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the
 //!    operation retires.
 //!
-//! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`. With
-//! `migration/` and `remote/`, tasks run on another node.
+//! Launches that repeat take the short way of `trace/`, and single launches of tasks without regions the short way of
+//! `fork/`. With `migration/` and `remote/`, tasks run on another node.
 
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -126,7 +126,7 @@ pub use scratch::Scratch;
 pub use session::{Interrupt, Session};
 pub use statistics::{MemoryStatistics, PeerStatistics, Statistics};
 
-/// What makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.
+/// The crate of the trait that makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.
 ///
 /// Derive it with `#[derive(Clone, Copy, Zeroable)] #[bytemuck(crate = "maniple::bytemuck")]`, or let your own crate
 /// depend on `bytemuck`.

@@ -1,4 +1,4 @@
-//! What a task holds after an inline mapping: one field of a region, to look at.
+//! Inline mappings: one field of a region, which a task holds to look at.
 
 use std::fmt;
 use std::marker::PhantomData;

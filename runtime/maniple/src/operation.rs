@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use crate::instances::bound::Bound;
 use crate::instances::store::Store;
 
-/// What an operation does once the operations before it have been mapped.
+/// The body of an operation: it maps the operation once the operations before it have been mapped.
 pub(crate) trait Mappable: Send + Sync {
     /// Maps the operation, or part of it, and has the machine carry it out. Must lead to [`Operation::mark_mapped`] and
     /// [`Operation::retire`], sooner or later, whatever goes wrong.
@@ -33,7 +33,7 @@ pub(crate) trait Mappable: Send + Sync {
         MapperNumber::USUAL
     }
 
-    /// Where the program has launched it, if that is known.
+    /// The place in the program that launched it, if that is known.
     fn launched(&self) -> Option<&Provenance> {
         None
     }
@@ -72,7 +72,7 @@ impl MapperNumber {
 
 /// The task that has launched an operation, as far as operations know it.
 pub(crate) trait Scope: Send + Sync {
-    /// What the data of all tasks has in common.
+    /// The store, which the data of all tasks shares.
     fn store(&self) -> &Store;
 
     /// The number of the task's beginning, while a record is kept.
@@ -114,12 +114,12 @@ pub(crate) struct Operation {
     pub(crate) takes_room: bool,
     /// See [`Mappable::mapper`].
     pub(crate) mapper: MapperNumber,
-    /// What is to be mapped; gone once it has been, so that an operation which is only remembered holds no data.
+    /// The body to map; gone once it has been mapped, so that an operation which is only remembered holds no data.
     body: Mutex<Option<Arc<dyn Mappable>>>,
     /// Operations that must be mapped before, plus one while the launch is being analysed.
     waiting: AtomicUsize,
     has_retired: AtomicBool,
-    /// Who waits for this one; `None` once it has been mapped.
+    /// The operations that wait for this one to be mapped; `None` once it has been.
     dependents: Mutex<Option<SmallVec<[Arc<Operation>; 2]>>>,
 }
 
@@ -145,13 +145,13 @@ impl Operation {
         })
     }
 
-    /// Where a point stands in program order, while a record is kept.
+    /// The place of a point in program order, while a record is kept.
     pub(crate) fn place(&self, index: u64) -> Option<Place> {
         let launch = self.recorded?;
         Some(Place { parent: self.scope.recorded()?, launch, index })
     }
 
-    /// What is to be mapped, unless it has been.
+    /// The body to map, unless it has been mapped.
     pub(crate) fn body(&self) -> Option<Arc<dyn Mappable>> {
         self.body.lock().clone()
     }

@@ -1,4 +1,4 @@
-//! What programs need: `use maniple::prelude::*;`.
+//! Names that programs need: `use maniple::prelude::*;`.
 //!
 //! [`Future`](crate::Future) is not among it, since it would hide the trait of that name.
 

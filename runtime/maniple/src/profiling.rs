@@ -1,4 +1,4 @@
-//! What the runtime tells its realm's profiler, if there is one, and where a profile goes.
+//! Labels and tags for the profiler of the runtime's realm, if there is one, and the file of a profile.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -10,7 +10,7 @@ use maniple_realm::profile::{Kind, LabelId, Profiler, Tag, common};
 use maniple_region::Provenance;
 use maniple_space::AnyRect;
 
-/// What a profile says of the runtime's operations that map.
+/// The tag in a profile of the runtime's operations that map.
 pub(crate) const MAPPING: Tag = Tag::of(common::MAPPING);
 
 /// The labels of a launch, each point of which is one span or more.
@@ -54,8 +54,8 @@ pub(crate) fn analysing<R>(profiler: Option<&Profiler>, name: &str, analyse: imp
 /// The environment variable that names the file of a profile.
 pub(crate) const VARIABLE: &str = "MANIPLE_PROFILE";
 
-/// Where the environment wants the profile of the next runtime of this process. The first has the file that was named,
-/// and the others `FILE.2`, `FILE.3` and so on; `%p` is replaced by the number of the process.
+/// The file that the environment names for the profile of the next runtime of this process. The first runtime has the
+/// file that was named, and the others `FILE.2`, `FILE.3` and so on; `%p` is replaced by the number of the process.
 pub(crate) fn wanted_by_environment() -> Option<PathBuf> {
     static RUNTIMES: AtomicU32 = AtomicU32::new(0);
     let named = std::env::var_os(VARIABLE).filter(|named| !named.is_empty())?;

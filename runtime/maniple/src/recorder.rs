@@ -51,7 +51,7 @@ struct Recording {
     open_joins: Vec<(OperationNumber, Vec<End>)>,
 }
 
-/// What an event is the end of.
+/// The operation or launch that ends with an event.
 #[derive(Clone, Copy)]
 enum End {
     Operation(OperationNumber),
@@ -92,7 +92,7 @@ impl Recorder {
         self.0.lock().ends_of_traces.insert(beginning, end);
     }
 
-    /// What stands for the end of a launch, if that is where launches begin that are traced: else itself.
+    /// The end of the trace that begins with a launch; the launch itself if it begins none.
     pub(crate) fn end_of_trace(&self, launch: LaunchNumber) -> LaunchNumber {
         self.0.lock().ends_of_traces.get(&launch).copied().unwrap_or(launch)
     }
@@ -128,7 +128,7 @@ impl Recorder {
         self.0.lock().under_way.remove(&task);
     }
 
-    /// What all comes after that a task issues now: its beginning, or its latest standstill.
+    /// The operation that all operations follow which a task issues now: its beginning, or its latest standstill.
     pub(crate) fn issued_after(&self, task: OperationNumber) -> OperationNumber {
         self.0.lock().issued_after(task)
     }
@@ -138,7 +138,7 @@ impl Recorder {
         self.0.lock().record.replayed.insert(operation);
     }
 
-    /// What the operation is that ends with an event, unless its record was taken.
+    /// The kind of the operation that ends with an event, unless its record was taken.
     pub(crate) fn ending_with(&self, event: Event) -> Option<Kind> {
         let recording = self.0.lock();
         let &End::Operation(number) = recording.ends.get(&event)? else { return None };

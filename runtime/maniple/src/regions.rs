@@ -225,7 +225,7 @@ impl<F, const D: usize> Region<F, D> {
 /// A partition of a region into pieces, in row-major order of the colors.
 ///
 /// # Errors
-/// Those of [`Region::partition_into`].
+/// The errors of [`Region::partition_into`].
 pub(crate) fn partition_erased(
     region: &LogicalRegion,
     colors: Domain,
@@ -447,8 +447,8 @@ pub struct Projected<F, const D: usize = 1> {
     marker: PhantomData<fn() -> F>,
 }
 
-/// What can be passed for a region parameter: a region (for all points the same), a partition (for each point its
-/// piece), or a partition with a projection.
+/// An argument for a region parameter: a region (for all points the same), a partition (for each point its piece), or a
+/// partition with a projection.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for a region of `{F}`",
     label = "expected a region or partition of `{F}`",

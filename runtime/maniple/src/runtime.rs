@@ -365,8 +365,9 @@ struct Started {
 }
 
 impl Drop for Started {
-    /// Whoever drops the last handle to the realm waits for its end, and that had better be this thread: workers may
-    /// still hold what they have run or replayed.
+    /// Waits until the realm is idle, and leaves the job. The thread that drops the last handle to the realm waits for
+    /// the end of the realm, and should be this one: workers may still hold tasks that they have run, or graphs that
+    /// they have replayed.
     fn drop(&mut self) {
         if self.core.store.realm.is_forked() {
             // Its threads are elsewhere, and it can't wait for them: what they have left here stays.
@@ -446,12 +447,13 @@ impl Runtime {
     /// the function does afterwards, as by a lock that it holds or a channel that it has still to send to.
     ///
     /// # Errors
-    /// What the function returns, or else the first failure among the operations that it launched and whose result was
-    /// not looked at. [`Error::Stranded`] if it waits for something and its waker was dropped: it cannot be woken then.
-    /// A waker that is kept but never used, or two tasks that wait for each other, are no different to the runtime from
-    /// a thread of the program's own that takes its time: it waits on. [`Error::StillMapped`] if it returns or leaks a
-    /// mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker would wait for itself;
-    /// [`Error::BrokenDown`] when something panicked of which no task would hear: this run ends, and all later ones.
+    /// The error that the function returns, or else the first failure among the operations that it launched and whose
+    /// result was not looked at. [`Error::Stranded`] if it waits for something and its waker was dropped: it cannot be
+    /// woken then. A waker that is kept but never used, or two tasks that wait for each other, are no different to the
+    /// runtime from a thread of the program's own that takes its time: it waits on. [`Error::StillMapped`] if it
+    /// returns or leaks a mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker would
+    /// wait for itself; [`Error::BrokenDown`] when something panicked of which no task would hear: this run ends, and
+    /// all later ones.
     ///
     /// # Panics
     /// If the function does, after everything that it launched has ended.
@@ -485,8 +487,8 @@ impl Runtime {
     /// Launches a task at top level, on a worker, and waits for it.
     ///
     /// # Errors
-    /// What the task returns, or else the first failure among the operations that it launched and whose result was not
-    /// looked at.
+    /// The error that the task returns, or else the first failure among the operations that it launched and whose
+    /// result was not looked at.
     #[track_caller]
     pub fn run_task<T: Clone + Send + Sync + 'static>(&self, task: Launch<T>) -> Result<T> {
         let launched = Provenance::at(Location::caller());
@@ -500,7 +502,7 @@ impl Runtime {
         self.started.core.check_whole().err()
     }
 
-    /// What the runtime has done so far.
+    /// Counts of the runtime's operations so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let (forked, ended) = self.started.core.forks.read();
@@ -511,8 +513,8 @@ impl Runtime {
         Statistics { launches, tasks, open_exchanges, most_pending, ..counted }.with_parcels(&self.peers())
     }
 
-    /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all
-    /// unless there is a [network](RuntimeBuilder::network).
+    /// Counts of the exchanges of this node with each node of the job so far, by number; none with itself. All counts
+    /// are 0 unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatistics> {
         self.started.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
@@ -531,7 +533,7 @@ impl Runtime {
         self.started.core.store.reset_peaks();
     }
 
-    /// What has been launched and issued since the last call, with what came after what: to be
+    /// The record of the operations launched and issued since the last call, and of their order: to be
     /// [checked](maniple_record::check()), drawn, or looked through. Empty unless [`RuntimeBuilder::record_operations`]
     /// was set.
     ///
@@ -543,8 +545,8 @@ impl Runtime {
         self.started.core.store.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
     }
 
-    /// What records the profile, if there is one. Keep a clone to ask it, after the runtime has gone, whether all was
-    /// [written](Profiler::outcome).
+    /// The profiler that records the profile, if there is one. Keep a clone to ask it, after the runtime has gone,
+    /// whether all was [written](Profiler::outcome).
     #[must_use]
     pub fn profiler(&self) -> Option<&Profiler> {
         self.started.core.profiler()

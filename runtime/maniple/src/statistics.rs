@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_realm::machine::MemoryId;
 
-/// What a runtime has done since it started.
+/// Counts of a runtime's operations since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -57,8 +57,8 @@ pub struct Statistics {
     /// Launches of a program on several nodes that were replayed at once with all that comes before them on this node,
     /// such as exchanges.
     pub replayed_at_once: u64,
-    /// What this node does together with others and is not over now: parcels that are awaited, or have come and were
-    /// not taken, what nodes tell each other, messages for which there is no room, tasks of this node that are
+    /// Exchanges of this node with others that are not over now: parcels that are awaited, or have come and were not
+    /// taken, values that nodes tell each other, messages for which there is no room, tasks of this node that are
     /// elsewhere. When a program has ended this is soon 0: more means that something is kept for ever.
     pub open_exchanges: u64,
     /// The most operations and events that were pending at a time, or some dozens more for each thread. What is given
@@ -80,7 +80,7 @@ impl Statistics {
     }
 }
 
-/// What a node has exchanged with another one since it started: see [`Runtime::peers`](crate::Runtime::peers).
+/// Counts of the exchanges of a node with another one since it started: see [`Runtime::peers`](crate::Runtime::peers).
 /// Everything is counted where a program decides on it, before it is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -71,7 +71,7 @@ impl Watched {
 struct Seen {
     causes: FxHashMap<usize, Cause>,
     sweep_at: usize,
-    /// What the latest ones say, hashed, and the ones before those.
+    /// The hashes of the texts of the latest failures, and of the failures before those.
     texts: [FxHashSet<u64>; 2],
 }
 

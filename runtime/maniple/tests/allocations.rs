@@ -1,5 +1,5 @@
-//! What loops allocate and keep, counted by an allocator of its own. One test at a time, so that nothing else allocates
-//! meanwhile.
+//! Tests of the memory that loops allocate and keep, counted by an allocator of its own. One test at a time, so that
+//! nothing else allocates meanwhile.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
 
@@ -18,7 +18,7 @@ struct Counting;
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 /// How many bytes are allocated.
 static LIVE: AtomicI64 = AtomicI64::new(0);
-/// Where allocations come from is shown if the variable `SHOW_ALLOCATIONS` is set.
+/// Whether the backtrace of each allocation is shown: if the variable `SHOW_ALLOCATIONS` is set.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -108,7 +108,7 @@ fn scale_by(#[writes(value)] cells: Piece<Cell>, largest: (f64, u64)) {
     cells.points().for_each(|cell| cells.value[cell] /= largest.0.max(1.0));
 }
 
-/// What a step of the loop does.
+/// The work of a step of the loop.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Tasks that return nothing.
@@ -294,7 +294,7 @@ async fn make(cx: &Context, number: usize) -> Result<Region<Cell>> {
     Ok(cells)
 }
 
-/// What a round of a loop leaves behind.
+/// The objects that a round of a loop leaves behind.
 #[derive(Clone, Copy, Debug)]
 enum Leaves {
     /// Regions of a task that ended well.

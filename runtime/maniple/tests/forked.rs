@@ -1,4 +1,5 @@
-//! What a copy of the process, made by `fork`, is told. Alone in its process, as the copy has the locks of all threads.
+//! Tests of a copy of the process, made by `fork`: it is told that it cannot use the runtime. Alone in its process, as
+//! the copy has the locks of all threads.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
@@ -16,7 +17,7 @@ fn double(number: i64) -> i64 {
     2 * number
 }
 
-/// What goes wrong in the copy, by the number with which it exits; 0 if it is told what it should be.
+/// The number of the first check that fails in the copy, with which it exits; 0 if none does.
 fn in_the_copy(
     runtime: Runtime,
     session: maniple::Session,

@@ -1,4 +1,4 @@
-//! What events and operations cost: nanoseconds, beside the costs that the design promises.
+//! The cost of events and operations in nanoseconds, beside the costs that the design promises.
 //!
 //! ```console
 //! $ cargo run --release -p maniple-realm --example event_cost
@@ -18,7 +18,7 @@ const BATCH: usize = 1024;
 
 type Measure = fn(&Realm) -> f64;
 
-/// What is measured, in which unit, and the nanoseconds that it may take.
+/// Measurements: their names, units, and the nanoseconds that each may take.
 const MEASURES: [(&str, &str, f64, Measure); 11] = [
     ("trigger a chain of user events", "ns/link", 300.0, chain),
     ("trigger one event with many waiters", "ns/waiter", 30.0, fan_out),

@@ -1,4 +1,4 @@
-//! What a node of a static graph costs: a stencil (three edges in) of several widths, run back to back.
+//! The cost of a node of a static graph: a stencil (three edges in) of several widths, run back to back.
 //!
 //! ```console
 //! $ cargo run --release -p maniple-realm --example graph_cost

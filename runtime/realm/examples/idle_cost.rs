@@ -1,4 +1,4 @@
-//! What an idle realm costs: processor time used while nothing happens, first right after work, then with pending
+//! The cost of an idle realm: processor time used while nothing happens, first right after work, then with pending
 //! operations.
 //!
 //! ```console

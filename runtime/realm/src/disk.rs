@@ -11,7 +11,7 @@ pub use crate::threads::simulated::DiskUse;
 /// Asks the disk. Outside of a simulation it has nothing to say: that is for the system.
 ///
 /// # Errors
-/// What a simulated disk refuses.
+/// If a simulated disk refuses the use.
 #[inline]
 pub fn ask(what: DiskUse) -> io::Result<()> {
     if simulated::is_inside() { simulated::ask_disk(what) } else { Ok(()) }

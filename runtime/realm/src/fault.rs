@@ -51,15 +51,16 @@ impl Error for Fault {
 /// A body panicked.
 #[derive(Clone, Debug)]
 pub struct Panic {
-    /// What it said.
+    /// The message of the panic.
     pub message: String,
-    /// Where, as `file:line:column`.
+    /// The place of the panic, as `file:line:column`.
     pub location: Option<String>,
     /// The call stack, when `RUST_BACKTRACE` asks for one.
     pub backtrace: Option<String>,
 }
 
-/// What it said, and where. The call stack is no part of a message: only the alternate form (`{:#}`) has it, for logs.
+/// Writes the message and the location. The call stack is no part of a message: only the alternate form (`{:#}`) has
+/// it, for logs.
 impl fmt::Display for Panic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "panicked: {}", self.message)?;
@@ -93,7 +94,7 @@ pub struct Forgotten;
 thread_local! {
     /// How many bodies are being run on this thread.
     static CATCHING: Cell<u32> = const { Cell::new(0) };
-    /// What the hook noted of the panic that is unwinding.
+    /// The panic that is unwinding, as the hook has noted it.
     static NOTED: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
@@ -167,7 +168,7 @@ fn discard(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// What a panic said, by what it threw.
+/// The message of a panic, from its payload.
 #[must_use]
 pub fn message_of(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {

@@ -64,7 +64,7 @@ impl fmt::Display for InstanceId {
     }
 }
 
-/// What an instance holds.
+/// The kind of content of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceKind {
     /// Values. They are zero bytes at first.
@@ -137,13 +137,13 @@ pub enum InstanceError {
     },
 }
 
-/// What poisons the event of an instance whose bytes the system refuses when their turn has come.
+/// The fault that poisons the event of an instance if the system refuses its bytes when their turn has come.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{memory}: {refused}")]
 pub struct PromiseBroken {
     /// The memory that had promised the bytes.
     pub memory: MemoryId,
-    /// What the system did not give.
+    /// The request for bytes that the system refused.
     pub refused: SystemRefused,
 }
 
@@ -172,7 +172,7 @@ struct Holding {
     destroyed: bool,
 }
 
-/// What is behind an instance.
+/// The storage behind an instance.
 enum Storage {
     /// Nothing yet.
     Awaited,
@@ -401,13 +401,13 @@ impl Instance {
         self.id.memory
     }
 
-    /// Where its values lie.
+    /// The layout of its values.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// What it holds.
+    /// The kind of its content.
     #[must_use]
     pub fn kind(&self) -> InstanceKind {
         self.kind

@@ -1,4 +1,4 @@
-//! Where an instance keeps each field of each point.
+//! The layout of instances: the place of each field of each point.
 //!
 //! A [`LayoutSpec`] says what to store: the points, the fields, which dimension runs fastest, and how fields are
 //! arranged. It is built into a [`Layout`]: a size and, for each field, a [`FieldLayout`] that knows the offset of each
@@ -174,7 +174,7 @@ impl fmt::Debug for DimensionOrder {
     }
 }
 
-/// What an instance is to store, and how.
+/// The specification of a layout: the points and fields that an instance is to store, and their arrangement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LayoutSpec {
     /// The points stored.
@@ -234,7 +234,7 @@ impl LayoutSpec {
     }
 }
 
-/// Where each field of each point lies in an instance. Made by [`LayoutSpec::build`].
+/// The place of each field of each point in an instance. Made by [`LayoutSpec::build`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     spec: LayoutSpec,
@@ -280,7 +280,7 @@ impl Layout {
         Ok(Self { spec, volume, bytes, align, fields })
     }
 
-    /// What it was made from.
+    /// The specification that it was made from.
     #[must_use]
     pub fn spec(&self) -> &LayoutSpec {
         &self.spec
@@ -328,7 +328,7 @@ impl Layout {
         self.spec.fields.iter().map(|field| field.align).max().unwrap_or(1)
     }
 
-    /// Where a field lies, if it is stored.
+    /// The layout of a field, if it is stored.
     #[must_use]
     pub fn field(&self, field: FieldId) -> Option<&FieldLayout> {
         let place = self.fields.binary_search_by_key(&field, |(id, _)| *id).ok()?;
@@ -404,8 +404,9 @@ struct BlockShape {
 }
 
 impl BlockShape {
-    /// Those that are all that there is are aligned to a cache line, if they are as long, and to what is asked for.
-    /// `None` if the size overflows.
+    /// Lays out an array of `points` values for each field. `spread` is given if these arrays are the whole instance:
+    /// then each is aligned to so many bytes, and to a cache line if it is at least as long as one. `None` if the size
+    /// overflows.
     fn of(fields: &[FieldSpec], points: usize, spread: Option<usize>) -> Option<Self> {
         let mut shape = Self { offsets: Vec::with_capacity(fields.len()), bytes: 0, align: 1 };
         for field in fields {

@@ -27,7 +27,7 @@
 //! * [`net`]: several nodes: messages, bytes from memory to memory, agreements; in one process, or over TCP (feature
 //!   `tcp`).
 //!
-//! What runs:
+//! Execution:
 //! * [`operation`]: [`Work`] that waits for events and runs once; where ([`Target`]) and how urgently; what a trigger
 //!   sets off; async bodies; jobs.
 //! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.

@@ -26,7 +26,7 @@ mod counted {
 
     /// `parking_lot`'s mutex, counted.
     pub type Mutex<T> = lock_api::Mutex<Counted<parking_lot::RawMutex>, T>;
-    /// What holds a [`Mutex`].
+    /// The guard of a [`Mutex`], which holds it.
     pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Counted<parking_lot::RawMutex>, T>;
     /// `parking_lot`'s read-write lock, counted.
     pub type RwLock<T> = lock_api::RwLock<Counted<parking_lot::RawRwLock>, T>;

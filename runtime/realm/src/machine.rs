@@ -54,7 +54,7 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// What a processor is.
+/// The kind of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ProcessorKind {
@@ -73,7 +73,7 @@ impl fmt::Display for ProcessorKind {
     }
 }
 
-/// What a memory is.
+/// The kind of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum MemoryKind {
@@ -103,7 +103,7 @@ impl fmt::Display for MemoryKind {
 pub struct ProcessorInfo {
     /// Its name, which is also its index.
     pub id: ProcessorId,
-    /// What it is.
+    /// Its kind.
     pub kind: ProcessorKind,
     /// The node that it belongs to.
     pub node: NodeId,
@@ -116,7 +116,7 @@ pub struct ProcessorInfo {
 pub struct MemoryInfo {
     /// Its name, which is also its index.
     pub id: MemoryId,
-    /// What it is.
+    /// Its kind.
     pub kind: MemoryKind,
     /// The node that it belongs to.
     pub node: NodeId,
@@ -200,7 +200,7 @@ impl Machine {
         &self.memories
     }
 
-    /// What is known of one processor.
+    /// The description of one processor.
     ///
     /// # Panics
     ///
@@ -209,7 +209,7 @@ impl Machine {
         &self.processors[id.0 as usize]
     }
 
-    /// What is known of one memory.
+    /// The description of one memory.
     ///
     /// # Panics
     ///

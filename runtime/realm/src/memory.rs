@@ -328,8 +328,8 @@ impl MemoryPool {
     }
 }
 
-/// Those whom freed bytes have let through: they get theirs when this is dropped. They may use the pool then, and wake
-/// others, so it is not to happen under a lock.
+/// The waiters that freed bytes have let through: each gets its bytes when this value is dropped. They may use the pool
+/// then, and wake others, so it must not be dropped under a lock.
 #[must_use = "those who were promised bytes get them when this is dropped"]
 pub struct Granted(Vec<(Reservation, OnGrant)>);
 
@@ -359,7 +359,7 @@ impl fmt::Debug for Granted {
 /// the outermost call on the thread: a chain of them, however long, needs no deep stack.
 fn grant_all(granted: impl Iterator<Item = (Reservation, OnGrant)>) {
     thread_local! {
-        /// Those still to be called; there while this thread calls them.
+        /// Waiters still to be called; there while this thread calls them.
         static DUE: RefCell<Option<VecDeque<(Reservation, OnGrant)>>> = const { RefCell::new(None) };
     }
     /// Ends the outermost call, also by a panic; those not called yet then give their bytes back.

@@ -73,7 +73,7 @@ fn check_now() -> Result<u64, Exhausted> {
     limits.check(&fs::read_to_string(root.join("proc/self/status")).unwrap_or_default())
 }
 
-/// What the system lets the process use, in bytes.
+/// The memory that the system lets the process use, in bytes.
 struct Limits {
     resident: Option<u64>,
     addresses: Option<u64>,
@@ -85,7 +85,7 @@ struct Limits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reserve {
     bytes: u64,
-    /// What was resident then: what has become so since may be in there.
+    /// Bytes that were resident when the reserve was measured: those that have become so since may be in the reserve.
     resident: u64,
 }
 
@@ -94,7 +94,7 @@ struct Reserve {
 const IN_ADVANCE: u64 = 512 << 20;
 
 impl Reserve {
-    /// What is reserved and not used, by what `/proc/self/smaps` says.
+    /// The addresses that are reserved and not used, by what `/proc/self/smaps` says.
     fn of(smaps: &str) -> Self {
         let (mut reserve, mut size, mut is_anonymous) = (Self::default(), 0, false);
         for line in smaps.lines() {
@@ -116,7 +116,7 @@ impl Reserve {
         reserve
     }
 
-    /// What is left of it.
+    /// The bytes that are left of it.
     fn left(self, resident: u64) -> u64 {
         self.bytes.saturating_sub(resident.saturating_sub(self.resident))
     }

@@ -39,7 +39,7 @@ pub use builder::RealmBuilder;
 /// owns count, so a body should rather use its [`WorkerContext::realm`](crate::WorkerContext::realm); and one that has
 /// broken down is ended by its owner: see [`shut_down`](Self::shut_down).
 pub struct Realm {
-    /// Those of `shared`, one step nearer.
+    /// The operations of `shared`, one step nearer.
     operations: Arc<Operations>,
     shared: Arc<Shared>,
     keeper: Weak<Keeper>,
@@ -124,7 +124,7 @@ impl Realm {
         &self.shared.machine
     }
 
-    /// What accounts for the bytes of a memory of the [machine](Self::machine).
+    /// The pool that accounts for the bytes of a memory of the [machine](Self::machine).
     ///
     /// # Panics
     /// If the machine has no such memory.
@@ -434,22 +434,22 @@ impl Realm {
         self.operations().table.handed_out()
     }
 
-    /// What this realm's events wait for will never come, for a reason that is to be every wait's fault: it ends as
-    /// when the realm [breaks down](crate::Breakdown).
+    /// Ends all waits, for a reason that becomes every wait's fault: the events that are waited for will never trigger.
+    /// The realm ends as when it [breaks down](crate::Breakdown).
     pub fn give_up(&self, fault: Fault) {
         self.operations().give_up(fault);
     }
 
-    /// Ends a realm that has broken down, or has been [given up](Self::give_up), whoever else has handles to it;
-    /// nothing if it has not, or on a worker, which could not wait for itself. For the realm's owner, once nothing but
-    /// the realm would trigger events: workers are idle, and nothing is received any more.
+    /// Ends a realm that has broken down, or has been [given up](Self::give_up), even if other handles to it are left;
+    /// does nothing if it has not, or on a worker, which could not wait for itself. For the realm's owner, once no
+    /// thread but the realm's own would trigger events: workers are idle, and nothing is received any more.
     ///
-    /// What such a realm waits for never comes, and bodies that are pending may own handles that would keep it up for
-    /// ever. So first all that is pending is discarded: user events that are not triggered yet are poisoned with the
-    /// reason of the breakdown, and so in turn is what waits for them; bodies are told that instead of being run
-    /// ([`Work::poisoned`]), futures are dropped. Then the workers' threads are joined. Handles that are left may be
-    /// used and dropped as those of a realm that goes down; who triggers a user event that was poisoned here is not
-    /// blamed for it.
+    /// The events that such a realm waits for never come, and bodies that are pending may own handles that would keep
+    /// it up for ever. So first all that is pending is discarded: user events that are not triggered yet are poisoned
+    /// with the reason of the breakdown, and so in turn are the operations that wait for them; bodies are told that
+    /// instead of being run ([`Work::poisoned`]), futures are dropped. Then the workers' threads are joined. Handles
+    /// that are left may be used and dropped as those of a realm that goes down; a thread that triggers a user event
+    /// that was poisoned here is not blamed for it.
     pub fn shut_down(&self) {
         let broken = self.breakdown().filter(|_| self.operations().local().is_none());
         if let (Some(why), Some(keeper)) = (broken, self.keeper.upgrade()) {
@@ -518,7 +518,7 @@ impl Realm {
         self.operations().spawn_async(spawn.into(), future)
     }
 
-    /// What records the realm's profile, if it was built with one.
+    /// The profiler that records the realm, if it was built with one.
     #[inline]
     pub fn profiler(&self) -> Option<&Profiler> {
         self.operations().profiler.as_ref()

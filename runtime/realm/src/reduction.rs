@@ -29,7 +29,7 @@ use std::fmt;
 ///
 /// Folding contributions together and applying the outcome must give what applying them one by one gives, in any order.
 pub trait Reduction: 'static {
-    /// What a field holds.
+    /// A value of a field.
     type Lhs: Copy + Send + Sync + 'static;
     /// A contribution.
     type Rhs: Copy + Send + Sync + 'static;

@@ -1,4 +1,4 @@
-//! What operations are called in messages and listings.
+//! Names of operations, for messages and listings.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use maniple_region::FieldMask;
 
 use crate::record::{Kind, LaunchNumber, OperationNumber, Part, Record, Task, Usage};
 
-/// What an operation is, in a few words.
+/// The name of an operation: a description in a few words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OperationName {
     /// Its number.
@@ -19,7 +19,7 @@ pub struct OperationName {
 }
 
 impl Record {
-    /// What an operation is, in a few words.
+    /// Returns the name of an operation, in a few words.
     #[must_use]
     pub fn name(&self, number: OperationNumber) -> OperationName {
         let text = self.operation(number).map(|operation| self.describe(&operation.kind));
@@ -32,7 +32,7 @@ impl Record {
         self.instances.get(&instance).map_or_else(String::new, |known| known.region.fields().names_of(&fields))
     }
 
-    /// Where a task was launched: ` (launched at src/main.rs:12:5)`, or nothing.
+    /// Returns the place at which a task was launched: ` (launched at src/main.rs:12:5)`, or nothing.
     fn launched_at(&self, task: &Task) -> String {
         let launched = self.launch(task.place.launch).and_then(|launch| launch.launched.as_ref());
         launched.map_or_else(String::new, |launched| format!(" (launched at {launched})"))

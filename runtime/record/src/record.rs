@@ -15,21 +15,21 @@ pub struct OperationNumber(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LaunchNumber(pub u64);
 
-/// What a runtime was told to do, what it did, and in which order.
+/// A record of a run: the launches of tasks, the operations that the runtime issued for them, and their order.
 ///
 /// A record that begins while nothing runs, and ends so, can be [checked](crate::check).
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// The number of the first launch.
     pub first_launch: LaunchNumber,
-    /// What tasks launched, by number.
+    /// The launches of tasks, by number.
     pub launches: Vec<Launch>,
     /// The number of the first operation.
     pub first_operation: OperationNumber,
-    /// What was issued to the machine, by number.
+    /// The operations issued to the machine, by number.
     pub operations: Vec<Operation>,
-    /// Those of the operations that were replayed: no analysis found what they came after, but the compiled graph of a
-    /// trace made them wait for it.
+    /// The operations that were replayed: no analysis found what they came after, but the compiled graph of a trace
+    /// made them wait for it.
     pub replayed: BTreeSet<OperationNumber>,
     /// The tasks that launch others and had not ended, with all those, when the record was taken, or had begun before
     /// an earlier one was: the record lacks part of what they did.
@@ -46,11 +46,11 @@ pub struct Launch {
     pub parent: OperationNumber,
     /// The name of the task, or what it is.
     pub name: String,
-    /// Where in the program it was launched, if that is known.
+    /// The place in the program that launched it, if that is known.
     pub launched: Option<Provenance>,
     /// How many points it has.
     pub points: u64,
-    /// What it does with which data.
+    /// The uses that it makes of data.
     pub requirements: Vec<Requirement>,
     /// The earlier launches of the same task that had to be mapped first, or if it is replayed, that it is made to wait
     /// for.
@@ -97,14 +97,14 @@ pub struct Instance {
 /// Something that was issued to the machine, or that has a place in its order.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// What it is.
+    /// The kind of the operation.
     pub kind: Kind,
     /// The operations whose ends it came after, before it began: those that it was made to wait for, and the task that
     /// it was issued by. All are of smaller numbers, but for [`Kind::End`] and [`Kind::Join`].
     pub after: Vec<OperationNumber>,
 }
 
-/// What was issued.
+/// The kind of an operation that was issued.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Kind {
@@ -114,14 +114,14 @@ pub enum Kind {
     Task(Task),
     /// An inline mapping, from when the data is there until it is given back.
     Mapping {
-        /// Where it stands in program order.
+        /// The position in program order.
         place: Place,
-        /// What is mapped.
+        /// The use of the mapped data.
         usage: Usage,
     },
     /// Fields of a region given one value, which is stored nowhere yet.
     FillRegion {
-        /// Where it stands in program order.
+        /// The position in program order.
         place: Place,
         /// The region.
         region: LogicalRegion,
@@ -130,15 +130,15 @@ pub enum Kind {
     },
     /// An execution fence.
     Fence {
-        /// Where it stands in program order.
+        /// The position in program order.
         place: Place,
     },
     /// Data given up, because a task that was to change it could not be mapped, or failed after having used its
     /// parent's data: no operation may see it before it is written again.
     Lost {
-        /// Where it stands in program order: behind everything else that does.
+        /// The position in program order: behind all other operations of the same place.
         place: Place,
-        /// What the task was to do with which data, as far as that would have changed something. Nothing of it was
+        /// The uses that the task was to make of data, as far as these would have changed something. None of them was
         /// mapped.
         usages: Vec<Usage>,
     },
@@ -157,7 +157,7 @@ pub enum Kind {
         from: InstanceId,
         /// The instance written.
         to: InstanceId,
-        /// What is copied.
+        /// The copied parts.
         parts: Vec<Part>,
     },
     /// An instance filled with values that regions were given.
@@ -166,7 +166,7 @@ pub enum Kind {
         cause: Option<LaunchNumber>,
         /// The instance written.
         to: InstanceId,
-        /// What is filled, and with which value.
+        /// The filled parts, each with its value.
         parts: Vec<(Part, Value)>,
     },
     /// A buffer emptied, to be used again.
@@ -175,7 +175,7 @@ pub enum Kind {
         cause: Option<LaunchNumber>,
         /// The buffer.
         buffer: InstanceId,
-        /// What is emptied.
+        /// The emptied part.
         part: Part,
     },
     /// Buffered contributions applied to values, or folded into another buffer.
@@ -192,7 +192,7 @@ pub enum Kind {
 /// A task, or one point of an index launch.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Where it stands in program order.
+    /// The position in program order.
     pub place: Place,
     /// Its name.
     pub name: String,
@@ -200,12 +200,12 @@ pub struct Task {
     pub point: Option<AnyPoint>,
     /// Whether it uses data itself. One that does not launches others, which do.
     pub is_leaf: bool,
-    /// What it does with which data, by requirement.
+    /// The uses that it makes of data, by requirement.
     pub usages: Vec<Usage>,
 }
 
-/// Where an operation stands in program order: behind those of the same parent with an earlier launch, or the same
-/// launch and a smaller index, and all that they launched.
+/// The position of an operation in program order: behind operations of the same parent with an earlier launch, or the
+/// same launch and a smaller index, and all operations that those launched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
     /// The task that launched it.
@@ -216,16 +216,17 @@ pub struct Place {
     pub index: u64,
 }
 
-/// What is done with some data, and where that is.
+/// The use of some data, and the instances that hold it.
 #[derive(Clone, Debug)]
 pub struct Usage {
     /// The region.
     pub region: LogicalRegion,
     /// The fields.
     pub fields: FieldMask,
-    /// What is done with them.
+    /// The privilege on the fields.
     pub privilege: Privilege,
-    /// Where they are: some in one instance, some in another. Nowhere, for a task that was mapped virtually.
+    /// The instances that hold the fields: some fields in one, some in another. Empty for a task that was mapped
+    /// virtually.
     pub instances: Vec<(FieldMask, InstanceId)>,
 }
 
@@ -245,7 +246,7 @@ pub struct Contribution {
     pub buffer: InstanceId,
     /// By which operator.
     pub operator: OperatorId,
-    /// What is applied.
+    /// The part of the buffer that is applied.
     pub part: Part,
 }
 
@@ -307,7 +308,8 @@ impl Record {
 }
 
 impl Kind {
-    /// Where the operation stands in program order, if a task launched it; what moves data has no such place.
+    /// Returns the position of the operation in program order, if a task launched it. Operations that move data have no
+    /// such position.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
         match self {
@@ -332,7 +334,8 @@ impl Kind {
         }
     }
 
-    /// What the operation itself does with data by its privileges: a leaf task or an inline mapping.
+    /// Returns the uses that the operation itself makes of data by its privileges; only a leaf task or an inline
+    /// mapping makes any.
     #[must_use]
     pub fn usages(&self) -> &[Usage] {
         match self {

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use crate::FieldId;
 
-/// What is destroyed for an operation that is about to use names.
+/// The deletions that precede an operation that is about to use names.
 pub trait Deletions {
     /// Whether the name with this number is destroyed: that of an index space, a partition, a region tree or a field
     /// space, which are unique in their [`Forest`](crate::Forest). Asked only of names that were destroyed.

@@ -1,4 +1,4 @@
-//! What can go wrong with names and shapes.
+//! Errors in the use of names and shapes.
 
 use maniple_space::{AnyPoint, AnyRect};
 
@@ -27,19 +27,19 @@ pub enum RegionError {
     /// Something was used after it was destroyed.
     #[error("{what} has been destroyed; use it before, or destroy it later")]
     Destroyed {
-        /// What was used.
+        /// The destroyed object that was used.
         what: String,
     },
     /// Something was used after the run of the top-level task in which it was made.
     #[error("{what} ended with the `Runtime::run` that made it; use it there, or make a new one in this run")]
     Ended {
-        /// What was used.
+        /// The object that was used after its run.
         what: String,
     },
     /// Something of one runtime was used in another.
     #[error("{what} belongs to another runtime; make it, and use it, in one")]
     OtherRuntime {
-        /// What was used.
+        /// The object of another runtime that was used.
         what: String,
     },
     /// A region was named over an index space that is no part of its own.
@@ -71,7 +71,7 @@ pub enum RegionError {
         bound: String,
         /// The point.
         point: AnyPoint,
-        /// What it said, and where.
+        /// The message of the panic, and its place.
         panic: String,
         /// The stack, if `RUST_BACKTRACE` asked for it.
         backtrace: Option<String>,
@@ -129,9 +129,9 @@ pub enum RegionError {
     OtherParent {
         /// The partition.
         partition: String,
-        /// What it splits.
+        /// The index space or the region that the partition splits.
         parent: String,
-        /// What it was used on.
+        /// The region that the partition was used on.
         space: String,
     },
     /// A projection left its upper bound.
@@ -143,7 +143,7 @@ pub enum RegionError {
         bound: String,
         /// The point of the launch.
         point: AnyPoint,
-        /// What the projection gave.
+        /// The data that the projection gave.
         found: String,
     },
     /// A projection over colors was used on a region.

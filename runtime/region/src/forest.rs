@@ -1,4 +1,4 @@
-//! Where index spaces, partitions and field spaces are made.
+//! The forest, which makes index spaces, partitions, field spaces and regions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -12,14 +12,14 @@ pub(crate) enum Pieces {
     Here(Arc<[Shape]>),
     Elsewhere {
         source: Arc<dyn PieceSource>,
-        /// Those that are known here.
+        /// The pieces that are known here.
         some: Box<[OnceLock<Shape>]>,
         /// All, once one was asked for that was not known.
         all: OnceLock<Box<[Shape]>>,
     },
 }
 
-/// Who has the pieces of a partition that is not known here as a whole.
+/// The source of the pieces of a partition that is not known here as a whole.
 pub trait PieceSource: Any + Send + Sync {
     /// The points of all pieces, in the order of their numbers: subsets of the parent. Asked once. It may take a while,
     /// and must not be asked by a thread who holds what others need to answer.

@@ -1,10 +1,10 @@
-//! What a task may do with a field, and in which order with others.
+//! Privileges of tasks on fields, and the coherence of a use with other uses.
 
 use std::fmt;
 
 use crate::OperatorId;
 
-/// What a task may do with the fields of a requirement (Bauer 2014, section 4.1).
+/// The privilege of a task on the fields of a requirement (Bauer 2014, section 4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Privilege {
     /// Look at values.

@@ -1,10 +1,11 @@
-//! Where in a program something was launched.
+//! The provenance of an operation: the place in a program that launched it.
 
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Where in a program an operation was launched: a place in its source, or what the program said in its stead.
+/// The origin of an operation in a program: the place in the source that launched it, or a text that the program gave
+/// in its stead.
 ///
 /// A program that others generate, or a library, says what its own users know: the line of a script, the name of a
 /// step.
@@ -46,7 +47,7 @@ impl Provenance {
         self.location
     }
 
-    /// What the program said.
+    /// Returns the text that the program gave, if any.
     #[must_use]
     pub fn said(&self) -> Option<&str> {
         self.said.as_ref().map(|said| &***said)
@@ -54,7 +55,7 @@ impl Provenance {
 }
 
 impl fmt::Display for Provenance {
-    /// What the program said, or else file, line and column.
+    /// Writes the text that the program gave, or else file, line and column.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.said() {
             Some(said) => f.write_str(said),

@@ -24,7 +24,7 @@ pub struct RegionTree {
     name_number: u64,
     /// The tree that it has its number from.
     original: Option<Arc<RegionTree>>,
-    /// What a row is; empty if it was not given.
+    /// The type name of a row; empty if it was not given.
     row: &'static str,
     name: OnceLock<Box<str>>,
     root: IndexSpaceNode,
@@ -65,7 +65,7 @@ impl RegionTree {
         self.name.get().map(|name| &**name)
     }
 
-    /// What a row is, by the name of its type; empty if that is not known.
+    /// Returns the name of the type of a row; empty if that is not known.
     #[must_use]
     pub fn row(&self) -> &'static str {
         self.row

@@ -1,9 +1,9 @@
 //! Names that are used again.
 //!
-//! A loop that makes something, uses it and destroys it names another thing in each iteration, though it does the same.
-//! What is made in the place of something that was destroyed may be *renewed* from that instead: it has the same
-//! number, and so is equal to it, but for who asks whether it is [destroyed](crate::deletion), it is another name.
-//! Whoever remembers what was done with the old one can do it again.
+//! A loop that makes an object, uses it and destroys it names another object in each iteration, though it does the
+//! same. An object that is made in the place of a destroyed one may be *renewed* from that instead. It has the same
+//! number, and so is equal to the old one; only for the question whether it is [destroyed](crate::deletion) is it
+//! another name. An analysis that remembers the operations on the old object can repeat them on the new one.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ mod tests {
     use crate::deletion::Deletions;
     use crate::{FieldId, FieldMask, Forest, Privilege, Requirement};
 
-    /// What is destroyed: these names.
+    /// The set of destroyed names.
     struct Destroyed<const N: usize>([u64; N]);
 
     impl<const N: usize> Deletions for Destroyed<N> {

@@ -10,14 +10,14 @@ use maniple_space::{AnyPoint, AnyRect, PointSet};
 use crate::deletion::Deletions;
 use crate::{Affine, Coherence, FieldMask, LogicalPartition, LogicalRegion, Privilege, RegionError, RegionTree};
 
-/// What one operation wants of one region: fields, privilege, coherence (Bauer 2014, section 4.1).
+/// The use of one region that one operation wants to make: fields, privilege, coherence (Bauer 2014, section 4.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     /// The data, or for an index launch what bounds the data of all points.
     pub target: Target,
     /// The fields.
     pub fields: FieldMask,
-    /// What is done with them.
+    /// The privilege on the fields.
     pub privilege: Privilege,
     /// How this use relates in time with others.
     pub coherence: Coherence,
@@ -176,7 +176,7 @@ pub trait CustomProjection: Send + Sync {
     /// The region of a point: pure, the same on every call, below the upper bound.
     ///
     /// # Errors
-    /// Whatever keeps it from naming a region; the launch is refused with it.
+    /// Any error that keeps the projection from naming a region; the launch is refused with it.
     fn project(&self, bound: UpperBound<'_>, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion, RegionError>;
 }
 
@@ -238,7 +238,8 @@ impl Projection {
     }
 }
 
-/// What a function of the program's answers. If it panics, there is no answer.
+/// Calls a function of the program for a point. If the function panics, the result is
+/// [`RegionError::ProjectionPanicked`].
 fn asked<R>(bound: UpperBound<'_>, point: AnyPoint, function: impl FnOnce() -> R) -> Result<R, RegionError> {
     fault::catch(function).map_err(|fault| {
         let bound = match bound {

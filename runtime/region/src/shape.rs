@@ -233,7 +233,7 @@ struct Answers<T> {
     rects: usize,
 }
 
-/// What can be answered about two shapes.
+/// An answer about two shapes that can be kept in a [`Memo`].
 trait Answer: Clone {
     /// How many rectangles are kept with it.
     fn rects(&self) -> usize;

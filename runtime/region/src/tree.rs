@@ -430,7 +430,7 @@ impl Partitioning {
         }
     }
 
-    /// Who has the pieces, of a partition that was not known here as a whole when it was made.
+    /// Returns the source of the pieces of a partition that was not known here as a whole when it was made.
     #[must_use]
     pub fn piece_source(&self) -> Option<&Arc<dyn PieceSource>> {
         match &self.pieces {
@@ -461,7 +461,7 @@ impl Partitioning {
         }
     }
 
-    /// Those pieces that are known here, in the order of their numbers.
+    /// Returns the pieces that are known here, in the order of their numbers.
     pub fn known_pieces(&self) -> impl Iterator<Item = &Shape> {
         (0..self.len()).filter_map(|number| self.known_piece(number))
     }

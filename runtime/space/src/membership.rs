@@ -23,7 +23,7 @@ pub struct Membership<const D: usize> {
     table: Table<D>,
 }
 
-/// What is looked up for a point within the bounds.
+/// The table in which a point within the bounds is looked up.
 #[derive(Clone, Debug)]
 enum Table<const D: usize> {
     /// Nothing: all points of the bounds are members.

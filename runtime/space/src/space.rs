@@ -40,7 +40,7 @@ pub struct IndexSpace<const D: usize> {
     sparse: Option<Arc<Sparse<D>>>,
 }
 
-/// What a space of several rectangles shares among its clones.
+/// The data of a space of several rectangles, shared by its clones.
 struct Sparse<const D: usize> {
     /// At least two, in canonical form.
     rects: Arc<[Rect<D>]>,

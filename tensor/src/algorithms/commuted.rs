@@ -5,12 +5,12 @@ use super::{Algorithm, AlgorithmError};
 use crate::concrete::{Node, Statement};
 use crate::notation::{BinaryOperator, Expression};
 
-/// What `algorithm` makes of `statement`, or of the same with its factors in another order: products commute. Without a
-/// match, the error is that of the statement as it is.
+/// The algorithm that `algorithm` makes of `statement`, or of the same statement with its factors in another order:
+/// products commute. If no order matches, the error is the one of the statement as it is.
 ///
 /// # Errors
 ///
-/// Those of `algorithm`.
+/// The errors of `algorithm`.
 pub fn in_any_order(
     statement: &Statement,
     algorithm: impl Fn(&Statement) -> Result<Algorithm, AlgorithmError>,

@@ -95,7 +95,7 @@ pub enum AlgorithmError {
     Form {
         /// The algorithm.
         algorithm: &'static str,
-        /// What it computes.
+        /// The statement that the algorithm computes.
         wanted: &'static str,
         /// The statement.
         found: String,
@@ -107,7 +107,7 @@ pub enum AlgorithmError {
         algorithm: &'static str,
         /// The grid or the numbers.
         found: String,
-        /// What it needs.
+        /// The requirement of the algorithm.
         wanted: &'static str,
     },
     /// A command is refused.

@@ -35,7 +35,7 @@ pub struct Colors {
     formulas: Formulas,
     /// Variables with one value, by their formulas, and the number of values.
     single: Vec<(usize, i64)>,
-    /// What has to have values, or some accesses use nothing.
+    /// The conditions of accesses: the formulas that must all have values, or the access uses nothing.
     conditions: Vec<Vec<usize>>,
     /// Of each access: its condition, and its dimensions.
     accesses: Vec<(usize, Vec<usize>)>,

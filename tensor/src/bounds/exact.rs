@@ -1,4 +1,4 @@
-//! Where intervals are exact.
+//! Tests of whether intervals are exact.
 
 #[allow(unused_imports)] // For the documentation.
 use crate::bounds::Bounds;

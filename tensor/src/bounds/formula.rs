@@ -114,7 +114,7 @@ impl Formulas {
         }
     }
 
-    /// What an interval depends on: nothing, if it is all values.
+    /// The positions of the formulas on which an interval depends: none, if the interval has all values.
     pub(super) fn below(&self, position: usize) -> Vec<usize> {
         match &self.all[position] {
             Formula::Rotated { .. } if !self.is_single(position) => Vec::new(),
@@ -397,7 +397,7 @@ impl RectangleOf {
     }
 }
 
-/// What is in some of these rectangles, as disjoint ones; one, if all is in that.
+/// The union of some rectangles, as disjoint rectangles; as a single one, if the union is a rectangle.
 pub(super) fn apart(rectangles: impl Iterator<Item = Rectangle>, order: usize) -> Vec<Rectangle> {
     let mut parts: Vec<Rectangle> = Vec::new();
     for rectangle in rectangles.filter(|rectangle| !rectangle.is_empty()) {

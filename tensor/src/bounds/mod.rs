@@ -15,7 +15,7 @@
 //! | `a = f / e`, `b = f % e` | exact for `a`; for `b` exact if `f` is known or `a` has one value, otherwise all |
 //! | `t = (r + ...) % e` | exact if all is known, otherwise all |
 //!
-//! Where a variable that an assignment needs has no values, the assignment uses nothing.
+//! An assignment uses nothing if a variable that it needs has no values.
 
 mod colors;
 mod exact;
@@ -55,7 +55,7 @@ impl Interval {
     }
 }
 
-/// What can still occur, given values of some loops.
+/// The values and elements that can still occur in a statement, given values of some loops.
 #[derive(Clone, Debug)]
 pub struct Bounds<'a> {
     statement: &'a Statement,
@@ -64,7 +64,7 @@ pub struct Bounds<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    /// What can occur when the given loops have the given values, and all others any.
+    /// The bounds when the given loops have the given values, and all other loops any value.
     pub fn new(statement: &'a Statement, fixed: impl IntoIterator<Item = (IndexVariable, i64)>) -> Self {
         let (fixed, values) = fixed.into_iter().unzip();
         Self { statement, fixed, values }

@@ -133,8 +133,9 @@ fn in_steps(
         .communicate(operands, step)
 }
 
-/// What is below the launches and steps, left to a library if it computes products. Otherwise loops are in the order in
-/// which tensors are stored, and the innermost one runs through neighbours in memory, in vectors.
+/// The statement with the loops below its launches and steps left to a library, if they compute products. Otherwise
+/// these loops are in the order in which tensors are stored, and the innermost one runs through neighbours in memory,
+/// in vectors.
 fn leaf(statement: Statement) -> Statement {
     let mut plain: Vec<IndexVariable> =
         statement.spine().iter().filter(|outer| outer.is_plain()).map(|outer| outer.variable.clone()).collect();

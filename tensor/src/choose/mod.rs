@@ -63,7 +63,7 @@ const SHOWN: usize = 10;
 /// A schedule, with what it costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// What it is, in a few words.
+    /// A description of the schedule, in a few words.
     pub name: String,
     /// The scheduled statement, its grid, and where its tensors are.
     pub algorithm: Algorithm,
@@ -71,9 +71,9 @@ pub struct Candidate {
     pub machine: Machine,
     /// The plan.
     pub plan: Plan,
-    /// What moves.
+    /// The data that the plan moves.
     pub traffic: Traffic,
-    /// What it costs.
+    /// The estimated cost of the plan.
     pub estimate: Estimate,
 }
 
@@ -154,8 +154,8 @@ fn sorted(candidates: Vec<(String, Algorithm)>, rates: &Rates) -> Vec<Candidate>
     candidates
 }
 
-/// What a schedule makes of an unscheduled statement: on a grid of as many processors as its launches have points, with
-/// each tensor placed where its parts are used.
+/// The algorithm that a schedule makes of an unscheduled statement: on a grid of as many processors as its launches
+/// have points, with each tensor placed where its parts are used.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Where tensors are when loops are distributed.
+//! Placements of tensors when loops are distributed.
 
 use super::grids::Distributed;
 use crate::concrete::Statement;

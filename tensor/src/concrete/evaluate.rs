@@ -1,4 +1,4 @@
-//! What a statement means.
+//! The meaning of a statement, by evaluation.
 //!
 //! The loops run as they stand. At each assignment, coordinates are recovered, and nothing happens where one of them is
 //! beyond its end. Slow, and simple enough to be believed: schedules are tested against it before anything is lowered.

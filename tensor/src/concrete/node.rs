@@ -25,9 +25,9 @@ pub enum Node {
     Where {
         /// The workspace.
         workspace: TensorVariable,
-        /// What reads the workspace.
+        /// The node that reads the workspace.
         consumer: Box<Node>,
-        /// What writes the workspace.
+        /// The node that writes the workspace.
         producer: Box<Node>,
     },
 }
@@ -37,7 +37,7 @@ pub enum Node {
 pub struct Loop {
     /// The variable.
     pub variable: IndexVariable,
-    /// Who runs the iterations.
+    /// The execution of the iterations.
     pub execution: Execution,
     /// How many iterations are to be written one after the other in machine code; 1 leaves that to the compiler.
     pub unroll: u32,
@@ -48,11 +48,11 @@ pub struct Loop {
     pub communicate: Vec<String>,
     /// How it finds where all of several operands store something.
     pub merge: Merge,
-    /// What computes the loop and all inside of it, in place of loops.
+    /// The library that computes the loop and all inside of it, in place of loops.
     pub substitution: Option<Substitution>,
 }
 
-/// Who runs the iterations of a loop.
+/// The execution of a loop's iterations: one after the other, or at the same time, and on which units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
     /// One after the other.
@@ -77,9 +77,9 @@ pub enum Merge {
     Gallop,
     /// It goes through the first, and searches the others for each element: few steps if the first has few elements.
     Locate,
-    /// What one of them stores is put in a workspace with a flag for each coordinate, once for many runs of the loop,
-    /// which goes through the others and looks them up: as many steps as these have elements. A schedule makes the
-    /// workspace; no loop has this merge afterwards.
+    /// The elements of one operand are put in a workspace with a flag for each coordinate, once for many runs of the
+    /// loop, which goes through the others and looks them up: as many steps as these have elements. A schedule makes
+    /// the workspace; no loop has this merge afterwards.
     Bitmap,
     /// The same with a hash table as the workspace, which takes memory for what is stored alone.
     Hash,
@@ -162,7 +162,7 @@ impl Loop {
     }
 }
 
-/// What an [assignment](Node::Assign) has around it.
+/// An [assignment](Node::Assign), and the loops around it.
 pub(crate) struct Site<'a> {
     /// The loops around it, from the outermost.
     pub loops: Vec<&'a Loop>,

@@ -65,7 +65,7 @@ impl Statement {
         }
     }
 
-    /// Where blocks reach beyond the end, writes the end.
+    /// Writes the ends of parts, or the end of the parent where blocks reach beyond it.
     fn write_guard(&self, formatter: &mut Formatter<'_>, relation: &Relation) -> Result {
         if let Relation::SplitAt { outer, points, extent, .. } = relation {
             write!(formatter, " < {{")?;

@@ -40,7 +40,7 @@ pub enum Relation {
         outer: IndexVariable,
         /// The position in the part.
         inner: IndexVariable,
-        /// Where parts begin, but for the first.
+        /// The coordinates at which parts begin, except for the first part.
         points: Vec<i64>,
         /// The extent of `parent`, where the last part ends.
         extent: i64,
@@ -95,8 +95,8 @@ pub enum Relation {
 /// A loop over the positions of some levels of an operand, one below the other: `parent` has the coordinates that are
 /// stored there.
 ///
-/// Where everything is stored, a position is a coordinate, and that is what a statement means by itself. Kernels for
-/// [stored](crate::lower::stored) tensors visit what is there.
+/// A position is a coordinate if everything is stored, which is the meaning of a statement by itself. Kernels for
+/// [stored](crate::lower::stored) tensors visit the stored positions alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Positions {
     /// The variable in whose place positions are: that of a level, or what the variables of several levels were fused

@@ -83,8 +83,8 @@ impl Statement {
         self.body.sites().into_iter().find(|site| *site.target.tensor.name() == *self.result.name())?.operator
     }
 
-    /// What all elements of the result must be before the loops run: nothing in particular if they are assigned
-    /// plainly, or if their old values count.
+    /// The value that all elements of the result must have before the loops run: none if they are assigned plainly, or
+    /// if their old values count.
     pub fn initial(&self) -> Option<Scalar> {
         if self.accumulate { None } else { self.reduction()?.identity(self.result.element()) }
     }
@@ -208,7 +208,7 @@ impl Statement {
             || self.tensors().into_iter().chain(self.body.workspaces()).any(|tensor| tensor.name() == name)
     }
 
-    /// What is inside of the loops over `fixed`, the outermost ones.
+    /// The node inside of the loops over `fixed`, the outermost ones.
     pub(crate) fn inside(&self, fixed: &[IndexVariable]) -> &Node {
         let mut node = &self.body;
         while let Node::Forall(outer, body) = node

@@ -1,4 +1,4 @@
-//! What a plan costs.
+//! Estimates of the cost of a plan.
 
 use super::rates::{Rates, weight};
 use crate::bounds::{IterationsOf, RectangleOf};
@@ -8,7 +8,7 @@ use crate::plan::{Order, Plan};
 use crate::rectangle::Rectangle;
 use crate::traffic::{Cause, Load, Loads, Sample, Traffic, points_of};
 
-/// What a plan costs on a machine.
+/// The estimated cost of a plan on a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Operations on elements, by all processors.
@@ -35,7 +35,7 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
-/// What one processor does in each step.
+/// The work of one processor in each step.
 #[derive(Clone, Default)]
 struct Timeline {
     operations: f64,
@@ -76,7 +76,7 @@ impl Timeline {
 }
 
 impl Estimate {
-    /// What `plan` costs, when `traffic` is what it moves with these placements. If that is
+    /// Estimates the cost of `plan`, which moves `traffic` with these placements. If the traffic is
     /// [estimated](Traffic::estimated), so are operations, by the same processors and steps.
     pub fn new(plan: &Plan, traffic: &Traffic, placements: &[(TensorVariable, Placement)], rates: &Rates) -> Self {
         if !traffic.is_listed()
@@ -171,11 +171,11 @@ impl Timeline {
     }
 }
 
-/// What leaves take.
+/// The leaves of a plan, and the rates that give the time that they take.
 struct Leaves {
     order: Order,
     iterations: IterationsOf,
-    /// What each tensor's part is, and how many bytes an element has.
+    /// The part of each tensor that a leaf uses, and the number of bytes of an element.
     used: Vec<(RectangleOf, i64)>,
     /// Seconds for an operation, for a byte, and for a leaf.
     costs: (f64, f64, f64),

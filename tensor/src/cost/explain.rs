@@ -61,7 +61,7 @@ fn section(text: &mut String, title: &str, lines: &str) {
     });
 }
 
-/// What the leaves use of a tensor: how many different pieces, of what size.
+/// A description of the pieces of a tensor that the leaves use: how many different ones, and of what size.
 fn pieces(plan: &Plan, tensor: &TensorVariable) -> String {
     let (order, (fixed, _)) = (plan.order(), plan.innermost_fetch(tensor.name()));
     let rectangles = plan.rectangles(tensor.name(), fixed);

@@ -23,10 +23,10 @@ const FAR: [i64; 2] = [8192, 2048];
 const ROUNDS: usize = 5;
 
 impl Rates {
-    /// What one processor of this machine does: products of matrices, by the library that multiplies in this process;
-    /// loops over data that are near; and reading memory. How fast messages and launches are, and how much memory there
-    /// is, is left as it is [by default](Self::default). Takes about half a second, and 140 MB of memory. None if the
-    /// machine refuses one of it.
+    /// Measures one processor of this machine: products of matrices, by the library that multiplies in this process;
+    /// loops over data that are near; and reading memory. The speed of messages and launches and the amount of memory
+    /// are left as they are [by default](Self::default). Takes about half a second, and 140 MB of memory. None if the
+    /// machine refuses one of these measurements.
     ///
     /// On a machine that does other things at the same time the numbers are too small. A kernel that no compiler can be
     /// found for is interpreted, and then loops are slow.

@@ -1,4 +1,4 @@
-//! What a plan costs: operations, bytes that move, memory, and an estimate of the time.
+//! The cost of a plan: operations, bytes that move, memory, and an estimate of the time.
 //!
 //! [`Rates`] describe a machine: how fast a processor computes, and how fast it gets data. [`Estimate`] applies them to
 //! a plan and its [traffic](crate::traffic).

@@ -31,7 +31,7 @@ impl Default for Rates {
     /// through the loopback interface passes some 2e9 bytes a second, and takes 20 microseconds; so does a task with
     /// its analysis. The cores copy data themselves, so that half of moving it takes their time.
     ///
-    /// Where these matter, [measure](Self::measured) and pass your own.
+    /// Programs for which these numbers matter should [measure](Self::measured) and pass their own.
     fn default() -> Self {
         Self {
             products: 30e9,

@@ -22,7 +22,7 @@ pub(super) fn wrong(path: &Path, reason: String) -> DistributedError {
     DistributedError::File { name: path.display().to_string(), reason, is_input: false }
 }
 
-/// What one node does for all: a number, or what is wrong.
+/// The outcome of the work that one node does for all: a number, or a description of the problem.
 pub(super) type Alone = Result<u64, String>;
 
 /// Has one node do something: all get what it comes to.
@@ -101,5 +101,5 @@ pub(super) fn finish(aside: &Path, path: &Path, header: &[u8]) -> io::Result<u64
     Ok(header.len() as u64)
 }
 
-/// What a node says that does not see the file that another one has made.
+/// The message of a node that does not see the file that another node has made.
 pub(super) const UNSHARED: &str = "a node does not see the file that another has made in this folder, which all have to share; or have the result written to a .npz file, which one node writes alone";

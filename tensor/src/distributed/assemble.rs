@@ -6,10 +6,9 @@
 //! Amarasinghe, PLDI 2020, between whose halves SpDISTAL, SC 2022, section 5.2, has a scan). On any number of nodes the
 //! result is stored alike, and nothing of it leaves the node that makes it.
 //!
-//! Where loops inside of the launch fetch something, there is a launch for each of their steps, which has rows of its
-//! own.
+//! Loops inside of the launch that fetch something give a launch for each of their steps, which has rows of its own.
 //!
-//! That is done where a compressed level is below dense ones. What has other levels is assembled in
+//! This applies to a compressed level below dense ones. A result that has other levels is assembled in
 //! [blocks](super::blocks).
 
 use std::sync::Arc;
@@ -90,7 +89,7 @@ fn assembling(operations: &[Operation]) -> Option<&Launching> {
     })
 }
 
-/// What points are given beside operands, by the blocks of their turns.
+/// A function that gives the requirements of points beside operands, by the blocks of their turns.
 pub(super) type Given<'a> = dyn Fn(&Blocks<'_>) -> Vec<Requirement> + Sync + 'a;
 
 /// An assembly. Each point has a *turn* at each step: turns are numbered point by point.
@@ -258,7 +257,7 @@ impl<'a> Assembly<'a> {
         })
     }
 
-    /// What runs a kernel for a turn.
+    /// A function that runs a kernel for a turn.
     pub(super) fn leaf(
         &self,
         kernel: Kernel,
@@ -271,7 +270,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// What gives the number of the block that a turn has.
+    /// A function that gives the number of the block of a turn.
     pub(super) fn color(&self) -> impl Fn(&LeafCall<'_>) -> maniple::Result<usize> + Send + Sync + 'static {
         let (of_point, steps) = (Arc::clone(&self.blocks.of_point), self.steps());
         move |call| Ok(of_point(call.point().coords()[0] * steps + *call.arguments::<i64>()?) as usize)

@@ -8,11 +8,11 @@ use super::shares::{Ends, is_in_order};
 use super::tensor::Tensor;
 
 impl Tensor {
-    /// Where to cut the coordinates of the outermost level so that there are up to so many parts with about as many
-    /// elements each: for [`split_at`](crate::concrete::Statement::split_at), whose loops are then distributed. Rows
-    /// are not cut, so a part has less than an equal share and the elements of one row. Where rows are so long that
-    /// parts would begin at the same one, there are fewer. What the tensor stores is looked up by tasks in the blocks
-    /// that nodes have, as it is after all that was launched before.
+    /// Finds where to cut the coordinates of the outermost level so that there are up to so many parts with about as
+    /// many elements each: for [`split_at`](crate::concrete::Statement::split_at), whose loops are then distributed.
+    /// Rows are not cut, so a part has less than an equal share and the elements of one row. If rows are so long that
+    /// parts would begin at the same one, there are fewer parts. Tasks look up the stored data of the tensor in the
+    /// blocks that nodes have, as it is after all that was launched before.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -74,7 +74,7 @@ mod tests {
     use crate::element::{Complex, ElementType};
     use crate::with_element;
 
-    /// What is handed on of entries.
+    /// The coordinates and the elements of the entries that are handed on.
     fn handed_on(
         (order, element): (usize, ElementType),
         list: impl FnOnce(&mut Batches<'_>),

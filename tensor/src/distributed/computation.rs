@@ -37,7 +37,7 @@ pub struct Computation {
     operations: Vec<Prepared>,
 }
 
-/// What is done, in this order.
+/// An operation of a computation. Operations are carried out in their order.
 #[derive(Clone)]
 enum Prepared {
     /// All elements of a tensor become a value.
@@ -265,7 +265,7 @@ impl Preparation<'_> {
         &self.tensors[position]
     }
 
-    /// What the points of a launch are given.
+    /// The pieces of tensors that the points of a launch are given.
     pub(super) fn fetches(&self, launching: &Launching) -> Vec<Fetching> {
         let (plan, mut fetches) = (&launching.plan, Vec::new());
         for fetch in &launching.fetches {

@@ -30,7 +30,7 @@ pub(super) struct Cut {
     by: By,
 }
 
-/// What pieces follow from.
+/// The data from which the pieces of a cut follow.
 #[derive(Clone)]
 enum By {
     Bounds(Arc<Colors>),
@@ -39,7 +39,7 @@ enum By {
     Below(Box<Cut>),
     /// Equal parts of the positions of a level of a tensor.
     Shares(Of, usize, i64, Option<usize>),
-    /// What a partition of a tensor names, in a dimension.
+    /// The coordinates that a partition of a tensor names, in a dimension.
     Named(Of, Box<Cut>, usize),
 }
 

@@ -113,12 +113,12 @@ impl EntryFile {
         Ok(file)
     }
 
-    /// What messages call it.
+    /// The name of the file in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a Matrix Market file says above its entries.
+    /// The header above the entries of a Matrix Market file; none of other files.
     pub fn header(&self) -> Option<&Header> {
         match &self.entries {
             Kind::Text(text) => text.header(),
@@ -266,7 +266,7 @@ impl EntryFile {
     }
 }
 
-/// What a reader says, by line if it knows one.
+/// The problem that a reader reports, with the line if the reader knows it.
 pub(super) fn told(error: &ReadError) -> Wrong {
     match error {
         ReadError::Line { line, problem } => (Some(*line), problem.to_string()),

@@ -22,9 +22,9 @@ pub enum DistributedError {
     Shape {
         /// Its name.
         tensor: String,
-        /// What it has.
+        /// The property of the tensor that the data do not fit.
         expected: String,
-        /// What was given.
+        /// The property of the given data.
         found: String,
     },
     /// A plan uses a tensor that was not given.
@@ -88,7 +88,7 @@ pub enum DistributedError {
     Generate {
         /// Its name.
         tensor: String,
-        /// What the generator makes.
+        /// The error of the generator.
         error: GenerateError,
     },
     /// Elements that levels do not store.
@@ -99,12 +99,12 @@ pub enum DistributedError {
         /// Why not.
         reason: String,
     },
-    /// What levels store follows no rules.
+    /// Levels whose stored data break the rules of their kinds.
     #[error("{tensor}: {error}")]
     Broken {
         /// Its name.
         tensor: String,
-        /// What is wrong.
+        /// The rule that is broken, and where.
         error: StorageError,
     },
     /// A tensor that is stored in another way than the plan takes it.
@@ -158,7 +158,7 @@ pub enum DistributedError {
     File {
         /// The file.
         name: String,
-        /// What is wrong.
+        /// A description of the problem.
         reason: String,
         /// Whether it is one that is read.
         is_input: bool,

@@ -23,14 +23,14 @@ use crate::rectangle::Rectangle;
 /// The colors of so many points are looked up in a table; those of more are computed where they are asked for.
 const MOST_IN_TABLE: i64 = 1 << 12;
 
-/// What pieces are of.
+/// The partition or the region of which points are given pieces.
 #[derive(Clone)]
 pub(super) enum Given {
     Piece(LogicalPartition),
     All(LogicalRegion),
 }
 
-/// What the points of a launch are given of one space of a tensor, at all steps.
+/// The pieces of one space of a tensor that the points of a launch are given, at all steps.
 pub(super) struct Fetching {
     /// Of its pieces each point has one; of a region all.
     pieces: Given,
@@ -59,7 +59,8 @@ impl Fetching {
         Self { pieces, fields, bytes, element, order, fetch: fetch.clone(), sequences, requirements: HashMap::new() }
     }
 
-    /// What is read of one part after the other, each at steps of its own.
+    /// The region and the fields of which one part after the other is read, each at steps of its own; none if they are
+    /// not read so.
     pub(super) fn passes(&self) -> Option<(LogicalRegion, FieldMask)> {
         let is_read = self.fetch.privilege(&self.order, 0) == Privilege::Read;
         match &self.pieces {
@@ -92,7 +93,7 @@ impl Fetching {
         blocks.into_iter().filter_map(of_block).max().unwrap_or(0)
     }
 
-    /// What a launch asks for at a step, with a number. Steps with the same ask for the same.
+    /// The requirement of a launch at a step, with a number. Steps with the same number have the same requirement.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a task has of a tensor, as kernels see it.
+//! The elements that a task has of a tensor, as kernels see them.
 
 use maniple::FieldId;
 use maniple::access::Strided;
@@ -18,7 +18,7 @@ pub(super) struct Held<'a> {
     bounds: Vec<(i64, i64)>,
     /// Bytes from one index to the next.
     strides: Vec<isize>,
-    /// Where the element at the lowest point is, or would be.
+    /// The address at which the element at the lowest point is, or would be.
     address: *mut u8,
     /// The copy, in words, and what was copied.
     copied: Option<(Vec<u64>, Vec<Strided<'a>>)>,

@@ -7,7 +7,8 @@ use maniple::FutureMap;
 
 use super::error::DistributedError;
 
-/// What was launched. To await it is to wait for its end, and to hear of the first failure; nobody has to.
+/// Launches that may be awaited. Awaiting them waits for their end, and gives the first failure; programs need not do
+/// so.
 #[derive(Debug, Default)]
 #[must_use = "what it failed of is heard where it is awaited, or where its results are read"]
 pub struct Launched {

@@ -13,7 +13,7 @@ use crate::kernel::{Argument, Executable, Team};
 use crate::lower::Output;
 use crate::plan::{Order, Plan};
 
-/// Who runs the loops over threads of a leaf: those workers of the node that have nothing else to do.
+/// The team that runs the loops over threads of a leaf: the workers of the node that have nothing else to do.
 struct Helpers<'a> {
     workers: Workers<'a>,
     /// Loops are not cut where the points of the launch give all workers something to do: several parts would cost more
@@ -41,7 +41,7 @@ pub(super) struct Kernel {
     pub(super) parameters: Vec<Parameter>,
 }
 
-/// What a parameter of a kernel is.
+/// The argument that a parameter of a kernel takes.
 pub(super) enum Parameter {
     /// A view of what the task has of a tensor.
     View(Viewed),
@@ -51,11 +51,11 @@ pub(super) enum Parameter {
     Number(i64),
     /// In how many parts loops are cut.
     Chunks,
-    /// What a result that is assembled is written to.
+    /// A view of a result that is assembled, to which the kernel writes.
     Made(Made),
 }
 
-/// What is written of a result that is assembled.
+/// A part of a result that is assembled, to which kernels write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Made {
     /// How many elements each row has, or where its next one goes.

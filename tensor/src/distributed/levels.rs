@@ -45,14 +45,14 @@ impl Component {
     }
 }
 
-/// What is stored of a tensor in levels.
+/// The stored data of a tensor in levels.
 #[derive(Debug)]
 pub(super) struct Levels {
     /// Whether offsets and coordinates have 32 bits, and not 64.
     pub(super) is_narrow: bool,
     /// How many positions each level has.
     positions: Vec<usize>,
-    /// What each level stores.
+    /// The components that each level stores.
     levels: Vec<Vec<(Stored, Component)>>,
     values: Component,
     /// Whether the regions are those of another tensor, and only the field of the elements is its own.
@@ -180,7 +180,7 @@ impl Levels {
         self.positions.get(level).copied().unwrap_or(1)
     }
 
-    /// What a level stores.
+    /// The components that a level stores.
     pub(super) fn stored(&self, level: usize) -> &[(Stored, Component)] {
         self.levels.get(level).map_or(&[], |level| level)
     }
@@ -194,7 +194,7 @@ impl Levels {
         self.one(level, |per| per == Per::Offset)
     }
 
-    /// What tells which positions are below those of the level above: offsets, or how many there are.
+    /// The component that tells which positions are below those of the level above: offsets, or how many there are.
     fn beginnings(&self, level: usize) -> Option<&Component> {
         self.one(level, |per| matches!(per, Per::Offset | Per::Parent))
     }
@@ -214,7 +214,7 @@ impl Levels {
         &self.values
     }
 
-    /// What a kernel's parameter is a view of.
+    /// The component that a kernel's parameter views.
     pub(super) fn component(&self, slot: &Slot) -> Option<&Component> {
         match slot {
             Slot::Positions(_, level) => self.beginnings(*level),

@@ -26,11 +26,11 @@ use crate::notation::TensorVariable;
 /// So many tasks do it, if nodes are not more.
 const MOST_TASKS: usize = 64;
 
-/// What is wrong with a file, and in which line if there are lines.
+/// A problem with a file, and its line if the file has lines.
 pub(super) type Wrong = (Option<u64>, String);
 
-/// What tells of a part, beside its entries, whether it is right: how many entries the lines of a file list, and the
-/// checksums of its arrays. Of what is no file, nothing.
+/// The evidence, beside its entries, that a part is right: the number of entries that the lines of a file list, and the
+/// checksums of its arrays. Entries that come from no file have no evidence.
 pub(super) type Evidence = (u64, Vec<(u32, u64)>);
 
 /// Entries in parts, of which tasks list one each.
@@ -38,7 +38,7 @@ pub(super) trait Lists: Send + Sync {
     /// How many parts there are.
     fn parts(&self) -> i64;
 
-    /// What tasks are given to list their parts.
+    /// The requirements of the tasks that list parts.
     fn requirements(&self) -> &[Requirement] {
         &[]
     }
@@ -52,7 +52,7 @@ pub(super) trait Lists: Send + Sync {
         Ok(())
     }
 
-    /// What is said if a part is wrong.
+    /// The error for a part that is wrong.
     fn error(&self, wrong: Wrong) -> DistributedError;
 }
 
@@ -89,7 +89,7 @@ pub(super) fn tasks_for(cx: &Context, bytes: usize) -> i64 {
 /// Blocks of coordinates of the outermost level.
 struct Outermost {
     level: LevelExpression,
-    /// Where each block ends.
+    /// The end of each block.
     ends: Vec<i64>,
 }
 

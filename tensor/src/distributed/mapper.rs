@@ -1,4 +1,4 @@
-//! Where tiles of tensors are kept.
+//! The mapper that decides where tiles of tensors are kept.
 
 use maniple::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
 use maniple::mapper::{
@@ -9,12 +9,12 @@ use maniple::mapper::{
 /// A mapper for plans: points of a grid go to processors in blocks, in their order, and tiles stay where their points
 /// run.
 ///
-/// Where all processors of a node see one memory best, a tensor has one instance there, which neighbours read where it
-/// is. Where processors have memories of their own, each keeps instances of the tiles that it uses, so that only what
-/// others have made is copied.
+/// A tensor has one instance on a node whose processors all see one memory best, and neighbours read it there. If
+/// processors have memories of their own, each keeps instances of the tiles that it uses, so that only tiles that
+/// others have made are copied.
 ///
-/// What is used by one step alone, where plans [run in steps](super::Computation::run_in_steps), has instances of its
-/// own that go after it, as far as there is room for them.
+/// A tile that is used by one step alone, in plans that [run in steps](super::Computation::run_in_steps), has an
+/// instance of its own that goes after the step, as far as there is room for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TensorMapper {
     inner: DefaultMapper,
@@ -63,7 +63,7 @@ impl Mapper for TensorMapper {
     }
 }
 
-/// Set in the tags of launches of steps. Whoever sets it in a tag of his own says the same.
+/// A flag in the tags of launches of steps. A program that sets it in a tag of its own says the same.
 const OF_STEPS: u64 = 1 << 63;
 
 /// The tag of a launch of which these requirements are used by one step alone, so far as there are numbers for them.

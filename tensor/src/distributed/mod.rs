@@ -17,9 +17,9 @@
 //!
 //! How tensors are cut, packed, assembled and rehearsed is told in `README.md` beside this file.
 //!
-//! What the plan fetches at a launch around others, or at a step around a launch, is brought to the first point that it
-//! is for, by a launch before. The other points run near it, and find their parts there. What is written stays where it
-//! was written until others need it, which is the same in the end.
+//! Data that the plan fetches at a launch around others, or at a step around a launch, is brought to the first point
+//! that it is for, by a launch before. The other points run near it, and find their parts there. Written data stays
+//! where it was written until others need it, which is the same in the end.
 
 mod aside;
 mod assemble;

@@ -13,7 +13,7 @@ use crate::rectangle::Rectangle;
 pub(super) struct Modes(Arc<[usize]>);
 
 impl Modes {
-    /// Those of a tensor with so many dimensions, in a format.
+    /// The modes of a tensor with so many dimensions, in a format.
     pub(super) fn new(format: &Format, dimensions: usize) -> Result<Self, FormatError> {
         format.check(dimensions)?;
         Ok(Self(format.order().into()))
@@ -29,7 +29,7 @@ impl Modes {
         self.0.last().copied()
     }
 
-    /// Where the region has each dimension.
+    /// The place of each dimension in the region.
     pub(super) fn levels(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.0.len()).map(|mode| self.0.iter().position(|&stored| stored == mode).unwrap_or(mode))
     }

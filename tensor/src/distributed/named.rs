@@ -1,4 +1,4 @@
-//! What is at the coordinates that pieces of a level name: elements of a vector, rows of a matrix.
+//! Data at the coordinates that pieces of a level name: elements of a vector, rows of a matrix.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -49,7 +49,7 @@ fn is_finite(number: Scalar) -> bool {
     }
 }
 
-/// What is said of a number that is no element.
+/// The problem of a number that is no element of a type.
 pub(super) fn no_element(number: Scalar, element: ElementType) -> Wrong {
     let number = match number {
         // As `1e300`, and not with all its digits.

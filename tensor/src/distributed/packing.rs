@@ -67,14 +67,14 @@ impl Blocks<'_> {
         Ok(of.region.partition(&partitioning).map_err(Error::from)?)
     }
 
-    /// What points are given of a field: their blocks' pieces.
+    /// The requirement of a field by which each point is given the piece of its block.
     pub(super) fn own(&self, partition: &LogicalPartition, field: FieldId, privilege: Privilege) -> Requirement {
         let target = Target::Partition(partition.clone(), self.projection());
         Requirement::new(target, FieldMask::of(field), privilege)
     }
 
-    /// Where what each point has so much of begins and ends for each block, and how much there is of all: blocks follow
-    /// one another, whichever point has them.
+    /// The interval of each block, and the sum of all lengths, given the length that each point has: blocks follow one
+    /// another, whichever points have them.
     pub(super) fn intervals(&self, totals: &[i64]) -> (Vec<(i64, i64)>, i64) {
         let mut of_blocks = vec![0; self.parts.len()];
         for (point, total) in (0..).zip(totals) {
@@ -141,8 +141,8 @@ impl Entries {
         fields.reduce(|all, field| all.union(&field)).unwrap_or_default()
     }
 
-    /// What levels store of a block, of which a point is given the entries; the elements go to a field, if there is one
-    /// for them.
+    /// Packs the entries of a block, which a point is given: the data of its levels. The elements go to a field, if
+    /// there is one for them.
     fn packed(
         &self,
         call: &LeafCall<'_>,
@@ -346,7 +346,7 @@ impl Packing<'_> {
 /// How many positions each level has for the entries of a block, or why levels do not store them.
 pub(super) type Measured = Result<Vec<i64>, String>;
 
-/// What all points have measured.
+/// The measurements of all points, or the error of a point whose entries levels do not store.
 pub(super) fn all_measured(
     measured: Vec<Measured>,
     variable: &TensorVariable,

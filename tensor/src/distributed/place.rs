@@ -45,7 +45,7 @@ impl Tensor {
         Ok(launched)
     }
 
-    /// What sets all elements where they are placed, if they are.
+    /// The launch that sets all elements where they are placed; none if they are not placed.
     pub(super) fn fill_at_home(&self, value: Scalar) -> Option<(AnyRect, TaskLauncher)> {
         let home = self.home()?;
         let (field, element) = (self.field(), self.variable().element());

@@ -29,7 +29,7 @@ use crate::notation::TensorVariable;
 use crate::placement::{Along, Cut, Placed, Placement};
 use crate::rectangle::Rectangle;
 
-/// What is cut into how many parts.
+/// A cut of positions, bits or coordinates, with the number of parts.
 enum Parts {
     /// The positions of a level, into parts of equal length.
     Positions(usize, i64),
@@ -43,13 +43,13 @@ enum Parts {
 
 impl Tensor {
     /// Cuts a tensor in levels into the pieces of a placement, once: asked for again, they are the same partitions.
-    /// They are the tensor's, and go with it: whoever destroys them can't ask again. `xy -> x` makes blocks of the
-    /// coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes parts with as
-    /// many positions each of the level that stores `y`, which is the one of its blocks where `y` is stored in blocks,
-    /// and the one along diagonals where it follows from these, and `xy -> f : ~f` parts with as many elements each; of
-    /// a level with a bit for each coordinate, as many that are set, as far as words of 64 are not cut. Blocks along
-    /// several dimensions of the machine, as `xy -> xy`, have what is in all of them, and of the levels above what that
-    /// is below.
+    /// They are the tensor's, and go with it: a program that destroys them can't ask again. `xy -> x` makes blocks of
+    /// the coordinates of the level that stores `x`, `xy -> cyclic(x)` deals them in turn, `xy -> ~y` makes parts with
+    /// as many positions each of the level that stores `y`, which is the one of its blocks where `y` is stored in
+    /// blocks, and the one along diagonals where it follows from these, and `xy -> f : ~f` parts with as many elements
+    /// each; of a level with a bit for each coordinate, as many that are set, as far as words of 64 are not cut. Blocks
+    /// along several dimensions of the machine, as `xy -> xy`, have the positions that are in all of the cuts, and of
+    /// the levels above the positions that these are below.
     ///
     /// A piece has what is above and below its own positions, too. Where it begins in other levels is looked up in what
     /// these store, as it is after all that was launched before: on each of several nodes in the blocks that it has.
@@ -210,7 +210,7 @@ impl Parts {
     }
 }
 
-/// What a placement cuts, along each dimension of the machine that cuts something.
+/// The cuts of a placement, along each dimension of the machine that cuts something.
 fn parts(variable: &TensorVariable, placed: &Placed) -> Result<Vec<Parts>, DistributedError> {
     let format = variable.format();
     let along = placed.placement().levels.iter().flat_map(|level| &level.grid).zip(placed.machine().extents());

@@ -198,7 +198,7 @@ impl Runs {
         pieces.into_iter().map(Rectangle::new).collect()
     }
 
-    /// Where the file has the piece with an element.
+    /// The range of elements in the file that is the piece around an element.
     fn around(&self, at: &[i64]) -> Range<i64> {
         let (cut, block) = self.cut;
         let before: i64 = self.order[..cut].iter().map(|&mode| at[mode] * self.strides[mode]).sum();
@@ -216,7 +216,7 @@ struct Parts {
     parts: i64,
 }
 
-/// What hands on entries of a file, and keeps the coordinates of the first that is outside of the tensor.
+/// A filter that hands on the entries of a file, and keeps the coordinates of the first entry outside of the tensor.
 struct Within<'a, 'b> {
     extents: &'a [i64],
     at: Vec<i64>,

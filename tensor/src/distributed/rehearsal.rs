@@ -1,4 +1,5 @@
-//! What plans move between nodes, counted by moving it: all of their launches, with tasks that compute nothing.
+//! Rehearsals of plans, which count the bytes that plans move between nodes by moving them: all launches of the plans,
+//! with tasks that compute nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,10 +28,10 @@ pub struct Rehearsal {
     passing: BTreeMap<Arc<str>, u64>,
 }
 
-/// What a launch asks for of a tensor, by its name.
+/// The fetches of a launch for a tensor, by the tensor's name.
 type OfTensor = (Arc<str>, Vec<Fetching>);
 
-/// What is done, in this order.
+/// An operation of a rehearsal. Operations are carried out in their order.
 enum Rehearsed {
     Fill(Tensor, Scalar),
     /// One after the other what a launch asks for of each tensor.
@@ -94,11 +95,11 @@ impl Rehearsal {
         })
     }
 
-    /// What is read of each tensor in one part after the other: the most bytes of it that a node ever has beside what
-    /// it had before, if plans [run in steps](super::Computation::run_in_steps), or results are
+    /// The bytes of each tensor that is read in one part after the other: the most bytes of it that a node ever has
+    /// beside those that it had before, if plans [run in steps](super::Computation::run_in_steps), or results are
     /// [assembled](super::assemble_in_steps) so, by the [mapper](super::TensorMapper) for tensors. That is three times
-    /// what the points of one node are given at two steps that follow one another: what they use, what comes for them,
-    /// and what goes to others.
+    /// the bytes that the points of one node are given at two steps that follow one another: the parts that they use,
+    /// the parts that come for them, and the parts that go to others.
     pub fn passing(&self) -> &BTreeMap<Arc<str>, u64> {
         &self.passing
     }
@@ -145,7 +146,7 @@ impl Rehearsal {
     }
 }
 
-/// What a launch asks for, by tensors.
+/// The fetches of a launch, by tensors.
 fn by_tensors(launching: &Launching, fetches: Vec<Fetching>, preparation: &Preparation<'_>) -> Vec<OfTensor> {
     let mut all: Vec<OfTensor> = Vec::new();
     for (fetch, fetching) in launching.fetches.iter().zip(fetches) {

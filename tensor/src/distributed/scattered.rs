@@ -1,5 +1,5 @@
-//! What belongs to coordinates of a level that is not the outermost, or that does not store them in order: positions
-//! that lie apart.
+//! Positions that belong to coordinates of a level that is not the outermost, or that does not store them in order:
+//! positions that lie apart.
 //!
 //! Tasks go through what the level stores in blocks, and give the runs of positions whose coordinates belong to each
 //! part. What is above and below is looked up for each run, as for [equal parts](super::shares).
@@ -95,8 +95,8 @@ pub(super) async fn around(
     Ok(found.into_iter().map(in_parts).collect())
 }
 
-/// What a part of each cut of a level has in common, for all combinations of parts, those of the last cut running
-/// fastest: runs, and how many combinations there are.
+/// The intersections of parts, one part of each cut of a level, for all combinations of parts, those of the last cut
+/// running fastest: runs, and the number of combinations.
 pub(super) fn met(cuts: &[&Vec<Vec<Interval>>]) -> (Vec<(i64, Interval)>, i64) {
     let mut all: Vec<Vec<Interval>> = vec![vec![(0, i64::MAX)]];
     for cut in cuts {
@@ -107,7 +107,7 @@ pub(super) fn met(cuts: &[&Vec<Vec<Interval>>]) -> (Vec<(i64, Interval)>, i64) {
     (joined(runs.collect()), count)
 }
 
-/// What is in both of two lists of intervals that ascend.
+/// The intersection of two lists of intervals that ascend.
 fn in_both(one: &[Interval], other: &[Interval]) -> Vec<Interval> {
     let (mut found, mut at, mut of) = (Vec::new(), 0, 0);
     while let (Some(own), Some(others)) = (one.get(at), other.get(of)) {

@@ -1,4 +1,4 @@
-//! What belongs to equal parts of the positions of a level: the positions above them and below them, and their rows.
+//! Equal parts of the positions of a level: the positions above them and below them, and their rows.
 //!
 //! Positions above and below those that are next to each other are next to each other too, so each part is an interval
 //! in each level. Where it begins and ends there is looked up by tasks in blocks of what levels store, which stay where
@@ -24,7 +24,7 @@ use crate::plan::Space;
 /// From the first to before the last.
 pub(super) type Interval = (i64, i64);
 
-/// Where parts are in each level of a tensor.
+/// The intervals of parts in each level of a tensor.
 pub(super) struct Ends {
     /// Of each level, of each part: its positions.
     pub(super) positions: Vec<Vec<Interval>>,
@@ -32,7 +32,7 @@ pub(super) struct Ends {
     rows: Vec<Interval>,
 }
 
-/// What is looked up in numbers that ascend, or at places.
+/// A kind of lookup in numbers that ascend, or at places.
 #[derive(Clone, Copy, PartialEq)]
 enum Lookup {
     /// The number at a place.
@@ -235,7 +235,8 @@ fn lasts(parts: &[Interval]) -> Vec<i64> {
     parts.iter().filter(|(first, end)| first < end).flat_map(|(first, end)| [*first, end - 1]).collect()
 }
 
-/// What was found for the first and the last position of each part that has some.
+/// The interval of each part, from the numbers that were found for the first and the last position of each part that
+/// has some.
 fn with(parts: &[Interval], found: &[i64]) -> Vec<Interval> {
     let mut found = found.chunks(2);
     let next = |(first, end): &Interval| match first < end {
@@ -285,8 +286,8 @@ async fn look_up(
     Ok(all)
 }
 
-/// What tasks find in blocks of a component, which stay where they are: one task for each block, which may look at the
-/// numbers before and after its own, too.
+/// Runs a task on each block of a component, where the block is, and gives the results. A task may look at the numbers
+/// before and after its own block, too.
 pub(super) async fn in_blocks<R: Clone + Send + Sync + 'static>(
     cx: &Context,
     component: &Component,
@@ -350,7 +351,8 @@ async fn words(cx: &Context, bits: &Component, parts: i64) -> Result<Vec<i64>, D
     Ok(all)
 }
 
-/// What a block has of what is looked up: the number of each that it finds, and what it finds.
+/// The results of a lookup in one block: for each wanted number that the block finds, its place in the list, and the
+/// result.
 fn found_in<N: FieldValue + Copy + Into<i64>>(
     call: &LeafCall<'_>,
     field: maniple::FieldId,

@@ -39,7 +39,7 @@ pub struct Tensor {
     modes: Modes,
     /// If it is not dense. Then region, field and modes are those of the values.
     levels: Option<Arc<Levels>>,
-    /// Where it was placed last.
+    /// The pieces of the last placement, if the tensor was placed.
     home: Arc<Mutex<Option<Home>>>,
     /// The partitions that it was cut into.
     cuts: Arc<Cuts>,
@@ -48,8 +48,8 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A new tensor of what [fills](TensorVariable::fill) it, stored as its variable says. Nothing is stored before
-    /// somebody looks.
+    /// A new tensor whose elements are its [fill value](TensorVariable::fill), stored as its variable says. Nothing is
+    /// stored before the tensor is used.
     ///
     /// # Errors
     ///
@@ -59,8 +59,8 @@ impl Tensor {
     }
 
     /// The same, stored in a format: the region has the tensor's dimensions in the format's order, the outermost first.
-    /// What is computed does not depend on it, but elements are used fastest along the dimension that is stored last,
-    /// if the statement's variable has the format too.
+    /// The results of computations do not depend on the format, but elements are used fastest along the dimension that
+    /// is stored last, if the statement's variable has the format too.
     ///
     /// # Errors
     ///
@@ -328,7 +328,7 @@ impl Tensor {
         Self { variable: variable.clone(), ..self.clone() }
     }
 
-    /// What statements call it.
+    /// The variable by which statements name the tensor.
     pub fn variable(&self) -> &TensorVariable {
         &self.variable
     }
@@ -377,7 +377,7 @@ impl Tensor {
         bounds.end - bounds.start
     }
 
-    /// What a kernel's parameter is a view of.
+    /// The component that a kernel's parameter views.
     pub(super) fn component(&self, slot: &Slot) -> Component {
         let own = || Component { region: self.region.clone(), field: self.field, element: self.variable.element() };
         self.levels.as_ref().and_then(|levels| levels.component(slot)).cloned().unwrap_or_else(own)

@@ -1,12 +1,12 @@
-//! What levels store: dimensions, or numbers that are computed from them.
+//! Expressions that levels store: dimensions, or numbers that are computed from them.
 
 use std::fmt;
 use std::ops::Range;
 
-/// What the coordinates of a level are, given the coordinates of an element.
+/// The coordinates of a level, given the coordinates of an element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LevelExpression {
-    /// Those of a dimension.
+    /// The coordinates of a dimension.
     Mode(usize),
     /// `i / b`: the number of the block that a coordinate is in, rounded down.
     Block(usize, i64),

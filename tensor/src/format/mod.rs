@@ -81,7 +81,7 @@ pub enum FormatError {
         format: String,
         /// The first level that is not dense.
         level: usize,
-        /// What it is.
+        /// The kind of the level.
         kind: Level,
     },
     /// A level that stores no whole dimension, where nothing computes with those yet.
@@ -93,7 +93,7 @@ pub enum FormatError {
         format: String,
         /// The first such level.
         level: usize,
-        /// What it stores.
+        /// The expression that the level stores.
         expression: String,
     },
     /// A dimension whose coordinates do not follow from those of levels.
@@ -111,7 +111,7 @@ pub enum FormatError {
         format: String,
         /// The level.
         level: usize,
-        /// What it stores.
+        /// The expression that the level stores.
         expression: String,
     },
     /// A kind of level that can't be where it is.
@@ -123,7 +123,7 @@ pub enum FormatError {
         level: usize,
         /// Its kind.
         kind: Level,
-        /// Where such levels can be.
+        /// The rule for the place of such levels.
         rule: &'static str,
     },
     /// More dimensions than there are names for.
@@ -242,7 +242,7 @@ impl Format {
         })
     }
 
-    /// Where the coordinates of a level may lie, of a kind that has them along a diagonal.
+    /// The line on which the coordinates of a level may lie, of a kind that has them along a diagonal.
     pub(crate) fn line(&self, level: usize, dimensions: &[i64]) -> Option<Line> {
         let (above, sign, offset, other) = self.diagonal(level)?;
         Some(Line { level: above, sign, offset, bounds: 0..dimensions[other] })
@@ -286,12 +286,12 @@ impl Format {
         self.order.len() == self.levels.len()
     }
 
-    /// What each level stores.
+    /// The expression that each level stores.
     pub fn expressions(&self) -> &[LevelExpression] {
         &self.expressions
     }
 
-    /// What is chosen for each level.
+    /// The properties that are chosen for each level.
     pub fn properties(&self) -> &[Properties] {
         &self.properties
     }

@@ -2,7 +2,7 @@
 
 use super::{Format, FormatError, Level, LevelExpression, Properties};
 
-/// What [`named`] knows, for messages.
+/// The names that [`named`] knows, for messages.
 pub(super) const KNOWN: &str = "dense, rows, columns, csr, csc, coo, dcsr, dcsc, csf, bcsr:RxC, ell, dia, bitmap, hash";
 
 /// The most that a block may have in one dimension.

@@ -21,7 +21,7 @@ pub enum ParseError {
         text: String,
         /// The part.
         part: String,
-        /// What is expected in its place.
+        /// The text that is expected in its place.
         expected: String,
     },
     /// The levels make no format.
@@ -29,7 +29,7 @@ pub enum ParseError {
     Format(#[from] FormatError),
 }
 
-/// What formats look like, for messages.
+/// A description of the texts of formats, for messages.
 fn grammar() -> String {
     let kinds =
         Level::ALL.iter().map(|level| format!("{} ({})", level.kind().letter(), format!("{level:?}").to_lowercase()));
@@ -168,7 +168,7 @@ fn part(text: &str, part: &str, expected: &str) -> ParseError {
     ParseError::Part { text: text.to_owned(), part: part.to_owned(), expected: expected.to_owned() }
 }
 
-/// What a list has between its commas, except for those in brackets.
+/// The items of a list between its commas, except for commas in brackets.
 fn items(list: &str) -> Vec<&str> {
     if list.trim().is_empty() {
         return Vec::new();

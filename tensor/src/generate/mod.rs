@@ -74,7 +74,7 @@ pub enum Generator {
 pub struct GenerateError {
     /// The generator.
     generator: Generator,
-    /// What it makes.
+    /// The tensors that the generator makes, in words.
     makes: String,
     /// The extents that were asked for.
     dimensions: Vec<i64>,

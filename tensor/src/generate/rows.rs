@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::random::Random;
 
-/// What takes an entry.
+/// A function that takes entries.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(&[i64], f64);
 
 /// Entries at all places independently, with a probability. Rows are made in blocks that have some tens of entries
@@ -144,8 +144,7 @@ impl Shuffle {
     }
 }
 
-/// What gives 1 if it is multiplied with `number`, modulo `extent`; none if they have a common divisor (Euclid's
-/// extended algorithm).
+/// The inverse of `number` modulo `extent`; none if they have a common divisor (Euclid's extended algorithm).
 fn inverse(number: i64, extent: i64) -> Option<i64> {
     let (mut one, mut other) = ((extent, 0), (number % extent, 1));
     while other.0 != 0 {

@@ -1,4 +1,4 @@
-//! What keeps a level from being stored.
+//! Errors of levels that cannot be stored.
 
 use super::width::Width;
 
@@ -48,9 +48,9 @@ pub enum LevelError {
         component: &'static str,
         /// Which of its numbers.
         place: usize,
-        /// What the rule is.
+        /// The rule, in words.
         expected: String,
-        /// What is there.
+        /// The data that break the rule, in words.
         found: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a kind of level is: what it can do, how it is filled, walked and checked.
+//! Kinds of levels: their capabilities, and how they are filled, walked and checked.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::array::Array;
 use super::error::LevelError;
 use super::width::Width;
 
-/// What the positions and coordinates of a level have in common, whatever the tensor.
+/// The properties that the positions and coordinates of all levels of a kind have in common, whatever the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Every coordinate has a position: a tensor whose last level is full cannot tell an element that is stored from
@@ -24,7 +24,7 @@ pub struct Capabilities {
     pub locate: Locate,
     /// How results are written.
     pub assemble: Assemble,
-    /// Where such levels can be.
+    /// The place of such levels in a format.
     pub place: Place,
     /// Whether there is an array of positions, whose width can be chosen.
     pub has_positions: bool,
@@ -52,7 +52,7 @@ pub enum Assemble {
     Insert,
 }
 
-/// Where levels of a kind can be in a format.
+/// The place of levels of a kind in a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Anywhere.
@@ -66,13 +66,13 @@ pub enum Place {
 /// A component of levels of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// What it is called: `pos`, `crd`.
+    /// The name of the component: `pos`, `crd`.
     pub name: &'static str,
-    /// What it has numbers for.
+    /// The objects for each of which the component has a number.
     pub per: Per,
 }
 
-/// What a component has numbers for.
+/// The objects for each of which a component has a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     /// Each position of the level above, and one more: what is below a position begins at its number, and ends at the
@@ -100,7 +100,7 @@ impl Per {
     }
 }
 
-/// What is chosen for one level of a format.
+/// The choices for one level of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Properties {
     /// Whether a coordinate is there once at most below one parent.
@@ -138,7 +138,7 @@ pub struct Line {
 /// A part of what a level stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// What it is called: `pos`, `crd`.
+    /// The name of the component: `pos`, `crd`.
     pub name: &'static str,
     /// The numbers.
     pub array: Array,
@@ -149,15 +149,15 @@ pub struct Component {
 pub struct LevelData {
     /// The coordinates that there may be.
     pub bounds: Range<i64>,
-    /// What was chosen for it.
+    /// The properties that were chosen for the level.
     pub properties: Properties,
-    /// Where coordinates may lie, of a range level.
+    /// The line on which the coordinates of a range level may lie.
     pub line: Option<Line>,
     /// How many positions the level above has.
     pub parents: usize,
     /// How many positions there are.
     pub positions: usize,
-    /// What is stored.
+    /// The stored components.
     pub components: Vec<Component>,
 }
 
@@ -273,11 +273,11 @@ pub trait LevelKind: Sync {
     /// The letter in formats.
     fn letter(&self) -> &'static str;
 
-    /// What it can do.
+    /// The capabilities of levels of this kind.
     fn capabilities(&self) -> Capabilities;
 
-    /// What it stores, in the order of [`LevelData::components`]. [Ranges](Properties::ranges) have two numbers for
-    /// each position above in place of offsets.
+    /// The components that levels of this kind store, in the order of [`LevelData::components`].
+    /// [Ranges](Properties::ranges) have two numbers for each position above in place of offsets.
     fn components(&self) -> &'static [Stored];
 
     /// Stores `entries`: fills components and [`positions`](LevelData::positions), and gives each entry its position.

@@ -43,14 +43,14 @@ macro_rules! levels {
             /// All kinds of levels.
             pub const ALL: &[Self] = &[$(Self::$kind),*];
 
-            /// What levels of this kind do.
+            /// The implementation of levels of this kind.
             pub fn kind(self) -> &'static dyn LevelKind {
                 match self {
                     $(Self::$kind => &$file::$kind),*
                 }
             }
 
-            /// What it is, in a few words.
+            /// A description of the kind, in a few words.
             pub fn help(self) -> &'static str {
                 match self {
                     $(Self::$kind => $help),*

@@ -110,7 +110,8 @@ impl LevelKind for RunLength {
     }
 }
 
-/// What reads the level visits each coordinate, there or not: as many as this would take hours.
+/// The number of coordinates from which on a level is refused: its readers visit each coordinate, stored or not, and so
+/// many would take hours.
 const MOST_COORDINATES: u128 = 1 << 40;
 
 /// Whether an entry belongs to the run of the one before, which has the same parent.

@@ -10,8 +10,8 @@ use crate::element::ElementType::I64;
 use crate::loops::{Buffer, Expression, Statement as Step, Variable};
 
 impl Lowering<'_> {
-    /// Where segments of the rows that a loop goes through begin, in the first operand that has them compressed below
-    /// its outermost level.
+    /// The offsets at which segments of the rows of a loop begin, in the first operand that has the rows compressed
+    /// below its outermost level.
     pub(super) fn weights(&self, outer: &Loop) -> Option<Buffer> {
         self.visits.iter().zip(&self.places).find_map(|(visit, place)| {
             let Some(Storage::Levels(Levels { levels, .. })) = self.storage.get(visit.access.tensor.name()) else {

@@ -15,7 +15,7 @@ use crate::format::Level;
 use crate::loops::{Expression, LoopKind, Reduction, Statement as Step};
 use crate::notation::{Access, Expression as Value, IndexVariable};
 
-/// What the iterations of a loop combine into one element.
+/// A reduction of the iterations of a loop into one element.
 struct Combined<'n> {
     target: &'n Access,
     operator: Reduction,
@@ -50,7 +50,7 @@ pub fn is_alike_elsewhere(statement: &Statement, variable: &IndexVariable, body:
 }
 
 impl Lowering<'_> {
-    /// What a loop combines, if it does so into one element.
+    /// The reduction that a loop does, if it goes into one element.
     fn combined<'n>(&self, variable: &'n IndexVariable, body: &'n Node) -> Option<Combined<'n>> {
         let (mut loops, mut node) = (vec![variable], body);
         while let Node::Forall(inner, body) = node {
@@ -64,7 +64,8 @@ impl Lowering<'_> {
         is_one.then_some(Combined { target, operator: *operator, value, loops, assignment: node })
     }
 
-    /// What a loop combines where an access stores nothing, if that is one value, which can be combined at once.
+    /// The reduction that a loop does, and the value that it combines where an access stores nothing, if that is one
+    /// value, which can be combined at once.
     fn alike_elsewhere<'n>(
         &mut self,
         variable: &'n IndexVariable,

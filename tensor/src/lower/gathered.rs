@@ -14,7 +14,7 @@ use crate::loops::{BinaryOperator, Expression, Kernel, Parameter, Statement};
 /// The tensor and the number of a level.
 pub type LevelOf = (String, usize);
 
-/// Where a kernel reads a tensor.
+/// The places at which a kernel reads a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gathered {
     /// The dimension in which it does so at coordinates of levels alone; of a tensor in levels 0, for the one of its
@@ -47,7 +47,7 @@ pub fn gathered(kernel: &Kernel, slots: &[Slot]) -> BTreeMap<String, Gathered> {
 type Dimensions = BTreeMap<usize, BTreeSet<LevelOf>>;
 
 struct Reading<'k> {
-    /// What buffers are, and their ranks.
+    /// The slots of buffers, and their ranks.
     buffers: HashMap<Arc<str>, (&'k Slot, usize)>,
     /// All values that each variable is given; none of an index of a loop.
     values: HashMap<Arc<str>, Vec<Option<&'k Expression>>>,

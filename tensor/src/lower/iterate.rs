@@ -4,8 +4,8 @@
 //! completes, as the loop over `ii` does with `i = io * 32 + ii` inside of the loop over `io`, which then visits the
 //! coordinates from `io * 32` on. All other levels are [found](super::locate) once their variables are known.
 //!
-//! Where several accesses are iterated, they are merged as the algebra of the operators says (Kjolstad et al., *The
-//! tensor algebra compiler*, OOPSLA 2017, section 5).
+//! Several accesses that are iterated in one loop are merged as the algebra of the operators says (Kjolstad et al.,
+//! *The tensor algebra compiler*, OOPSLA 2017, section 5).
 
 use std::collections::BTreeMap;
 
@@ -26,19 +26,19 @@ const MOST_PASSED: i64 = 16;
 /// The most bodies of loops in a kernel, in cases for what is stored. Further ones find it out while they run.
 const MOST_BODIES: usize = 300;
 
-/// What is done where accesses have come as far as they can.
+/// A function that makes the step for accesses that have come as far as they can.
 pub(super) type Inside<'f, L> = &'f mut dyn FnMut(&mut L) -> Step;
 
 /// A loop, and the coordinates that its variable begins at, as far as they are others than its own.
 pub(super) struct Driven<'a> {
     pub outer: &'a Loop,
     pub body: &'a Node,
-    /// What is added to the variable's value for the coordinate.
+    /// The base, which is added to the variable's value to give the coordinate.
     pub base: Option<Expression>,
     /// How far the coordinates of neighbouring values are apart: more than 1 only where one access alone is gone
     /// through.
     step: i64,
-    /// Where the variable ends.
+    /// The end of the variable's values.
     high: Expression,
 }
 
@@ -165,8 +165,8 @@ impl<'a> Lowering<'a> {
         made
     }
 
-    /// What the loop over `variable` adds its values to for those of `target`: nothing if it is the same variable, and
-    /// none at all if it does not go through the values of `target` one by one.
+    /// The base that the loop over `variable` adds to its values to give those of `target`: no expression if it is the
+    /// same variable, and none at all if the loop does not go through the values of `target` one by one.
     pub(super) fn base(&self, variable: &IndexVariable, target: &IndexVariable) -> Option<Option<Expression>> {
         if variable == target {
             return Some(None);
@@ -198,8 +198,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Those of some accesses that have levels of the loop's variable which are next and not dense, and what it adds
-    /// its values to: the same for all of them.
+    /// The accesses whose next level is one of the loop's variable and is neither dense nor a bitmap, and the base that
+    /// the loop adds to its values: the same for all of them.
     pub(super) fn iterated(&self, outer: &Loop, visits: &[usize]) -> (Vec<usize>, Option<Expression>) {
         let mut driven = Vec::new();
         for &visit in visits {
@@ -304,7 +304,7 @@ impl<'a> Lowering<'a> {
         Step::Sequence(steps)
     }
 
-    /// What is done at a value, in cases of which accesses have an element there.
+    /// The step at a value, in cases of which accesses have an element there.
     fn cases(&mut self, found: &[(Merged, Variable)], at: Expression, driven: &Driven<'_>) -> Step {
         let Some(((merged, here), others)) = found.split_first() else {
             return self.iteration(driven.outer, driven.body, at, false);
@@ -448,8 +448,8 @@ impl<'a> Lowering<'a> {
         Step::Sequence(steps)
     }
 
-    /// What is done at the coordinate `at`, where accesses may have elements, without a branch for each: elements that
-    /// are not stored are fill values.
+    /// The step at the coordinate `at`, where accesses may have elements, without a branch for each access: elements
+    /// that are not stored are fill values.
     fn selected<'m>(
         &mut self,
         (driven, support): (&Driven<'_>, &Support),

@@ -102,14 +102,14 @@ pub(super) struct Lowering<'a> {
     pub full: Vec<IndexVariable>,
     /// How many bodies of loops there are.
     pub bodies: usize,
-    /// What is made once, before the loop of each thread.
+    /// The steps that make workspaces once, before the loop of each thread.
     pub made_before: Vec<Step>,
     /// In how many parts a loop of threads is run, where each part makes something before; without it, in [`PARTS`].
     pub chunks: Option<Variable>,
     /// Accesses that are shifted, and their dense levels, where it is known that they are within.
     pub checked: Vec<(usize, usize)>,
     pub around: Vec<Around>,
-    /// Where the positions begin that loops go through.
+    /// The beginnings of the positions that loops go through.
     pub begins: BTreeMap<IndexVariable, Expression>,
     /// How many positions there are, of which the kernel may be given a part.
     pub counts: BTreeMap<IndexVariable, Expression>,
@@ -119,7 +119,7 @@ pub(super) struct Lowering<'a> {
     pub follows: bool,
     /// How many loops are around the place where each workspace is made.
     made_inside: BTreeMap<String, usize>,
-    /// What workspaces have where no operand in levels has an entry.
+    /// The values that workspaces have where no operand in levels has an entry.
     pub backgrounds: BTreeMap<String, Constant>,
 }
 
@@ -275,7 +275,7 @@ impl<'a> Lowering<'a> {
         self.iterations(outer, body, 0.into(), high)
     }
 
-    /// What `inside` makes of an iteration of the loop `outer` with this value.
+    /// The result of `inside` in an iteration of the loop `outer` with this value.
     pub(super) fn inside_of<R>(&mut self, outer: &Loop, value: Expression, inside: impl FnOnce(&mut Self) -> R) -> R {
         let before = (self.known.clone(), self.places.clone());
         self.known.insert(outer.variable.clone(), value);
@@ -312,8 +312,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// What `iterations` makes of what `inside` gives for a range. One of threads is run in parts if something has to
-    /// be made for each thread, or if indices have weights: where segments of rows begin.
+    /// The step that `iterations` makes of the step of `inside`, for a range. A loop of threads is run in parts if
+    /// something has to be made for each thread, or if indices have weights: the beginnings of segments of rows.
     pub(super) fn in_parts(
         &mut self,
         body: &Node,
@@ -435,8 +435,8 @@ impl<'a> Lowering<'a> {
         self.in_scalar(target, *operator, |lowering| lowering.forall(outer, body))
     }
 
-    /// What `inside` combines into one element, whose coordinates are known: by a scalar, which is combined with the
-    /// element at the end. None if values have no identity, or there is a scalar already.
+    /// The step that combines the values of `inside` into one element, whose coordinates are known: by a scalar, which
+    /// is combined with the element at the end. None if values have no identity, or there is a scalar already.
     pub(super) fn in_scalar(
         &mut self,
         target: &Access,
@@ -590,8 +590,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What an element is after its first value: that is combined with the identity where this changes it, as truth values
-/// come of numbers.
+/// The value of an element after its first value: the first value, combined with the identity where this changes it, as
+/// truth values come of numbers.
 pub(super) fn first(operator: Reduction, element: ElementType, value: Expression) -> Expression {
     match operator.identity(element).filter(|_| !operator.keeps_any()) {
         Some(identity) => Expression::combined(operator, element, identity.into(), value),

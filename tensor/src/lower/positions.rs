@@ -336,8 +336,8 @@ impl<'a> Lowering<'a> {
         if is_last { step.with_kind(range.kind).with_unroll(range.outer.unroll) } else { step }
     }
 
-    /// What is below a position of the level above: into a scalar, if all that is done there is combined in one
-    /// element.
+    /// The step below a position of the level above: into a scalar, if all values below the position are combined in
+    /// one element.
     fn row(&mut self, range: &Range<'_>, level: usize, above: Expression) -> Step {
         let mut node = range.body;
         while let Node::Forall(_, body) = node {

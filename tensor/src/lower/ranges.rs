@@ -1,4 +1,4 @@
-//! Where loops end, and what is recovered on entering them.
+//! The ends of loops, and the values that are recovered on entering them.
 //!
 //! Blocks may reach beyond the end of what was split. Where the other parts are known, the loop over the last one ends
 //! early: for `i = io * 32 + ii < 100`, a loop over `ii` inside of one over `io` ends at `100 - io * 32`, and one over
@@ -12,10 +12,10 @@ use crate::concrete::{Execution, Loop, Node, Relation, Unit};
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::IndexVariable;
 
-/// What is recovered on entering a loop, and under which conditions anything happens.
+/// The values that are recovered on entering a loop, and the conditions under which anything happens.
 #[derive(Default)]
 pub(super) struct Entry {
-    /// What is recovered where the conditions before hold.
+    /// The entry around this one, under whose conditions `lets` are recovered.
     before: Option<Box<Entry>>,
     lets: Vec<Step>,
     conditions: Vec<Expression>,
@@ -87,7 +87,7 @@ impl Lowering<'_> {
         self.sizes.blocks(self.statement, relation)
     }
 
-    /// Where the part of `parent` with this number begins and ends.
+    /// The beginning and the end of the part of `parent` with this number.
     fn part(&self, (parent, points): (&IndexVariable, &[i64]), number: &Expression) -> (Expression, Expression) {
         let extent = self.extent(parent);
         // There may be fewer positions.
@@ -110,7 +110,7 @@ impl Lowering<'_> {
         Some(self.part((parent, points), &self.recovered(outer)?).0)
     }
 
-    /// Where the loop over `variable` ends, which is about to begin.
+    /// The end of the loop over `variable`, which is about to begin.
     pub fn high(&mut self, variable: &IndexVariable) -> Expression {
         let extent = self.extent(variable);
         let limits = self.limits(variable, variable);

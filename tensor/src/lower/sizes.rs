@@ -11,12 +11,12 @@ use crate::concrete::{Relation, Statement};
 use crate::loops::{Expression, Names, Statement as Step, Variable};
 use crate::notation::IndexVariable;
 
-/// What is known of the sizes of a statement.
+/// The sizes of a statement, as far as they are known.
 #[derive(Clone)]
 pub(super) enum Sizes {
     /// All of them, as the statement has them.
     Known,
-    /// What follows from the parameters.
+    /// Sizes that follow from the parameters.
     Parameters {
         /// For each variable of the assignment, its extent.
         parameters: Vec<(IndexVariable, Variable)>,
@@ -25,7 +25,7 @@ pub(super) enum Sizes {
         /// The same where the kernel begins: how many positions there are at most, where that depends on those of other
         /// variables.
         outside: BTreeMap<IndexVariable, Expression>,
-        /// What the kernel begins with.
+        /// The steps with which the kernel begins.
         lets: Vec<Step>,
     },
 }
@@ -57,7 +57,7 @@ impl Sizes {
         }
     }
 
-    /// What an index is divided by: the extent, or 1 if there are no values, and so no index.
+    /// The divisor of an index: the extent, or 1 if there are no values, and so no index.
     pub fn divisor(&self, statement: &Statement, variable: &IndexVariable) -> Expression {
         match self {
             Self::Known => statement.extents[variable].max(1).into(),

@@ -1,11 +1,11 @@
-//! Where elements are, and how far into its levels each access has come.
+//! The storage of elements, and how far into its levels each access has come.
 
 use crate::element::ElementType::{self, I64};
 use crate::format::{Format, Level, Stored};
 use crate::loops::{Access as Use, Buffer, Expression, Names, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
-/// Where the elements of a tensor or workspace are.
+/// The storage of the elements of a tensor or workspace.
 #[derive(Clone)]
 pub(super) enum Storage {
     Buffer(Buffer),
@@ -41,7 +41,7 @@ pub(super) struct Levels {
     pub values: Buffer,
 }
 
-/// What a kernel is given of a level.
+/// The buffers and numbers that a kernel is given of a level.
 #[derive(Clone)]
 pub(super) enum StoredLevel {
     /// The extent, and the number of the stored level.
@@ -61,7 +61,7 @@ pub(super) enum StoredLevel {
 }
 
 impl Levels {
-    /// Those of a tensor, of which a kernel may be given a part.
+    /// The levels of a tensor, of which a kernel may be given a part.
     pub fn new(tensor: &TensorVariable, types: NumberTypes<'_>, names: &mut Names, is_part: bool) -> Self {
         let format = tensor.format();
         let stored = format.by_dimensions().map_or(Stored::Plain, |(_, stored)| stored);
@@ -149,7 +149,7 @@ impl StoredLevel {
         }
     }
 
-    /// Where what is below a position is that a loop goes through below `above`.
+    /// The position that the next level has above it, where a loop has reached a position below `above`.
     fn below(&self, above: &Expression, position: Expression) -> Expression {
         match self {
             Self::Diagonals { along, .. } => position * along.value() + above.clone(),
@@ -157,7 +157,7 @@ impl StoredLevel {
         }
     }
 
-    /// Where what is below a coordinate of a dense or bitmap level is.
+    /// The position that the next level has above it, where a coordinate of a dense or bitmap level is reached.
     fn located(&self, above: &Expression, at: Expression) -> Expression {
         match self {
             Self::Dense(extent, _) | Self::Bits { extent, .. } => match above {
@@ -188,7 +188,7 @@ pub(super) struct List {
     pub counts: bool,
 }
 
-/// What tells which elements of a list were set, and what their places are.
+/// The marks of a list, which tell which elements were set, and at what places.
 #[derive(Clone)]
 pub(super) enum Marks {
     /// For each coordinate, which is its place, whether it was.
@@ -215,9 +215,9 @@ pub(super) struct Appended {
     pub parents: Vec<usize>,
     /// For each parent, how many elements there are so far, or where the next one goes.
     pub next: Buffer,
-    /// What is written; nothing, if elements are counted.
+    /// The buffers that are written; none, if elements are counted.
     pub written: Option<Written>,
-    /// Where each parent's elements are, and their coordinates, if these are known.
+    /// The places of each parent's elements, and their coordinates, if these are known.
     pub known: Option<(Buffer, Buffer)>,
 }
 

@@ -15,7 +15,7 @@ use crate::notation::{Access, IndexVariable};
 pub struct StoredKernel {
     /// The kernel.
     pub kernel: Kernel,
-    /// What its parameters are.
+    /// The meaning of each parameter.
     pub slots: Vec<Slot>,
     /// Whether it gives all elements of a dense result a value, whatever they had before.
     pub overwrites: bool,
@@ -24,7 +24,7 @@ pub struct StoredKernel {
     pub follows: bool,
 }
 
-/// What a parameter of a [`StoredKernel`] is.
+/// The meaning of a parameter of a [`StoredKernel`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// The elements of a dense tensor, with a dimension for each of its modes.
@@ -48,7 +48,7 @@ pub enum Slot {
     ResultCoordinates(usize),
     /// The elements of the result.
     ResultValues,
-    /// Where the known elements of each parent of the result begin, and where those of the last one end.
+    /// The beginnings of the known elements of each parent of the result, and the end of the last ones.
     KnownPositions,
     /// Their coordinates.
     KnownCoordinates,
@@ -62,7 +62,7 @@ pub enum Slot {
     Chunks,
 }
 
-/// What becomes of the elements that a kernel computes.
+/// The destination of the elements that a kernel computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Output {
     /// They are stored where they belong; the result is dense.

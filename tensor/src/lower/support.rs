@@ -47,8 +47,8 @@ impl<'a> Given<'a> {
 }
 
 impl Lowering<'_> {
-    /// What elements of a tensor are that no iteration changes: the identity of the operator that combines values in
-    /// them, if that is what they are at first, or what the tensor is filled with.
+    /// The value of those elements of a tensor that no iteration changes: the identity of the operator that combines
+    /// values in them, if that is their value at first, or the fill value of the tensor.
     fn unchanged(&self, target: &Access, operator: Option<Reduction>) -> Option<Scalar> {
         let tensor = &target.tensor;
         let Some(operator) = operator else { return Some(tensor.fill()) };
@@ -63,7 +63,7 @@ impl Lowering<'_> {
         self.unchanged(target, Some(operator)).is_some()
     }
 
-    /// Where a node has an effect.
+    /// The condition under which a node has an effect.
     pub(super) fn effect(&self, node: &Node, given: &mut Given<'_>) -> Support {
         match node {
             Node::Forall(_, body) => self.effect(body, given),
@@ -91,7 +91,7 @@ impl Lowering<'_> {
             && self.effect(node, &mut Given::default()) == Support::Never
     }
 
-    /// Where an expression is other than `value`, which has its type.
+    /// The condition under which an expression is other than `value`, which has its type.
     pub(super) fn support(&self, expression: &Expression, value: Scalar, given: &Given<'_>) -> Support {
         let zero = |operand: &Expression| Reduction::Sum.identity(element_of(operand));
         let is_at_zero = zero(expression) == Some(value);
@@ -196,12 +196,12 @@ impl Lowering<'_> {
         accesses.any(|access| self.visit(access).is_some() || self.background(access).is_some())
     }
 
-    /// What a workspace has where no operand in levels has an entry.
+    /// The value that a workspace has where no operand in levels has an entry.
     pub(super) fn background(&self, access: &Access) -> Option<Scalar> {
         self.backgrounds.get(access.tensor.name()).copied()
     }
 
-    /// What an expression is where no operand in levels has an entry at all.
+    /// The value of an expression where no operand in levels has an entry at all.
     fn default_everywhere(&self, expression: &Expression) -> Option<Scalar> {
         let element = |access: &Access| match self.background(access) {
             Some(value) => Some(Term::absent(value)),
@@ -240,7 +240,7 @@ impl Lowering<'_> {
         Support::any(operands.into_iter().map(of).collect())
     }
 
-    /// What an expression is where nothing is stored; none if that is not known.
+    /// The value of an expression where nothing is stored; none if it is not known.
     fn default(&self, expression: &Expression, given: &Given<'_>) -> Option<Scalar> {
         self.term(expression, given).map(|term| term.value)
     }
@@ -259,9 +259,9 @@ impl Lowering<'_> {
         Backgrounds { element: &element, is_checked: &is_checked }.of(expression)
     }
 
-    /// Where an operation is other than what one of its operands makes of the other, and that: a condition that is
-    /// found out while a kernel runs, if there is one. Elsewhere it is known whether operands have entries, or it does
-    /// not matter, as integers are annihilated anyway.
+    /// The condition under which an operation is other than the value that one of its operands makes of it alone, and
+    /// this value. The condition is found out while a kernel runs. None if it is known whether operands have entries,
+    /// or if that does not matter, as integers are annihilated anyway.
     pub(super) fn left_out(
         &self,
         operator: BinaryOperator,

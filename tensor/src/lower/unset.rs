@@ -1,8 +1,8 @@
 //! Results whose elements the loops give their first values, so that nothing has to be stored there before.
 //!
-//! Where all loops around are over variables of the result, and visit all of their values, an element is stored where
-//! it is computed, and what is reduced into starts with the identity right before the loops that reduce: while it is
-//! near.
+//! An element is stored where it is computed if all loops around are over variables of the result, and visit all of
+//! their values. An element that is reduced into starts with the identity right before the loops that reduce: while it
+//! is near.
 
 use super::leaf::{Lowering, kind};
 use super::storage::Storage;

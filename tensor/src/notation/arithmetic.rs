@@ -1,4 +1,4 @@
-//! What operators of index notation give: numbers.
+//! Arithmetic of the operators of index notation, on numbers.
 
 use maniple_kernel::arithmetic;
 

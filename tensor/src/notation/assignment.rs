@@ -109,7 +109,7 @@ impl Assignment {
         self.accumulation
     }
 
-    /// What is assigned, with all sums explicit.
+    /// The right side of the assignment, with all sums explicit.
     pub fn right(&self) -> &Expression {
         &self.right
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with an assignment, and where.
+//! Mistakes in assignments, and their places.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 /// A mistake in an assignment. If it came from a text, the message points at the place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotationError {
-    /// What is wrong.
+    /// The kind of mistake.
     pub kind: NotationErrorKind,
     place: Place,
     text: Option<Arc<str>>,
 }
 
-/// What is wrong with an assignment.
+/// A kind of mistake in an assignment.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotationErrorKind {
     /// The text does not follow the grammar.
     #[error("expected {expected}, found {found}")]
     Syntax {
-        /// What could have been here.
+        /// The words that could have been here.
         expected: &'static str,
-        /// What is here.
+        /// The word that is here.
         found: String,
     },
     /// A number is too large.
@@ -47,7 +47,7 @@ pub enum NotationErrorKind {
     /// The result is assigned in part.
     #[error("{0} is assigned in part, which would leave other elements unassigned; take parts of operands")]
     WindowOnLeft(String),
-    /// A name is used that nobody declared.
+    /// A name is used that was not declared.
     #[error("no tensor is called {name}; there are {known}")]
     UnknownTensor {
         /// The name.
@@ -90,9 +90,9 @@ pub enum NotationErrorKind {
     /// Something other than an element is asked for a fact about it, or is a mask.
     #[error("{asking} takes an element of a tensor, such as {example}")]
     NoElement {
-        /// What asks.
+        /// The part of the assignment that takes an element.
         asking: &'static str,
-        /// What could be there.
+        /// An element that could be there.
         example: &'static str,
     },
     /// Old values are combined with new ones by an operator whose identity changes some.
@@ -252,7 +252,7 @@ pub(super) fn is_nearly_function(name: &str) -> bool {
     near_function(name).is_some()
 }
 
-/// What to write instead of a function that does not exist.
+/// Advice for a function that does not exist.
 fn suggestion(name: &str) -> String {
     match near_function(name) {
         Some(known) => format!("did you mean {known}?"),

@@ -1,4 +1,4 @@
-//! What an assignment means: loops over all variables, without any cleverness.
+//! The meaning of an assignment: loops over all variables, without any cleverness.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub enum EvaluateError {
     DivisionByZero(#[from] DivisionByZero),
 }
 
-/// What expressions need to know to have a value.
+/// The data that expressions need to have a value.
 pub(crate) trait Values {
     /// The value of an index variable.
     fn index(&self, variable: &IndexVariable) -> i64;

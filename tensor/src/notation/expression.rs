@@ -11,7 +11,7 @@ pub struct Access {
     pub tensor: TensorVariable,
     /// One variable a dimension, or a part or shift of one.
     pub variables: Vec<IndexVariable>,
-    /// Where it is written.
+    /// The place at which the access is written.
     pub place: Place,
 }
 
@@ -26,7 +26,7 @@ pub enum Literal {
     Typed(Scalar),
 }
 
-/// What can be asked of an element, other than its value.
+/// A test of an element, on something other than its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Test {
     /// Whether the tensor has an entry for it, which may be a zero that was given. Formats that keep all elements,
@@ -46,7 +46,7 @@ impl Test {
         }
     }
 
-    /// What is called so in texts.
+    /// The test that has this name in texts.
     pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::Stored, Self::IsFill].into_iter().find(|test| test.name() == name)
     }
@@ -79,7 +79,7 @@ pub enum Expression {
 }
 
 impl Expression {
-    /// Where the expression is written.
+    /// The place at which the expression is written.
     pub fn place(&self) -> Place {
         match self {
             Self::Literal(_, place) | Self::Call(_, _, place) | Self::Cast(_, _, place) => *place,
@@ -140,7 +140,7 @@ impl Expression {
         }
     }
 
-    /// What is asked of elements in the expression, from left to right.
+    /// The tests of elements in the expression, from left to right.
     pub fn tests(&self) -> Vec<(Test, &Access)> {
         match self {
             Self::Test(test, access) => vec![(*test, access)],

@@ -5,7 +5,7 @@ use std::fmt;
 use super::error::{NotationError, NotationErrorKind as Kind};
 use super::variable::Place;
 
-/// What a word is.
+/// A word, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word<'a> {
     Name(&'a str),

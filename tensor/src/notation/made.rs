@@ -58,7 +58,7 @@ pub(super) fn with_extents(
     Ok(statements.iter().map(sized_statement).collect())
 }
 
-/// What accesses say of a dimension.
+/// The facts that accesses tell of a dimension.
 #[derive(Clone, Default)]
 struct Dimension {
     /// The extent of the first variable that runs over all of it.
@@ -67,7 +67,7 @@ struct Dimension {
     furthest: i64,
 }
 
-/// What is known of the tensors, by name.
+/// The facts that are known of the tensors, by name.
 struct Tensors<'s> {
     first: BTreeMap<&'s str, &'s Access>,
     dimensions: BTreeMap<&'s str, Vec<Dimension>>,

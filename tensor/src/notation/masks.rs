@@ -1,4 +1,4 @@
-//! Where values are computed: masks, written as selections.
+//! Masks, which say where values are computed, written as selections.
 //!
 //! `C(i,j) = M(i,j) ? A(i,k) * B(k,j)` computes nothing where `M` stores nothing. So a mask goes into the sum, where
 //! loops over what is stored meet it first.

@@ -101,7 +101,7 @@ pub fn sketch_all(
 ///
 /// # Errors
 ///
-/// Those of texts.
+/// The errors of texts.
 pub fn parse_expression(text: &str, tensors: &[TensorVariable]) -> Result<Expression, NotationError> {
     let parse = || {
         let names = Names::OfPart(tensors);
@@ -170,12 +170,12 @@ fn is_on_new_line(text: &str, before: Place, after: Place) -> bool {
     matches!((before.0, after.0), (Some(before), Some(after)) if text[before.end..after.start].contains('\n'))
 }
 
-/// What names stand for.
+/// The meaning of names.
 enum Names<'a> {
     Tensors(&'a [TensorVariable]),
     /// The same in a part of a statement, where names that stand alone and are no tensors are index variables.
     OfPart(&'a [TensorVariable]),
-    /// Those with extents are index variables, and others tensors, whose own extents follow from all accesses.
+    /// Names with extents are index variables, and others tensors, whose own extents follow from all accesses.
     Extents(ElementType, &'a [(IndexVariable, i64)]),
 }
 
@@ -569,7 +569,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What the numbers of a part of a dimension are.
+/// A description of the numbers of a part of a dimension.
 const OF_PART: &str = "a whole number: a part is i(low,high) or i(low,high,step), from 0 on, with a step of at least 1";
 
 /// How tightly comparisons bind.

@@ -1,4 +1,4 @@
-//! What products leave out: operands that have no entry.
+//! Absent operands, which have no entry, and which products leave out.
 //!
 //! An operand in levels has an entry for an element or not, as [`Test::Stored`] tells. A value that is made of such
 //! elements without entry and of numbers alone is *absent*. If one operand of an operator is absent, and annihilates
@@ -12,7 +12,7 @@ use super::variable::{IndexVariable, TensorVariable};
 use crate::element::{Element, ElementType, Scalar};
 use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
-/// What a value was made of.
+/// The origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
     /// Numbers of the statement.
@@ -28,7 +28,7 @@ pub enum Presence {
 pub struct Term {
     /// The value.
     pub value: Scalar,
-    /// What it was made of.
+    /// The origin of the value.
     pub presence: Presence,
 }
 
@@ -114,7 +114,7 @@ impl Term {
         }
     }
 
-    /// What an operator gives if one operand is absent and annihilates the other, which need not be known.
+    /// The result of an operator if one operand is absent and annihilates the other, which need not be known.
     fn annihilated(operator: BinaryOperator, left: Option<Self>, right: Option<Self>) -> Option<Self> {
         let by = |one: Option<Self>, other: Option<Self>| {
             let one = one.filter(|one| one.is_absent())?;
@@ -152,7 +152,8 @@ impl Term {
         Self { presence, ..chosen }
     }
 
-    /// What values of `operand` are together: absent, if that is what they are together where no operand has an entry.
+    /// The result of a reduction: absent, if it is the identity, and the operand is absent and has that value where no
+    /// operand in levels has an entry, as `background` says.
     pub fn reduced(value: Scalar, reduction: Reduction, background: Option<Self>) -> Self {
         let identity = reduction.identity(value.element_type());
         let is_absent = identity == Some(value) && background.is_some_and(|of| of.is_absent() && of.value == value);
@@ -179,7 +180,7 @@ pub fn is_inexact(element: ElementType) -> bool {
     !element.is_integer()
 }
 
-/// What is known of operands where none in levels has an entry.
+/// The values of expressions where no operand in levels has an entry.
 pub struct Backgrounds<'b> {
     /// Of an element; nothing if it may be anything.
     pub element: &'b dyn Fn(&Access) -> Option<Term>,
@@ -188,7 +189,7 @@ pub struct Backgrounds<'b> {
 }
 
 impl Backgrounds<'_> {
-    /// What an expression is.
+    /// The value of an expression; none if it is not known.
     pub fn of(&self, expression: &Expression) -> Option<Term> {
         let of = |operand: &Expression| self.of(operand);
         match expression {
@@ -239,7 +240,7 @@ impl Backgrounds<'_> {
     }
 }
 
-/// What an expression is where no operand in levels has an entry, whatever dense operands are.
+/// The value of an expression where no operand in levels has an entry, whatever dense operands are.
 pub fn background(expression: &Expression, is_checked: &dyn Fn(&Expression) -> bool) -> Option<Term> {
     let element = |access: &Access| has_entries(&access.tensor).then(|| Term::absent(access.tensor.fill()));
     Backgrounds { element: &element, is_checked }.of(expression)
@@ -297,7 +298,7 @@ pub(crate) fn divisors(
 pub struct DivisorError {
     /// The divisor.
     pub tensor: String,
-    /// Where the element is.
+    /// The coordinates of the element.
     pub coordinates: Vec<i64>,
     /// The element.
     pub element: Scalar,

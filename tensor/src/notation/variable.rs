@@ -17,7 +17,7 @@ pub struct Span {
     pub end: usize,
 }
 
-/// Where something was written, if it was written in a text.
+/// The place in a text at which something was written, if it was written in a text.
 ///
 /// All places are equal: where a thing is written is no part of what it says.
 #[derive(Clone, Copy, Default)]
@@ -64,8 +64,8 @@ pub struct Window {
     pub start: i64,
     /// How far coordinates of neighbours are apart: at least 1.
     pub step: i64,
-    /// Where a part of the dimension ends; none for a shift, which goes beyond the dimension at one end. There,
-    /// elements are what the tensor is filled with.
+    /// The end of a part of the dimension; none for a shift, which goes beyond the dimension at one end. There,
+    /// elements have the fill value of the tensor.
     pub end: Option<i64>,
     /// Of shifts that are written alike, but taken of dimensions of several lengths: which of these lengths, counted
     /// from 0.
@@ -114,7 +114,7 @@ impl Window {
 pub struct IndexVariable {
     name: Arc<str>,
     window: Option<Arc<Window>>,
-    /// Where this use of the variable is written.
+    /// The place at which this use of the variable is written.
     pub place: Place,
 }
 
@@ -265,7 +265,7 @@ struct Inner {
 }
 
 impl Inner {
-    /// What tells tensors apart.
+    /// The key that tells tensors apart.
     fn key(&self) -> (&str, ElementType, &[i64], &Format, u128) {
         (&self.name, self.element, &self.dimensions, &self.format, self.fill.bits())
     }
@@ -335,7 +335,7 @@ impl TensorVariable {
         &self.0.format
     }
 
-    /// What elements are that were never set.
+    /// The value of elements that were never set.
     pub fn fill(&self) -> Scalar {
         self.0.fill
     }

@@ -79,7 +79,7 @@ impl SparseMap {
         self.fill
     }
 
-    /// What is in the map, by ascending coordinates.
+    /// The entries of the map, by ascending coordinates.
     pub fn entries(&self) -> &BTreeMap<Vec<i64>, Scalar> {
         &self.entries
     }

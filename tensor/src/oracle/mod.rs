@@ -1,4 +1,4 @@
-//! What assignments of sparse tensors mean: the oracle of all kernels.
+//! The meaning of assignments of sparse tensors: the oracle of all kernels.
 //!
 //! Tensors are [maps](SparseMap) from coordinates to elements, with a fill value for all other coordinates. An element
 //! of the result is what [`notation::evaluate`](crate::notation::evaluate) gives for it, if each coordinate that is not

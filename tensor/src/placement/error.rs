@@ -1,4 +1,4 @@
-//! What can be wrong with a placement.
+//! Errors of placements.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub struct ParseError {
     pub text: String,
     /// Which bytes of it are wrong.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The kind of error.
     pub kind: ParseErrorKind,
 }
 
@@ -24,7 +24,7 @@ impl ParseError {
     }
 }
 
-/// What is wrong with a placement's text.
+/// A kind of error in a placement's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseErrorKind {
     /// No arrow.
@@ -58,7 +58,7 @@ pub enum ParseErrorKind {
     /// A `~` without a dimension after it.
     #[error("expected a dimension of the tensor after `~`, or the name before `:` that stands for all of them")]
     NonZero,
-    /// What is before a `:` is not one new name.
+    /// Something other than one new name before a `:`.
     #[error("expected one name before `:`, of no dimension: it stands for all that is stored, as in `xy -> f : ~f`")]
     Fused,
 }

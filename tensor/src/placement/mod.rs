@@ -1,4 +1,4 @@
-//! Where a tensor's parts lie on a machine: tensor distribution notation (DISTAL, section 4).
+//! Placements of the parts of a tensor on a machine: tensor distribution notation (DISTAL, section 4).
 //!
 //! `xy -> x` names the dimensions of a tensor, then says for each dimension of the machine's grid what happens along
 //! it:
@@ -41,7 +41,7 @@ pub use error::{ParseError, ParseErrorKind, PlacementError};
 pub use piece::Piece;
 pub use placed::Placed;
 
-/// Where a tensor lies: a statement for each level of the machine.
+/// A placement of a tensor: a statement for each level of the machine.
 ///
 /// ```
 /// use maniple_tensor::placement::{Placed, Placement};
@@ -63,11 +63,11 @@ pub struct Placement {
 pub struct Distribution {
     /// The names of the tensor's dimensions.
     pub dimensions: Vec<String>,
-    /// What each dimension of the grid does.
+    /// The role of each dimension of the grid.
     pub grid: Vec<Along>,
 }
 
-/// What a dimension of the grid does.
+/// The role of a dimension of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Along {
     /// It cuts a dimension of the tensor, given by its number.

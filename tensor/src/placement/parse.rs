@@ -27,7 +27,7 @@ impl FromStr for Placement {
     }
 }
 
-/// What is wrong, and where.
+/// The bytes of the text that are wrong, and the kind of error.
 type Wrong = (Range<usize>, ParseErrorKind);
 
 /// A word on one side.
@@ -166,7 +166,7 @@ fn items(text: &str, side: Range<usize>, known: &[String]) -> Result<Vec<(Item, 
     Ok(items)
 }
 
-/// What is in the parentheses of `cyclic(x, 4)`.
+/// Reads the text in the parentheses of `cyclic(x, 4)`.
 fn cyclic(text: &str, span: Range<usize>) -> Result<Item, Wrong> {
     let inner = &text[span.clone()];
     let (name, block) = match inner.split_once(',') {

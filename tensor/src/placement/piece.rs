@@ -1,4 +1,4 @@
-//! What a processor holds of a tensor.
+//! The part of a tensor that a processor holds.
 
 use super::Cut;
 use crate::rectangle::Rectangle;

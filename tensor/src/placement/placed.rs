@@ -62,8 +62,8 @@ impl Placed {
         &self.machine
     }
 
-    /// What the processor at `point` holds. There may be points that hold nothing: beside a face, or where a tensor has
-    /// fewer indices than the grid has processors. Points that the machine has not hold nothing too.
+    /// The piece that the processor at `point` holds. A point may hold nothing: beside a face, or where a tensor has
+    /// fewer indices than the grid has processors. A point outside of the machine holds nothing too.
     pub fn piece(&self, point: &[usize]) -> Piece {
         if self.machine.number(point).is_none() {
             return Piece::nothing(self.domain.order());
@@ -148,7 +148,7 @@ impl Placed {
         !self.placement.levels.iter().flat_map(|level| &level.grid).any(cyclic)
     }
 
-    /// What each dimension of the machine does, with the point's index and the extent.
+    /// The role of each dimension of the machine, with the point's index and the extent.
     fn along<'a>(&'a self, point: &'a [usize]) -> impl Iterator<Item = (&'a Along, usize, usize)> {
         let grid = self.placement.levels.iter().flat_map(|level| &level.grid);
         grid.zip(point).zip(self.machine.extents()).map(|((along, index), extent)| (along, *index, extent))

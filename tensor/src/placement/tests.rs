@@ -1,4 +1,4 @@
-//! What placements mean.
+//! Tests of the meaning of placements.
 
 use std::collections::BTreeSet;
 

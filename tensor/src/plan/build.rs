@@ -24,7 +24,7 @@ pub enum PlanError {
         variables: String,
         /// The result.
         tensor: String,
-        /// What to do.
+        /// Advice for the user.
         advice: &'static str,
     },
     /// A statement on tensors in levels reads the elements that its result had before.
@@ -202,7 +202,7 @@ struct Builder<'a> {
     spine: &'a [&'a Loop],
     /// The leaf's kernel, if it is one for tensors in levels.
     stored: Option<StoredKernel>,
-    /// What it makes, and the modes of the result's rows, if it appends to them.
+    /// The output of the kernel, and the modes of the result's rows, if the kernel appends to them.
     made: (Output, Vec<usize>),
 }
 

@@ -52,14 +52,14 @@ use crate::format::{Level, Stored};
 use crate::notation::{Expression, IndexVariable, Literal, Place, TensorVariable};
 use crate::rectangle::Rectangle;
 
-/// What the plans of a program do, one after the other.
+/// The operations of the plans of a program, one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// All tensors, by whose positions others name them.
     pub tensors: Vec<TensorVariable>,
     /// The partitions that operations make, by whose positions others name them.
     pub partitions: Vec<Partition>,
-    /// What is done, in this order.
+    /// The operations, in their order.
     pub operations: Vec<Operation>,
     /// How many launches it names.
     launches: usize,
@@ -67,12 +67,12 @@ pub struct Graph {
     gathers: bool,
 }
 
-/// What is stored of a tensor, in pieces.
+/// A space of a tensor, cut into pieces.
 #[derive(Clone, Debug)]
 pub struct Partition {
     /// The position of the tensor.
     pub tensor: usize,
-    /// What is in pieces.
+    /// The space that is cut.
     pub space: Space,
     /// The pieces.
     pub pieces: Pieces,
@@ -81,25 +81,25 @@ pub struct Partition {
 /// In which pieces something is.
 #[derive(Clone, Debug)]
 pub enum Pieces {
-    /// Those with the coordinates that follow from the bounds of loops.
+    /// The pieces with the coordinates that follow from the bounds of loops.
     Bounds(Arc<Colors>),
     /// The positions below those of the pieces of offsets: the position of their partition.
     Below(usize),
-    /// What is at the coordinates, in one dimension, that a level stores at the positions of its pieces.
+    /// The elements at the coordinates, in one dimension, that a level stores at the positions of its pieces.
     Named {
         /// The position of their partition.
         positions: usize,
         /// The dimension; of a tensor in levels 0, for the one of its outermost level.
         dimension: usize,
     },
-    /// What belongs to equal parts of the positions of a level.
+    /// The pieces that belong to equal parts of the positions of a level.
     Shares(Shares),
-    /// What is below those coordinates of the outermost level that follow from the bounds of loops: of each piece those
-    /// from the first to the last.
+    /// The pieces below those coordinates of the outermost level that follow from the bounds of loops: each piece has
+    /// all coordinates from its first to its last.
     Rows(Arc<Colors>),
 }
 
-/// One thing that is done.
+/// An operation of a graph.
 #[derive(Clone, Debug)]
 pub enum Operation {
     /// A tensor is partitioned: the position of the partition.
@@ -117,7 +117,7 @@ pub enum Operation {
         variable: IndexVariable,
         /// How often.
         steps: i64,
-        /// What is done each time.
+        /// The operations of each step.
         body: Vec<Operation>,
     },
     /// Points run at the same time.
@@ -137,17 +137,17 @@ pub struct Launching {
     pub runs_leaf: bool,
     /// The number of this launch among all of the graph.
     pub number: usize,
-    /// What each point is given: if it runs a leaf, what its kernel's [slots](super::Leaf::slots) are views of. Each
-    /// [space](Fetch::space) of a tensor is there once.
+    /// The fetches of each point: if the point runs a leaf, its kernel's [slots](super::Leaf::slots) are views of them.
+    /// Each [space](Fetch::space) of a tensor is there once.
     pub fetches: Vec<Fetch>,
 }
 
-/// What each point of a launch is given of one space of a tensor.
+/// A fetch of one space of a tensor, for each point of a launch.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     /// The position of the tensor.
     pub tensor: usize,
-    /// What the point is given a piece of.
+    /// The space of which the point is given a piece.
     pub space: Space,
     /// The position of the partition; none: all of it.
     pub partition: Option<usize>,
@@ -155,7 +155,7 @@ pub struct Fetch {
     pub colors: Arc<Colors>,
     /// The number of the loop whose value is the number of the piece; none: see `colors`.
     pub by: Option<usize>,
-    /// What is done with the piece, by all steps together.
+    /// The privilege on the piece, for all steps together.
     privilege: Privilege,
     /// The piece is the same wherever the outermost variables have the same values: so many.
     pub depth: usize,
@@ -164,8 +164,8 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// What is done with a point's piece at a step: of steps that together write all of it, the first alone may lose
-    /// what is there.
+    /// The privilege on a point's piece at a step: of steps that together write all of it, the first alone may lose the
+    /// old elements.
     pub fn privilege(&self, order: &Order, step: i64) -> Privilege {
         match self.privilege {
             Privilege::Write if order.first_of(step, self.depth) != step => Privilege::ReadWrite,
@@ -263,8 +263,7 @@ impl Graph {
         self.operations.append(&mut operations);
     }
 
-    /// What the points of a launch are given of a space of a tensor that is fetched where the loops over `fixed` have
-    /// values.
+    /// The fetch of a space of a tensor for the points of a launch, where the loops over `fixed` have values.
     fn fetch(
         &mut self,
         (plan, fixed): (&Plan, &[IndexVariable]),
@@ -328,8 +327,8 @@ impl Graph {
         Some(self.partition(tensor, space, pieces))
     }
 
-    /// What points are given of a tensor that is read at coordinates of one level alone: what is there that their parts
-    /// of the level name. None if they have no parts of it.
+    /// The fetch of a tensor that is read at coordinates of one level alone: points are given the elements that their
+    /// parts of the level name. None if points have no parts of the level.
     fn gathered(
         &mut self,
         (plan, fixed): (&Plan, &[IndexVariable]),
@@ -426,7 +425,7 @@ impl Graph {
         }
     }
 
-    /// What a partition is called.
+    /// The name of a partition.
     fn name(&self, partition: usize) -> String {
         let tensor = self.partitions[partition].tensor;
         let before = self.partitions[..partition].iter().filter(|other| other.tensor == tensor).count();

@@ -85,8 +85,8 @@ impl Plan {
         }
     }
 
-    /// Where a tensor is fetched last on the way to the leaf: the variables with values there, and what is done with
-    /// it. What no step fetches is used whole.
+    /// The last fetch of a tensor on the way to the leaf: the variables with values there, and the privilege. A tensor
+    /// that no step fetches is used whole.
     pub fn innermost_fetch(&self, tensor: &str) -> (&[IndexVariable], Privilege) {
         let (mut fixed, mut privilege) = (&[][..], self.outside(tensor));
         for (variables, used) in self.uses(tensor).into_iter().filter(|(_, used)| used.fetched) {
@@ -95,8 +95,8 @@ impl Plan {
         (fixed, privilege)
     }
 
-    /// Where a tensor that is read is fetched before, from the outermost: the variables with values there. A part of
-    /// each part is what the next one fetches.
+    /// The fetches of a tensor that is read, before the last one, from the outermost: the variables with values there.
+    /// Each fetch takes a part of the part that the one before has fetched.
     pub fn outer_fetches(&self, tensor: &str) -> Vec<&[IndexVariable]> {
         let reads = self.uses(tensor).into_iter().filter(|(_, used)| used.fetched && used.privilege == Privilege::Read);
         let mut fetches: Vec<_> = reads.map(|(fixed, _)| fixed).collect();
@@ -104,7 +104,7 @@ impl Plan {
         fetches
     }
 
-    /// What is done with a tensor outside of all steps.
+    /// The privilege on a tensor outside of all steps.
     fn outside(&self, tensor: &str) -> Privilege {
         if self.statement.result().name() == tensor { Privilege::ReadWrite } else { Privilege::Read }
     }

@@ -92,7 +92,7 @@ impl Piece {
         each!(&self.elements, values => of(values))
     }
 
-    /// Where the elements are in the tensor.
+    /// The rectangle of the elements in the tensor.
     pub fn rectangle(&self) -> &Rectangle {
         &self.rectangle
     }

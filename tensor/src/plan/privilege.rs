@@ -1,4 +1,4 @@
-//! Who may do what with the result.
+//! The privileges on the result.
 //!
 //! Between the points of a launch, parts of the result are disjoint if any two points differ in a block of one of its
 //! dimensions. That holds if each of the launch's variables counts blocks of a dimension (or is one), all else that the
@@ -13,8 +13,8 @@ use crate::concrete::{Relation, Statement};
 use crate::notation::{Access, IndexVariable};
 use crate::rectangle::{self, Rectangle};
 
-/// What each point of a launch over `variables` does with the result, when `fixed`, which include them, have values;
-/// none if points would write overlapping rectangles without an operator to combine values.
+/// The privilege of each point of a launch over `variables` on the result, when `fixed`, which include them, have
+/// values; none if points would write overlapping rectangles without an operator to combine values.
 pub(super) fn of_launch(
     statement: &Statement,
     variables: &[IndexVariable],
@@ -64,7 +64,7 @@ pub(super) fn of_rows(
     apart.then_some(Privilege::Write)
 }
 
-/// Those loops that make more than one point.
+/// The variables of those loops that make more than one point.
 fn several<'v>(statement: &'v Statement, variables: &'v [IndexVariable]) -> impl Iterator<Item = &'v IndexVariable> {
     variables.iter().filter(|variable| statement.extents[*variable] > 1)
 }
@@ -104,7 +104,7 @@ pub(super) fn is_made_whole(statement: &Statement, fixed: &[IndexVariable]) -> b
     })
 }
 
-/// What is done with the result when `fixed` have values, and nobody else uses the same part.
+/// The privilege on the result when `fixed` have values, and no other point uses the same part.
 pub(super) fn of_step(statement: &Statement, fixed: &[IndexVariable], reduced: bool) -> Privilege {
     match statement.reduction() {
         Some(operator) if reduced => Privilege::Reduce(operator),

@@ -25,9 +25,9 @@ pub enum RunError {
     NotCovered {
         /// The tensor.
         tensor: String,
-        /// What is fetched.
+        /// The part that is fetched.
         wanted: String,
-        /// What is there.
+        /// The part that is there.
         found: String,
     },
     /// A tensor is in levels: only the runtime has such tensors in pieces.
@@ -52,7 +52,7 @@ pub enum RunError {
     View(#[from] ViewError),
 }
 
-/// What computes a leaf, given the values of [`Leaf::fixed`] and the kernel's arguments.
+/// A function that computes a leaf, given the values of [`Leaf::fixed`] and the kernel's arguments.
 pub type RunLeaf<'a> = dyn FnMut(&[i64], &mut [Argument<'_>]) -> Result<(), RunError> + 'a;
 
 /// One fetch of a run.
@@ -197,7 +197,8 @@ impl Run<'_, '_> {
     }
 }
 
-/// What a point is given of a tensor: elements that are not fetched are poisoned, or what reductions begin with.
+/// The piece of a tensor that a point is given: elements that are not fetched are poisoned, or have the value with
+/// which reductions begin.
 fn fetched(
     source: &Piece,
     tensor: &TensorVariable,
@@ -281,7 +282,7 @@ impl Graph {
         Ok(pieces.into_iter().map(|(name, piece)| (name, piece.to_array())).collect())
     }
 
-    /// What one point of a launch does.
+    /// Runs one point of a launch.
     fn point(&self, launching: &Launching, at: (i64, i64), pieces: &mut Pieces) -> Result<(), RunError> {
         let (mut inside, mut given) = (Pieces::new(), Vec::new());
         for fetch in &launching.fetches {

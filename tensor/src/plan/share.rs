@@ -70,7 +70,7 @@ fn accesses<'s>(statement: &'s Statement, tensor: &TensorVariable) -> Vec<&'s Ac
     all.filter(|access| access.tensor.name() == tensor.name()).collect()
 }
 
-/// What points are given of a space of a tensor where a loop over `fixed` goes through parts of positions.
+/// The parts of a space of a tensor that points are given where a loop over `fixed` goes through parts of positions.
 pub(super) struct Share<'s> {
     /// The tensor whose positions these are, and the level.
     pub of: (&'s TensorVariable, usize),

@@ -1,4 +1,4 @@
-//! What is stored of a tensor.
+//! The spaces of the stored data of a tensor.
 
 use crate::lower::Slot;
 use crate::notation::TensorVariable;
@@ -18,7 +18,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// What a kernel's parameter is a view of, if it is one of `tensor`.
+    /// The space that a kernel's parameter views, if it is one of `tensor`.
     pub fn of(slot: &Slot, tensor: &TensorVariable) -> Option<Self> {
         let (name, space) = match slot {
             Slot::Elements(name) => (name, Self::Elements),

@@ -1,4 +1,4 @@
-//! What a plan consists of.
+//! The parts of a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ use crate::substitute::Substituted;
 pub struct Plan {
     /// The statement.
     pub statement: Statement,
-    /// What all elements of the result must be at the beginning, if that matters.
+    /// The value that all elements of the result must have at the beginning, if that matters.
     pub initial: Option<Scalar>,
-    /// What is done.
+    /// The outermost step.
     pub root: Step,
 }
 
@@ -46,9 +46,9 @@ pub struct Launch {
     /// The variables that have a value inside: those of the steps around, from the outermost, and then the launch's
     /// own.
     pub fixed: Vec<IndexVariable>,
-    /// What each point uses.
+    /// The uses of tensors by each point.
     pub uses: Vec<Use>,
-    /// What each point does.
+    /// The step that each point runs.
     pub body: Box<Step>,
 }
 
@@ -62,9 +62,9 @@ pub struct Sequence {
     /// The variables that have a value inside: those of the steps around, from the outermost, and then the sequence's
     /// own.
     pub fixed: Vec<IndexVariable>,
-    /// What each iteration uses.
+    /// The uses of tensors by each iteration.
     pub uses: Vec<Use>,
-    /// What each iteration does.
+    /// The step that each iteration runs.
     pub body: Box<Step>,
 }
 
@@ -74,11 +74,11 @@ pub struct Leaf {
     /// The kernel. If all tensors are dense, its parameters are views of `tensors`, then the values of `fixed`, and
     /// then the extents of `sizes`.
     pub kernel: Kernel,
-    /// What the kernel's parameters are. Positions and coordinates of tensors in levels have 32 bits; [`Plan::kernel`]
-    /// makes others.
+    /// The meaning of the kernel's parameters. Positions and coordinates of tensors in levels have 32 bits;
+    /// [`Plan::kernel`] makes others.
     pub slots: Vec<Slot>,
-    /// What becomes of the elements that the kernel computes. If they are [entries](Output::Entries) of rows, another
-    /// kernel has to count them before ([`Plan::counting`]).
+    /// The destination of the elements that the kernel computes. If they are [entries](Output::Entries) of rows,
+    /// another kernel has to count them before ([`Plan::counting`]).
     pub output: Output,
     /// If a tensor is in levels: whether the kernel gives all elements of its part of the result their first values.
     pub overwrites: bool,
@@ -100,13 +100,13 @@ pub struct Leaf {
 pub struct Use {
     /// The tensor.
     pub tensor: TensorVariable,
-    /// What is done with it.
+    /// The privilege on the tensor.
     pub privilege: Privilege,
     /// Whether the part that is used is brought near at the start of this point or iteration.
     pub fetched: bool,
 }
 
-/// What is done with a part of a tensor.
+/// A privilege on a part of a tensor: the accesses that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Privilege {
     /// Elements are read.
@@ -187,13 +187,14 @@ impl Plan {
 }
 
 impl Leaf {
-    /// What the kernel uses of a tensor.
+    /// The spaces of a tensor that the kernel uses.
     pub fn spaces(&self, tensor: &TensorVariable) -> impl Iterator<Item = Space> {
         let spaces: BTreeSet<Space> = self.slots.iter().filter_map(|slot| Space::of(slot, tensor)).collect();
         spaces.into_iter()
     }
 
-    /// What the kernel takes after the tensors: the values of [`fixed`](Self::fixed), and [sizes](Self::sizes).
+    /// The numbers that the kernel takes after the tensors: the values of [`fixed`](Self::fixed), and
+    /// [sizes](Self::sizes).
     pub fn scalars(&self, values: &[i64]) -> impl Iterator<Item = i64> {
         values.iter().copied().chain(self.sizes.iter().map(|(_, extent)| *extent))
     }

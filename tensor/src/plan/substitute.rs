@@ -13,7 +13,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Those of the function; it has none if the views fit.
+    /// The errors of the function; it has none if the views fit.
     pub fn substitute(
         &self,
         values: &[i64],

@@ -200,7 +200,7 @@ impl Program {
         Self { statements: self.statements.iter().flat_map(parts).collect(), temporaries: self.temporaries.clone() }
     }
 
-    /// What the program means: the elements of all tensors at the end, by name, given those of its
+    /// Evaluates the program: gives the elements of all tensors at the end, by name, given those of its
     /// [inputs](Self::inputs).
     ///
     /// # Errors

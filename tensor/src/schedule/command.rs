@@ -104,7 +104,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// What `statement` becomes.
+    /// The statement that the command makes of `statement`.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// What `statement` becomes by all commands.
+    /// The statement that all commands make of `statement`.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Schedule {
     }
 }
 
-/// What `statement` becomes by all `commands`, one after the other.
+/// The statement that all `commands`, one after the other, make of `statement`.
 ///
 /// # Errors
 ///

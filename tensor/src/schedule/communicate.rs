@@ -1,4 +1,4 @@
-//! Where data moves.
+//! The command that says where data moves.
 
 use super::error::Reason;
 use super::select;

@@ -10,7 +10,7 @@ use crate::notation::IndexVariable;
 pub struct ScheduleError {
     /// The command, as text.
     pub command: String,
-    /// What is wrong.
+    /// The reason why it is refused.
     pub reason: Reason,
 }
 

@@ -17,9 +17,9 @@ pub struct ParseError {
     pub line: usize,
     /// The column, in letters, from 1.
     pub column: usize,
-    /// What could be there.
+    /// The text that could be there.
     pub expected: String,
-    /// What is there.
+    /// The text that is there.
     pub found: String,
 }
 
@@ -51,7 +51,7 @@ const COMMANDS: &[(&str, &str)] = &[
 #[derive(Clone, Copy)]
 struct Part<'a> {
     text: &'a str,
-    /// Where it begins.
+    /// The offset of its beginning.
     start: usize,
 }
 

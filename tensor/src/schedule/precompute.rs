@@ -60,7 +60,7 @@ pub(super) fn apply(
     plan.carry_out(site.target.tensor.name())
 }
 
-/// What is assigned to a workspace, if there is one of this name.
+/// The expression that is assigned to a workspace, if there is one of this name.
 fn gathered_in<'s>(statement: &'s Statement, workspace: &str) -> Option<&'s Expression> {
     let is_made = statement.body.workspaces().iter().any(|made| made.name() == workspace);
     let mut sites = statement.body.sites().into_iter();
@@ -99,7 +99,7 @@ struct Plan<'a> {
     tensor: TensorVariable,
 }
 
-/// Where the loops around the assignment go.
+/// The loops around the assignment, divided between consumer and producer.
 #[derive(Default)]
 struct Sides {
     /// From the innermost.

@@ -1,4 +1,4 @@
-//! What commands have in common: finding loops, and making names.
+//! Functions that commands have in common: finding loops, and making names.
 
 use super::error::Reason;
 use crate::concrete::{Execution, Loop, Merge, Node, Statement};
@@ -28,7 +28,7 @@ pub(super) fn find_plain<'a>(
     Err(Reason::Tagged { variable: variable.clone(), tag: describe(found.0) })
 }
 
-/// What is known of a loop that is not plain.
+/// A description of a loop that is not plain.
 pub(super) fn describe(outer: &Loop) -> String {
     match outer.execution {
         Execution::Distributed { .. } => "distributed".into(),

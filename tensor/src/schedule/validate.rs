@@ -1,4 +1,4 @@
-//! What has to hold of every statement, whichever commands made it.
+//! Rules for every statement, whichever commands made it.
 
 use super::error::Reason;
 use super::pos;
@@ -52,7 +52,7 @@ fn communicated_once(statement: &Statement) -> Result<(), Reason> {
     Ok(())
 }
 
-/// What is around each loop allows it.
+/// Checks that each loop is allowed by the loops and workspaces around it.
 fn surroundings<'a>(
     node: &'a Node,
     around: &mut Vec<&'a Loop>,

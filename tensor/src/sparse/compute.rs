@@ -99,8 +99,8 @@ impl<'a> Computation<'a> {
 
     /// The same assignment in a loop over the entries of its only operand that is not dense, without a conversion of
     /// it, if that is stored entry by entry, as `coo` is, and the assignment is a sum of products; none for others.
-    /// What runs at the same time adds up elements of the result, where [other loops](Self::conversions) need a
-    /// conversion each time.
+    /// Iterations that run at the same time add up elements of the result, where [other loops](Self::conversions) need
+    /// a conversion each time.
     ///
     /// # Errors
     ///

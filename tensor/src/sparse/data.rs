@@ -1,4 +1,4 @@
-//! What kernels are given of tensors in memory.
+//! The data of tensors in memory that kernels are given.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! Products with a tensor that is stored entry by entry, in a loop over its entries.
 //!
-//! Where coordinates of an outer level may be there several times, loops over the coordinates of each level cannot
-//! merge them, and the tensor is converted for these. A sum of products of which it is a factor needs no other order
-//! than that of the entries, though, whatever that is, and entries with the same coordinates add up.
+//! Loops over the coordinates of each level cannot merge coordinates of an outer level that are there several times,
+//! and the tensor is converted for these loops. A sum of products of which it is a factor needs no other order than
+//! that of the entries, though, whatever that is, and entries with the same coordinates add up.
 
 use super::arrange::{fresh, nest};
 use crate::concrete::{Node, Statement};

@@ -1,4 +1,4 @@
-//! What may go wrong with sparse computations.
+//! Errors of sparse computations.
 
 use crate::element::{ElementType, Scalar};
 use crate::format::Format;
@@ -22,7 +22,7 @@ pub enum SparseError {
         /// The type of the result.
         expected: ElementType,
     },
-    /// What the assignment is written as cannot be.
+    /// An assignment that the notation does not allow.
     #[error(transparent)]
     Notation(#[from] NotationError),
     /// A tensor whose elements that are not stored have another value than the assignment says.
@@ -32,7 +32,7 @@ pub enum SparseError {
         tensor: String,
         /// Its fill value in the assignment.
         expected: Scalar,
-        /// That of what is given.
+        /// The fill value of the given tensor.
         found: Scalar,
     },
     /// Elements would be combined after they were appended, and not added to zeros.
@@ -56,7 +56,7 @@ pub enum SparseError {
         tensor: String,
         /// Its extents in the assignment.
         expected: Vec<i64>,
-        /// Those of what is given.
+        /// The extents of the given tensor.
         found: Vec<i64>,
     },
     /// Something is divided by an element that does not give zero for zero.
@@ -69,7 +69,7 @@ pub enum SparseError {
         tensor: String,
         /// Its format in the assignment.
         expected: Format,
-        /// That of what is given.
+        /// The format of the given tensor.
         found: Format,
     },
     /// A tensor could not be stored.

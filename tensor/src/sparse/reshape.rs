@@ -1,9 +1,9 @@
 //! Operands in blocks, as tensors that have a dimension for each level.
 //!
-//! A matrix in `(i,j) -> (i/2: D, j/4: C, i%2: D, j%4: D)` stores what a tensor of order four in `{D,C,D,D}` does.
-//! Where the loops over `i` and `j` are split into blocks of the same lengths, their variables are those of an access
-//! of that tensor, and kernels go through blocks as they are stored. Without a schedule loops are split and ordered for
-//! that; those of a schedule are taken as they are, if they fit. Else operands are converted.
+//! A matrix in `(i,j) -> (i/2: D, j/4: C, i%2: D, j%4: D)` stores what a tensor of order four in `{D,C,D,D}` does. If
+//! the loops over `i` and `j` are split into blocks of the same lengths, their variables are those of an access of that
+//! tensor, and kernels go through blocks as they are stored. Without a schedule loops are split and ordered for that;
+//! the loops of a schedule are taken as they are, if they fit. Else operands are converted.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ struct Operand<'a> {
     stored: &'a TensorVariable,
     /// The tensor that has a dimension for each level.
     reshaped: TensorVariable,
-    /// Where it is read.
+    /// The accesses that read it.
     accesses: Vec<Access>,
 }
 
@@ -220,7 +220,7 @@ fn is_in_order(statement: &Statement, operands: &[Operand<'_>]) -> bool {
     accesses(statement).filter(is_one).all(is_ordered)
 }
 
-/// What a statement reads.
+/// The accesses that a statement reads.
 fn accesses(statement: &Statement) -> impl Iterator<Item = &Access> {
     statement.body().sites().into_iter().flat_map(|site| site.value.accesses())
 }

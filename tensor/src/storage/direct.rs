@@ -63,7 +63,7 @@ pub(super) fn directly<T: Element>(
     Some(made.map_err(failed))
 }
 
-/// What is made of which rows.
+/// A conversion: the rows, and the format, extents and fill value of the tensor that is made of them.
 struct Target<'a, T> {
     rows: Rows<'a, T>,
     format: &'a Format,
@@ -283,7 +283,7 @@ impl<T: Element> Target<'_, T> {
     }
 }
 
-/// What is met on a walk through blocks: a block, or an entry of the last one, with its place there.
+/// An object that a walk through blocks meets: a block, or an entry of the last block, with its place there.
 enum Met {
     Block { row: usize, column: i64 },
     Entry { place: usize, entry: usize },

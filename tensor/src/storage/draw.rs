@@ -25,7 +25,7 @@ const LEVEL: f64 = 44.0;
 pub struct Parts {
     /// The dimension.
     pub mode: usize,
-    /// Where parts begin, in ascending order.
+    /// The coordinates at which parts begin, in ascending order.
     pub starts: Vec<i64>,
 }
 

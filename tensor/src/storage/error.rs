@@ -25,7 +25,7 @@ pub enum StorageError {
         "entry {coordinates:?} is outside of a tensor of extents {dimensions:?}: give larger extents, or leave it out"
     )]
     Outside {
-        /// Where the entry is.
+        /// The coordinates of the entry.
         coordinates: Vec<i64>,
         /// The extents.
         dimensions: Vec<i64>,
@@ -33,7 +33,7 @@ pub enum StorageError {
     /// Two entries with the same coordinates, where there should be one.
     #[error("there are two entries {coordinates:?}: say whether they are added, or the first or the last counts")]
     Duplicate {
-        /// Where they are.
+        /// The coordinates of both entries.
         coordinates: Vec<i64>,
     },
     /// A level that counts and does not store what it counts to.
@@ -57,7 +57,7 @@ pub enum StorageError {
     /// Extents that no tensor has.
     #[error("a tensor of {} has extents {dimensions:?}: give {rank} extents from 0 to {}", ElementType::to_string(element), i64::MAX / 4)]
     Extents {
-        /// What was given.
+        /// The extents that were given.
         dimensions: Vec<i64>,
         /// How many there must be.
         rank: usize,

@@ -61,8 +61,8 @@ pub fn pack_by<T: Element>(
     packed(team, (format, dimensions, fill), (entries, duplicates), None)
 }
 
-/// What is stored of a tensor below a block of the coordinates of its outermost level, which has positions for these
-/// alone, where each position above of level `l` has `least[l]` positions at least, if the level has as many for each.
+/// Packs the entries of a tensor below a block of the coordinates of its outermost level, which has positions for these
+/// alone, where each position above level `l` has `least[l]` positions at least, if the level has as many for each.
 ///
 /// # Errors
 ///
@@ -99,7 +99,7 @@ fn sum_carried<T: Element>(one: T::Carrier, other: T::Carrier) -> T::Carrier {
     bytemuck::cast(sum(element(one), element(other)))
 }
 
-/// What levels store, the elements, and how many entries had the coordinates of one before.
+/// The data of the levels, the elements, and the number of entries that had the coordinates of one before.
 fn packed_carriers<T: Element>(
     team: &dyn Team,
     (format, dimensions, fill): (&Format, &[i64], T),

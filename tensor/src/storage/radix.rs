@@ -35,7 +35,7 @@ pub(super) struct Keys<'a> {
     bits: u32,
 }
 
-/// Where the coordinate of a level is in a key.
+/// The place of the coordinate of a level in a key.
 struct Field {
     /// The least coordinate.
     start: i64,
@@ -46,11 +46,11 @@ struct Field {
 /// An entry in the order of its key.
 type Record<T> = (u64, T);
 
-/// What a thread copies records to.
+/// The memory to which a thread copies records.
 type Scratch<T> = Vec<Record<T>>;
 
-/// What is known of a range of entries: an entry outside of the tensor, how many keys begin with which bits, whether
-/// keys ascend, and the first and last one.
+/// The results of a count over a range of entries: an entry outside of the tensor, how many keys begin with which bits,
+/// whether keys ascend, and the first and last one.
 struct Counted {
     outside: Option<usize>,
     counts: Vec<usize>,

@@ -43,7 +43,7 @@ impl<'a, T: Element> Rows<'a, T> {
         Rows { pos: self.pos, crd: self.crd, values: bytemuck::cast_slice(self.values), modes: self.modes }
     }
 
-    /// Where a row starts among the entries.
+    /// The place among the entries at which a row starts.
     pub(super) fn start(&self, row: usize) -> usize {
         self.pos.get(row) as usize
     }

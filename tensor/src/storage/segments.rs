@@ -13,10 +13,10 @@ pub(crate) enum Coordinates {
     Wide(Vec<i64>),
 }
 
-/// What is stored in a tensor whose levels are dense but for the last one, which is compressed, with offsets, and has
+/// The stored data of a tensor whose levels are dense but for the last one, which is compressed, with offsets, and has
 /// each coordinate once below a parent.
 pub(crate) struct Segments<T> {
-    /// Where the segment of each parent begins, and where the last one ends.
+    /// The beginning of the segment of each parent, and the end of the last one.
     pub(crate) starts: Vec<i64>,
     pub(crate) coordinates: Coordinates,
     pub(crate) values: Vec<T>,

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// What to do with several entries that have the same coordinates.
+/// The treatment of several entries that have the same coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Duplicates {
     /// Add them up.
@@ -16,7 +16,7 @@ pub enum Duplicates {
     Refuse,
 }
 
-/// What becomes of entries that have the same coordinates, and what carries the sum of two elements.
+/// The treatment of entries that have the same coordinates, and the sum of two elements, by their carriers.
 #[derive(Clone, Copy)]
 pub(super) struct Combination<C> {
     pub(super) duplicates: Duplicates,

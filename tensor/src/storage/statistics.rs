@@ -22,7 +22,7 @@ pub struct Statistics {
     pub blocks: Vec<(i64, f64)>,
 }
 
-/// What a level stores.
+/// The numbers of positions of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelStatistics {
     /// How many positions the level above has.
@@ -61,7 +61,8 @@ pub struct DiagonalStatistics {
     pub last: i64,
 }
 
-/// What is known of a tensor once it was asked for. It follows from the structure, and does not count in comparisons.
+/// The statistics of a tensor, once they were asked for. They follow from the structure, and do not count in
+/// comparisons.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known(pub(super) OnceLock<Arc<Statistics>>);
 

@@ -15,8 +15,8 @@ use crate::parallel::{each, ranges};
 
 /// A tensor in memory: what its levels store, and an element for each position of the last one.
 ///
-/// What is not stored has the fill value. Copies share the levels, and so do results of computations that store
-/// elements where an operand does ([`shares_levels`](Self::shares_levels)); elements are their own.
+/// Elements that are not stored have the fill value. Copies share the levels, and so do results of computations that
+/// store elements where an operand does ([`shares_levels`](Self::shares_levels)); each has elements of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseTensor<T> {
     format: Format,
@@ -111,7 +111,7 @@ impl<T: Element> SparseTensor<T> {
         Self::from_components(&Format::dense(dimensions.len()), dimensions, fill, Vec::new(), elements)
     }
 
-    /// What was found out of it.
+    /// The statistics that are known of the tensor.
     pub(super) fn known(&self) -> &Known {
         &self.known
     }
@@ -131,7 +131,7 @@ impl<T: Element> SparseTensor<T> {
         self.fill
     }
 
-    /// What the levels store.
+    /// The data that the levels store.
     pub fn levels(&self) -> &[LevelData] {
         &self.levels
     }
@@ -213,7 +213,7 @@ impl<T: Element> SparseTensor<T> {
         }
     }
 
-    /// What visits entries, given the coordinates of all levels and the position of the last one.
+    /// A function that visits entries, given the coordinates of all levels and the position of the last one.
     fn visitor(&self, mut visit: impl FnMut(&[i64], T)) -> impl FnMut(&[i64], usize) {
         let recovery = self.format.recovery();
         let mut coordinates = vec![0; self.dimensions.len()];

@@ -91,11 +91,11 @@ fn coordinates<T: Element>(
     }
 }
 
-/// Where a thread writes the entries of a range of columns next: their rows, columns and values.
+/// The places at which a thread writes the next entries of a range of columns: their rows, columns and values.
 type Place<'a, C, T> = (std::slice::IterMut<'a, C>, std::slice::IterMut<'a, u32>, std::slice::IterMut<'a, T>);
 
 impl<T: Element> Rows<'_, T> {
-    /// Where columns start, and the values and the rows of their entries.
+    /// Finds where columns start, and the values and the rows of their entries.
     fn transpose<C: Copy + Send + Sync>(
         &self,
         columns: usize,
@@ -174,7 +174,7 @@ impl<T: Element> Rows<'_, T> {
     }
 }
 
-/// What a thread copies rows and values to.
+/// The memory to which a thread copies rows and values.
 struct Scratch<C, T>(Vec<C>, Vec<T>);
 
 impl<C, T> Default for Scratch<C, T> {

@@ -1,4 +1,4 @@
-//! What packing asks of elements.
+//! Operations on elements that packing needs.
 
 use crate::element::{Element, Scalar};
 use crate::identical::identical;

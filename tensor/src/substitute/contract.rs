@@ -60,7 +60,7 @@ impl Run {
     const ONE: Self = Self { extent: 1, strides: [0; 3] };
 }
 
-/// What an index is for.
+/// The class of an index, by the operands that have it.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     /// In result and left.

@@ -1,4 +1,4 @@
-//! What is asked of libraries whose functions compute leaves in place of generated loops.
+//! The interface of libraries whose functions compute leaves in place of generated loops.
 //!
 //! A schedule names a library, `substitute({i, j, k}, NAME)`, and the library says whether it computes what these loops
 //! do, and by which of its functions. `Gemm` is there from the start; [`register`](super::register) adds others.
@@ -77,17 +77,17 @@ use crate::notation::{Access, Expression, IndexVariable, TensorVariable};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait LeafLibrary: fmt::Debug + Send + Sync {
-    /// What schedules call it: a name as tensors have.
+    /// The name of the library in schedules: a name as tensors have.
     fn name(&self) -> &str;
 
-    /// What it computes, in words, for errors.
+    /// A description of the computation of the library, in words, for errors.
     fn computes(&self) -> &str;
 
     /// The function that computes what loops do.
     ///
     /// # Errors
     ///
-    /// What they compute instead of what the library does, in words: "A(i,j) = B(i,j)".
+    /// The computation of the loops, if the library does not do it, in words: "A(i,j) = B(i,j)".
     fn find(&self, nest: &Nest<'_>) -> Result<Arc<dyn LeafFunction>, String>;
 }
 
@@ -123,12 +123,12 @@ impl<'a> Nest<'a> {
         (loops, node)
     }
 
-    /// What is assigned in the innermost loop: the target, by what operator values are combined with what is there, and
-    /// the value.
+    /// The assignment in the innermost loop: the target, the operator that combines values with those that are there,
+    /// and the value.
     ///
     /// # Errors
     ///
-    /// What is there instead, in words.
+    /// A description of the node that is there instead, in words.
     pub fn assignment(&self) -> Result<(&'a Access, Option<Reduction>, &'a Expression), String> {
         match self.loops().1 {
             Node::Assign { target, operator, value } => Ok((target, *operator, value)),
@@ -187,7 +187,7 @@ impl<'a> LeafOperands<'a, '_> {
         access.variables.iter().map(self.interval).collect()
     }
 
-    /// What an access reads. Indices are those of the whole tensor.
+    /// The view of the elements that an access reads. Indices are those of the whole tensor.
     ///
     /// # Errors
     ///

@@ -7,10 +7,10 @@ use super::functions::Nest;
 use crate::loops::Reduction;
 use crate::notation::{Access, BinaryOperator, Expression, IndexVariable};
 
-/// What is multiplied. Each variable runs over a range.
+/// A product, by its accesses. Each variable runs over a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KhatriRao {
-    /// What is added to: `A`.
+    /// The access that the product is added to: `A`.
     pub target: Access,
     /// The tensor of three dimensions: `B`.
     pub tensor: Access,

@@ -78,7 +78,7 @@ pub enum SubstituteError {
     Shape {
         /// The kernel.
         kernel: &'static str,
-        /// What it looks like.
+        /// The form of the kernel.
         expected: &'static str,
     },
     /// A tensor that the leaf does not read.

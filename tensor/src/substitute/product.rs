@@ -8,10 +8,10 @@ use super::functions::Nest;
 use crate::loops::Reduction;
 use crate::notation::{Access, BinaryOperator, Expression, IndexVariable};
 
-/// What the variables of a product are for. For each there is a range of values.
+/// A product, by the roles of its variables. For each variable there is a range of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Product {
-    /// What is added to.
+    /// The access that the product is added to.
     pub target: Access,
     /// The left factor.
     pub left: Access,

@@ -1,4 +1,4 @@
-//! What is sent, step by step. Tensors do not depend on each other.
+//! Counts of the messages of each step. Tensors do not depend on each other.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::rectangle::Rectangle;
 /// Traffic can't be told.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TrafficError {
-    /// Nobody said where a tensor is.
+    /// A tensor has no placement.
     #[error("there is no placement for {tensor}, only for {given}; give one")]
     NoPlacement {
         /// The tensor.
         tensor: String,
-        /// Those with placements.
+        /// The tensors with placements.
         given: String,
     },
     /// A placement does not fit.
@@ -33,8 +33,8 @@ pub enum TrafficError {
 }
 
 impl Traffic {
-    /// What `plan` moves on `machine`, when its tensors have these placements at the beginning, and the result is to
-    /// have its placement in the end. The time it takes grows with processors, steps, and pieces: for many, see
+    /// The traffic of `plan` on `machine`, when its tensors have these placements at the beginning, and the result is
+    /// to have its placement in the end. The time it takes grows with processors, steps, and pieces: for many, see
     /// [`Traffic::estimated`].
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Traffic {
     }
 }
 
-/// Where a tensor is placed.
+/// The placement of a tensor on a machine.
 pub(super) fn place(
     tensor: &TensorVariable,
     machine: &Machine,

@@ -83,7 +83,7 @@ fn legend(svg: &mut String, traffic: &Traffic) {
     svg.push_str("</text>\n");
 }
 
-/// Where processors lie.
+/// The layout of processors in a picture.
 struct Layout {
     names: Vec<String>,
     places: Vec<(f64, f64)>,

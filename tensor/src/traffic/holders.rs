@@ -1,4 +1,4 @@
-//! Who has what of one tensor.
+//! The holders of the parts of one tensor.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) struct Home {
     pub(super) processors: Vec<usize>,
 }
 
-/// Where a tensor is placed. Homes are disjoint, and together have all its elements.
+/// The homes of a tensor, on which it is placed. Homes are disjoint, and together have all its elements.
 pub(super) struct Homes {
     pub(super) all: Vec<Home>,
     /// The home of each processor, if it has one.
@@ -44,7 +44,7 @@ impl Homes {
         Self { all, of }
     }
 
-    /// What is placed on a processor.
+    /// The piece that is placed on a processor.
     pub(super) fn piece(&self, processor: usize) -> Option<&Piece> {
         Some(&self.all[self.of[processor]?].piece)
     }
@@ -54,7 +54,7 @@ impl Homes {
         self.piece(processor).map_or(0, |piece| piece.volume() as i64)
     }
 
-    /// The parts of a rectangle that are not placed on a processor.
+    /// The number of elements of a rectangle that are not placed on a processor.
     pub(super) fn elsewhere(&self, processor: usize, rectangle: &Rectangle) -> i64 {
         let here = self.piece(processor).map_or(0, |piece| piece.within(rectangle).volume() as i64);
         rectangle.volume() - here
@@ -108,7 +108,7 @@ fn hops(machine: &Machine, mut from: usize, mut to: usize) -> u128 {
     sum
 }
 
-/// What is left of `rectangles` without `part`.
+/// Removes `part` from `rectangles`.
 pub(super) fn without(rectangles: &mut Vec<Rectangle>, part: &Rectangle) {
     if rectangles.iter().any(|rectangle| rectangle.overlaps(part)) {
         *rectangles = rectangles.iter().flat_map(|rectangle| rectangle.minus(part)).collect();

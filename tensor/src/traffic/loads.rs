@@ -1,8 +1,9 @@
-//! What some processors get and send, without going through all of them.
+//! The loads of some processors: the elements that they get and send, without going through all processors.
 //!
-//! What a processor needs in a step, and what of it is not placed there and was not needed in the step before, follows
-//! from its own coordinates. Who sends it is not looked for: those on which the tensor is placed share that evenly. On
-//! grids of more processors or steps than are looked at, each stands for those up to the next one.
+//! The needs of a processor in a step, and the part of them that is not placed there and was not needed in the step
+//! before, follow from its own coordinates. Senders are not looked for: the processors on which the tensor is placed
+//! share the sending evenly. On grids of more processors or steps than are looked at, each stands for those up to the
+//! next one.
 
 use super::count::{TrafficError, place};
 use super::holders::without;
@@ -57,7 +58,7 @@ fn steps(count: i64) -> Sample {
     std::iter::once((0, 1.0)).chain(others).collect()
 }
 
-/// What one processor gets and sends of one tensor, in elements.
+/// The numbers of elements that one processor gets and sends of one tensor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load {
     /// Before each of the steps, and after the last one.
@@ -66,15 +67,15 @@ pub(crate) struct Load {
     pub sent: Vec<f64>,
     /// The number of messages for that, in both directions.
     pub messages: Vec<f64>,
-    /// What is placed on it.
+    /// The elements that are placed on it.
     pub placed: f64,
     /// Whether another processor has the same, and is before it.
     pub is_copy: bool,
-    /// What it has beside that, in each step.
+    /// The elements that it has beside those, in each step.
     pub beside: Vec<f64>,
 }
 
-/// What some processors get and send.
+/// The loads of some processors.
 pub(crate) struct Loads {
     /// The processors.
     pub processors: Sample,

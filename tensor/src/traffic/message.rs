@@ -1,4 +1,4 @@
-//! What is sent, and sums of it.
+//! Messages, and sums of them.
 
 use crate::machine::Machine;
 use crate::notation::TensorVariable;

@@ -1,4 +1,4 @@
-//! Which data a plan moves: who sends how much of which tensor to whom, in which step.
+//! The data that a plan moves: the sender, the receiver and the size of each part of a tensor, in each step.
 //!
 //! [`Traffic`] is a function of a plan, a machine, and the placements that its tensors have on the machine. Nothing is
 //! run.
@@ -60,12 +60,12 @@ use crate::plan::Plan;
 
 /// The messages of so many processors are listed.
 const MOST_PROCESSORS: usize = 256;
-/// Those of so many processors times steps are.
+/// The messages of so many processors times steps are listed.
 const MOST_LISTED: i64 = 1 << 14;
 
 impl Traffic {
-    /// What `plan` moves, as [`new`](Self::new) says, or, where that would take long, [`estimated`](Self::estimated)
-    /// says.
+    /// The traffic of `plan`, as [`new`](Self::new) gives it, or, where that would take long, as
+    /// [`estimated`](Self::estimated) does.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use crate::notation::{IndexVariable, TensorVariable};
 use crate::plan::{Order, Plan};
 use crate::rectangle::Rectangle;
 
-/// What processors need of a tensor.
+/// The parts of a tensor that each processor needs.
 pub(super) type Parts = Vec<Vec<Rectangle>>;
 
 /// Which parts of a tensor each processor needs at one level of a plan.
@@ -35,7 +35,7 @@ impl<'a> Needs<'a> {
         self.depth
     }
 
-    /// What each processor needs in a step.
+    /// The parts that each processor needs in a step.
     pub(super) fn at(&mut self, step: i64, processors: usize) -> &Parts {
         let prefix = self.order.values(step, 0)[..self.depth].to_vec();
         if self.known.as_ref().is_none_or(|(before, _)| *before != prefix) {
@@ -46,7 +46,7 @@ impl<'a> Needs<'a> {
         self.known.as_ref().map(|(_, parts)| parts).expect("something is known")
     }
 
-    /// What one of so many processors needs.
+    /// The parts that one of so many processors needs.
     pub(super) fn of(&self, step: i64, processor: usize, processors: usize) -> Vec<Rectangle> {
         let mut parts = Vec::new();
         // Later steps need what the first one with the same values has fetched.
@@ -75,7 +75,7 @@ pub(crate) fn points_of(processor: usize, points: i64, processors: usize) -> std
     first(processor)..first(processor + 1)
 }
 
-/// What processors hold that have fetched these, and need something beside.
+/// The parts that each processor holds: those that it has fetched, and those that it needs beside.
 pub(super) fn together(fetched: &[&Parts], needed: &Parts) -> Parts {
     let mut all = fetched.iter().fold(vec![Vec::new(); needed.len()], |mut all, parts| {
         all.iter_mut().zip(*parts).for_each(|(all, parts)| all.extend(parts.iter().cloned()));

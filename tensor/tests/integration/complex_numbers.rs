@@ -82,7 +82,7 @@ fn both<T: Element>(
     Some([run(&compiled), run(&Executable::interpreted(&kernel).expect("well formed"))])
 }
 
-/// What the definition says that `text` is of `x` and `z`.
+/// The result of `text` for `x` and `z`, by the definition.
 fn defined<T: Element>(text: &str, [x, z]: [&[T]; 2]) -> Vec<Complex<f64>> {
     let extent = x.len() as i64;
     let assignment = parse_with_extents(text, T::TYPE, &[(IndexVariable::new("i"), extent)]).expect("a statement");

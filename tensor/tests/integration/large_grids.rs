@@ -1,4 +1,4 @@
-//! What plans move and cost on machines of many processors, for which messages are not listed.
+//! Tests of the traffic and the cost of plans on machines of many processors, for which messages are not listed.
 
 use maniple_tensor::algorithms::*;
 use maniple_tensor::choose::{choose, on_grid};
@@ -24,7 +24,7 @@ fn machine(algorithm: &Algorithm) -> Machine {
     Grid::new(algorithm.grid.iter().map(|&extent| extent as usize).collect::<Vec<_>>()).unwrap().into()
 }
 
-/// What an algorithm moves and costs, by all messages, and by some processors.
+/// The traffic and the cost of an algorithm, by all messages, and by some processors.
 fn both(algorithm: &Algorithm) -> [(Traffic, Estimate); 2] {
     let (plan, machine) = (Plan::new(&algorithm.statement).unwrap(), machine(algorithm));
     let listed = Traffic::new(&plan, &machine, &algorithm.placements).unwrap();

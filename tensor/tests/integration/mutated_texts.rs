@@ -22,7 +22,7 @@ fn count() -> usize {
     std::env::var("MANIPLE_TEXTS").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000)
 }
 
-/// What replaces parts of texts.
+/// The texts that replace parts of texts.
 const PIECES: &[&str] = &[
     "(",
     ")",

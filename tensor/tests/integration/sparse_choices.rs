@@ -55,7 +55,7 @@ fn all_candidates_for_random_assignments_give_what_evaluation_gives() {
     }
 }
 
-/// What is counted by looking at all coordinates of entries.
+/// The expected numbers are counted by looking at all coordinates of entries.
 #[test]
 fn statistics_of_random_tensors_are_what_counting_gives() {
     let mut random = Rng::with_seed(3);

@@ -12,7 +12,7 @@ use maniple_tensor::storage::SparseTensor;
 
 use crate::sparse::{InTurn, dense, stored, thinned, with_other_values};
 
-/// What is computed, the formats of A, of B and of the result, and whether the result has the levels of A.
+/// The statement, the formats of A, of B and of the result, and whether the result has the levels of A.
 const ASSEMBLED: [(&str, [&str; 3], bool); 14] = [
     ("Y(i,j) = A(i,j) * C(i,k) * C(j,k)", ["csr", "csr", "csr"], true),
     ("Y(i,j) = A(i,j) * C(i,k) * C(j,k)", ["dcsr", "csr", "dcsr"], true),

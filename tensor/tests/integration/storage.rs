@@ -133,7 +133,7 @@ fn list<T: Element>(model: &Model<T>, rank: usize, random: &mut Rng) -> EntryLis
     entries
 }
 
-/// What a tensor has; each entry once.
+/// The entries of a tensor, each once.
 fn map<T: Element>(tensor: &SparseTensor<T>) -> Model<T> {
     let mut model = Model::new();
     for (coordinates, value) in tensor.entries().iter() {

@@ -46,7 +46,7 @@ fn entries(dimensions: &[i64], count: usize, random: &mut Rng) -> EntryList<f64>
     entries
 }
 
-/// What the entries are as a map: the sums of those with equal coordinates, in their order.
+/// The entries as a map: the sums of those with equal coordinates, in their order.
 fn summed(entries: &EntryList<f64>) -> BTreeMap<Vec<i64>, f64> {
     let mut map = BTreeMap::new();
     for (at, value) in entries.iter() {

@@ -1,4 +1,4 @@
-//! What plans move is what the published formulas say, and goes where the algorithms say.
+//! The traffic of plans is as large as the published formulas say, and goes where the algorithms say.
 
 use crate::random;
 use std::collections::{BTreeMap, BTreeSet};
@@ -281,7 +281,7 @@ fn elements(rectangle: &Rectangle) -> BTreeSet<Vec<i64>> {
     points.into_iter().collect()
 }
 
-/// What each processor gets of a tensor in each step, element by element.
+/// The number of elements of a tensor that each processor gets in each step, counted element by element.
 fn received(plan: &Plan, placed: &Placed, tensor: &str) -> BTreeMap<(i64, usize), i64> {
     let processors: Vec<Vec<usize>> = placed.machine().points().collect();
     let (order, (fixed, privilege)) = (plan.order(), plan.innermost_fetch(tensor));

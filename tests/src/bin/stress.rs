@@ -82,7 +82,7 @@ impl Options {
         self.record || self.check > 0 && seed.is_multiple_of(self.check)
     }
 
-    /// What does not go together with being one of several processes.
+    /// The first conflict of the options with being one of several processes, if there is one.
     fn cannot_be_shared(&self, processes: &Processes) -> Option<&'static str> {
         let programs = self.count.unwrap_or(u64::MAX).saturating_mul(self.families().len() as u64);
         if self.nodes.is_some() || self.schedule.is_some() {
@@ -166,7 +166,7 @@ fn run(options: &Options, processes: Option<Processes>) -> ExitCode {
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What has been run.
+/// Counts of the programs that have been run.
 #[derive(Default)]
 struct Done {
     programs: u64,
@@ -233,7 +233,7 @@ fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
     }
 }
 
-/// What the program runs in: of several nodes in this process the first one's.
+/// The environment of the program; of several nodes in this process, the environment of the first one.
 fn environment(trial: &Trial) -> Environment {
     trial.of_node(trial.processes.as_ref().map_or(0, Processes::rank)).environment()
 }

@@ -26,7 +26,7 @@ pub(super) struct Memory {
 }
 
 enum Coming {
-    /// What is awaited for it.
+    /// The future of the digest, which is not awaited yet.
     Pending(Pin<Box<dyn Future<Output = Result<Word>> + Send>>),
     Here(Box<Result<Word>>),
     /// It is awaited.

@@ -14,7 +14,7 @@ use crate::program::{Fault, Launch, RegionName, Right};
 use crate::value::{Kind, Operator, Stored, Word, hash_point, mix};
 use crate::{with_kind, with_operator};
 
-/// What every task of a program is given.
+/// The arguments of every task of a program.
 pub(super) struct CallArguments {
     pub(super) run: Arc<Run>,
     pub(super) launch: Arc<Launch>,

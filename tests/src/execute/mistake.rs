@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::program::{Action, Block, Passed, Statement};
 
-/// What the executor does wrong on purpose.
+/// The mistake that the executor makes on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mistake {
     /// Nothing.

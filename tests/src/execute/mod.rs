@@ -38,7 +38,7 @@ pub use compare::{Way, run_program, run_side_by_side};
 pub use mistake::Mistake;
 pub use tally::{Counts, Tally};
 
-/// What may deviate from the oracle.
+/// The deviations from the oracle that are allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tolerance {
     /// Nothing.
@@ -52,13 +52,13 @@ pub enum Tolerance {
 pub struct Run {
     /// The program.
     pub program: Program,
-    /// What must come out.
+    /// The expected result.
     pub expected: World,
-    /// What becomes of the top-level task: the regions that it leaves, its digest, whether it can succeed.
+    /// The expected end of the top-level task: the regions that it leaves, its digest, whether it can succeed.
     pub fate: Fate,
-    /// What need not.
+    /// The deviations from `expected` that are allowed.
     pub tolerance: Tolerance,
-    /// What is done wrong on purpose.
+    /// The mistake that is made on purpose.
     pub mistake: Mistake,
     /// Seeds delays.
     pub delays: Option<u64>,
@@ -70,7 +70,7 @@ pub struct Run {
     pub names_mappers: bool,
     /// By a function or a session.
     pub way: Way,
-    /// What it has done.
+    /// The counts of the run.
     pub tally: Arc<Tally>,
     names: Names,
     deviations: Mutex<Vec<String>>,
@@ -80,7 +80,7 @@ pub struct Run {
     was_told: AtomicBool,
 }
 
-/// What the names of a program stand for.
+/// The objects that the names of a program stand for.
 #[derive(Default)]
 struct Names {
     spaces: Table<SpaceName, IndexSpaceNode>,
@@ -98,7 +98,7 @@ struct Names {
     projections: Table<(Site, usize), (Use, Projection)>,
 }
 
-/// What names of one kind stand for.
+/// The objects that names of one kind stand for.
 struct Table<K, V>(Mutex<HashMap<K, V>>);
 
 impl<K, V> Default for Table<K, V> {
@@ -186,7 +186,7 @@ impl Run {
         }
     }
 
-    /// What did not come out as the oracle says.
+    /// The deviations from the oracle.
     #[must_use]
     pub fn deviations(&self) -> Vec<String> {
         locked(&self.deviations).clone()

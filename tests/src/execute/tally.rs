@@ -1,4 +1,4 @@
-//! What a run has done so far: a sign of life for those who watch it, and evidence that it was worth running.
+//! Counts of a run: a sign of life while the run is watched, and evidence that it was worth running.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ pub struct Tally {
     failures: AtomicU64,
 }
 
-/// What a run has done.
+/// The counts of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Statements begun, in all tasks.

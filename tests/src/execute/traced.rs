@@ -11,7 +11,7 @@ use super::{Stop, Tolerance};
 use crate::oracle::Verdict;
 use crate::program::{Action, Block, TraceName};
 
-/// What traces are called.
+/// The names of traces.
 const NAMES: [&str; 4] = ["red", "green", "blue", "white"];
 
 impl Frame<'_> {

@@ -19,7 +19,7 @@ use crate::program::{
     Action, Block, Body, FieldsName, FutureName, Node, PartitionName, Program, RegionName, SpaceName, Statement,
 };
 
-/// What programs are made of.
+/// The make-up of programs: sizes, and features that they may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile {
     /// The most statements at top level.
@@ -96,7 +96,7 @@ struct Generator {
     left_for_loops: usize,
 }
 
-/// What statements of a block can name.
+/// The names that statements of a block can use.
 #[derive(Clone, Default)]
 struct Scope {
     context: Context,

@@ -18,7 +18,7 @@ use crate::value::mix;
 /// The most statements in all loops of a program together.
 pub(super) const MOST: usize = 300;
 
-/// What the turns of a loop have in common.
+/// The text that the turns of a loop have in common.
 struct Text {
     trace: Option<TraceName>,
     /// The sites of the trace and of its turns.
@@ -49,7 +49,7 @@ struct Plan {
     nests: bool,
 }
 
-/// What is different in every so many turns.
+/// A change that is made in every so many turns.
 struct Deviation {
     every: usize,
     first: usize,
@@ -64,7 +64,7 @@ enum Change {
     Insert(usize, usize),
     /// The statement and the one before it change places.
     Swap(usize, usize),
-    /// What stands in the trace stands outside of it.
+    /// The statements of the trace stand outside of it.
     Untraced,
 }
 
@@ -118,7 +118,7 @@ impl Generator {
         }
     }
 
-    /// What is to be different in later turns of a text.
+    /// Plans the deviations of later turns from a text.
     fn plan_deviations(&mut self, plan: &mut Plan, text: &Text) {
         let count = [0, 0, 1, 1, 1, 2][self.random.usize(..6)];
         for _ in 0..count {

@@ -20,7 +20,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// What the latest turn calls a future.
+    /// The name of a future in the latest turn.
     pub(super) fn future(&self, name: FutureName) -> FutureName {
         latest(&self.futures, name)
     }

@@ -10,7 +10,7 @@ pub fn attached_word(kind: Kind, seed: Word, number: usize) -> Word {
     kind.make(mix(seed, number as Word))
 }
 
-/// What is seen of memory that comes back.
+/// The digest of memory that comes back.
 #[must_use]
 pub fn memory_digest(words: impl Iterator<Item = Word>) -> Word {
     words.fold(11, mix)
@@ -21,11 +21,11 @@ pub fn memory_digest(words: impl Iterator<Item = Word>) -> Word {
 pub struct Attached {
     /// Its name.
     pub name: FutureName,
-    /// Where it is attached.
+    /// The column to which it is attached.
     pub column: Column,
-    /// What it held at first.
+    /// The seed of its first values.
     pub seed: Word,
-    /// What it is.
+    /// The kind of the memory.
     pub backing: Backing,
 }
 

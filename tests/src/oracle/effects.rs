@@ -1,4 +1,4 @@
-//! What tasks and copies do to data.
+//! Effects of tasks and copies on data.
 //!
 //! A leaf task first takes in its arguments and all that it only reads, in the order of requirements, fields and
 //! points; then it goes through the other requirements in order. Every number that it writes, contributes or returns
@@ -15,33 +15,33 @@ use crate::program::{
 };
 use crate::value::{Kind, Operator, Word, hash_point, mix};
 
-/// What a task with the privilege to read and write puts in place of a value; none to leave it.
+/// The value that a task with the privilege to read and write puts in place of an old one; none to leave it.
 #[must_use]
 pub fn rewritten(digest: Word, point: AnyPoint, old: Word) -> Option<Word> {
     let random = mix(mix(digest, hash_point(point)), old);
     (!random.is_multiple_of(4)).then(|| mix(random, 1))
 }
 
-/// What a task that discards writes.
+/// The value that a task that discards writes.
 #[must_use]
 pub fn discarded(digest: Word, point: AnyPoint) -> Word {
     mix(mix(digest, hash_point(point)), 2)
 }
 
-/// What a task that reduces contributes: nothing, once or twice.
+/// The contributions of a task that reduces: none, one or two.
 pub fn contributions(digest: Word, point: AnyPoint) -> impl Iterator<Item = Word> {
     let random = mix(mix(digest, hash_point(point)), 3);
     (0..random % 3).map(move |number| mix(random, number))
 }
 
-/// What a task that has mapped data itself writes in a pass; none to leave it.
+/// The value that a task writes in a pass to data that it has mapped itself; none to leave it.
 #[must_use]
 pub fn inline_value(id: StatementId, pass: Word, point: AnyPoint) -> Option<Word> {
     let random = mix(mix(id.0.into(), pass), hash_point(point));
     random.is_multiple_of(2).then(|| mix(random, 5))
 }
 
-/// What a task starts from.
+/// The digest that a task starts from.
 #[must_use]
 pub fn first_digest(launch: &Launch, number: usize) -> Word {
     mix(launch.name.0.into(), number as Word)
@@ -207,7 +207,8 @@ impl World {
         Ok(((mix(child.digest, 4), health), created))
     }
 
-    /// What a failing task may have changed is doubtful, for whoever launched it can't tell how far it came.
+    /// Marks as doubtful the data that a failing task may have changed: the task that launched it can't tell how far it
+    /// came.
     fn doubt(&mut self, held: &Held) -> Result<(), Trouble> {
         let points = std::sync::Arc::clone(self.points(held.node)?);
         for &field in &held.fields {

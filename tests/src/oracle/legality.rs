@@ -1,4 +1,4 @@
-//! What the runtime must refuse: found from the point sets of the pieces, with no shortcut.
+//! Statements that the runtime must refuse: found from the point sets of the pieces, with no shortcut.
 
 use super::{Context, Held, Trouble, World, known, points_of};
 use crate::program::{

@@ -37,7 +37,7 @@ pub enum Trouble {
     Meaningless(String),
 }
 
-/// What becomes of a statement.
+/// The outcome of a statement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It happens.
@@ -54,7 +54,7 @@ pub enum Health {
     Sound,
     /// It may be there, and then must be right.
     Doubtful,
-    /// Whoever asks for it must get an error.
+    /// A request for it must get an error.
     Lost,
 }
 
@@ -73,7 +73,7 @@ pub type Cells = BTreeMap<AnyPoint, Cell>;
 /// A partition.
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    /// What is split.
+    /// The space that is split.
     pub parent: Node,
     /// The colors.
     pub colors: AnyRect,
@@ -118,7 +118,7 @@ impl Results {
 pub struct World {
     /// Index spaces that are no pieces.
     pub spaces: BTreeMap<SpaceName, Points>,
-    /// Those that were destroyed.
+    /// The index spaces that were destroyed.
     pub destroyed_spaces: BTreeSet<SpaceName>,
     /// Their numbers of dimensions.
     pub dimensions: BTreeMap<SpaceName, usize>,
@@ -140,11 +140,11 @@ pub struct World {
     pub futures: BTreeMap<FutureName, Results>,
     /// Results that nobody may ask for any more.
     forgotten: BTreeSet<FutureName>,
-    /// What became of the statements.
+    /// The outcomes of the statements.
     pub verdicts: BTreeMap<StatementId, Verdict>,
 }
 
-/// What a task holds.
+/// A part of a region that a task holds.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// The region.
@@ -160,7 +160,7 @@ pub struct Held {
 /// A running task.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// What it was given.
+    /// The parts of regions that it was given.
     pub held: Vec<Held>,
     /// Regions that it made, or that tasks made that it has waited for.
     pub created: BTreeSet<RegionName>,
@@ -170,7 +170,7 @@ pub struct Context {
     pub scratch: BTreeSet<RegionName>,
     /// Regions made by tasks that it has not waited for.
     pub pending: BTreeMap<FutureName, BTreeSet<RegionName>>,
-    /// What it has mapped itself, and whether to write it.
+    /// The columns that it has mapped itself, and whether to write them.
     pub mapped: Vec<(Column, bool)>,
     /// The memory that it has attached and not detached.
     pub attached: Vec<Attached>,

@@ -63,7 +63,7 @@ pub fn mapped(value: Word) -> Word {
     mix(value, 3)
 }
 
-/// What no unsigned results are reduced to.
+/// The result of a reduction of no unsigned results.
 fn identity(operator: Operator) -> Word {
     if operator == Operator::Min { Word::MAX } else { 0 }
 }

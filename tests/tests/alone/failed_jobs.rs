@@ -1,4 +1,4 @@
-//! What a job that has failed leaves behind in a process that goes on: no threads.
+//! A job that has failed leaves no threads behind in a process that goes on.
 
 use std::fs;
 use std::time::{Duration, Instant};

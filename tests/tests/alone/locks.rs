@@ -1,11 +1,11 @@
-//! How often locks are taken, by `maniple::locks`, which tells what it counts and what not: work that is done for each
-//! point takes none.
+//! Counts of the locks that are taken, by `maniple::locks`, which tells which locks it counts: work that is done for
+//! each point takes none.
 //!
-//! Some locks are taken when a worker finds nothing to do, when one hands work to another, or for every so many
-//! operations: how many that are is up to chance, so tests compare with the number of points or tasks, of which there
-//! are many more.
+//! Some locks are taken when a worker finds nothing to do, when one worker hands work to another, or for every so many
+//! operations: their number is up to chance, so tests compare it with the number of points or tasks, of which there are
+//! many more.
 //!
-//! Who takes locks, and where, is shown if the variable `SHOW_LOCKS` is set.
+//! The callers that take locks are shown if the variable `SHOW_LOCKS` is set.
 
 use maniple::locks;
 use maniple::prelude::*;
@@ -13,7 +13,7 @@ use maniple_tests::circuit::Circuit;
 
 use crate::alone;
 
-/// What a program does at each of its steps.
+/// The action of a program at each of its steps.
 type Step<'a> = &'a dyn Fn(&Context);
 
 /// Launches steps until all is known that will be, and then some more: how many locks each of those took until all

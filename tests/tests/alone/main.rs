@@ -1,4 +1,4 @@
-//! What is counted of the whole process: these tests take turns, and no others run beside them.
+//! Tests of counts of the whole process: they take turns, and no others run beside them.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

@@ -60,7 +60,7 @@ async fn run(
     }
 }
 
-/// What a tensor has now.
+/// The elements that a tensor has now.
 async fn elements(cx: &Context, tensor: &Tensor) -> Result<SparseMap> {
     let variable = tensor.variable();
     Ok(match variable.format().is_dense() {

@@ -78,7 +78,7 @@ fn variables() -> [TensorVariable; 3] {
     product().tensors().try_into().expect("there are three")
 }
 
-/// What two workers record of the product by a plan.
+/// The record of two workers that compute the product by a plan.
 fn recorded(plan: &Arc<Plan>) -> Record {
     let runtime = Runtime::builder().workers(2).tracing(false).record_operations(true).build().unwrap();
     runtime
@@ -92,14 +92,14 @@ fn recorded(plan: &Arc<Plan>) -> Record {
     runtime.take_record()
 }
 
-/// What computing the product again takes on a node.
+/// The tasks and the traffic of a node when the product is computed again.
 struct Again {
     tasks: u64,
     /// The bytes that it has sent before the result was read, and then.
     sent: [u64; 2],
 }
 
-/// What computing the product by a plan again takes on each node.
+/// The tasks and the traffic of each node when the product is computed again by a plan.
 fn again(job: Nodes, plan: &Arc<Plan>) -> Vec<Again> {
     let done = on_nodes(job, async |cx, runtime| {
         let prepared = Prepared::new(cx, plan).await?;

@@ -1,4 +1,5 @@
-//! What the book says of the sources is so: its list of examples, its links, its chapters, its pictures of the imports.
+//! Statements of the book about the sources are true: its list of examples, its links, its chapters, its pictures of
+//! the imports.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +9,7 @@ use maniple::mapper::{MappingRules, Mistake};
 use maniple_tests::imports::root;
 use maniple_tests::pictures::pictures;
 
-/// Where the sources are on the web, as the book links to them.
+/// The address of the sources on the web, as the book links to them.
 const SOURCES: &str = "https://github.com/maniple/maniple/blob/main/";
 
 /// The chapters, by their paths from the folder of the book.

@@ -147,7 +147,7 @@ struct Known {
 }
 
 impl Known {
-    /// What `sum` gives of each piece of a partition.
+    /// The results of `sum` for each piece of a partition.
     fn sums(&self, split: &Partition<Row>) -> Vec<i64> {
         let of = |row: usize| self.value[row] + 3 * self.total[row];
         split.pieces().map(|piece| piece.points().map(|point| of(point[0] as usize)).sum()).collect()
@@ -193,7 +193,7 @@ struct World<'a> {
     whim: Rng,
     known: Vec<Known>,
     promised: Vec<Promised>,
-    /// What only waits to be dropped.
+    /// Handles that only wait to be dropped.
     limbo: Vec<Box<dyn std::any::Any>>,
 }
 
@@ -445,7 +445,7 @@ fn machine(processors: usize) -> Machine {
     builder.build().unwrap()
 }
 
-/// What has been done in a simulation: results that were made and parcels, tasks and slices that were sent.
+/// Counts of a simulation: the parcels, tasks and slices that were sent, and the turns.
 #[derive(Default)]
 struct Done {
     sent: u64,

@@ -18,7 +18,7 @@ use maniple_tests::nodes::{Nodes, on_nodes};
 
 use crate::sparse_tensors::{assignment, tensor};
 
-/// What a node may have besides: pages at the ends of its parts of which others have the rest.
+/// Bytes that a node may have besides its share: pages at the ends of its parts, of which other nodes have the rest.
 const SLACK: u64 = 64 << 10;
 
 /// A statement, its tensors, how it is scheduled, in which format its second tensor is then stored, and how many rows

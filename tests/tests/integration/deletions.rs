@@ -1,5 +1,5 @@
-//! What the nodes of a program destroy, free and drop: in the same order if it is a region of the program's, at any
-//! time if it is a handle.
+//! Destruction of regions, fields and handles by the nodes of a program: in the same order for regions of the program,
+//! at any time for handles.
 
 use std::sync::Mutex;
 
@@ -22,7 +22,7 @@ fn total(#[reads(value)] cells: Piece<Cell>) -> i64 {
     cells.points().map(|point| cells.value[point]).sum()
 }
 
-/// What nodes come to whose programs differ.
+/// The errors of nodes whose programs differ.
 fn differences(nodes: usize, program: impl AsyncFn(&Context, usize) -> Result<()> + Sync) -> Vec<String> {
     let outcomes = on_nodes(Nodes::new(nodes), async |cx, runtime| program(cx, runtime.node()).await);
     outcomes.into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect()
@@ -65,7 +65,7 @@ fn a_node_that_alone_destroys_a_region_ends_the_job_on_all_nodes() {
     all_say(&errors, &["where node 0 launches task `number`", "node 2 destroys Cell region", "(7 points)"]);
 }
 
-/// What a task has made, and told in a way that the runtime does not see.
+/// Regions that a task has made, passed on in a way that the runtime does not see.
 static MADE: Mutex<Vec<Region<Cell>>> = Mutex::new(Vec::new());
 
 #[task]

@@ -13,7 +13,7 @@ struct Cell {
     value: i64,
 }
 
-/// What nodes come to that make a region, one of them perhaps a larger one.
+/// The outcomes of nodes that make a region, one of them perhaps a larger one.
 fn outcomes(seed: u64, nodes: usize, larger: Option<usize>) -> Vec<Result<()>> {
     simulate((seed, nodes, 1024), move |node| {
         async move |cx: &Context| {
@@ -23,7 +23,7 @@ fn outcomes(seed: u64, nodes: usize, larger: Option<usize>) -> Vec<Result<()>> {
     })
 }
 
-/// What nodes come to that run these programs in windows of so many operations.
+/// The outcomes of nodes that run these programs in windows of so many operations.
 fn simulate<P>((seed, nodes, window): (u64, usize, usize), program_of: impl Fn(usize) -> P) -> Vec<Result<()>>
 where
     P: AsyncFnOnce(&Context) -> Result<()> + 'static,
@@ -68,7 +68,7 @@ fn add(#[writes(value)] cells: Piece<Cell>, amount: i64) {
     cells.points().for_each(|cell| cells.value[cell] += amount);
 }
 
-/// What programs do with a region.
+/// An action of programs on a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Act {
     Fill(i64),

@@ -17,7 +17,7 @@ use maniple::{
 use maniple_tests::nodes::{Nodes, on_nodes};
 use maniple_tests::scattered::{CELLS, COLORS, Cell, count, gather, make, next, parts, scatter, total};
 
-/// What a program comes to on one node, and on so many more: the same.
+/// Checks that a program has the same result on one node and on several, and gives it.
 fn the_same<T: Send + PartialEq + std::fmt::Debug>(program: impl AsyncFn(&Context, &Runtime) -> Result<T> + Sync) -> T {
     let run = |nodes: usize| {
         let mut outcomes: Vec<T> = on_nodes(Nodes::new(nodes), &program).into_iter().map(Result::unwrap).collect();

@@ -15,7 +15,7 @@ use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 use maniple_tensor::with_element;
 use maniple_tests::nodes::{Nodes, on_nodes};
 
-/// What is in a file: entries in the order of the text, each with those that follow by symmetry.
+/// The contents of a file: entries in the order of the text, each with those that follow by symmetry.
 struct Case {
     text: String,
     is_matrix: bool,
@@ -70,7 +70,7 @@ impl Case {
         TensorVariable::new("B", ElementType::F64, self.extents.clone()).stored(format.parse().unwrap())
     }
 
-    /// What one reader stores of it.
+    /// The tensor that one reader stores of it.
     fn stored(&self, format: &str) -> SparseTensor<f64> {
         let format = format.parse().unwrap();
         pack(&format, &self.extents, 0.0, self.entries.clone(), Duplicates::Sum).unwrap().tensor
@@ -408,7 +408,7 @@ fn arrays_by_columns_are_read_as_tensors_by_columns() {
     }
 }
 
-/// What all nodes are told of files, each of its own.
+/// The errors that all nodes get of files, of which each node reads its own.
 fn told_of(paths: &[PathBuf], meddle: impl Fn(usize) + Sync) -> Vec<String> {
     let variable = TensorVariable::new("B", ElementType::F64, vec![300, 200]).stored("csr".parse().unwrap());
     let done = on_nodes(Nodes::new(paths.len()), async |cx, runtime| {

@@ -30,7 +30,7 @@ fn element(at: &[i64]) -> i64 {
     at[0] * 7 % 11 + at[1] * 5 % 13 - 4
 }
 
-/// What a node has come to.
+/// The traffic and the memory of a node.
 #[derive(Debug)]
 struct Found {
     /// The bytes that it has received the first time, and in all.
@@ -75,7 +75,7 @@ fn compute(memory: u64, forgets: bool) -> Vec<Result<Found>> {
 /// Half of `C`.
 const HALF: u64 = 64 << 10;
 
-/// What a step has of `C`.
+/// The part of `C` that a step uses.
 const BLOCK: u64 = 8 << 10;
 
 /// All of `B` and `A`, which are so small that an instance is for all.

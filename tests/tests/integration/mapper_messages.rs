@@ -22,7 +22,7 @@ async fn squares(cx: &Context, count: i64) -> Result<i64> {
     cx.index_launch(0..count, square()).reduce(Sum).await
 }
 
-/// What a mapper has heard, by who said it, and what it was told when it could not send.
+/// Messages that a mapper has heard, by their sender, errors that it got when it could not send, and profiles of tasks.
 #[derive(Default)]
 struct Heard {
     messages: BTreeMap<(u16, u32), Vec<Vec<u8>>>,

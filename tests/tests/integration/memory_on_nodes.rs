@@ -18,8 +18,8 @@ use maniple_tests::nodes::{Nodes, on_nodes};
 
 use crate::tcs_files::Case;
 
-/// What a node may have besides: at the ends of its parts pages of which others have the rest, and what is small as a
-/// whole.
+/// Bytes that a node may have besides its share: at the ends of its parts, pages of which other nodes have the rest,
+/// and small data as a whole.
 const SLACK: u64 = 192 << 10;
 
 /// The most bytes of instances that a node had at a time.

@@ -87,9 +87,9 @@ fn tasks_that_a_mapper_sends_away_leave_the_values_of_a_sequential_program() {
     }
 }
 
-/// What has happened in a simulation.
+/// Counts of a simulation.
 struct Simulated {
-    /// Tasks that came back.
+    /// Tasks that other nodes have run.
     sent: u64,
     replays: u64,
     turns: u64,
@@ -212,7 +212,7 @@ fn total(#[reads(value)] rows: Piece<Row>) -> i64 {
     rows.points().map(|point| rows.value[point]).sum()
 }
 
-/// What each point of a launch that fails, and of one that needs what it was to write, has come to.
+/// The outcomes of each point of a launch that fails, and of one that needs the data that the first was to write.
 #[task]
 async fn faultyloops(cx: &Context) -> Result<(Vec<String>, Vec<String>)> {
     let rows = cx.region::<Row>(8)?;

@@ -12,7 +12,7 @@ use maniple::{Machine, Result};
 use maniple_tests::mixed::{Size, expected, program};
 use maniple_tests::processes;
 
-/// What a node does, if this process is one.
+/// The variable with the part of a node, if this process is one.
 const PART: &str = "MANIPLE_MIGRATION_TEST";
 
 /// Large enough for messages of several frames.

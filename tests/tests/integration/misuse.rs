@@ -1,5 +1,4 @@
-//! What happens when the interface is used wrongly: an error that names task, region and field, and nothing else is
-//! disturbed.
+//! Errors of wrong uses of the interface: each names task, region and field, and nothing else is disturbed.
 
 use maniple::mapper::{
     DefaultMapper, InstanceChoice, Mapper, MappingContext, ReadyOperation, RequirementMapping, Slice, TaskInfo,

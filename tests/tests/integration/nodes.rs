@@ -231,8 +231,8 @@ fn a_point_that_is_dealt_to_a_node_that_there_is_not_is_an_error_on_all_nodes() 
     }
 }
 
-/// What the busiest of so many nodes, each with one tile, does in ten steps of a stencil, once all is known: launches,
-/// visits of the analysis, parcels, frames.
+/// The work of the busiest of so many nodes, each with one tile, in ten steps of a stencil, once all is known:
+/// launches, visits of the analysis, parcels, frames.
 fn work_of_a_step(nodes: usize) -> [u64; 4] {
     let network = Network::seeded(nodes, nodes as u64, 10);
     let job = Nodes::over_loopback(nodes, &network);
@@ -452,8 +452,8 @@ fn a_node_of_which_nothing_is_heard_is_named_by_all_others_and_ends_too() {
     }
 }
 
-/// Whoever drops a runtime may end the process next: nothing of the profile may be left to be written by then, though
-/// workers that have nothing to do ask other nodes for some until the end.
+/// A program that has dropped its runtime may end the process next: nothing of the profile may be left to be written by
+/// then, though workers that have nothing to do ask other nodes for some until the end.
 #[test]
 fn a_profile_is_whole_when_the_runtime_has_gone() {
     const ROUNDS: usize = 300;

@@ -24,7 +24,7 @@ fn sum(#[reads(value)] cells: Piece<Cell>) -> i64 {
     cells.points().map(|cell| cells.value[cell]).sum()
 }
 
-/// What programs do with a region.
+/// An action of programs on a region.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Fill(i64),
@@ -36,10 +36,10 @@ enum Act {
     Fence,
 }
 
-/// What fails on one node, and whether its program goes on without it.
+/// The failure of one node, and whether its program handles it and goes on.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
-    /// What nodes share, such as a file that is read.
+    /// An outcome that nodes share, such as of reading a file.
     Outcome { is_handled: bool },
     /// Memory that is too short there.
     Attachment { is_handled: bool },

@@ -13,7 +13,7 @@ use maniple_tests::trial::Family;
 
 const STRESS: &str = env!("CARGO_BIN_EXE_stress");
 
-/// What so many processes have come to that are started by these commands.
+/// The outputs of so many processes that are started by these commands.
 fn stress(name: &str, nodes: usize, shared_memory: bool, command: impl Fn(usize) -> Command) -> Vec<Output> {
     let meeting = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("stress-{name}"));
     // Of an earlier run, where each program left a file.

@@ -23,7 +23,7 @@ use maniple_tests::nodes::{Nodes, on_nodes};
 
 use crate::tcs_files::Case as File;
 
-/// What is computed, and of each tensor the name and the variables, the result first.
+/// The statements that are computed, and of each tensor the name and the variables, the result first.
 const STATEMENTS: [(&str, &[(&str, &str)]); 3] = [
     ("a(i) = B(i,j) * c(j)", &[("a", "i"), ("B", "ij"), ("c", "j")]),
     ("A(i,j,k) = B(i,j,l) * C(k,l)", &[("A", "ijk"), ("B", "ijl"), ("C", "kl")]),
@@ -235,7 +235,7 @@ impl Case {
     }
 }
 
-/// What a file has.
+/// The entries of a file.
 fn map(file: &File<f64>) -> SparseMap {
     let dimensions: Vec<i64> = file.extents.iter().map(|extent| *extent as i64).collect();
     let mut map = SparseMap::new(&dimensions, Scalar::F64(0.0));

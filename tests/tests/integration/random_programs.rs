@@ -44,7 +44,7 @@ fn trials(family: Family) -> impl Iterator<Item = Trial> {
     (0..programs(family)).map(move |seed| Trial { check: seed.is_multiple_of(RECORDED), ..Trial::new(family, seed) })
 }
 
-/// What the programs of a family have done together.
+/// The joint counts of the programs of a family.
 #[derive(Debug, Default)]
 struct Evidence {
     /// Programs in which leaf tasks ran at the same time.
@@ -180,7 +180,7 @@ fn the_programs_have_everything_in_them() {
     assert!(few.is_empty(), "too few of {few:?} in\n{census}");
 }
 
-/// What must occur in the programs, and how often at least.
+/// The features that must occur in the programs, and how often at least.
 const EVERYTHING: &[(&str, u64)] = &[
     ("mapper Default", 100),
     ("mapper Piecewise", 100),

@@ -1,14 +1,14 @@
-//! Whatever a program or a mapper can say has somebody who acts on it: each option of `#[task]`, each field and value
-//! of an answer, each kind of processor and memory.
+//! Options and answers of programs and mappers have readers: each option of `#[task]`, each field and value of an
+//! answer, each kind of processor and memory.
 //!
-//! Read from the sources. A name counts as read where a crate other than its own uses it, tests apart. What has no
-//! reader has a reason here, or is a promise that nobody keeps.
+//! Read from the sources. A name counts as read if a crate other than its own uses it, tests apart. A name without a
+//! reader has a reason here, or is a promise that no code keeps.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What needs no reader, each with its reason.
+/// Names that need no reader, each with its reason.
 const WITHOUT_READER: &[(&str, &str)] = &[
     ("Validity::Once", "is what is not `WhileUnchanged`"),
     ("Reuse::Any", "is no condition: nothing is to be done about it"),

@@ -128,7 +128,7 @@ fn space<'a>(rows: impl IntoIterator<Item = &'a i64>, dim: usize) -> AnySpace {
     }
 }
 
-/// What the pieces of a partition have: of two planes the same.
+/// The rows of the pieces of a partition: of two planes the same.
 fn found(partition: &LogicalPartition) -> Vec<BTreeSet<i64>> {
     let rows = |space: &AnySpace| {
         let rows: BTreeSet<i64> = space.points().map(|point| *point.coords().last().unwrap()).collect();
@@ -138,7 +138,7 @@ fn found(partition: &LogicalPartition) -> Vec<BTreeSet<i64>> {
     partition.partitioning().pieces().iter().map(|piece| rows(piece.space())).collect()
 }
 
-/// What each row names.
+/// The rows that each row names.
 type Names = Vec<(i64, Range<i128>)>;
 
 fn image(names: &Names, sources: &[BTreeSet<i64>], targets: &[i64]) -> Vec<BTreeSet<i64>> {

@@ -29,7 +29,7 @@ fn take_over(#[reads(value)] from: Piece<Cell>, #[writes(value)] to: Piece<Cell>
 
 const STEPS: usize = 60;
 
-/// What the loop comes to, and how many of its steps were replayed.
+/// The values after the loop, and how many of its steps were replayed, on each node.
 fn loops(nodes: usize, marked: bool) -> Vec<(Vec<i64>, u64)> {
     let outcomes = on_nodes(Nodes::new(nodes), async |cx, runtime| {
         let cells = cx.region::<Cell>(24)?;

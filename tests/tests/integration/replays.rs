@@ -1,4 +1,4 @@
-//! What a replay is spared, and what it may wait for.
+//! Tests of replays: the work that they are spared, and the events that they may wait for.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -36,7 +36,7 @@ struct Cell {
     value: u64,
 }
 
-/// Where all points of a launch wait until all have begun.
+/// A barrier at which all points of a launch wait until all have begun.
 #[derive(Default)]
 struct Meeting {
     begun: Mutex<u64>,

@@ -52,7 +52,7 @@ fn sum(#[reads(value)] cells: Piece<Cell>) -> i64 {
     cells.points().map(|cell| cells.value[cell]).sum()
 }
 
-/// What a program comes to on each node, which it is given in a session.
+/// Runs a program on each node, in a session, and gives the outcomes.
 fn on_nodes<T: Send>(nodes: usize, program: impl Fn(usize, maniple::Session) -> Result<T> + Sync) -> Vec<Result<T>> {
     let connections = Connections::new(nodes);
     each_node(nodes, |node| {

@@ -2,9 +2,9 @@
 //! several nodes: all nodes, workers and messages in one thread, in an order that a seed decides, with and without
 //! misfortune.
 //!
-//! What ends is right, and all ends: where a node is lost, the others have the right result or an error. 100 seeds; for
-//! more, `MANIPLE_TESTS_COUNT=5000 cargo test --release -p maniple-tests --test integration -- simulated_tensors`. A
-//! failure names its seed, and `MANIPLE_TESTS_SEED` runs that one.
+//! Results are right, and all runs end: where a node is lost, the others have the right result or an error. 100 seeds;
+//! for more, `MANIPLE_TESTS_COUNT=5000 cargo test --release -p maniple-tests --test integration -- simulated_tensors`.
+//! A failure names its seed, and `MANIPLE_TESTS_SEED` runs that one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Case {
         Some(Self { nodes, about, declared, operands, given, expected: of(&expected), plan })
     }
 
-    /// What a node comes to.
+    /// Runs the program of a node, and gives the elements of the result.
     async fn run(&self, cx: &Context) -> Result<Elements, DistributedError> {
         let machine: Processors = cx.nodes().to_string().parse().unwrap();
         let plan = Arc::new(self.plan.clone());

@@ -227,7 +227,7 @@ fn read(#[reads(count)] counter: Piece<Counter>) -> i64 {
     counter.points().map(|point| counter.count[point]).sum()
 }
 
-/// What reads of a counter have found, by their rounds.
+/// The values that reads of a counter have found, by their rounds.
 type Found = Arc<Mutex<Vec<(usize, i64)>>>;
 
 /// Increments a counter and reads it, again and again, more often than operations may be in flight; notes what the

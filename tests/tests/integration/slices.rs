@@ -53,7 +53,7 @@ fn first_offset() -> i64 {
     100
 }
 
-/// What visits give, in their order; the offset is a future.
+/// The results of visits, in their order; the offset is a future.
 #[task]
 async fn visits(cx: &Context, rows: i64, columns: i64, run: u64) -> Result<Vec<(i64, String)>> {
     let offset = cx.launch(first_offset());
@@ -188,7 +188,7 @@ fn of_all_kinds_expected(points: i64, rounds: i64) -> Vec<i64> {
     (0..rounds).flat_map(of_round).collect()
 }
 
-/// What has happened in a simulation.
+/// Counts of a simulation.
 struct Simulated {
     slices: u64,
     turns: u64,
@@ -277,7 +277,7 @@ fn text<T: std::fmt::Debug>(outcome: Result<T>) -> String {
     outcome.map_or_else(|error| error.to_string(), |value| format!("{value:?}"))
 }
 
-/// What has come of each point of launches that fail.
+/// The outcomes of each point of launches that fail.
 #[task]
 async fn faultyloops(cx: &Context) -> Result<[Vec<String>; 3]> {
     let first = cx.index_launch(8, stumble());

@@ -29,7 +29,7 @@ fn number(#[point] at: Point<1>, #[writes(value)] rows: Piece<Row>) -> i64 {
         + at[0]
 }
 
-/// What a launch with data gives, and leaves.
+/// The sum of the results of a launch with data, and the values that it leaves.
 #[task]
 async fn numbers(cx: &Context, points: i64) -> Result<(i64, Vec<i64>)> {
     let rows = cx.region::<Row>(2 * points as usize)?;
@@ -186,7 +186,7 @@ fn stumble(#[point] at: Point<1>, #[writes(value)] rows: Piece<Row>) -> Result<i
     }
 }
 
-/// What has come of each point.
+/// The outcomes of each point.
 #[task]
 async fn faultyloops(cx: &Context) -> Result<Vec<String>> {
     let rows = cx.region::<Row>(16)?;

@@ -147,7 +147,7 @@ fn colored(tree: &[Vec<Position>], level: usize, is_own: impl Fn(i64, &Position)
     found
 }
 
-/// What kind the last level is.
+/// The kind of the last level.
 fn last_level(format: &Format) -> Level {
     format.levels()[format.levels().len() - 1]
 }

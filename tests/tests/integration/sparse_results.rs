@@ -330,7 +330,7 @@ fn results_in_levels_are_operands_of_what_follows() {
     }
 }
 
-/// What is computed, and in which formats the result and A are. Other matrices are in compressed rows.
+/// The statements that are computed, and the formats of the result and A. Other matrices are in compressed rows.
 const SPARSE_RESULTS: [(&str, &[(&str, &str)]); 9] = [
     (
         "Y(i,j) = A(i,j) * C(i,k) * D(j,k)",

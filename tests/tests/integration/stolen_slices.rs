@@ -77,7 +77,7 @@ fn numbers_expected() -> Vec<i64> {
 
 type Program = fn() -> Launch<Vec<i64>>;
 
-/// What has happened in a simulation, on all nodes.
+/// Counts of a simulation, over all nodes.
 struct Simulated {
     slices: u64,
     tasks_sent: u64,

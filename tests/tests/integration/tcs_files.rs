@@ -55,7 +55,7 @@ impl<T: Element + Number> Case<T> {
         file.into_inner()
     }
 
-    /// What statements call it by a name.
+    /// The variable by which statements name it.
     pub(crate) fn variable(&self, name: &str) -> TensorVariable {
         let levels: Vec<&str> = self.levels.chars().map(|letter| if letter == 'd' { "D" } else { "C" }).collect();
         let order: Vec<String> = self.order.iter().map(ToString::to_string).collect();

@@ -154,7 +154,7 @@ fn nothing_of_the_pieces_stays_beside_the_tensor_that_was_loaded() {
     }
 }
 
-/// What a program that loads a file on two nodes hears.
+/// The messages that a program gets that loads a file on two nodes.
 fn heard(path: &Path, case: &Case<f64>) -> Vec<String> {
     let done = on_nodes(Nodes::new(2), async |cx, _| {
         let file = TcsFile::open(path).unwrap();
@@ -310,7 +310,7 @@ fn what_is_loaded_computed_and_stored_is_the_same_file_on_any_nodes() {
     }
 }
 
-/// What running a product with a vector again takes, in these loops: how many tasks, and how many bytes move between
+/// The cost of running a product with a vector again, in these loops: how many tasks, and how many bytes move between
 /// nodes.
 fn again(nodes: usize, matrix: &Case<f64>, schedule: &str) -> (u64, u64) {
     let extents: Vec<i64> = matrix.extents.iter().map(|extent| *extent as i64).collect();

@@ -1,4 +1,4 @@
-//! What plans move between nodes, as the runtime counts it: what the model of their traffic says, which follows the
+//! Traffic of plans between nodes, as the runtime counts it: it equals the traffic of the model, which follows the
 //! published formulas.
 
 use std::collections::BTreeMap;
@@ -70,12 +70,12 @@ fn moved(algorithm: &Algorithm, assignment: &Assignment) -> Bytes {
     sent
 }
 
-/// What each node sends.
+/// The bytes that each node sends.
 fn sent(moved: &Bytes) -> Vec<u64> {
     moved.iter().map(|to| to.iter().sum()).collect()
 }
 
-/// What each node receives.
+/// The bytes that each node receives.
 fn received(moved: &Bytes) -> Vec<u64> {
     (0..moved.len()).map(|to| moved.iter().map(|sent| sent[to]).sum()).collect()
 }

@@ -19,7 +19,7 @@ use maniple_tests::nodes::{Nodes, on_nodes};
 
 use crate::sparse_tensors::assignment;
 
-/// What a node has done: launches, visits of the analysis, parcels, frames.
+/// The work of a node: launches, visits of the analysis, parcels, frames.
 type Work = [u64; 4];
 
 fn work(runtime: &Runtime, network: &Network) -> Work {
@@ -27,7 +27,7 @@ fn work(runtime: &Runtime, network: &Network) -> Work {
     [done.launches, done.logical_visits, done.parcels_sent, sent.frames]
 }
 
-/// What the busiest node has done, of what each has done before and after.
+/// The work of the busiest node, from the counts of each node before and after.
 fn busiest(nodes: impl IntoIterator<Item = [Work; 2]>) -> Work {
     let done = nodes.into_iter().map(|[before, after]| std::array::from_fn(|count| after[count] - before[count]));
     done.reduce(|most: Work, one| std::array::from_fn(|count| most[count].max(one[count]))).unwrap()
@@ -41,8 +41,8 @@ fn does_not_grow(few: Work, many: Work, nodes: usize) {
     }
 }
 
-/// What the busiest of so many nodes, each with one piece, does in ten steps, once all is known, and what the circuit
-/// has come to.
+/// The work of the busiest of so many nodes, each with one piece, in ten steps, once all is known, and the result of
+/// the circuit.
 fn work_of_steps(nodes: usize) -> (Work, i64) {
     let network = Network::seeded(nodes, nodes as u64, 10);
     let job = Nodes::over_loopback(nodes, &network);
@@ -66,7 +66,7 @@ fn work_of_steps(nodes: usize) -> (Work, i64) {
     (busiest(work), sums[0])
 }
 
-/// What the circuit comes to on one node.
+/// The result of the circuit on one node.
 fn expected(pieces: usize) -> i64 {
     let outcome = on_nodes(Nodes::new(1), async |cx, _| {
         let circuit = Circuit::new(cx, pieces)?;
@@ -108,7 +108,7 @@ fn blocks(nodes: i64, rows: i64) -> SparseTensor<i64> {
 /// So many steps are made before they are counted, and then.
 const STEPS: [usize; 2] = [3, 8];
 
-/// What the busiest of so many nodes, each with so many rows, does in steps of a computation that is prepared: a
+/// The work of the busiest of so many nodes, each with so many rows, in steps of a computation that is prepared: a
 /// product of the matrix and a vector, which becomes the next vector.
 fn work_of_products(nodes: usize, rows: i64) -> Work {
     let all = [nodes as i64 * rows; 2];

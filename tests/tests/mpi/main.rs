@@ -1,6 +1,6 @@
 //! Random programs on ranks of `mpirun`: each is a job of its own, as MPI starts once in a process.
 //!
-//! Where there is no `mpirun` nothing is tested, and the output says so; with `MANIPLE_NEEDS_MPI` that is a failure.
+//! If there is no `mpirun`, nothing is tested, and the output says so; with `MANIPLE_NEEDS_MPI` that is a failure.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

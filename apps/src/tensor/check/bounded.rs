@@ -80,7 +80,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Those of a statement.
+    /// Returns the constants of a statement.
     #[must_use]
     pub fn new(assignment: &Assignment) -> Self {
         let single = f32::from_bits(1);
@@ -124,7 +124,7 @@ impl Bounds {
         if bounded.size() <= self.largest { bounded } else { Bounded::UNKNOWN }
     }
 
-    /// What rounding may do beside the unit roundoff where numbers are so small that they have fewer digits.
+    /// The error of rounding beyond the unit roundoff, for numbers that are so small that they have fewer digits.
     fn underflow(&self, value: Complex<f64>) -> f64 {
         let few_digits = self.least * 2_f64.powi(60);
         if value.re.abs() > few_digits && (value.im == 0.0 || value.im.abs() > few_digits) { 0.0 } else { self.least }

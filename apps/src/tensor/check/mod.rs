@@ -44,7 +44,7 @@ pub fn chosen(assignment: &Assignment, seed: u64) -> Vec<i64> {
 /// for integers that differ.
 ///
 /// # Errors
-/// What makes the definition senseless: an integer is divided by zero.
+/// The reason why the definition has no value: an integer is divided by zero.
 pub fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Load<'_>) -> Result<f64, String> {
     let mut coordinates = assignment.left().tensor.dimensions().to_vec();
     let mut rest = number;

@@ -109,7 +109,7 @@ impl Array {
     /// The same elements in another type; fractions may be rounded, and integers may not.
     ///
     /// # Errors
-    /// What is lost, if not all elements have a value there.
+    /// A description of the loss, if not all elements have a value in that type.
     pub fn converted(&self, element: ElementType) -> Result<Self, String> {
         let own = self.element();
         if element == own {
@@ -167,7 +167,7 @@ impl Array {
     }
 }
 
-/// What is said where complex elements would lose their imaginary parts.
+/// The message of the error that complex elements would lose their imaginary parts.
 pub fn no_imaginary_parts(own: ElementType, wanted: ElementType) -> String {
     let (own, wanted) = (name(own), name(wanted));
     format!("its elements are {own}, and {wanted} has no imaginary parts: say --type {own}")

@@ -20,7 +20,7 @@ pub enum FileByTasks {
 }
 
 impl FileByTasks {
-    /// What messages call it.
+    /// The name of the file in messages.
     pub fn name(&self) -> &str {
         match self {
             Self::Levels(file) => file.name(),

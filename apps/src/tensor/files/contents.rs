@@ -4,14 +4,14 @@ use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::notation::cast;
 use maniple_tensor::storage::DynamicEntries;
 
-/// What is in a file.
+/// The contents of a file: the entries of a tensor.
 #[derive(Debug)]
 pub struct Contents {
     /// The extent of each dimension.
     pub dimensions: Vec<i64>,
-    /// The value of what is not stored.
+    /// The value of all elements that are not stored.
     pub fill: Scalar,
-    /// What is stored.
+    /// The stored entries.
     pub entries: DynamicEntries,
 }
 

@@ -7,9 +7,9 @@ use std::io::{self, Seek, SeekFrom, Write};
 /// takes the place of another file, which then waits for all of it.
 pub(super) struct Early<'f> {
     file: &'f File,
-    /// Where the next byte goes.
+    /// The offset of the next byte.
     place: u64,
-    /// Where the bytes begin that are in memory alone.
+    /// The offset of the first byte that is in memory alone.
     begun: u64,
 }
 
@@ -22,7 +22,7 @@ impl<'f> Early<'f> {
         Self { file, place: 0, begun: 0 }
     }
 
-    /// What is written may be what goes next. If it can't, it goes with the rest.
+    /// Begins to bring the bytes so far to the disk, if there are enough. If that fails, they go with the rest.
     fn begin(&mut self) {
         if self.place.saturating_sub(self.begun) >= AT_ONCE {
             #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! What is in a file of a tensor: as its name says, what is said before it, or its first bytes.
+//! The kind of a file of a tensor: by the ending of its name, the prefix of its name, or its first bytes.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub enum Kind {
     Numpy,
 }
 
-/// What is to be done where a name tells nothing.
+/// The advice to a user who has named a file of which the name tells no kind.
 pub const OF_NAMES: &str = "the name must end with .npy (NumPy), .mtx (Matrix Market), .tns (FROSTT), .tcs (levels) or .npz (SciPy), or have one of these before it, as in mtx:/dev/stdout";
 
 impl Kind {
@@ -35,8 +35,8 @@ impl Kind {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
-    /// A file as it is named: what is said of it, or its name says, and its path. A kind is said before it, as in
-    /// `mtx:/dev/stdin`.
+    /// A file as the user names it: its kind, by prefix or by the ending of its name, and its path. A prefix is a kind,
+    /// as in `mtx:/dev/stdin`.
     pub fn said(text: &str) -> (Option<Self>, &Path) {
         match text.split_once(':').and_then(|(kind, rest)| Some((Self::named(kind)?, rest))) {
             Some((kind, path)) if !path.is_empty() => (Some(kind), Path::new(path)),
@@ -44,7 +44,8 @@ impl Kind {
         }
     }
 
-    /// What the first bytes of a file say. Lines of numbers alone are those of a `.tns` file.
+    /// Returns the kind of a file by its first bytes. A file of no other kind counts as `.tns`, which has lines of
+    /// numbers alone.
     pub fn of_content(start: &[u8]) -> Self {
         match () {
             () if start.starts_with(npy::MAGIC) => Self::Numpy,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::output::around;
 
-/// What is beside a file and was left there, or is being written, in the order of names.
+/// Returns the files beside a file that were left there, or are being written, in the order of names.
 fn beside(path: &Path) -> Vec<PathBuf> {
     let (prefix, suffix) = around(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -38,9 +38,9 @@ use crate::output;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorFile {
     path: PathBuf,
-    /// What is in it; none if its first bytes say it: of a pipe, whose name tells nothing.
+    /// The kind of the file; `None` if its first bytes tell it, as for a pipe, whose name tells nothing.
     kind: Option<Kind>,
-    /// Where its bytes are, if they came through a pipe.
+    /// The temporary file with its bytes, if they came through a pipe.
     spooled: Option<Spooled>,
 }
 

@@ -32,7 +32,7 @@ use crate::output::{self, Way};
 pub struct SparseFile {
     path: PathBuf,
     kind: Kind,
-    /// Where its bytes are, if they came through a pipe.
+    /// The temporary file with its bytes, if they came through a pipe.
     spooled: Option<Spooled>,
     /// The bytes of positions and coordinates in a `.tcs` file.
     width: Width,
@@ -64,7 +64,7 @@ impl Parallel for Processors {
     }
 }
 
-/// Those of this machine.
+/// The processors of this machine.
 pub fn processors() -> Processors {
     Processors(Scoped { threads: std::thread::available_parallelism().map_or(1, usize::from) })
 }
@@ -105,7 +105,7 @@ impl SparseFile {
         &self.path
     }
 
-    /// Where its bytes are.
+    /// The path of the file that has its bytes.
     fn place(&self) -> &Path {
         self.spooled.as_ref().map_or(&*self.path, Spooled::path)
     }
@@ -561,7 +561,7 @@ impl SparseFile {
     }
 }
 
-/// What to say after a format that is for another number of dimensions than a tensor has.
+/// The advice after an error on a format that is for another number of dimensions than a tensor has.
 pub fn of_order(format: &Format, order: usize) -> String {
     match () {
         () if order > 0 && *format == Format::coordinates(format.rank()) => format!(": take coo:{order}"),

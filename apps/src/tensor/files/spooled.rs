@@ -1,4 +1,4 @@
-//! What comes through a pipe, kept in a file for those who read it more than once.
+//! Bytes that come through a pipe, kept in a temporary file, so that they can be read more than once.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};

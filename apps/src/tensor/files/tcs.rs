@@ -164,9 +164,9 @@ pub fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write) -> io:
 
 /// A text file that becomes a `.tcs` file.
 pub struct Text<'a> {
-    /// Where the file is.
+    /// The path of the file.
     pub path: &'a Path,
-    /// What messages call it.
+    /// The name of the file in messages.
     pub name: &'a Path,
     /// Whether it is a Matrix Market file; otherwise a `.tns` file.
     pub is_matrix: bool,
@@ -175,13 +175,13 @@ pub struct Text<'a> {
     pub extents: Option<&'a [u64]>,
 }
 
-/// What is written of a text file.
+/// The summary of a text file that was converted.
 pub struct Written {
     /// The extents of the tensor.
     pub extents: Vec<u64>,
     /// How many entries there are.
     pub entries: u64,
-    /// How many more were added to those at the same place.
+    /// How many more entries were added to others at the same place.
     pub added: u64,
 }
 
@@ -228,7 +228,7 @@ impl Text<'_> {
         }
     }
 
-    /// What went wrong, for the user.
+    /// Makes the error that the user sees from an error of the conversion.
     pub fn error(&self, error: ConvertError, to: &Path) -> Error {
         let line = |line, reason| InputError::Line { file: self.name.to_owned(), line, reason }.into();
         match error {

@@ -38,7 +38,7 @@ use crate::report::counted;
 /// In so many pieces on each node random elements are made.
 const MADE_AT_ONCE: usize = 4;
 
-/// What tasks are given, and asked for.
+/// The inputs of tasks, and the outputs that they are asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     /// Tensors that each node has whole.
@@ -66,14 +66,14 @@ pub(super) enum Made {
 enum WrittenAs {
     /// All of its elements.
     Elements,
-    /// What its levels store, with numbers of so many bytes.
+    /// The contents of its levels, with numbers of so many bytes.
     Levels(Width),
     /// Lines of text.
     Lines(TextForm),
 }
 
 impl Around<'_> {
-    /// What tasks neither read from files nor make.
+    /// The tensors that tasks neither read from files nor make.
     fn given_whole(&self) -> Given {
         let is_given = |name: &String| !self.files.contains_key(name) && !self.made.contains_key(name);
         let given = self.given.iter().filter(|(name, _)| is_given(name));
@@ -150,7 +150,7 @@ fn is_of_files(format: &Format) -> bool {
     format.is_plain() && format.levels().iter().all(is_kind) && are_strict
 }
 
-/// What tasks have done with files, by the names of tensors.
+/// The work of tasks: bytes of files, stored elements, and bytes sent, by the names of tensors or in all.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Done {
     /// The bytes that each node has read.
@@ -163,7 +163,7 @@ pub(super) struct Done {
     pub(super) sent: [Vec<u64>; 2],
 }
 
-/// What tasks have computed.
+/// The results of tasks.
 pub(super) struct Outcome {
     /// The tensors that each node has whole, by name.
     pub(super) tensors: BTreeMap<String, DynamicTensor>,
@@ -208,7 +208,7 @@ fn digest(tensor: &DynamicTensor) -> u64 {
     hasher.finish()
 }
 
-/// What statements do as tasks.
+/// The statements as tasks.
 pub(super) struct Tasks(Statements);
 
 impl Tasks {
@@ -234,7 +234,7 @@ impl Tasks {
         Ok(Some(Self(Statements::new(planned))))
     }
 
-    /// What is partitioned and launched.
+    /// The graph of partitions and launches.
     pub(super) fn graph(&self) -> Graph {
         if place().nodes > 1 { Graph::gathering(&self.0.plans()) } else { Graph::new(&self.0.plans()) }
     }
@@ -424,7 +424,7 @@ async fn place_all(cx: &Context, all: &Tensors, options: &Options) -> Result<(),
     Ok(())
 }
 
-/// Where tensors are placed: on the grid of processors, or a line of all nodes.
+/// The machine on which tensors are placed: the grid of processors, or a line of all nodes.
 fn machine(options: &Options, nodes: usize) -> Result<Machine, MachineError> {
     options.grid.clone().map_or_else(|| Grid::new([nodes]), Ok).map(Machine::from)
 }

@@ -1,4 +1,4 @@
-//! What nodes send each other when statements run, counted without computing more than what is needed for that.
+//! The bytes that nodes send each other when statements run, counted with no more computation than that needs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,16 +13,17 @@ use crate::error::Result as AppResult;
 use crate::report::by_nodes;
 use crate::tensor::options::Options;
 
-/// What nodes send in the first run, and in each of the others.
+/// The runs that are told apart: the first run, and each of the others.
 const RUNS: [&str; 2] = ["in the first run", "in each other run"];
 
-/// What each node has sent of tensors, and in all.
+/// The bytes that a node has sent of each tensor, and in all.
 type Sent = (BTreeMap<Arc<str>, u64>, u64);
 
 impl Tasks {
-    /// What each node sends to others, in lines: before the first run, when operands are read, converted and placed, in
-    /// the first run, and in each of the others. Operands are read and moved as they are when the statements run;
-    /// nothing is computed, but for results of which that alone tells what they store, if later statements read them.
+    /// Returns the bytes that each node sends to others, in lines: before the first run, when operands are read,
+    /// converted and placed, in the first run, and in each of the others. Operands are read and moved as they are when
+    /// the statements run. Nothing is computed, but for results whose stored elements are not known otherwise, if later
+    /// statements read them.
     ///
     /// # Errors
     /// As of [`run`](Self::run).

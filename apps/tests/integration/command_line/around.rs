@@ -1,4 +1,4 @@
-//! What all programs have in common: help, logs, exit codes and output that nobody reads.
+//! Features that all programs have in common: help, logs, exit codes, and output that is not read.
 
 use super::*;
 

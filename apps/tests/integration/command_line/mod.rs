@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a run of the program gave.
+/// The exit code and the output of a run of the program.
 struct Run {
     code: Option<i32>,
     stdout: String,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What `maniple` wrote into a file when told to, and what it said about that.
+/// Runs `maniple` with `--graph`; gives the graph that it wrote into a file, and its standard error.
 fn drawn(arguments: &str, name: &str) -> (String, String) {
     let path = file(name, "");
     let run = maniple(&format!("{arguments} --graph {}", path.display()));

@@ -1,8 +1,8 @@
-//! `maniple launch` as its users run it: who is told what, what is shown, and that nobody is left behind.
+//! `maniple launch` as its users run it: what each node is told, what is shown, and that no process is left behind.
 //!
-//! Nodes are shell scripts. What is to be there while a test looks opens a *line*, a named pipe of which the test reads
-//! the other end: it says there what it has done, and the test has read all of it when nobody holds the line any more,
-//! however they ended. So nothing here waits for a time.
+//! Nodes are shell scripts. A process that is to be there while a test looks opens a *line*, a named pipe of which the
+//! test reads the other end: it says there what it has done, and the test has read all of it when no process holds the
+//! line any more, however the processes ended. So nothing here waits for a time.
 
 mod failure;
 #[cfg(target_os = "linux")]
@@ -20,7 +20,7 @@ use std::process::{Child, Command, Stdio};
 use maniple::environment::Place;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What a launch gave.
+/// The exit code and the output of a launch.
 #[derive(Debug)]
 struct Run {
     code: Option<i32>,
@@ -29,7 +29,7 @@ struct Run {
 }
 
 impl Run {
-    /// What a node has printed, without its number.
+    /// The lines that a node has printed, without its number.
     fn of(&self, rank: usize) -> Vec<&str> {
         let prefix = format!("[{rank}] ");
         self.stdout.lines().filter_map(|line| line.strip_prefix(&prefix)).collect()
@@ -99,7 +99,7 @@ impl Watched {
         Self { launcher, line }
     }
 
-    /// What so many of those on the line say next.
+    /// Returns the next lines, so many, that processes on the line say, sorted.
     fn hear(&mut self, many: usize) -> Vec<String> {
         let mut said: Vec<_> = self.line.by_ref().lines().take(many).map(Result::unwrap).collect();
         said.sort_unstable();

@@ -1,4 +1,4 @@
-//! What is shown of what nodes print, and what happens when nobody reads it.
+//! The output of nodes: how it is shown, and what happens when it is not read.
 
 use super::*;
 
@@ -99,8 +99,8 @@ fn what_cannot_be_written_is_an_error_and_ends_the_job() {
     assert_eq!(Watched::watch(&folder, command).end().1.code, Some(1));
 }
 
-/// What each node prints fits into its own pipe (64 KiB), so that it ends though nobody reads; with the numbers, both
-/// together do not fit into the launcher's.
+/// The output of each node fits into its own pipe (64 KiB), so that the node ends though nothing is read; with the
+/// numbers, both outputs together do not fit into the launcher's pipe.
 #[test]
 fn what_was_printed_before_the_end_is_shown_however_slow_the_reader_is() {
     let mut watched = Watched::start("slow", &["-n", "2", "--grace", "0.01"], "seq 9000");

@@ -1,4 +1,4 @@
-//! What each node is told of the job.
+//! The environment of each node: its place in the job.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a mapper says that obeys a mapping file.
+//! Decisions of a mapper that obeys a mapping file.
 
 use fastrand::Rng;
 use maniple_mapper::{
@@ -86,7 +86,7 @@ fn variants() -> Vec<VariantInfo> {
     ]
 }
 
-/// What a file makes of a task that is asked about at each of so many points.
+/// A mapper that obeys a mapping file, with the requirements and the variants of the task that it is asked about.
 struct Asked {
     mapper: RuleMapper<DefaultMapper>,
     context: Context,

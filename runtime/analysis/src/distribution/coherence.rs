@@ -1,4 +1,5 @@
-//! Where current values are, node by node, and what nodes must send each other.
+//! The coherence of data between nodes: the places of current values, node by node, and the values that nodes must send
+//! each other.
 //!
 //! Every node runs the same program, and knows by a pure function which node runs which points of a launch. So each
 //! finds without a message which nodes have written what, which have copies, and which will read them: the sender knows
@@ -24,7 +25,7 @@ pub struct Coherence {
     /// The nodes of which it is found out what they do.
     whose: Range<Rank>,
     root: Shape,
-    /// Where contributions go to values that everybody has.
+    /// The target of contributions to values that all nodes have: the node of each point.
     home: Arc<Layout>,
     layouts: Layouts,
     /// Fields that were used alike, with their history. A field in none of them was not used.
@@ -377,7 +378,7 @@ impl Coherence {
         }
     }
 
-    /// What is sent when contributions go home, and where the values are then.
+    /// Finds the exchanges by which contributions go home, and the layout of the values afterwards.
     fn settle(
         &mut self,
         history: &[Entry],

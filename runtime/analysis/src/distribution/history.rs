@@ -6,10 +6,10 @@ use maniple_region::{FieldMask, OperatorId, Shape, ShapeTable};
 
 use super::layout::Layout;
 
-/// What happened to all fields, those together that were used alike.
+/// The histories of all fields. Fields that were used alike share one.
 pub(super) type Histories = Vec<(FieldMask, History)>;
 
-/// What happened to a field, newest last.
+/// The history of a field, the newest entry last.
 pub(super) type History = Vec<Entry>;
 
 /// One thing that happened to a field.

@@ -1,11 +1,11 @@
-//! Who sends what to whom so that each node has the values of its area.
+//! Routes: the parcels that nodes send each other so that each node has the values of its area.
 //!
 //! Values come from the nodes that got them last: those that have written them, or that have received copies since. So
 //! tiles that go around a grid of processors, a step at a time, come from a neighbour and not from where they were at
 //! the beginning.
 //!
-//! What several nodes miss alike, such as a region that all read, is forwarded along binomial trees, in `O(log n)`
-//! rounds, so that no node sends it to all.
+//! Values that several nodes miss alike, such as a region that all read, are forwarded along binomial trees, in
+//! `O(log n)` rounds, so that no node sends them to all.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use super::steps::{Exchange, Exchanges, Parcel};
 /// slower.
 const MANY: usize = 4;
 
-/// What the nodes `whose` send and receive so that each node has the values of its area. No contributions to them are
-/// pending.
+/// Finds the exchanges of the nodes `whose` by which each node gets the values of its area. No contributions to the
+/// values are pending.
 pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchanges {
     let mut routes = Routes {
         sent: vec![FxHashMap::default(); whose.len()],
@@ -49,7 +49,7 @@ pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, sha
     routes.finish()
 }
 
-/// What of its area each node has no values of.
+/// Returns for each node the part of its area of which it has no values.
 fn not_there(history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Shape> {
     let of_node = |(node, area): (Rank, &Shape)| {
         // What nothing newer than the entry tells of; and what was written elsewhere. The first entry tells of all the

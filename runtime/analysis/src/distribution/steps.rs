@@ -1,4 +1,4 @@
-//! What nodes do before a launch: values that they exchange, and places that they prepare for contributions.
+//! The steps of nodes before a launch: values that they exchange, and places that they prepare for contributions.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Parcel {
     }
 }
 
-/// What a node sends and receives.
+/// The parcels that a node sends, receives and forwards in one exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
     /// The parcels that the node sends of its own.
@@ -39,7 +39,7 @@ pub struct Exchange {
     pub(super) is_needed: bool,
 }
 
-/// What a node does before its points of a launch, in this order.
+/// A step that a node takes before its points of a launch. A node takes its steps in the order in which they are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The node prepares a place for contributions: all points become the operator's identity.
@@ -65,7 +65,7 @@ pub enum Step {
         fields: FieldMask,
         /// The operator by which contributions are folded into the values that are there, if contributions are sent.
         fold: Option<OperatorId>,
-        /// What is sent and received.
+        /// The parcels that the node sends, receives and forwards.
         exchange: Arc<Exchange>,
     },
 }
@@ -81,7 +81,8 @@ pub struct NodeStep {
     pub step: Step,
 }
 
-/// What nodes send and receive so that each has what it wants: those of which it was to be found out, in their order.
+/// The exchanges by which each node gets the values that it wants: those of the nodes whose steps are to be found, in
+/// the order of the nodes.
 pub(super) type Exchanges = Arc<[(Rank, Arc<Exchange>)]>;
 
 /// The order in which the data of one launch is prepared, whose uses have these privileges: contributions last, and

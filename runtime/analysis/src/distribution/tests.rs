@@ -121,7 +121,7 @@ fn shapes_of(areas: &[u32], shapes: &ShapeTable) -> Vec<Shape> {
     areas.iter().map(|&bits| shape(bits, shapes)).collect()
 }
 
-/// What each node of a job knows of a region of which each has a part.
+/// Returns the coherence of a region as each node of a job knows it. Each node is the home of a part of the region.
 fn coherences(nodes: usize, shapes: &ShapeTable) -> Vec<Coherence> {
     let cut = |node: usize| POINTS as u32 * node as u32 / nodes as u32;
     let home: Vec<Shape> = (0..nodes).map(|node| shape(bits(cut(node), cut(node + 1)), shapes)).collect();
@@ -134,7 +134,8 @@ fn mask(fields: u8) -> FieldMask {
     mask
 }
 
-/// What a launch asks of nodes, by the use for which it does, of the points that any node knows of.
+/// Finds the steps that a launch asks of nodes, each with the number of the use that asks for it. The launch counts
+/// only as far as it is about `points`.
 fn steps(
     known: &mut Coherence,
     (mask, launch): (&FieldMask, &Launch),
@@ -189,13 +190,13 @@ fn steps(
     use_as(privilege, &layout, known).into_iter().map(|step| (0, step)).collect()
 }
 
-/// What the nodes of a job know: each who uses what, or each that of its block.
+/// The knowledge of the nodes of a job: each node knows the uses of the whole region, or those of its block.
 enum Job {
     Whole(Vec<Coherence>),
     InBlocks(Vec<Blocks>, Remembered),
 }
 
-/// What came of a launch in a state: the state then, and what each node does.
+/// The remembered result of each launch in each state: the state afterwards, and the steps of each node.
 type Remembered = BTreeMap<(usize, u64), (u64, Vec<Vec<Step>>)>;
 
 impl Job {
@@ -215,7 +216,7 @@ impl Job {
         Self::InBlocks(blocks.collect(), Remembered::new())
     }
 
-    /// What each node does before a launch.
+    /// Returns the steps of each node before a launch.
     fn launch(&mut self, number: usize, launch: (&FieldMask, &Launch), shapes: &ShapeTable) -> Vec<Vec<Step>> {
         match self {
             Self::Whole(coherences) => {

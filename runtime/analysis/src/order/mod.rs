@@ -6,10 +6,10 @@
 //! requirement with the uses recorded there, and visits open children that may share points with the rest of the path.
 //!
 //! Each node keeps two epochs of uses, so that many readers of one write do not depend on each other (section 5.1.3).
-//! Where Bauer *closes* a sub-tree that conflicts with the new use, the new operation *takes it over*: it depends on
-//! all operations recorded in the sub-tree, these are forgotten, and the new one is recorded at the fork as if it wrote
-//! the fork's whole region. That is less precise, but only about the order of mapping: which points of which tasks wait
-//! for each other is found by the analysis of validity.
+//! Bauer *closes* a sub-tree that conflicts with the new use; here, the new operation *takes it over* instead. The
+//! operation depends on all operations recorded in the sub-tree, these are forgotten, and the new one is recorded at
+//! the fork as if it wrote the fork's whole region. This order is less precise, but it is only the order of mapping:
+//! the analysis of validity finds which points of which tasks wait for each other.
 
 mod epoch;
 mod queue;
@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 pub use queue::InOrderQueue;
 use tree::TreeState;
 
-/// What the analysis must know of an operation.
+/// An operation, as the analysis needs to know it.
 pub trait Operation {
     /// Whether nothing needs to wait for the operation to be mapped any more: it may be forgotten.
     fn is_mapped(&self) -> bool;

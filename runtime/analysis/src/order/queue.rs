@@ -4,14 +4,14 @@ use super::Operation;
 
 /// Keeps operations that wait for other nodes in program order.
 ///
-/// What waits for another node must not make that node wait: an earlier operation that is mapped later may be made to
-/// wait for it, and the other node for that operation. So an operation that waits for another node is mapped after all
-/// that precede it in the program. Then whatever an operation waits for precedes it in the program, on whichever node,
-/// and no cycle of waits can form.
+/// An operation that waits for another node must not make that node wait: an earlier operation that is mapped later may
+/// be made to wait for it, and the other node for that operation. So an operation that waits for another node is mapped
+/// after all operations that precede it in the program. Then all operations that an operation waits for precede it in
+/// the program, on whichever node, and no cycle of waits can form.
 pub struct InOrderQueue<O> {
     /// The last operation that waits for another node.
     last: Option<O>,
-    /// Those after it.
+    /// The operations after the last one.
     later: Vec<O>,
     sweep_at: usize,
 }

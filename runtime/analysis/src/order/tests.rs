@@ -176,7 +176,7 @@ proptest! {
     }
 }
 
-/// What each operation of a stream depends on, and how many nodes were visited.
+/// Returns the operations that each operation of a stream depends on, and the number of nodes that were visited.
 fn run(world: &World, stream: &[(usize, Privilege)]) -> (Vec<BTreeSet<usize>>, u64) {
     let (mut order, mut visits) = (ProgramOrder::default(), 0);
     let field = FieldMask::of(FieldId(0));

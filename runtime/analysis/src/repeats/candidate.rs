@@ -101,7 +101,8 @@ impl Candidate {
         self.restraint.allows(now) && (self.ended == Some(now) || self.confidence_in(opening) >= TRUSTED)
     }
 
-    /// What is left of the confidence by this coming of the first token: half for each that did not open it since.
+    /// Returns the confidence that is left at this coming of the first token. Each coming since that did not open the
+    /// candidate halves it.
     fn confidence_in(&self, opening: u64) -> u32 {
         let misses = opening.saturating_sub(self.opening + self.openings_within);
         self.confidence.checked_shr(misses.min(32) as u32).unwrap_or(0)
@@ -130,9 +131,9 @@ impl Candidate {
         self.replayed && self.decayed_sightings(now, half_life) >= SIGHTING
     }
 
-    /// What speaks for beginning it now, rather than another that may be: that it follows itself, and has never failed
-    /// without making up for it; then its score, weighted by the confidence that its first token foretells it, and
-    /// halved for every such failure.
+    /// Returns the merit of beginning it now, compared with other candidates that may be begun. The first criterion is
+    /// whether it follows itself, and has never failed without making up for it. The second is its score, weighted by
+    /// the confidence that its first token foretells it, and halved for every such failure.
     pub(super) fn merit(&self, now: u64, opening: u64, half_life: u64) -> (bool, u64) {
         let promise = self.score(now, half_life) * u64::from(1 + self.confidence_in(opening));
         let debt = self.restraint.debt();

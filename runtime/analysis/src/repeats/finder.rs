@@ -24,10 +24,10 @@ pub struct Parameters {
 }
 
 impl Default for Parameters {
-    /// Where the thesis has a unit of 250 tokens, ours is 16: that finds a loop of two launches after 8 iterations in
-    /// place of 125, and one of 10 launches before its sixth has ended, wherever it begins. Mining 16 to 64 tokens
-    /// costs a few microseconds, no more than to launch two tasks without a trace; where nothing comes of it for a
-    /// whole buffer, the unit grows to the thesis'.
+    /// The finest unit is 16 tokens, in place of the 250 of the thesis. That finds a loop of two launches after 8
+    /// iterations in place of 125, and one of 10 launches before its sixth has ended, wherever it begins. Mining 16 to
+    /// 64 tokens costs a few microseconds, no more than to launch two tasks without a trace; where nothing comes of it
+    /// for a whole buffer, the unit grows to that of the thesis.
     ///
     /// The shortest trace is that short as a run costs little, and a compiled graph of a few iterations no longer fits
     /// the first cache.
@@ -86,7 +86,7 @@ pub struct Job {
     shortest: usize,
 }
 
-/// What a job has found.
+/// The result of a job: the repeats that it has found.
 #[derive(Debug)]
 pub struct Mined {
     id: JobId,

@@ -1,4 +1,4 @@
-//! Where a stream of launches repeats itself, and which part of it to replay next. A launch is known by a token alone.
+//! Repeats in a stream of launches, and the choice of the part to replay next. A launch is known by a token alone.
 //!
 //! Automatic tracing after Yadav 2026, section 5.3: tokens in, candidates for replays out. From below:
 //!

@@ -171,10 +171,10 @@ fn patterns(text: &[u32], chosen: &[Piece], shortest: usize) -> Vec<Pattern> {
 /// Stretches that go on with one period, at least twice its length.
 #[derive(Default)]
 struct Runs {
-    /// Where the first of them starts that repeats a rotation of this string, which is the least of them. The beginning
-    /// of the text comes last.
+    /// For each string that is the least of its rotations: the start of the first stretch that repeats one of these
+    /// rotations. A stretch at the beginning of the text counts as the last.
     first: FxHashMap<Box<[u32]>, usize>,
-    /// Where those end that have this period and start: to go through each but once.
+    /// The end of each stretch, by its period and its start, so that each stretch is gone through only once.
     ends: BTreeMap<(usize, usize), usize>,
 }
 

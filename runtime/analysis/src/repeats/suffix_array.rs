@@ -3,7 +3,7 @@
 /// The suffixes of a text in lexicographic order, and the longest prefixes that neighbours share.
 #[derive(Debug)]
 pub(super) struct SuffixArray {
-    /// Where the suffixes start, in lexicographic order.
+    /// The starts of the suffixes, in lexicographic order.
     pub starts: Vec<u32>,
     /// The inverse: the place of each suffix in `starts`.
     pub ranks: Vec<u32>,
@@ -86,7 +86,7 @@ fn name_stretches(text: &[u32], minima: &[u32], sorted: &[u32]) -> (Vec<u32>, us
     (names, name as usize + 1)
 }
 
-/// What the two sweeps need. A suffix is *rising* if it is less than the one that starts a letter later. Of suffixes
+/// The input of the two sweeps. A suffix is *rising* if it is less than the one that starts a letter later. Of suffixes
 /// with one first letter, the falling come before the rising.
 struct InducedSorting<'a> {
     text: &'a [u32],
@@ -157,8 +157,8 @@ impl<'a> InducedSorting<'a> {
     }
 }
 
-/// What neighbours share (Kasai and others 2001): going through the suffixes by where they start, each shares at most
-/// one letter less with its neighbour than the one before.
+/// Returns the lengths of the prefixes that neighbours share (Kasai and others 2001). The suffixes are visited in the
+/// order of their starts: each shares at most one letter less with its neighbour than the one before.
 fn common_prefixes(text: &[u32], starts: &[u32], ranks: &[u32]) -> Vec<u32> {
     let mut common = vec![0; text.len().saturating_sub(1)];
     let mut shared = 0;

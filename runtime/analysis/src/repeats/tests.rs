@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::candidate::CandidateId;
 use super::finder::{Finder, Job, Parameters};
 
-/// What came of a stream.
+/// The outcome of replaying a stream.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Outcome {
     /// For each token, whether it was in a replay that was completed.

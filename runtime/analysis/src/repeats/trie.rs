@@ -13,7 +13,7 @@ pub(super) struct Trie {
     first: FxHashMap<u64, First>,
 }
 
-/// What begins with one token.
+/// The strings that begin with one token.
 #[derive(Debug)]
 pub(super) struct First {
     node: u32,
@@ -54,7 +54,7 @@ impl Trie {
         number(self.nodes[end as usize].slot)
     }
 
-    /// What begins with `token`.
+    /// Returns the strings that begin with `token`.
     pub(super) fn beginning_with(&self, token: u64) -> Option<&First> {
         self.first.get(&token)
     }
@@ -170,7 +170,7 @@ impl Trie {
     }
 }
 
-/// Where the latest tokens of a stream are beginnings of strings, the longest first.
+/// The partial matches of a stream: strings that begin with its latest tokens, the longest match first.
 #[derive(Debug, Default)]
 pub(super) struct PartialMatches(Vec<PartialMatch>);
 

@@ -60,7 +60,8 @@ pub struct Place {
 pub type Places = Vec<Place>;
 
 impl<I: Instance> Access<'_, I> {
-    /// Where values are brought up to date for an instance of the access: there, unless it is a buffer.
+    /// Returns the instance in which values are brought up to date for an instance of the access: the same one, unless
+    /// it is a buffer.
     pub(super) fn home<'a>(&'a self, fields: &FieldMask, instance: &'a Arc<I>) -> &'a Arc<I> {
         let home = self.homes.iter().find(|(held, _)| held.overlaps(fields));
         home.map_or(instance, |(_, home)| home)

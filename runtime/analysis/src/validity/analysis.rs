@@ -1,5 +1,5 @@
-//! What must happen before an operation runs, and what is true afterwards (Bauer 2014, section 5.3; PPoPP 2023, section
-//! 6).
+//! The analysis of validity: the effects that are due before an operation runs, and the state afterwards (Bauer 2014,
+//! section 5.3; PPoPP 2023, section 6).
 //!
 //! An operation's requirements are *prepared* one after the other: data that is stale in the chosen instances is put
 //! into them, and the events that the operation must come after are gathered. When its own event is known, they are

@@ -84,7 +84,7 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         }
     }
 
-    /// Who made the values that a movement takes.
+    /// Returns the operations that made the values that a movement takes.
     fn makers(&self, movement: &Movement<I>) -> Makers<I::Event> {
         match &movement.source {
             Source::Instance(source) => {

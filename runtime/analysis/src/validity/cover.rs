@@ -86,8 +86,8 @@ impl Cover {
         }
     }
 
-    /// What is in any of these parts of `whole`. At once: to add many one after the other takes the square of the time,
-    /// and makes a shape each time.
+    /// Returns the union of several parts of `whole`. It is found at once: to add many parts one after the other takes
+    /// the square of the time, and makes a shape each time.
     pub(super) fn union_of<'a>(covers: impl IntoIterator<Item = &'a Self>, whole: &Shape, shapes: &ShapeTable) -> Self {
         let mut parts: SmallVec<[&Shape; 8]> = SmallVec::new();
         for cover in covers {

@@ -1,4 +1,4 @@
-//! What the analysis has done: copies, fills, and contributions that are applied.
+//! Effects of the analysis: copies, fills, and contributions that are applied.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::instance::Instance;
 use super::set::{Fill, PendingReduction};
 use super::set_index::SetId;
 
-/// Who carries out what the analysis finds due. Effects come one after the other, each when all that it comes after has
-/// a name: the calls are the plan.
+/// The caller's part, which carries out the effects that the analysis finds due. Effects come one after the other, each
+/// when all events that it comes after have names: the calls are the plan.
 pub trait Effects<I: Instance> {
-    /// What knows what has become of events.
+    /// The type that knows the outcomes of events.
     type Events: Events<I::Event>;
 
-    /// What has become of events.
+    /// Returns the outcomes of events.
     fn events(&self) -> &Self::Events;
     /// The same, if uses that have ended may be forgotten and others merged; nothing if each is to be seen.
     fn pruning(&self) -> Option<&Self::Events>;
@@ -42,7 +42,7 @@ pub enum Effect<'a, I: Instance> {
     Apply(&'a [Application<I>]),
 }
 
-/// Where current values come from.
+/// The source of current values.
 #[derive(Debug)]
 pub enum Source<I: Instance> {
     /// Another instance.
@@ -61,9 +61,9 @@ pub struct Movement<I: Instance> {
     pub fields: FieldMask,
     /// The points.
     pub points: Shape,
-    /// Where the values are.
+    /// The source of the values.
     pub source: Source<I>,
-    /// Where they go.
+    /// The instance to which the values go.
     pub destination: Arc<I>,
 }
 
@@ -91,7 +91,7 @@ pub struct Application<I> {
     pub fields: FieldMask,
     /// The buffer that holds the contributions.
     pub from: Arc<I>,
-    /// Where they go.
+    /// The instance or buffer to which the contributions go.
     pub into: Arc<I>,
 }
 

@@ -1,4 +1,4 @@
-//! What operations come after.
+//! Events, and the preconditions of operations.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -11,7 +11,7 @@ pub trait Event: Copy + Eq + Hash + Default + Debug {}
 
 impl<T: Copy + Eq + Hash + Default + Debug> Event for T {}
 
-/// What has become of events, so that the analysis can forget those that nobody need wait for any more.
+/// The outcomes of events, so that the analysis can forget the events that no operation need wait for any more.
 pub trait Events<E> {
     /// Whether the operation has ended, well or not.
     fn has_ended(&self, event: E) -> bool;
@@ -24,9 +24,9 @@ pub trait Events<E> {
 /// Events that an operation comes after: `needs` pass their failures on, `follows` only their order.
 #[derive(Clone, Debug, Default)]
 pub struct Preconditions<E> {
-    /// Those whose failure the operation takes over.
+    /// Events whose failure the operation takes over.
     pub needs: SmallVec<[E; 8]>,
-    /// Those that need only have ended.
+    /// Events that need only have ended.
     pub follows: SmallVec<[E; 8]>,
 }
 

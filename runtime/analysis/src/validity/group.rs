@@ -191,7 +191,8 @@ impl<I: Instance> FieldGroup<I> {
         self.changes += 1;
     }
 
-    /// What is looked up stays right as long as this number is the same.
+    /// Returns the number of changes of the group. The result of a lookup stays right as long as this number is the
+    /// same.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }

@@ -1,4 +1,4 @@
-//! What the analysis knows of instances, and the references to them that are counted.
+//! Instances as the analysis knows them, and counted references to them.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -15,14 +15,14 @@ use super::events::Event;
 /// It need not know what it holds: the equivalence sets do, and record who uses it. What a set forgets it hands to
 /// [`leave_behind`](Self::leave_behind), so that no later user of the memory overtakes those uses.
 pub trait Instance: Debug {
-    /// What tells instances apart. Of several that serve alike, the least is taken.
+    /// The identity of an instance. Of several instances that serve alike, the one with the least identity is taken.
     type Id: Copy + Ord + Hash + Debug;
     /// The ends of operations.
     type Event: Event;
     /// One value that all points of a field have. The default is that of fields that were never written.
     type Value: Clone + Default + Debug;
 
-    /// What tells it from others.
+    /// Returns the identity of the instance.
     fn id(&self) -> Self::Id;
     /// The fields that it has room for.
     fn fields(&self) -> &FieldMask;

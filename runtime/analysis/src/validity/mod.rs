@@ -7,9 +7,10 @@
 //! of an operation's data, has done what is due before, gathers what the operation comes after ([`Preparation`]), and
 //! when the operation has a name makes it part of the history.
 //!
-//! What is outside is given: an [`Instance`] is a name with a list of the uses left behind in it, an [`Event`] is a
-//! name for the end of an operation, and [`Effects`] carries out what is due. The calls of [`Effects::carry_out`] are a
-//! plan in the order in which it is found: each effect comes after events that have names already.
+//! The caller provides the rest: an [`Instance`] is a name with a list of the uses left behind in it, an [`Event`] is a
+//! name for the end of an operation, and [`Effects`] carries out the effects that are due. The calls of
+//! [`Effects::carry_out`] are a plan in the order in which it is found: each effect comes after events that have names
+//! already.
 
 mod access;
 mod analysis;

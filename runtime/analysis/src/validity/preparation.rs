@@ -1,4 +1,4 @@
-//! What must be done before an operation can use its instances.
+//! The preparation of an operation: events and work that precede the use of its instances.
 
 use std::sync::Arc;
 
@@ -9,20 +9,21 @@ use super::events::Preconditions;
 use super::instance::Instance;
 use super::set::PendingReduction;
 
-/// What comes before the use of the data of one point of an operation.
+/// The preparation for the use of the data of one point of an operation.
 #[derive(Debug)]
 pub struct Preparation<I: Instance> {
-    /// What must have ended, whichever requirement wants that.
+    /// Events that must have ended, regardless of the requirement that they are for.
     together: Preconditions<I::Event>,
-    /// What must have ended for each requirement, if the operation may use some of its data before the rest is there.
+    /// Events that must have ended for each requirement, if the operation may use some of its data before the rest is
+    /// there.
     each: Vec<Preconditions<I::Event>>,
-    /// What the operation does itself when it begins. Nothing if others have to do it.
+    /// The work that the operation does itself when it begins. `None` if others have to do it.
     beginning: Option<Beginning<I>>,
     /// The contributions that it applies then, which keep their buffers until its end is known.
     applied: Vec<PendingReduction<I>>,
 }
 
-/// What an operation does itself with its data when it begins: work that is too little for an operation of its own.
+/// The work that an operation does itself with its data when it begins: too little for an operation of its own.
 #[derive(Debug)]
 pub struct Beginning<I> {
     /// Buffers that it empties.
@@ -103,7 +104,7 @@ impl<I: Instance> Preparation<I> {
         }
     }
 
-    /// What the operation does itself, unless that is nothing: it is the operation's from now on.
+    /// Takes the work that the operation does itself, unless there is none. The operation owns it from now on.
     pub fn take_beginning(&mut self) -> Option<Box<Beginning<I>>> {
         let is_something = |one: &Beginning<I>| !one.empties.is_empty() || !one.applications.is_empty();
         self.beginning.take().filter(is_something).map(Box::new)

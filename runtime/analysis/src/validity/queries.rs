@@ -1,4 +1,4 @@
-//! What is asked of a state, to choose instances and to compare states.
+//! Queries of a state, to choose instances and to compare states.
 
 use std::sync::Arc;
 

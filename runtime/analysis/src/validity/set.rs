@@ -21,7 +21,7 @@ use super::uses::Uses;
 /// The place of an operation in program order: of its launch, then of its point.
 pub type Order = (u64, u64);
 
-/// What all points have that nobody has stored.
+/// The common value of all points of a set, as far as no instance stores their values.
 #[derive(Clone, Debug)]
 pub enum Fill<V, E> {
     /// This value.
@@ -42,7 +42,8 @@ pub struct EquivalenceSet<I: Instance> {
     pub(super) mark: u64,
 }
 
-/// What has become of copies in an instance that were to be forgotten. Of several sets, the greatest is that of all.
+/// The fate of copies in an instance that were to be forgotten. Of several sets, the greatest value is the value of
+/// all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Forgotten {
     /// None is left.
@@ -53,7 +54,7 @@ pub enum Forgotten {
     InUse,
 }
 
-/// What an event that a set knows has to do with an instance.
+/// The role of an event that a set knows in the use of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// It has written values.
@@ -64,11 +65,11 @@ pub enum Role {
     Contributors,
 }
 
-/// What an instance means to a set.
+/// An instance as a set sees it: the current values in it, and its uses.
 #[derive(Debug)]
 pub struct View<I: Instance> {
     pub(super) instance: Held<I>,
-    /// Where it has current values (but for pending reductions).
+    /// The part of the set of which it has current values (but for pending reductions).
     pub(super) valid: Cover,
     pub(super) writers: Uses<I::Event>,
     pub(super) readers: Uses<I::Event>,
@@ -99,12 +100,12 @@ impl<I: Instance> EquivalenceSet<I> {
         &self.shape
     }
 
-    /// What every point has that nobody has stored.
+    /// Returns the value that all points have as far as no instance stores their values.
     pub fn fill(&self) -> Option<&Fill<I::Value, I::Event>> {
         self.fill.as_ref()
     }
 
-    /// What each instance that the set knows means to it.
+    /// Returns the view of each instance that the set knows.
     pub fn views(&self) -> &[View<I>] {
         &self.views
     }
@@ -144,7 +145,7 @@ impl<I: Instance> EquivalenceSet<I> {
         }
     }
 
-    /// Those who made the set's values, or contributed to them.
+    /// Returns the operations that made the set's values, or contributed to them.
     pub fn makers(&self) -> impl Iterator<Item = I::Event> {
         let writers = self.views.iter().flat_map(|view| view.writers.events());
         writers.chain(self.pending.iter().flat_map(|pending| pending.writers.iter().copied()))
@@ -155,7 +156,7 @@ impl<I: Instance> EquivalenceSet<I> {
         self.views.iter().position(|view| view.instance.id() == instance.id())
     }
 
-    /// Those who have folded into a buffer whose contributions are pending.
+    /// Returns the operations that have folded into a buffer whose contributions are pending.
     pub(super) fn folders(&self, buffer: &I) -> impl Iterator<Item = I::Event> {
         let mine = self.pending.iter().filter(|pending| pending.buffer.id() == buffer.id());
         mine.flat_map(|pending| pending.writers.iter().copied())
@@ -313,9 +314,10 @@ impl<I: Instance> EquivalenceSet<I> {
         Forgotten::Gone
     }
 
-    /// Where reductions are applied that have to be, if whoever has it done uses no instance that can hold all points:
-    /// one with current values, else with some, else any that the set knows. Of several the one with the lowest number:
-    /// what is known after a replay must not depend on the order in which the set came to know them.
+    /// Returns the instance to which reductions are applied that have to be, if the operation that needs them uses no
+    /// instance that can hold all points: an instance with current values, else with some, else any that the set knows.
+    /// Of several, the one with the lowest number is taken: the state after a replay must not depend on the order in
+    /// which the set came to know them.
     pub fn home(&self) -> Option<&Arc<I>> {
         let lacks = |view: &View<I>| (!view.valid.is_everything(), view.valid.is_nothing());
         let known = self.views.iter().filter(|view| view.instance.can_hold(&self.shape));
@@ -443,7 +445,7 @@ impl<I: Instance> View<I> {
         &self.instance
     }
 
-    /// Where it has current values, but for pending reductions.
+    /// Returns the part of the set of which it has current values, but for pending reductions.
     pub fn valid(&self) -> &Cover {
         &self.valid
     }

@@ -1,4 +1,4 @@
-//! What is known of the data of one region tree in one context.
+//! The state of the data of one region tree in one context.
 
 use std::sync::{Arc, Weak};
 
@@ -11,8 +11,8 @@ use super::group::FieldGroup;
 use super::instance::{Held, Instance, Instances};
 use super::set::{EquivalenceSet, Fill, Forgotten, View};
 
-/// What is known of the data of a region that its holder may use: of one that a task created, or of one that a task got
-/// from its parent and whose parts it hands to its children.
+/// The known state of the data of a region that its holder may use: of a region that a task created, or of one that a
+/// task got from its parent and whose parts it hands to its children.
 ///
 /// Fields that were used alike form a group; of each group, points that share one history form an [equivalence
 /// set](EquivalenceSet).
@@ -24,7 +24,7 @@ pub struct State<I: Instance> {
     first_of: Vec<u32>,
     /// The fields that the holder of the region may use; all that there are, if the region is its own.
     fields: Option<FieldMask>,
-    /// Where contributions go in the end, if the task that holds the region may only reduce.
+    /// The instances to which contributions go in the end, if the task that holds the region may only reduce.
     sink: Option<Instances<I>>,
     /// Why contributions on their way to the sink were never made.
     lost: Vec<I::Event>,
@@ -89,7 +89,7 @@ impl<I: Instance> State<I> {
         &self.root
     }
 
-    /// Where contributions go in the end, if the holder of the region may only contribute.
+    /// Returns the instances to which contributions go in the end, if the holder of the region may only contribute.
     pub fn sink(&self) -> Option<&Instances<I>> {
         self.sink.as_ref()
     }

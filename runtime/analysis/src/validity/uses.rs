@@ -1,4 +1,4 @@
-//! Who uses an instance, and for which points.
+//! Uses of an instance, each for some points.
 
 use maniple_region::{Shape, ShapeTable};
 use smallvec::SmallVec;
@@ -133,7 +133,7 @@ impl<E: Event> Uses<E> {
     }
 }
 
-/// Who made some values: if they fail, the values are invalidated.
+/// The makers of some values: if they fail, the values are invalidated.
 pub(super) enum Makers<E> {
     /// All of them together.
     OfAll(SmallVec<[E; 8]>),
@@ -142,7 +142,7 @@ pub(super) enum Makers<E> {
 }
 
 impl<E> Makers<E> {
-    /// Those that are the same for all values.
+    /// Returns the makers if they are the same for all values.
     pub(super) fn shared(self) -> Option<SmallVec<[E; 8]>> {
         match self {
             Self::OfAll(events) => Some(events),

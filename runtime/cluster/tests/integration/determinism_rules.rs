@@ -74,7 +74,7 @@ fn a_node_that_stops_earlier_ends_the_job() {
     }
 }
 
-/// What a node does after its operations.
+/// The step of a node that follows its operations.
 #[derive(Clone, Copy, Debug)]
 enum Then {
     /// Waits for what never comes, without a comparison.

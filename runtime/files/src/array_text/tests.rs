@@ -37,7 +37,7 @@ const NEAR: [Steps; 4] = [
     Steps { most: 4096, bytes: 100 },
 ];
 
-/// What is between values.
+/// The layout of the text between values.
 #[derive(Clone, Debug)]
 struct Style {
     /// Before each value, and after the last one: lines that have none.

@@ -10,13 +10,13 @@ use crate::text::{Lines, foreign, shown};
 /// Which entries are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Those that are not zero, with their coordinates, in any order. Entries at the same place add up.
+    /// Entries that are not zero, with their coordinates, in any order. Entries at the same place add up.
     Coordinate,
     /// All, column by column.
     Array,
 }
 
-/// What entries are.
+/// The type of the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// Floats.
@@ -93,11 +93,11 @@ impl fmt::Display for Field {
 pub enum Symmetry {
     /// None.
     General,
-    /// Those above the diagonal: they equal those below.
+    /// Entries above the diagonal: they equal the entries below.
     Symmetric,
-    /// Those above the diagonal, which are those below with the opposite sign; the diagonal is zero.
+    /// Entries above the diagonal, which are the entries below with the opposite sign; the diagonal is zero.
     Skew,
-    /// Those above the diagonal: they are the complex conjugates of those below.
+    /// Entries above the diagonal: they are the complex conjugates of the entries below.
     Hermitian,
 }
 
@@ -134,12 +134,12 @@ impl fmt::Display for Symmetry {
     }
 }
 
-/// What the first line and the line of sizes say.
+/// The contents of the first line and of the line of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Which entries are listed.
     pub layout: Layout,
-    /// What they are.
+    /// The type of the entries.
     pub field: Field,
     /// Which entries follow from others.
     pub symmetry: Symmetry,

@@ -64,12 +64,12 @@ impl<R: BufRead> Reader<R> {
         Self { lines: Lines::new(source, b'%'), header: *header, count: entry, next, is_part: false }
     }
 
-    /// Where lines come from.
+    /// The source of the lines.
     pub(crate) fn source(&self) -> &R {
         self.lines.source()
     }
 
-    /// What the first line and the line of sizes say.
+    /// The contents of the first line and of the line of sizes.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -228,8 +228,8 @@ fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
     Ok(Entry { row: place.0, column: place.1, value })
 }
 
-/// What is wrong with an entry of a matrix that has this symmetry: on the diagonal, it is not its own mirror image;
-/// elsewhere, that is no number of the type.
+/// The problem of an entry of a matrix that has this symmetry, if there is one: on the diagonal, the entry is not its
+/// own mirror image; elsewhere, its mirror image is no number of the type.
 fn not_mirrored<T: Number>(symmetry: Symmetry, (row, column): (u64, u64), value: T) -> Option<Problem> {
     if can_be_mirrored(symmetry, row == column, value) {
         return None;

@@ -17,12 +17,12 @@ const LONGEST: usize = 10_000;
 /// Headers of arrays have a handful of brackets. The parser follows them however deep they are.
 const MOST_BRACKETS: usize = 100;
 
-/// What the header of a file says.
+/// The contents of the header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The type of the elements as they are read.
     pub number: NumberType,
-    /// What the file has of a type that is no [`NumberType`].
+    /// The type in the file, if it is no [`NumberType`].
     pub other: Option<Other>,
     /// Whether the first byte of a number, or of each part of a complex one, is the most significant.
     pub big_endian: bool,
@@ -100,7 +100,7 @@ fn half(bits: u16) -> f32 {
     if bits >> 15 == 0 { magnitude } else { -magnitude }
 }
 
-/// What a header says, whatever the type of the elements: for callers that move the bytes themselves.
+/// The contents of a header, whatever the type of the elements: for callers that move the bytes themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The type as the file writes it, for messages.
@@ -128,7 +128,7 @@ impl Header {
         Self::of(Description::read(source)?)
     }
 
-    /// What a description says, if elements are of a type that is known.
+    /// The header of a description, if the elements are of a type that is known.
     pub(crate) fn of(described: Description) -> Result<Self, ReadError> {
         let text = described.text;
         Self::of_numbers(described).map_err(|problem| wrong(text, problem))
@@ -309,7 +309,7 @@ fn without_long_suffixes(text: &mut [u8]) {
     }
 }
 
-/// What NumPy calls a type, without the order of its bytes.
+/// NumPy's name of a type, without the order of its bytes.
 pub(crate) fn name(number: NumberType) -> &'static str {
     match number {
         NumberType::Bool => "b1",

@@ -146,7 +146,7 @@ impl<R: Read + Seek> Archive<R> {
         result.map_err(|error| named(name, error))
     }
 
-    /// Where the array called `name` is, which must be there; none if it is packed.
+    /// The place of the array called `name`, which must be there; none if it is packed.
     pub(crate) fn member(&mut self, name: &str) -> Result<Option<Member>, ReadError> {
         let Some(place) = self.zip.index_for_name(&format!("{name}.npy")) else { return Err(self.missing(name)) };
         let file = self.zip.by_index_raw(place).map_err(of_zip)?;
@@ -156,7 +156,7 @@ impl<R: Read + Seek> Archive<R> {
         Ok(bytes.map(|bytes| Member { bytes, checksum: file.crc32() }))
     }
 
-    /// What the header of the array called `name` says, which must be there.
+    /// The header of the array called `name`, which must be there.
     pub(super) fn header(&mut self, name: &str) -> Result<Header, ReadError> {
         let Some(place) = self.zip.index_for_name(&format!("{name}.npy")) else { return Err(self.missing(name)) };
         let mut file = self.zip.by_index(place).map_err(of_zip)?;

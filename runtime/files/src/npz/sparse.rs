@@ -4,7 +4,7 @@ use super::archive::wrong;
 use super::array::{Values, each};
 use crate::error::{Problem, ReadError};
 
-/// Where the elements of a sparse array are.
+/// The places of the elements of a sparse array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Structure {
     /// For each dimension, the coordinate of each element, in any order (`coo`).
@@ -14,7 +14,7 @@ pub enum Structure {
     Compressed {
         /// The dimensions that make up a row; the others, in ascending order, make up a column.
         rows: Vec<usize>,
-        /// Where rows begin.
+        /// The number of the element at which each row begins; at the end, the number of elements.
         starts: Vec<i64>,
         /// The column of each element.
         columns: Vec<i64>,
@@ -23,7 +23,7 @@ pub enum Structure {
     Blocks {
         /// The extents of a block.
         size: [u64; 2],
-        /// Where rows of blocks begin.
+        /// The number of the block at which each row of blocks begins; at the end, the number of blocks.
         starts: Vec<i64>,
         /// The column of each block.
         columns: Vec<i64>,
@@ -37,7 +37,7 @@ pub enum Structure {
     },
 }
 
-/// What a [`Structure`] is of, before its arrays are read.
+/// The form of a [`Structure`], before its arrays are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Coordinates,
@@ -48,7 +48,7 @@ pub(crate) enum Form {
 
 /// How many numbers arrays have.
 pub(crate) struct Lengths {
-    /// Where rows begin, if that is stored.
+    /// The starts of rows; 0 if they are not stored.
     pub(crate) starts: u64,
     /// Coordinates, columns or offsets, in each of their arrays.
     pub(crate) indices: Vec<u64>,
@@ -191,7 +191,7 @@ fn extent_of(dimensions: &[usize], shape: &[u64]) -> u64 {
     product(dimensions.iter().map(|&dimension| shape[dimension])).unwrap_or(0)
 }
 
-/// What messages call the coordinates of a dimension.
+/// The name of the coordinates of a dimension in messages.
 pub(crate) fn coordinates_of(dimension: usize) -> String {
     format!("coordinates of dimension {dimension}")
 }
@@ -228,7 +228,7 @@ impl Sparse {
         &self.shape
     }
 
-    /// Where the elements are.
+    /// The places of the elements.
     #[must_use]
     pub fn structure(&self) -> &Structure {
         &self.structure

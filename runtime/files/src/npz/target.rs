@@ -1,4 +1,4 @@
-//! Where an archive is written.
+//! The target to which an archive is written.
 
 use std::cell::Cell;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -20,11 +20,11 @@ pub(super) fn written<W: Write + Seek, E>(
     written.and(ended)
 }
 
-/// Where an archive is written. After an error, nothing more is, and no error is told: a [`ZipWriter`] ends its archive
-/// whatever happened, with a file that it has in part, and prints what goes wrong.
+/// The target to which an archive is written. After an error, it writes nothing more and tells no error: a
+/// [`ZipWriter`] ends its archive whatever happened, with a file that it has in part, and prints what goes wrong.
 pub(super) struct Target<'a, W> {
     into: &'a mut W,
-    /// Where the next byte is.
+    /// The place of the next byte.
     place: u64,
     is_abandoned: &'a Cell<bool>,
 }

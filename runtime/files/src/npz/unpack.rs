@@ -16,8 +16,8 @@ const AT_ONCE: usize = 64 << 10;
 /// archive that are no arrays, as their names do not end in `.npy`, are left out. Takes little memory, whatever the
 /// archive says.
 ///
-/// What is in arrays is not looked at, but for their checksums. After an error, `into` has the beginning of an archive,
-/// which can't be read.
+/// The contents of arrays are not looked at, but for their checksums. After an error, `into` has the beginning of an
+/// archive, which can't be read.
 ///
 /// ```
 /// use std::io::Cursor;

@@ -12,7 +12,7 @@ use super::plan::{ConvertError, Extent, Plan};
 use super::source::little_endian;
 use crate::number::Number;
 
-/// What the first pass finds out.
+/// The findings of the first pass.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The header of the file, without checksums.
@@ -106,9 +106,9 @@ const BUFFER: usize = 64 << 10;
 #[derive(Debug)]
 struct Section {
     part: Part,
-    /// Where its next bytes go.
+    /// The offset at which the next bytes of the array are written.
     offset: u64,
-    /// Where it ends.
+    /// The offset at which the array ends.
     end: u64,
     bytes: Vec<u8>,
     checksum: crc32fast::Hasher,

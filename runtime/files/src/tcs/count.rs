@@ -5,7 +5,7 @@ pub(super) fn first_difference(one: &[u64], other: &[u64]) -> Option<usize> {
     one.iter().zip(other).position(|(one, other)| one != other)
 }
 
-/// What is counted of sorted entries, whose coordinates are in the order of levels.
+/// Counts of sorted entries, whose coordinates are in the order of levels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// How many nodes each level has, as if all were sparse.

@@ -5,7 +5,7 @@ use std::io;
 use super::count::first_difference;
 use super::layout::{Kind, Level};
 
-/// What takes the elements of arrays, each array from its first element to its last.
+/// A receiver of the elements of arrays, each array from its first element to its last.
 pub trait Sink<T> {
     /// Appends a bound of segments of a level, several times.
     ///

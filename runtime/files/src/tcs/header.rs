@@ -15,7 +15,7 @@ const START: usize = 80;
 /// The bytes of each level.
 const RECORD: usize = 120;
 
-/// Where the checksum of the header is, and how long it is.
+/// The range of the checksum in the header, in bytes.
 const CHECKSUM: std::ops::Range<usize> = 76..80;
 
 /// The types of elements, in the order of their codes.
@@ -39,7 +39,7 @@ const BLOCK: u64 = 1;
 /// The flag of a piece.
 const PIECE: u64 = 2;
 
-/// Where an array is.
+/// The place of an array in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Section {
     /// The byte where it begins: a multiple of 8.
@@ -52,7 +52,7 @@ pub struct Section {
     pub checksum: u32,
 }
 
-/// What a file says about itself.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The type of elements.
@@ -63,7 +63,7 @@ pub struct Header {
     pub levels: Vec<Level>,
     /// Whether arrays are parts of those of a larger tensor.
     pub is_piece: bool,
-    /// Where `pos` and `idx` of each level are; of dense ones, nothing.
+    /// The places of `pos` and `idx` of each level; empty for dense levels.
     sections: Vec<[Section; 2]>,
     values: Section,
 }
@@ -151,7 +151,7 @@ impl Header {
         parts(&self.levels)
     }
 
-    /// Where an array is.
+    /// The place of an array.
     #[must_use]
     pub fn section(&self, part: Part) -> Section {
         match part {

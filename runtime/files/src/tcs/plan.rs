@@ -16,7 +16,7 @@ pub enum ConvertError {
     Entry {
         /// The line, from 1; of entries that are in no lines, their number.
         line: u64,
-        /// What is wrong.
+        /// The problem of the entry.
         problem: EntryProblem,
     },
     /// Entries are not the same when they are read a second time.
@@ -36,9 +36,9 @@ pub enum EntryProblem {
     /// It is less than the one before it.
     #[error("entry {} comes after {}, and lines must be sorted by {}: sort them first", place(.found), place(.last), dimensions(.order))]
     Unsorted {
-        /// Where it is.
+        /// The coordinates of the entry.
         found: Vec<u64>,
-        /// Where the one before it is.
+        /// The coordinates of the entry before it.
         last: Vec<u64>,
         /// The dimensions by which lines are sorted, the first one first.
         order: Vec<usize>,
@@ -46,13 +46,13 @@ pub enum EntryProblem {
     /// Another one is at the same place.
     #[error("entry {} is there twice: leave one out, or add them", place(.found))]
     Duplicate {
-        /// Where they are.
+        /// The coordinates of both entries.
         found: Vec<u64>,
     },
     /// It is outside of the tensor.
     #[error("entry {} is outside of the tensor: its coordinates {dimension} go from {} to {}", place(.found), .range.start + 1, .range.end)]
     Outside {
-        /// Where it is.
+        /// The coordinates of the entry.
         found: Vec<u64>,
         /// The dimension.
         dimension: usize,
@@ -73,7 +73,7 @@ fn dimensions(order: &[usize]) -> String {
     names.join(", then ")
 }
 
-/// What is done with entries at the same place.
+/// The treatment of entries at the same place.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Duplicates<T> {
     /// They are an error.
@@ -88,9 +88,9 @@ pub enum Duplicates<T> {
 pub enum Extent {
     /// These, and entries with others are refused.
     Given(Range<u64>),
-    /// Those from 0 to the greatest one of an entry.
+    /// The coordinates from 0 to the greatest one of an entry.
     FromZero,
-    /// Those from the least one to the greatest one of an entry.
+    /// The coordinates from the least one to the greatest one of an entry.
     Tight,
 }
 
@@ -105,7 +105,7 @@ pub struct Plan<T> {
     pub extents: Vec<Extent>,
     /// The bytes of each position and coordinate.
     pub width: Width,
-    /// What is done with entries at the same place.
+    /// The treatment of entries at the same place.
     pub duplicates: Duplicates<T>,
 }
 

@@ -140,7 +140,7 @@ struct Run {
     /// The bytes that are still in the file.
     left: Range<u64>,
     bytes: Vec<u8>,
-    /// Where the next record is in the bytes.
+    /// The offset of the next record in `bytes`.
     at: usize,
 }
 

@@ -7,8 +7,8 @@ use super::header::Header;
 use super::layout::Part;
 use crate::error::ReadError;
 
-/// What is kept of a part of an array, to find the checksum of all of it: the CRC-32 of its bytes, and how many they
-/// are.
+/// The summary of a part of an array, from which the checksum of the whole array is found: the CRC-32 of the part's
+/// bytes, and their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summed {
     /// The CRC-32.

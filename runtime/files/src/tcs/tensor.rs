@@ -14,7 +14,8 @@ use crate::number::Number;
 /// The arrays of one level. A dense one has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrays {
-    /// Where the segment of each node of the level above begins; at the end, where the last one ends.
+    /// The position in `idx` at which the segment of each node of the level above begins; at the end, the position at
+    /// which the last segment ends.
     pub pos: Vec<i64>,
     /// The coordinates.
     pub idx: Vec<i64>,

@@ -149,7 +149,7 @@ fn parts_of_dense_arrays_have_what_the_whole_has() {
     });
 }
 
-/// What parts take for right, the whole does too, and it is the same.
+/// A file that is accepted in parts is accepted as a whole too, with the same entries.
 #[test]
 fn damaged_files_are_refused_in_parts_as_they_are_whole() {
     let files = sparse().prop_flat_map(|sparse| damaged(written(&sparse, Compression::None)));

@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// What was found, or what a message says.
+/// The entries that were found, or the text of the error.
 fn shown(found: Result<Found, ReadError>) -> Result<Found, String> {
     found.map_err(|error| error.to_string())
 }

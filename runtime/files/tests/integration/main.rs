@@ -1,4 +1,4 @@
-//! What readers give of what writers wrote, and what they refuse.
+//! Readers give what writers wrote, and refuse files that are wrong.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

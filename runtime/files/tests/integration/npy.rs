@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::{damaged, elements, shapes};
 
-/// What NumPy writes: version 1.0, then the elements.
+/// A file as NumPy writes it: version 1.0, then the elements.
 fn numpy(header: &str, elements: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), elements].concat()
 }

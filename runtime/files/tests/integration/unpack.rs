@@ -65,7 +65,8 @@ fn long_arrays_stay_as_they_are() {
     assert!(in_parts::<f64>(&arrays, 7).unwrap() == whole(&sparse, &values));
 }
 
-/// What is unpacked is what would be read, and what is refused would be too.
+/// An archive that is unpacked has the arrays that are read from the original, and an archive that is refused is
+/// refused by the reader too.
 #[test]
 fn damaged_archives_are_refused_as_they_are_when_they_are_read() {
     let files = (sparse(), any::<bool>()).prop_flat_map(|(sparse, packs)| {

@@ -23,11 +23,11 @@ pub enum CustomError {
     Identity {
         /// The formula.
         formula: String,
-        /// What was to be its identity.
+        /// The value that was given as the formula's identity.
         identity: Scalar,
         /// A value that the formula makes.
         value: Scalar,
-        /// What it makes of the two.
+        /// The result of the formula for the two.
         found: Scalar,
     },
     /// The order of values matters.
@@ -37,9 +37,9 @@ pub enum CustomError {
         formula: String,
         /// Some values.
         values: Vec<Scalar>,
-        /// What it makes of them in one order.
+        /// The result of the formula for them in one order.
         one: Scalar,
-        /// What it makes of them in another.
+        /// The result of the formula for them in another order.
         other: Scalar,
     },
 }

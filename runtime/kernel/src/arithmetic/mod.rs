@@ -1,4 +1,4 @@
-//! What operators and functions give, for each type of element: the arithmetic of the interpreter and of definitions,
+//! Results of operators and functions, for each type of element: the arithmetic of the interpreter and of definitions,
 //! with which compiled kernels agree.
 //!
 //! `operate`: operators on elements of any type; `custom`: users' own reductions; `order`: the lesser and the greater

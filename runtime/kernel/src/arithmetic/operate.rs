@@ -22,8 +22,8 @@ pub enum Value {
     Number(Scalar),
 }
 
-/// What each type of element can do. Operators and functions that a type lacks give the first operand: what is checked
-/// has none of them.
+/// The operations on a type of element. Operators and functions that a type lacks give the first operand: checked
+/// kernels and formulas have none of them.
 trait Number: Copy + PartialEq {
     /// An operator that makes a number.
     fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero>;
@@ -118,7 +118,7 @@ impl Number for bool {
     }
 }
 
-/// What real and complex numbers have in common.
+/// The functions that real and complex numbers have in common.
 fn common<T: Functions + Copy + std::ops::Mul<Output = T>>(function: Intrinsic, value: T, other: T) -> T {
     match function {
         Intrinsic::Square => value * value,
@@ -378,7 +378,7 @@ pub fn cast(value: Scalar, element: ElementType) -> Scalar {
     }
 }
 
-/// What a formula makes of two values of one type, for which it is defined.
+/// The result of a formula for two values of one type, for which it is defined.
 pub(super) fn evaluate(formula: &Formula, left: Scalar, right: Scalar) -> Scalar {
     match value(formula, left, right) {
         Value::Number(number) => number,

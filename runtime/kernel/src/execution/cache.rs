@@ -141,7 +141,7 @@ pub(super) fn key(parts: &[&str]) -> String {
     sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What an entry ends with.
+/// The checksum that an entry ends with.
 fn sum_of(key: &str, library: &[u8]) -> [u8; SUM] {
     let mut sum = Sha256::new();
     sum.update(key.as_bytes());

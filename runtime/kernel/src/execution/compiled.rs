@@ -120,10 +120,10 @@ fn push(words: &mut Vec<u64>, argument: &Argument<'_>) {
     }
 }
 
-/// What a kernel's loops over threads are run with.
+/// The context in which a kernel's loops over threads run.
 struct Run<'a> {
     team: &'a dyn Team,
-    /// What the team panicked with, to be taken up when the generated code has returned.
+    /// The panic of the team, to be resumed when the generated code has returned.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 

@@ -8,8 +8,8 @@ use std::time::UNIX_EPOCH;
 
 use super::KernelError;
 
-/// What kernels are compiled with. No `-ffast-math`: an answer must not depend on who computes it, save for the order
-/// of sums. `-fopenmp-simd` heeds `omp simd`, and needs no OpenMP.
+/// The compiler's flags for kernels. No `-ffast-math`: an answer must not depend on the team that computes it, save for
+/// the order of sums. `-fopenmp-simd` heeds `omp simd`, and needs no OpenMP.
 const FLAGS: &[&str] = &[
     "-std=gnu11",
     "-O3",
@@ -72,8 +72,8 @@ impl Compiler {
         &self.program
     }
 
-    /// What tells this compiler, its flags, and this machine's processor apart from others: what it makes runs on like
-    /// machines only.
+    /// The text that tells this compiler, its flags, and this machine's processor apart from others: compiled code runs
+    /// on like machines only.
     pub(super) fn identity(&self) -> String {
         let file = self.program.canonicalize().unwrap_or_else(|_| self.program.clone());
         let (size, time) = std::fs::metadata(&file).map_or((0, 0), |data| {
@@ -146,7 +146,8 @@ fn is_executable(file: &Path) -> bool {
     file.is_file()
 }
 
-/// What `-march=native` depends on: a folder may be shared by machines with different processors.
+/// The properties of the processor that `-march=native` depends on: a folder may be shared by machines with different
+/// processors.
 fn processor() -> String {
     let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let first = described.split("\n\n").next().unwrap_or_default();

@@ -28,9 +28,9 @@ pub enum KernelError {
         kernel: String,
         /// The parameter.
         parameter: String,
-        /// What fits.
+        /// A description of the arguments that fit.
         expected: String,
-        /// What is there.
+        /// A description of the argument that is given.
         found: String,
     },
     /// A division of integers by zero.
@@ -96,17 +96,17 @@ pub enum KernelError {
         kernel: String,
         /// The command.
         compiler: String,
-        /// What it said.
+        /// The message of the compiler.
         message: String,
     },
-    /// What was compiled cannot be loaded.
+    /// The compiled library cannot be loaded.
     #[error("kernel `{kernel}`, compiled to {}, cannot be loaded: {message}", path.display())]
     Load {
         /// The kernel.
         kernel: String,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The message of the system.
         message: String,
     },
 }

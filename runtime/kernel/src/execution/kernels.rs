@@ -13,7 +13,7 @@ use super::view::{are_as_expected, fit};
 use super::{Argument, Compiler, KernelError, Team, interpret};
 use crate::loops::{Checked, Kernel, Strides, check, contracts_in_sums_alone, print_c};
 
-/// What runs a kernel.
+/// A kernel that can be run.
 #[derive(Debug)]
 pub struct Executable {
     kernel: Checked,
@@ -81,7 +81,7 @@ type Entry = Arc<OnceLock<Result<Arc<Executable>, KernelError>>>;
 
 /// The kernels of a process: each is compiled at most once, and what was compiled is kept on disk.
 ///
-/// Where there is no C compiler, or one that fails, one warning is logged, and kernels are interpreted.
+/// If there is no C compiler, or if it fails, one warning is logged, and kernels are interpreted.
 #[derive(Debug)]
 pub struct Kernels {
     /// `None` if kernels are interpreted.
@@ -124,8 +124,8 @@ impl Kernels {
         Self { workshop, known: Mutex::default() }
     }
 
-    /// What runs `kernel`. The first request in a process finds it on disk or compiles it; others find it in memory. A
-    /// kernel that can't be compiled is interpreted.
+    /// The executable of `kernel`. The first request in a process finds it on disk or compiles it; other requests find
+    /// it in memory. A kernel that can't be compiled is interpreted.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl Kernels {
     }
 }
 
-/// Where kernels are compiled.
+/// The compiler of kernels, and the cache for its results.
 #[derive(Debug)]
 struct Workshop {
     compiler: Compiler,

@@ -8,11 +8,11 @@ use num_complex::Complex;
 
 /// The elements of a buffer, borrowed from a view or made by the kernel.
 pub(super) struct Memory<'a> {
-    /// Where the element at the lowest point is.
+    /// The address of the element at the lowest point.
     address: *mut u8,
     element: ElementType,
     dimensions: Vec<Dimension>,
-    /// What a buffer made by the kernel lies in; `u128` is aligned for all elements.
+    /// The memory of a buffer made by the kernel; `u128` is aligned for all elements.
     _owned: Vec<u128>,
     /// For a buffer made without zeros: which of its elements were stored.
     stored: Option<Vec<bool>>,

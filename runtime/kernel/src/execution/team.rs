@@ -1,4 +1,4 @@
-//! Who runs the chunks of a `Threads` loop.
+//! Teams of threads that run the chunks of a `Threads` loop.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! What the interpreter checks.
+//! Tests of the checks of the interpreter.
 
 use super::*;
 use crate::element::ElementType::{F64, I32, I64};

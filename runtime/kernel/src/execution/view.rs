@@ -1,4 +1,4 @@
-//! What kernels are called with: views of tensors, and numbers.
+//! Arguments of kernels: views of tensors, and numbers.
 
 use std::marker::PhantomData;
 
@@ -32,7 +32,7 @@ impl Dimension {
 /// A view of a tensor: elements somewhere in memory, for the points of a rectangle.
 #[derive(Debug)]
 pub struct View<'a> {
-    /// Where the element at the lowest point is.
+    /// The address of the element at the lowest point.
     address: *mut u8,
     element: ElementType,
     dimensions: Vec<Dimension>,
@@ -164,7 +164,7 @@ impl<'a> View<'a> {
         place.map(|place| unsafe { place.write(value) }).is_some()
     }
 
-    /// Where the element at a point is.
+    /// The address of the element at a point; `None` if the view has no element of type `T` there.
     fn place<T: Element>(&self, point: &[i64]) -> Option<*mut T> {
         let has = |(dimension, index): (&Dimension, &i64)| dimension.low <= *index && *index < dimension.high;
         let is_there = point.len() == self.dimensions.len() && self.dimensions.iter().zip(point).all(has);
@@ -186,7 +186,7 @@ impl<'a> View<'a> {
         &self.dimensions
     }
 
-    /// Where the element at the lowest point is.
+    /// The address of the element at the lowest point.
     pub fn address(&self) -> *mut u8 {
         self.address
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a kernel.
+//! Errors of ill-formed kernels.
 
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ pub enum Rule {
     /// Types agree.
     #[error("expected {expected}, found {found}: insert a cast")]
     Type {
-        /// What the place wants.
+        /// The type that is needed at this place.
         expected: Type,
-        /// What is there.
+        /// The type that was found.
         found: Type,
     },
     /// Operators are for some types only.
@@ -73,7 +73,7 @@ pub enum Rule {
         buffer: Arc<str>,
         /// How many dimensions it has.
         rank: usize,
-        /// What was asked for.
+        /// The dimension that was asked for.
         dimension: usize,
     },
     /// Functions get their number of arguments.

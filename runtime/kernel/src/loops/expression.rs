@@ -41,7 +41,7 @@ impl fmt::Display for Type {
 pub struct Variable {
     /// An identifier: letters, digits, `_`, not starting with a digit.
     pub name: Arc<str>,
-    /// What it holds.
+    /// The type of its value.
     pub element: ElementType,
 }
 
@@ -62,7 +62,7 @@ impl Variable {
     }
 }
 
-/// What a kernel does with a buffer.
+/// The access of a kernel to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// It loads elements.
@@ -76,11 +76,11 @@ pub enum Access {
 pub struct Buffer {
     /// An identifier.
     pub name: Arc<str>,
-    /// What it holds.
+    /// The type of its elements.
     pub element: ElementType,
     /// How many indices a load takes; 0 for a scalar.
     pub rank: usize,
-    /// What the kernel may do with it.
+    /// The access that the kernel may have.
     pub access: Access,
     /// The dimension whose elements are probably side by side: kernels are compiled for this first, and for other views
     /// when there are some.

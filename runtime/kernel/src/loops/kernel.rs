@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Buffer, Statement, Variable};
 
-/// What a kernel is given when it is called.
+/// A parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Parameter {
     /// A view of a tensor.
@@ -29,9 +29,9 @@ impl Parameter {
 pub struct Kernel {
     /// An identifier, for messages and profiles.
     pub name: String,
-    /// What it is given, in order. Buffers that are updated overlap no other buffer.
+    /// The parameters of the kernel, in order. Buffers that are updated overlap no other buffer.
     pub parameters: Vec<Parameter>,
-    /// What it does.
+    /// The statement that the kernel runs.
     pub body: Statement,
 }
 

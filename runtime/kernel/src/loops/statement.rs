@@ -1,10 +1,10 @@
-//! What a kernel does: loops, lets, stores.
+//! Statements of kernels: loops, lets, stores.
 
 use std::sync::Arc;
 
 use super::{Buffer, Expression, Reduction, Variable};
 
-/// Who runs the iterations of a loop.
+/// The threads or units that run the iterations of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopKind {
     /// One after the other.
@@ -35,10 +35,10 @@ impl LoopKind {
     }
 }
 
-/// Where a buffer that a kernel makes for itself lives.
+/// The scope of a buffer that a kernel makes for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// It belongs to who runs this statement.
+    /// It belongs to the threads that run this statement.
     Private,
     /// All threads of a GPU's block share it. On a CPU the same as [`Private`](Self::Private).
     Block,
@@ -88,19 +88,19 @@ pub enum Statement {
         low: Expression,
         /// The index after the last.
         high: Expression,
-        /// Who runs the iterations.
+        /// The threads or units that run the iterations.
         kind: LoopKind,
         /// How often the body is to be repeated in the machine code, as far as that does not become too large; 1 for
         /// the compiler's choice.
         unroll: u32,
-        /// What is done for each index.
+        /// The statement that runs for each index.
         body: Box<Statement>,
     },
     /// Runs `body` as long as `condition` holds.
     While {
         /// Evaluated before each run.
         condition: Expression,
-        /// What is done.
+        /// The statement that is repeated.
         body: Box<Statement>,
     },
     /// Runs one of two statements.
@@ -122,7 +122,7 @@ pub enum Statement {
         buffer: Buffer,
         /// For each dimension the lowest index and the one after the highest.
         bounds: Vec<(Expression, Expression)>,
-        /// Where it lives.
+        /// The scope of the buffer.
         scope: Scope,
         /// Whether all elements are 0 at the beginning. Otherwise they must be stored before they are loaded.
         zeroed: bool,

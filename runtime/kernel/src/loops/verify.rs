@@ -49,7 +49,7 @@ fn check_name(name: &Arc<str>) -> Result<(), Rule> {
     if good { Ok(()) } else { Err(Rule::Name(name.clone())) }
 }
 
-/// What a name stands for.
+/// The binding of a name.
 enum Bound {
     /// A variable, whether it is mutable, and how many loops enclose its binding.
     Variable { element: ElementType, mutable: bool, loops: usize },

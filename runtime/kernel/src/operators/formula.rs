@@ -12,7 +12,7 @@ use crate::element::{ElementType, Scalar};
 /// [`select`](Self::select).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
-    /// What there is so far.
+    /// The value so far.
     Left,
     /// One more value.
     Right,

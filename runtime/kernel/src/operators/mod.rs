@@ -7,7 +7,7 @@
 //! | [`Formula`] | what users combine values by |
 //! | [`Reduction`], [`Custom`] | operators in which many values are combined |
 //!
-//! What each gives is in [`arithmetic`](crate::arithmetic).
+//! The results of each operator and function are in [`arithmetic`](crate::arithmetic).
 
 mod formula;
 mod properties;

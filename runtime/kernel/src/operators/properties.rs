@@ -1,4 +1,4 @@
-//! What is known of an operator or a function.
+//! Properties of operators and functions.
 
 use num_complex::Complex;
 
@@ -103,7 +103,7 @@ pub struct Properties {
     pub stem: &'static str,
     /// The number of operands.
     pub arity: usize,
-    /// What it is defined for.
+    /// The operands that it is defined for.
     pub domain: Domain,
     /// Whether it makes a truth value of numbers.
     pub compares: bool,

@@ -58,7 +58,7 @@ impl Custom {
         Box::leak(Box::new(Self { name: name.to_owned(), label, formula, identity }))
     }
 
-    /// What becomes of two values.
+    /// The formula that combines two values.
     pub fn formula(&self) -> &Formula {
         &self.formula
     }
@@ -86,7 +86,8 @@ impl Reduction {
         })
     }
 
-    /// What combines two values: `+`, `*`, `min`, `max`, `or`, `and`, or the name of a user's own.
+    /// The name of the operator that combines two values: `+`, `*`, `min`, `max`, `or`, `and`, or the name of a user's
+    /// own.
     pub fn name(self) -> &'static str {
         match self {
             Self::Custom(custom) => &custom.name,

@@ -20,7 +20,7 @@ macro_rules! table {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// What is known of it.
+            /// The properties of the operator or function.
             pub fn properties(self) -> &'static Properties {
                 match self {
                     $(Self::$variant => const { &$properties },)*

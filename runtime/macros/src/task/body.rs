@@ -150,7 +150,7 @@ pub(super) fn free(task: &Task) -> Option<TokenStream> {
     })
 }
 
-/// What the body is given: locals that hold the values of parameters.
+/// The arguments of the body: locals that hold the values of parameters.
 fn values(task: &Task) -> impl Iterator<Item = TokenStream> {
     task.parameters.iter().map(|parameter| match parameter.kind {
         Kind::Context => quote!(__call.context()),

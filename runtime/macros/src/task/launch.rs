@@ -53,7 +53,7 @@ pub(super) fn free_name(task: &Task) -> Ident {
     hidden("free_", &task.function.sig.ident)
 }
 
-/// What the launching function of a task without regions refers to: the type whose body it launches.
+/// The type to which the launching function of a task without regions refers: it stands for the body that it launches.
 fn free_landmark(task: &Task) -> Option<TokenStream> {
     let (name, conditions) = (free_name(task), task.conditions());
     let landmark = quote! {
@@ -65,7 +65,8 @@ fn free_landmark(task: &Task) -> Option<TokenStream> {
     task.is_free().then_some(landmark)
 }
 
-/// What variants in other places refer to, found by the task's path: its handle and a hash of its privileges.
+/// The items to which variants in other places refer, found by the task's path: its handle and a hash of its
+/// privileges.
 pub(super) fn landmarks(task: &Task) -> TokenStream {
     let runtime = task.runtime();
     let (ident, visibility) = (&task.function.sig.ident, &task.function.vis);
@@ -135,7 +136,7 @@ fn generic_parameters(task: &Task) -> Vec<TokenStream> {
         .collect()
 }
 
-/// What the launching function takes for a parameter, if anything.
+/// The type of the launching function's parameter for a parameter of the task, if it has one.
 fn launch_type(runtime: &Path, kind: &Kind, written: TokenStream) -> Option<TokenStream> {
     match kind {
         Kind::Region(region) => {
@@ -166,7 +167,7 @@ fn region_calls(task: &Task, index: usize, name: &Ident, region: &Region) -> Tok
     }
 }
 
-/// What another node is to know of each requirement of a task that migrates there.
+/// The facts about each requirement that another node needs if the task migrates there.
 pub(super) fn migrated(task: &Task) -> impl Iterator<Item = TokenStream> {
     let runtime = task.runtime();
     task.regions().flat_map(move |(name, region)| {
@@ -181,7 +182,7 @@ pub(super) fn migrated(task: &Task) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-/// What makes the reductions of a requirement known, its privilege, and its fields.
+/// The code that registers the reductions of a requirement, its privilege, and its fields.
 fn requirement_of(
     task: &Task,
     parameter: &Ident,

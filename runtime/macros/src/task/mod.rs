@@ -37,7 +37,7 @@ struct Task {
     returns: Returns,
 }
 
-/// What a task gives back.
+/// The result of a task.
 enum Returns {
     /// A value of this type, always.
     Value(Type),
@@ -46,7 +46,7 @@ enum Returns {
 }
 
 impl Task {
-    /// Where the runtime's names are.
+    /// The path to the runtime's names.
     fn runtime(&self) -> &Path {
         &self.options.runtime
     }
@@ -59,7 +59,7 @@ impl Task {
         }
     }
 
-    /// What decides whether the task is compiled at all: it holds for every item of the task.
+    /// The conditions on which the task is compiled at all: they hold for every item of the task.
     fn conditions(&self) -> impl Iterator<Item = &Attribute> {
         self.function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"))
     }

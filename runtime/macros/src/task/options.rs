@@ -1,4 +1,4 @@
-//! What may stand between the parentheses of `#[task(..)]`.
+//! The options between the parentheses of `#[task(..)]`.
 
 use proc_macro2::{Span, TokenStream};
 use syn::meta::ParseNestedMeta;

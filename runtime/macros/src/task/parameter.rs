@@ -18,7 +18,7 @@ pub(super) struct Parameter {
     pub(super) kind: Kind,
 }
 
-/// Where a parameter comes from.
+/// The source of a parameter's value.
 pub(super) enum Kind {
     /// The context of the running task.
     Context,
@@ -39,7 +39,7 @@ pub(super) struct Region {
     pub(super) dimension: TokenStream,
     /// At least one.
     pub(super) requirements: Vec<Requirement>,
-    /// What all of them ask of the layout of their data.
+    /// The layout that all of them ask of their data.
     pub(super) layout: Layout,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Requirement {
     pub(super) fields: Vec<Ident>,
 }
 
-/// What may be done with fields.
+/// The privilege of a task on fields.
 pub(super) enum Privilege {
     Reads,
     Writes,
@@ -187,7 +187,7 @@ impl Region {
 }
 
 impl Layout {
-    /// What a requirement asks for: room around the region if it writes.
+    /// The layout that a requirement asks for: with room around the region if it writes.
     pub(super) fn of(&self, requirement: &Requirement) -> Self {
         let pad = self.pad.clone().filter(|_| requirement.privilege.writes());
         Self { pad, ..self.clone() }
@@ -314,7 +314,7 @@ impl Privilege {
     }
 }
 
-/// What a parameter's attribute is for.
+/// The purpose of a parameter's attribute.
 enum Role {
     Privilege,
     Point,

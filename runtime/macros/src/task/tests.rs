@@ -1,4 +1,4 @@
-//! What functions become, and what is said of those that are no tasks.
+//! Tests of the items that functions become, and of the messages about functions that are no tasks.
 
 use quote::quote;
 

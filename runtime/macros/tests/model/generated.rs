@@ -1,4 +1,4 @@
-//! What only the macros' output names.
+//! Names that only the macros' output uses.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -156,7 +156,7 @@ impl<T> Argument<T> {
     }
 }
 
-/// What a launch was told, in order.
+/// The data and the arguments of a launch, in the order in which it was told of them.
 #[derive(Default)]
 pub struct Builder {
     pub regions: Vec<(usize, &'static str, &'static str)>,

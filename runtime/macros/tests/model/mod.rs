@@ -182,7 +182,7 @@ impl<T> IntoArgument<T> for T {
     }
 }
 
-/// What the body of a task with a context launches from.
+/// The context from which the body of a task launches.
 pub struct Context {
     pub depth: usize,
 }

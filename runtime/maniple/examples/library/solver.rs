@@ -1,8 +1,8 @@
 //! A library: solves linear systems with a matrix that has 2 on its diagonal and -1 beside it, by conjugate gradients.
 //!
-//! What its users see is [`solve`] and [`install`]. Its tasks name a mapper of the library's own, so that they are
-//! mapped by what the library knows of them, whatever mapper the program has; and its regions are made, used and
-//! destroyed within the call.
+//! Its users see [`solve`] and [`install`]. Its tasks name a mapper of the library's own, so that they are mapped with
+//! the library's knowledge of them, whatever mapper the program has; and its regions are made, used and destroyed
+//! within the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ const MAPPER: &str = "solver";
 /// So many tasks work side by side.
 const PIECES: usize = 4;
 
-/// What the library's mapper has been asked, for programs that want to know.
+/// The count of points that the library's mapper was asked to map, for programs that want to know.
 #[derive(Clone, Default)]
 pub struct Asked(Arc<AtomicU64>);
 

@@ -14,18 +14,19 @@ use maniple_space::{IndexSpace, MAX_DIMENSIONS, Membership, Point, Rect};
 ///
 /// The constructor's caller vouches for type, bounds and ordering; every method then stays within the region's points.
 pub(crate) struct Column<'a, T, const D: usize> {
-    /// Where the origin of coordinates would lie; or the instance's first byte, if values have no strides.
+    /// The address at which the origin of coordinates would lie; or the address of the instance's first byte, if values
+    /// have no strides.
     base: *mut u8,
     /// How many bytes apart neighbours are.
     strides: [isize; D],
-    /// Where values lie in an instance in blocks or of several rectangles, in which they have no strides.
+    /// The layout of the values in an instance in blocks or of several rectangles, in which values have no strides.
     scattered: Option<&'a FieldLayout>,
     members: &'a Membership<D>,
     space: &'a IndexSpace<D>,
     marker: PhantomData<&'a T>,
 }
 
-/// Where one field of one instance lies.
+/// The place of one field in one instance.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnPlace {
     pub(crate) field: FieldId,
@@ -61,7 +62,7 @@ fn values_of(instance: &Instance, field: FieldId) -> Option<(*mut u8, [isize; MA
     })
 }
 
-/// Where a point's value lies in an instance of several rectangles.
+/// The offset of a point's value in an instance of several rectangles.
 #[inline(never)]
 fn find<const D: usize>(layout: &FieldLayout, point: Point<D>) -> usize {
     layout.offset(point)

@@ -12,7 +12,7 @@ pub struct Reduce<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize = 
     place: Place<'a, Op, T, D>,
 }
 
-/// Where contributions go.
+/// The destination of contributions.
 enum Place<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> {
     /// Into a buffer of contributions.
     Buffer(Column<'a, Op::Rhs, D>),

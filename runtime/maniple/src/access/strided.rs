@@ -1,4 +1,4 @@
-//! Where the values of a field are, for code that is given addresses.
+//! The addresses of the values of a field, for code that is given addresses.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -65,8 +65,8 @@ impl<'a> Strided<'a> {
         Some(Self { address, bounds: rect.into(), strides, is_writable, marker: PhantomData })
     }
 
-    /// Where the value at the lowest corner of the [bounds](Self::bounds) is, if that is one of the points. Not to be
-    /// used if there are no points.
+    /// The address of the value at the lowest corner of the [bounds](Self::bounds), if that corner is one of the
+    /// points. Not to be used if there are no points.
     #[must_use]
     pub fn address(&self) -> *mut u8 {
         self.address.as_ptr()

@@ -1,4 +1,4 @@
-//! Where the elements of an array lie in a file, and which of its bytes are those of a piece.
+//! The places of an array's elements in a file, and the bytes of a piece among them.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ impl Array {
         }
     }
 
-    /// Where the last element ends; at most the largest offset.
+    /// The offset at which the last element ends; at most the largest offset.
     pub(super) fn end(&self) -> u64 {
         self.bounds.volume().saturating_mul(self.size as u64).saturating_add(self.start)
     }
@@ -106,7 +106,7 @@ mod tests {
         Array { start: 100, bounds, by_columns, size: 4, swapped: 1 }
     }
 
-    /// Where the elements of a piece are by the definition of both orders.
+    /// The offsets of a piece's elements by the definition of both orders.
     fn offsets(array: &Array, piece: &AnyRect) -> Vec<u64> {
         let dim = array.bounds.dim();
         let rank = |point: maniple_space::AnyPoint| {

@@ -38,7 +38,7 @@ use crate::value::Value;
 pub struct AttachedFile {
     attached: Attached<()>,
     at: Arc<HeldFile>,
-    /// What is going to be written.
+    /// The claim on the part of the file that is going to be written.
     claim: Option<Arc<FileClaim>>,
 }
 
@@ -184,7 +184,7 @@ impl Context {
     }
 }
 
-/// What is attached of a file to a region.
+/// A part of a file that is attached to a region, and its memory.
 pub(super) struct FilePart {
     pub(super) memory: Memory,
     pub(super) contents: Contents,
@@ -206,7 +206,7 @@ impl ContextState {
         Ok(bytes)
     }
 
-    /// Memory for values, and what reads them from a file.
+    /// Memory for values, and the load that reads them from a file.
     pub(super) fn contents(
         &self,
         (values, bytes): (&Values<'_>, usize),

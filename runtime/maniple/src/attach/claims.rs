@@ -1,4 +1,4 @@
-//! What is attached: to which data, and where the memory is.
+//! Claims of attachments: the data, and the addresses of the memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -10,14 +10,14 @@ use crate::context::{ContextState, Part};
 use crate::core::{Claim, Claims, RuntimeCore};
 use crate::error::{AttachmentError, Error, Result};
 
-/// What a task has attached.
+/// The attachments of a task.
 struct Attachments {
     core: Weak<RuntimeCore>,
     own: Arc<Claims>,
 }
 
 impl Part for Attachments {
-    /// What is attached still is left to the region, or to the launcher with the region.
+    /// Leaves the attachments that are still there to the region, or to the launcher with the region.
     fn end(&self) -> Option<Error> {
         let left = self.own.take();
         if let Some(core) = self.core.upgrade().filter(|_| !left.is_empty()) {

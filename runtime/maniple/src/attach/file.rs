@@ -28,7 +28,7 @@ pub struct File {
     pub(super) access: Access,
 }
 
-/// What is in a file before the values.
+/// The form of a file: its content before the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Nothing that is looked at.
@@ -37,7 +37,7 @@ enum Form {
     Npy,
 }
 
-/// What becomes of a file.
+/// The use of a file that is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -53,14 +53,14 @@ impl Access {
     }
 }
 
-/// What a node has to do with a file.
+/// The role of a node in the use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It makes it, if it is to be made, and writes it.
+    /// The node makes the file, if it is to be made, and writes it.
     Writes,
-    /// Another one does.
+    /// Another node does that.
     ReadsOnly,
-    /// Another one makes it; this one opens it when it writes its part.
+    /// Another node makes the file; this one opens it when it writes its part.
     WritesLater,
 }
 

@@ -28,7 +28,7 @@ use crate::replication::Replica;
 pub struct AttachedFilePieces {
     pieces: AttachedPieces<()>,
     at: Arc<HeldFile>,
-    /// What is going to be written.
+    /// The claim on the part of the file that is going to be written.
     claim: Option<Arc<FileClaim>>,
 }
 
@@ -150,7 +150,7 @@ impl Context {
         }
     }
 
-    /// What has become of a file on all nodes: it is well if it is on each.
+    /// Agrees with all nodes on the outcome of work on a file: it is good if it is good on each.
     async fn agree(&self, own: Result<()>, at: &HeldFile) -> Result<()> {
         let problems = self.per_node(own.as_ref().err().map(ToString::to_string)).all().await?;
         own?;

@@ -48,7 +48,7 @@ impl<M> fmt::Debug for Attached<M> {
     }
 }
 
-/// What owns attached memory, in the hands of the runtime.
+/// The owner of attached memory, in the hands of the runtime.
 pub(super) struct Kept<O> {
     owner: Option<O>,
     range: Option<Range>,
@@ -76,10 +76,10 @@ impl<O> Drop for Kept<O> {
     }
 }
 
-/// What makes the result of a detachment of the owner of the memory.
+/// The function that makes the result of a detachment from the owner of the memory.
 pub(super) type Give = fn(Box<dyn Any + Send>) -> Option<Finished>;
 
-/// What a detachment ends with.
+/// The end of a detachment.
 pub(super) enum Finished {
     /// This is its result.
     Now(Value),
@@ -130,7 +130,7 @@ struct TakenTwice;
 #[must_use = "the memory is dropped if its detachment is not awaited"]
 pub struct Detached<M> {
     future: Future<Given<M>>,
-    /// What all nodes are told of it, if all wait for it.
+    /// The outcome that all nodes are told of, if all wait for it.
     of_all: Option<Future<()>>,
 }
 

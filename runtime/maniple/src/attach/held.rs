@@ -1,4 +1,5 @@
-//! A file that is attached: where its values are, found out when it is opened, and when what is read of it is there.
+//! A file that is attached: the place of its values, which is known once the file is opened, and the end of its
+//! reading.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,7 +62,7 @@ impl HeldFile {
         place.as_ref().map_err(Error::clone)
     }
 
-    /// What is wrong with the file, as far as it was opened.
+    /// Fails if a problem with the file was found so far.
     pub(super) fn found_out(&self) -> Result<()> {
         if let Some(refused) = self.refused.get() {
             return Err(refused.clone());
@@ -110,7 +111,7 @@ impl HeldFile {
         }
     }
 
-    /// What is written of it, of these points.
+    /// The part of the file that is written, for these points.
     fn extent(&self, points: Shape) -> Extent {
         if self.file.access == Access::Create {
             return Extent::WHOLE;
@@ -169,16 +170,16 @@ impl LoadEnd {
 /// A file about to be attached.
 pub(super) struct Holding {
     pub(super) at: Arc<HeldFile>,
-    /// What is to be written of it.
+    /// The claim on the part of the file that is to be written.
     pub(super) claim: Option<Arc<FileClaim>>,
-    /// What is read of it comes after this.
+    /// The uses of the file after which it is read.
     pub(super) earlier: Arc<Earlier>,
 }
 
-/// What is read of a file.
+/// The reading of a file that is attached.
 pub(super) struct Loading {
     pub(super) end: Arc<LoadEnd>,
-    /// Triggers when it is there, on all nodes.
+    /// Triggers when the values are there, on all nodes.
     pub(super) loaded: Event,
     pub(super) earlier: Arc<Earlier>,
     /// Other nodes read too.
@@ -275,7 +276,8 @@ impl Context {
         Ok(Holding { at: Arc::new(at), claim: claim.flatten(), earlier: Arc::new(earlier) })
     }
 
-    /// What is about to be read of a file, unless it is not read. All nodes are told whether all have it.
+    /// The reading of a file that is about to begin. If several nodes run the program, there is one for a file that is
+    /// not read, too: by its end all nodes are told whether all have the file.
     pub(super) fn loading(&self, (at, earlier): (&HeldFile, &Arc<Earlier>)) -> Option<Loading> {
         let (realm, replica) = (self.state.core.realm(), Replica::of(&self.state));
         if !at.access().is_read() && replica.is_none() {
@@ -293,7 +295,7 @@ impl Context {
 }
 
 impl ContextState {
-    /// What the task has done with a file before, and what was done above it before it was launched.
+    /// The uses of a file that come before: by the task itself, and by tasks above it before they launched it.
     fn before(&self, what: (&FileName, FileUseKind)) -> Earlier {
         let comes_before = |one: &FileUse| self.comes_after(&one.task, one.number);
         self.core.files.before(what, self.core.realm(), comes_before)

@@ -20,7 +20,7 @@ const CHUNK: usize = 2 << 20;
 /// Runs of bytes that are no further apart than this are read together.
 const GAP: u64 = 32 << 10;
 
-/// Where in which file values are.
+/// The place of values: a file, and an array in it.
 pub(super) struct Place {
     pub(super) file: Opened,
     pub(super) path: PathBuf,

@@ -12,14 +12,15 @@ use super::array::{Array, extent};
 use super::values::Values;
 use crate::error::{FileError, Result};
 
-/// What NumPy calls a type, without the order of its bytes, and the bytes of each number that it consists of.
+/// The type of elements in NumPy's terms, without the order of bytes, and the bytes of each number that they consist
+/// of.
 pub(super) struct Element {
     name: &'static str,
     part: usize,
 }
 
 impl Element {
-    /// That of the values of a field.
+    /// The type of the values of a field.
     pub(super) fn of(values: &Values<'_>, path: &Path) -> Result<Self> {
         macro_rules! names {
             ($($ty:ty => $name:literal, $part:literal;)*) => {
@@ -63,8 +64,8 @@ impl Element {
         Ok((header, Array { start, bounds, by_columns, size: values.ty.size, swapped: 1 }))
     }
 
-    /// Where the elements are in a file with such a header, if they are those of a field at the points of a rectangle,
-    /// in an order that was asked for or any.
+    /// Checks that a file with such a header has the elements of a field at the points of a rectangle, in an order that
+    /// was asked for or any. Gives the place of the elements.
     pub(super) fn check(
         &self,
         (values, path): (&Values<'_>, &Path),

@@ -50,9 +50,9 @@ pub(super) struct AttachOperation {
     pub(super) from_file: Mutex<Option<FromFile>>,
 }
 
-/// What an attached file needs.
+/// The needs of an attached file.
 pub(super) struct FromFile {
-    /// What reads it into the memory.
+    /// The load that reads the file into the memory, if the file is read.
     pub(super) load: Option<Load>,
     /// Room for its values.
     pub(super) room: Wanted,
@@ -61,7 +61,7 @@ pub(super) struct FromFile {
 /// A detachment in flight.
 pub(super) struct DetachOperation {
     pub(super) attached: AttachedUse,
-    /// What becomes of the memory.
+    /// The results that give the memory back.
     pub(super) results: Arc<Results>,
     /// The owner of the memory, as the result.
     pub(super) give: Give,

@@ -31,9 +31,9 @@ use crate::replication::Replica;
 pub struct AttachedPieces<M> {
     claim: Arc<Claim>,
     partition: LogicalPartition,
-    /// What each node has of the pieces.
+    /// The points of the pieces of each node.
     areas: Vec<Shape>,
-    /// Those of this node, by the numbers of their colors.
+    /// The instances of this node's pieces, by the numbers of their colors.
     mine: Vec<(usize, Arc<PhysicalInstance>)>,
     pub(super) give: Give,
     flushes: bool,
@@ -142,10 +142,11 @@ impl Context {
         self.detach_each(attached)
     }
 
-    /// Attaches what is made for each piece of this node: memory that was checked, its owner, and what is read into it.
+    /// Attaches memory that is made for each piece of this node: `make` gives memory that was checked, its owner, and
+    /// the load that reads into it.
     ///
     /// # Safety
-    /// What is made is memory as of [`ContextState::place`].
+    /// The memory that is made meets the conditions of [`ContextState::place`].
     pub(super) unsafe fn attach_each<M, O: Send + 'static>(
         &self,
         partition: &LogicalPartition,
@@ -269,7 +270,7 @@ impl Context {
 }
 
 impl ContextState {
-    /// What each node has of pieces that are dealt so.
+    /// The points of each node, if pieces are dealt to these owners.
     pub(crate) fn areas(&self, parent: &LogicalRegion, pieces: &[Shape], owners: &[usize]) -> Vec<Shape> {
         let (dim, shapes) = (parent.space().space().dim(), parent.space().forest().shapes());
         let mut dealt = vec![Vec::new(); Replica::of(self).map_or(1, Replica::nodes)];

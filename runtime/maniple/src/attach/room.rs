@@ -23,7 +23,7 @@ pub(super) struct Room {
     _counted: Counted,
 }
 
-/// What is counted, once it is.
+/// The reservation that counts the room, once it is counted.
 type Counted = Arc<Mutex<Option<Reservation>>>;
 
 enum Bytes {
@@ -77,12 +77,12 @@ impl Wanted {
         }
     }
 
-    /// Where it is.
+    /// The memory that the room is in.
     pub(super) fn memory(&self) -> MemoryId {
         self.memory
     }
 
-    /// That there is none.
+    /// The error that there is no room.
     pub(super) fn refusal(&self, full: &OutOfMemory) -> Error {
         let failure = shortage(full);
         let (operation, fields, region) = (ATTACH.to_owned(), self.fields.clone(), self.region.clone());

@@ -68,7 +68,7 @@ impl Values<'_> {
         Ok(())
     }
 
-    /// What nodes compare of values in memory that was [checked](Self::check).
+    /// The digest that nodes compare of values in memory that was [checked](Self::check).
     ///
     /// # Safety
     /// The memory is initialised, and nothing writes to it.

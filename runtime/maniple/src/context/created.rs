@@ -14,13 +14,14 @@ pub(crate) struct Created {
     pub(super) state: Arc<RegionState>,
     /// The number of its name: others with the same number of a tree were destroyed.
     pub(super) name: u64,
-    /// What was known of its field space when it was last used: whether ids of fields mean something else by now.
+    /// The number of changes of its field space when the region was last used: it tells whether ids of fields mean
+    /// something else by now.
     pub(super) changes: u64,
     pub(super) generations: FxHashMap<FieldId, u32>,
     pub(super) renewal: Option<Renewal>,
 }
 
-/// What is known of a region whose name another may take over once it is destroyed.
+/// The properties of a region whose name another may take over once it is destroyed.
 pub(super) struct Renewal {
     pub(super) key: RegionKey,
     /// It was made within a trace.

@@ -1,4 +1,4 @@
-//! What is destroyed for a task: by itself, and by those above it before they launched it.
+//! Deletions that count for a task: its own, and those by tasks above it before they launched it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::deletions::{ALWAYS, Inherited, Log, Name};
 use crate::error::Result;
 
 impl ContextState {
-    /// What is destroyed for a task that this one has launched as its launch with this number.
+    /// The deletions that count for a task which this one has launched as its launch with this number.
     #[inline]
     pub(crate) fn bequeath(&self, launch: u64) -> Option<Arc<Inherited>> {
         match self.own_deletions().filter(|log| log.is_used()) {

@@ -31,8 +31,8 @@ impl ContextState {
         }
     }
 
-    /// Gives up the machine if the body has ended but data is still mapped, for ever if that was leaked: whoever comes
-    /// next must not use the data, and would wait for ever.
+    /// Gives up the machine if the body has ended but data is still mapped, for ever if that was leaked: operations
+    /// that come next must not use the data, and would wait for ever.
     pub(crate) fn give_up_if_mapped(&self) {
         if self.stream.get().is_some() && self.mappings_in_use() > 0 {
             self.core.realm().give_up(Fault::new(Error::StillMapped { task: self.name().to_owned() }));
@@ -55,8 +55,8 @@ impl ContextState {
         result
     }
 
-    /// Operations know their context, and its stream knows them: lets go of them, or neither would ever be freed. What
-    /// rooms above keep goes too. Returns a failure that the task was not told of.
+    /// Operations know their context, and its stream knows them: lets go of them, or neither would ever be freed. The
+    /// state that modules above keep goes too. Returns a failure that the task was not told of.
     pub(super) fn forget_operations(&self) -> Option<Error> {
         let untold = self.parts.iter().fold(None, |untold, part| untold.or(part.end()));
         if let Some(stream) = self.stream.get() {

@@ -7,8 +7,8 @@ use super::ContextState;
 
 impl ContextState {
     /// Fetches pieces that only other nodes know and that will be used, at points of these domains if the target is for
-    /// several: later no thread waits for them, as whoever looks at them then may hold what others need. Launches of a
-    /// program that runs on several nodes see to the pieces of their points by themselves.
+    /// several: later no thread waits for them, as a thread that looks at them then may hold what others need. Launches
+    /// of a program that runs on several nodes see to the pieces of their points by themselves.
     pub(crate) fn fetch_pieces(&self, requirements: &[Requirement], domains: &[AnyRect]) {
         if self.core.forest().has_distributed_pieces() {
             requirements.iter().for_each(|requirement| self.fetch_pieces_of(&requirement.target, domains));

@@ -18,18 +18,18 @@ use crate::mapping::point::LockedStates;
 use crate::operation::{self, Mappable, Operation};
 use crate::results::Producers;
 
-/// A fill in flight. It moves nothing: instances get the value when somebody looks.
+/// A fill in flight. It moves nothing: instances get the value when an operation looks.
 pub(crate) struct FillOperation {
-    /// What it is called.
+    /// The name of the operation.
     pub(crate) name: &'static str,
     pub(crate) bound: Bound,
     pub(crate) value: FillValue,
 }
 
-/// What a fill is called that gives up the data of a region which is destroyed, and whose name another will have.
+/// The name of a fill that gives up the data of a region which is destroyed, and whose name another will have.
 pub(crate) const DESTRUCTION: &str = "destruction";
 
-/// What a fill is called by which fields begin that took the ids of freed ones.
+/// The name of a fill by which fields begin that took the ids of freed ones.
 pub(crate) const NEW_FIELDS: &str = "new fields";
 
 /// For each part of what is filled, the number of its filling, while a record is kept.

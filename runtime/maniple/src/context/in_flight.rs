@@ -9,11 +9,12 @@ const WAITED: u64 = 1 << 62;
 const CLOSED: u64 = 1 << 63;
 const NUMBERS: u64 = !(WAITED | CLOSED);
 
-/// What a task has in flight: operations, which go through its stream, and forks.
+/// The operations and forks that a task has in flight. Operations go through its stream.
 ///
-/// All in one word, so that whoever counts something in learns whether he came too late, whoever closes it whether
-/// there is anything to wait for, and whoever counts something off whether a waiter has to be told. A waiter says so in
-/// the word, too: so everything that it learns to be in flight then is counted off by a thread that sees it wait.
+/// Both numbers are in one word with the marks of the end and of waiters. So a thread that counts something in learns
+/// whether it came too late, a thread that closes the word whether there is anything to wait for, and a thread that
+/// counts something off whether a waiter has to be told. A waiter marks the word, too: so everything that it learns to
+/// be in flight then is counted off by a thread that sees it wait.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight(AtomicU64);
 

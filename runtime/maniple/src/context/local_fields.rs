@@ -15,7 +15,7 @@ pub(super) struct LocalFields(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     all: Vec<Local>,
-    /// Those that nothing uses, the latest last.
+    /// The fields that nothing uses, the latest last.
     free: Vec<Local>,
 }
 

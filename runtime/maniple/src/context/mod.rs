@@ -48,16 +48,16 @@ pub(crate) use self::spare::{forget_spare, keep_spare};
 pub(crate) use self::stream::{Promised, Reach, Stream, Submission};
 use self::waiting::Waiter;
 
-/// What a running task launches from: regions are made here, tasks and other operations launched.
+/// The context of a running task, which makes regions in it, and launches tasks and other operations.
 ///
 /// Everything is deferred: calls return at once, and what they started takes effect in the order of the calls. Cheap to
 /// clone.
 #[derive(Clone)]
 pub struct Context {
     pub(crate) state: Arc<ContextState>,
-    /// Whom launches are for that name no mapper.
+    /// The mapper of launches that name none.
     pub(crate) mapper: MapperNumber,
-    /// What the program says of where it launches.
+    /// The place of the launches, if the program has named one.
     pub(crate) said: Option<Arc<Box<str>>>,
 }
 
@@ -72,11 +72,11 @@ pub(crate) struct ContextState {
     pub(crate) recorded: Option<OperationNumber>,
     held: Vec<HeldRegion>,
     created: LazyBox<Made>,
-    /// What was destroyed before the task.
+    /// The deletions before the task.
     pub(crate) inherited: Option<Arc<Inherited>>,
     stream: LazyBox<Mutex<Stream>>,
     pub(crate) in_flight: InFlight,
-    /// What somebody waits for that falling numbers in flight bring.
+    /// The waits for falling numbers in flight.
     waiter: LazyBox<Mutex<Waiter>>,
     watched: LazyBox<Mutex<Watched>>,
     /// How many launches there have been, to tell which failure came first in the program.
@@ -85,7 +85,7 @@ pub(crate) struct ContextState {
     deletions: AtomicU64,
     /// The last execution fence, as the bits of its event, after which nothing can be forked until it has triggered.
     pub(crate) fence: AtomicU64,
-    /// What rooms above keep of the task.
+    /// The state of the task that modules above keep.
     pub(crate) parts: Parts,
     /// The program is within a trace that it has named.
     pub(crate) is_in_trace: AtomicBool,
@@ -275,7 +275,7 @@ impl ContextState {
         used.into_context()
     }
 
-    /// Whether nobody but its task knows the context, nothing is in flight, and all is as it was: it may be used again.
+    /// Whether only its task knows the context, nothing is in flight, and all is as it was: it may be used again.
     #[inline]
     pub(crate) fn is_over(self: &Arc<Self>) -> bool {
         if Arc::strong_count(self) > 1 {
@@ -302,7 +302,7 @@ impl ContextState {
         &self.held
     }
 
-    /// Remembers a launch so that its failure is not lost if nobody looks at it.
+    /// Remembers a launch so that its failure is not lost if no task looks at it.
     pub(crate) fn watch(&self, results: &Arc<Results>) {
         self.watch_launch(self.number_launch(), results);
     }
@@ -361,13 +361,13 @@ impl ContextState {
         self.has_waiters.load(Ordering::Relaxed)
     }
 
-    /// Whether operations may get memory that is still to be freed: whoever frees it must not wait for them.
+    /// Whether operations may get memory that is still to be freed: the operation that frees it must not wait for them.
     #[inline]
     pub(crate) fn may_wait_for_memory(&self) -> bool {
         self.depth == 0 && !self.has_waiters()
     }
 
-    /// Triggers an event that was promised to whoever waits for a launch.
+    /// Triggers an event that was promised to those that wait for a launch.
     pub(crate) fn keep(&self, promised: UserEvent, failure: Option<&Error>) {
         match failure {
             None => self.core.realm().trigger(promised),

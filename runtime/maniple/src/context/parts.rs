@@ -1,4 +1,4 @@
-//! What rooms above contexts keep of a task, in its context.
+//! Parts of a context: the state of a task that modules above contexts keep there.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -8,8 +8,8 @@ use maniple_region::{FieldMask, LogicalRegion, TreeId};
 use super::ContextState;
 use crate::error::Error;
 
-/// What a room above keeps of a task: launches that repeat, traces, the program that several nodes run. A context knows
-/// of it only what it has to tell it.
+/// A part of a task's state that a module above keeps: launches that repeat, traces, the program that several nodes
+/// run. A context knows of a part only what it has to tell the part.
 pub(crate) trait Part: Any + Send + Sync {
     /// The task has made a region.
     fn made(&self, _region: &LogicalRegion) {}
@@ -88,7 +88,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Whether no room keeps anything.
+    /// Whether no module keeps anything.
     #[inline]
     pub(super) fn are_empty(&self) -> bool {
         self.slots().into_iter().all(Slot::is_empty)

@@ -1,4 +1,4 @@
-//! What regions that can stand for each other have in common.
+//! Keys of regions: the same for regions that can stand for each other.
 
 use std::any::TypeId;
 
@@ -21,7 +21,7 @@ impl RegionKey {
 /// The rows of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RegionRows {
-    /// Those of an index space.
+    /// The rows of an index space.
     Space(NodeId),
     /// These points, in an index space of its own.
     Shape(u64),
@@ -30,8 +30,8 @@ pub(crate) enum RegionRows {
 /// The fields of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RegionFields {
-    /// Those of a struct, in a field space of its own.
+    /// The fields of a struct, in a field space of its own.
     Type(TypeId),
-    /// Those of a field space.
+    /// The fields of a field space.
     Space(u64),
 }

@@ -26,7 +26,7 @@ pub(crate) struct HeldRegion {
     pub(crate) fields: FieldMask,
     pub(crate) privilege: Privilege,
     pub(crate) state: Arc<RegionState>,
-    /// Where the parent wants the data when the task ends; nowhere if the state is the parent's own.
+    /// The instances in which the parent wants the data when the task ends; none if the state is the parent's own.
     pub(crate) home: Option<Instances>,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Regions {
     sweep_at: usize,
 }
 
-/// What a task has made, and what it has destroyed.
+/// The regions and field spaces that a task has made, and its deletions.
 #[derive(Default)]
 pub(super) struct Made {
     pub(super) regions: Mutex<Regions>,
-    /// What the task makes has this number or a higher one; unset, zero, before it makes anything.
+    /// The lowest number that something made by the task may have; unset, zero, before it makes anything.
     first: AtomicU64,
     deletions: Arc<Log>,
     field_spaces: Mutex<FieldSpaces>,
@@ -90,7 +90,7 @@ impl Made {
 }
 
 impl Regions {
-    /// Those that nobody can name any more.
+    /// Takes the regions that no program can name any more.
     pub(super) fn take_nameless(&mut self) -> Vec<(TreeId, Created)> {
         self.by_tree.extract_if(|_, created| created.is_nameless()).collect()
     }
@@ -103,7 +103,7 @@ pub(crate) struct Renewed {
     pub(crate) state: Arc<RegionState>,
 }
 
-/// A task that has made no more regions than this does not look for those that nobody can name any more.
+/// A task that has made no more regions than this does not look for those that no program can name any more.
 const MANY_REGIONS: usize = 32;
 
 impl ContextState {
@@ -131,7 +131,7 @@ impl ContextState {
         created
     }
 
-    /// Lets go of regions that nobody can name any more, when there are many.
+    /// Lets go of regions that no program can name any more, when there are many.
     pub(super) fn sweep_regions(&self, mut regions: MutexGuard<'_, Regions>) {
         if regions.by_tree.len() <= regions.sweep_at.max(MANY_REGIONS) {
             return;
@@ -179,7 +179,7 @@ impl ContextState {
         }
     }
 
-    /// What the task has made has this number or a higher one.
+    /// The lowest number that something made by the task may have, if it has made anything.
     pub(crate) fn first_made(&self) -> Option<u64> {
         let first = self.created.get()?.first.load(Ordering::Acquire);
         (first > 0).then_some(first)
@@ -207,12 +207,12 @@ impl ContextState {
         }
     }
 
-    /// What the task has destroyed.
+    /// The log of the task's deletions.
     pub(crate) fn deletions(&self) -> &Arc<Log> {
         &self.created.deletions
     }
 
-    /// What the task has destroyed, unless it has neither made nor destroyed anything.
+    /// The log of the task's deletions, unless it has neither made nor destroyed anything.
     #[inline]
     pub(crate) fn own_deletions(&self) -> Option<&Arc<Log>> {
         self.created.get().map(|made| &made.deletions)

@@ -19,7 +19,7 @@ use super::ContextState;
 use super::created::{Created, Renewal};
 use super::region_key::RegionKey;
 
-/// What a task has destroyed and may make again.
+/// The regions and partitions that a task has destroyed and may make again.
 #[derive(Default)]
 pub(super) struct Renewals(Mutex<Known>);
 

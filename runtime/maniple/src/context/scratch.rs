@@ -16,9 +16,9 @@ pub(super) struct ScratchRegions(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     all: FxHashSet<TreeId>,
-    /// For those whose index space is their own, the partitions of that.
+    /// The partitions of index spaces, for regions whose index space is their own.
     partitions: FxHashMap<TreeId, KeptPartitions>,
-    /// Those that nothing uses, the latest last.
+    /// The regions that nothing uses, the latest last.
     free: VecDeque<Free>,
 }
 

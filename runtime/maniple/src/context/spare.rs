@@ -13,11 +13,11 @@ use super::ContextState;
 /// So many contexts are kept.
 const MOST: usize = 64;
 
-/// A context that nobody else knows: its only reference.
+/// The only reference to a context.
 pub(super) struct Unused(Arc<ContextState>);
 
 impl Unused {
-    /// The context, if nobody else knows it.
+    /// The context, if this is the only reference to it.
     #[inline]
     fn new(context: Arc<ContextState>) -> Option<Self> {
         let is_only = Arc::strong_count(&context) == 1 && Arc::weak_count(&context) == 0;
@@ -50,7 +50,8 @@ pub(super) fn take() -> Option<Unused> {
     SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten()
 }
 
-/// Keeps a context that nobody else knows, and in which nothing has been made. The thread is a worker of its runtime.
+/// Keeps a context to which this is the only reference, and in which nothing has been made. The thread is a worker of
+/// its runtime.
 #[inline]
 pub(crate) fn keep_spare(context: Arc<ContextState>) {
     debug_assert!(context.core.realm().current_worker().is_some());

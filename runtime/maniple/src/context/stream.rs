@@ -25,7 +25,7 @@ pub(crate) struct Stream {
     order: ProgramOrder<Arc<Operation>>,
     /// The last mapping fence.
     fence: Option<Arc<Operation>>,
-    /// What every later operation executes after: the last execution fence.
+    /// The event after which every later operation executes: the last execution fence.
     pub(crate) barrier: Event,
     /// Operations since the last fence, with that, that may not have been mapped, or not have ended.
     recent: Vec<Arc<Operation>>,
@@ -46,8 +46,8 @@ pub(crate) struct Submission {
     pub(crate) completion: UserEvent,
 }
 
-/// What a fence waits for, and what waits for it, besides being mapped: it is mapped after all earlier operations and
-/// before all later ones.
+/// The reach of a fence: the operations that it waits for, and those that wait for it, besides being mapped: it is
+/// mapped after all earlier operations and before all later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// It waits for nothing.
@@ -58,7 +58,7 @@ pub(crate) enum Reach {
     Execution,
 }
 
-/// What was promised of an operation before it is submitted.
+/// The promises made of an operation before it is submitted.
 pub(crate) struct Promised {
     /// Its end.
     pub(crate) completion: UserEvent,

@@ -10,7 +10,7 @@ use maniple_realm::{Event, EventStatus, UserEvent};
 use super::ContextState;
 use crate::error::Result;
 
-/// Who waits for what was launched to end.
+/// The waits of a task for operations and forks that it has launched to end, at most one of each kind.
 #[derive(Default)]
 pub(super) struct Waiter {
     /// For room for the next launch.
@@ -136,9 +136,9 @@ impl ContextState {
         event
     }
 
-    /// Whether everything that was launched has ended; if not, the waker is told when it has. Then nobody who has been
-    /// in flight touches the context any more without a reference of his own. So it is when the machine ends after a
-    /// breakdown and no fork is in flight: operations that were not mapped never end.
+    /// Whether everything that was launched has ended; if not, the waker is told when it has. Then no operation or fork
+    /// that has been in flight touches the context any more without a reference of its own. So it is when the machine
+    /// ends after a breakdown and no fork is in flight: operations that were not mapped never end.
     pub(crate) fn poll_drained(&self, waker: &Waker) -> Poll<()> {
         if self.in_flight.count() == 0 {
             return Poll::Ready(());
@@ -177,7 +177,7 @@ impl ContextState {
         matches!(status, Some(EventStatus::Poisoned(_)))
     }
 
-    /// Somebody waits now.
+    /// A wait begins now.
     pub(super) fn waits(&self, waiter: MutexGuard<'_, Waiter>) {
         self.in_flight.wait();
         drop(waiter);
@@ -191,7 +191,7 @@ impl ContextState {
         }
     }
 
-    /// A fork is counted off by somebody who has a reference to the context.
+    /// A fork is counted off by a thread that has a reference to the context.
     pub(crate) fn fork_ended(&self) {
         if self.in_flight.end_fork() {
             self.wake_waiter();

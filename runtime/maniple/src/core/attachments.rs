@@ -1,4 +1,4 @@
-//! What tasks have attached memory to, and not detached when they ended.
+//! Claims on the data to which tasks have attached memory, also of tasks that ended without detaching it.
 
 use std::sync::{Arc, Weak};
 
@@ -22,7 +22,8 @@ impl Claim {
     }
 }
 
-/// What a task has attached, or what tasks have left attached, in the order of these.
+/// The claims of one task, or the claims that tasks have left behind when they ended, in the order in which they were
+/// made.
 #[derive(Default)]
 pub(crate) struct Claims(Mutex<Vec<Weak<Claim>>>);
 
@@ -35,7 +36,7 @@ impl Claims {
         claims.push(Arc::downgrade(claim));
     }
 
-    /// Those whose handles are there.
+    /// The claims whose handles are still there.
     pub(crate) fn all(&self) -> Vec<Arc<Claim>> {
         self.0.lock().iter().filter_map(Weak::upgrade).collect()
     }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// What the workers have counted.
+/// The counts of all workers.
 #[derive(Debug)]
 pub(crate) struct ForkCounts(Box<[CachePadded<OfWorker>]>);
 
-/// What one worker has counted. Only that one writes, so adding is a load and a store.
+/// The counts of one worker. Only that worker writes them, so adding is a load and a store.
 #[derive(Debug, Default)]
 struct OfWorker {
     launched: AtomicU64,

@@ -1,4 +1,4 @@
-//! What a mapper has said about forking tasks, once for each.
+//! The decisions of a mapper about forking tasks, one for each task.
 
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ impl Default for ForkDecisions {
 }
 
 impl ForkDecisions {
-    /// What was decided for a task, or else what `decide` says.
+    /// The known decision about a task, or else the one that `decide` makes.
     #[inline]
     pub(crate) fn get_or_decide<T>(&self, task: &'static T, decide: impl FnOnce() -> bool) -> bool {
         let (name, first) = place_of(task);
@@ -41,8 +41,8 @@ impl ForkDecisions {
     }
 }
 
-/// What a task is known by, which is never another task's since this one is there as long as the program; and where to
-/// look for it first.
+/// The address of a task, which identifies it as the task is there as long as the program; and the slot where the
+/// search for it begins.
 #[inline]
 fn place_of<T>(task: &'static T) -> (usize, usize) {
     let name = std::ptr::from_ref(task).addr();

@@ -17,7 +17,7 @@ pub(super) struct Groups(Mutex<FxHashMap<Box<[ProcessorId]>, GroupId>>);
 const MOST: usize = 256;
 
 impl RuntimeCore {
-    /// Where a task runs that was mapped so, and whether only some workers may take it.
+    /// The processors on which a task with this mapping runs, and whether only some workers may take it.
     pub(crate) fn target_of(&self, task: &str, mapping: &TaskMapping) -> Result<(Target, bool)> {
         if mapping.group.is_empty() {
             let (processor, pinned) = (mapping.processor, mapping.pinned);

@@ -21,13 +21,13 @@ use crate::migration::Letter;
 
 /// The bytes of messages between mappers that were sent and not heard.
 pub(super) struct Unheard {
-    /// Those that mappers of this node have sent, by the node that they are for.
+    /// The bytes that mappers of this node have sent and that were not heard, by the node that they are for.
     sent: Box<[AtomicUsize]>,
-    /// Those that were heard here and of which their sender was not told, by node.
+    /// The bytes that were heard here and of which their sender was not told, by the node of the sender.
     heard: Box<[AtomicUsize]>,
 }
 
-/// What a message counts besides its own bytes.
+/// The bytes that a message counts besides its own.
 const OF_MESSAGE: usize = 64;
 
 /// The sender is told when so many bytes were heard.

@@ -1,4 +1,4 @@
-//! What all contexts of a runtime share.
+//! The core of a runtime, which all its contexts share.
 
 mod attachments;
 mod fork_counts;
@@ -55,7 +55,7 @@ pub(crate) struct Limits {
     pub(crate) automatic_tracing: bool,
 }
 
-/// What there is for the tasks of each processor.
+/// The mappers for the tasks of one processor, and their decisions about forking.
 struct PerProcessor {
     /// By the numbers of mappers.
     desks: Vec<Desk>,
@@ -76,13 +76,14 @@ impl PerProcessor {
     }
 }
 
-/// What nothing wakes any more when the machine has broken down, although it knows the core by its context.
+/// Waiting state that nothing can wake any more once the machine has broken down, although it refers to the core by its
+/// context.
 pub(crate) trait Abandon: Send + Sync {
     /// Drops what it holds.
     fn abandon(&self);
 }
 
-/// What all contexts share.
+/// The state that all contexts of a runtime share.
 pub(crate) struct RuntimeCore {
     pub(crate) store: Store,
     clock: Clock,
@@ -91,7 +92,7 @@ pub(crate) struct RuntimeCore {
     mappers: Arc<[Box<str>]>,
     pub(crate) window: usize,
     top_levels: Arc<TopLevels>,
-    /// What earlier runs have destroyed.
+    /// The log of the names that earlier runs have destroyed.
     pub(crate) deletions: Arc<Log>,
     /// Memory that tasks have left attached when they ended.
     pub(crate) left_attached: Claims,
@@ -281,7 +282,7 @@ impl RuntimeCore {
         })
     }
 
-    /// What mappers have said about forking tasks that tasks on this processor launch.
+    /// The decisions of mappers about forking tasks that tasks on this processor launch.
     #[inline]
     pub(crate) fn fork_decisions(&self, processor: ProcessorId) -> &ForkDecisions {
         &self.of(processor).forks
@@ -466,7 +467,7 @@ impl Starving {
 /// Work that waits until there may be room in a memory.
 pub(crate) type StarvingWork = Box<dyn FnOnce(Chance) + Send>;
 
-/// What waiting work may hope for.
+/// The chance that waiting work has to be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chance {
     /// It may wait again.

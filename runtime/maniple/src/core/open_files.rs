@@ -31,14 +31,14 @@ struct Known {
     claims: Table<Weak<FileClaim>>,
 }
 
-/// What there is of each file.
+/// Entries of one kind, by the file that they belong to.
 struct Table<T> {
     of: FxHashMap<Name, Vec<T>>,
     entries: usize,
     sweep_at: usize,
 }
 
-/// What a file is known by.
+/// A name by which a file is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Name {
     /// Its path, without links.
@@ -76,7 +76,7 @@ impl FileName {
     }
 }
 
-/// What the system knows a file by.
+/// The device and the number by which the system knows a file.
 #[cfg(unix)]
 pub(crate) fn number_of(data: &fs::Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -102,7 +102,7 @@ pub(crate) struct FileUse {
     pub(crate) is_afar: bool,
 }
 
-/// What is done with a file.
+/// The kind of a use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileUseKind {
     Read,
@@ -113,10 +113,10 @@ pub(crate) enum FileUseKind {
     },
 }
 
-/// What comes before a use of a file.
+/// The uses of a file that come before another use.
 #[derive(Default)]
 pub(crate) struct Earlier {
-    /// What is to be waited for.
+    /// The ends of the uses that are to be waited for.
     pub(crate) events: Vec<Event>,
     /// All attachments and detachments, also those that are not waited for themselves.
     pub(crate) operations: Vec<Arc<Operation>>,
@@ -141,11 +141,11 @@ pub(crate) struct Extent {
 /// A part of an array.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayPart {
-    /// Where the array begins, the bytes of an element, and whether they are by columns.
+    /// The offset at which the array begins, the bytes of an element, and whether its elements are by columns.
     pub(crate) form: (u64, usize, bool),
     /// The points of the array.
     pub(crate) bounds: AnyRect,
-    /// Those of the part.
+    /// The points of the part.
     pub(crate) points: Shape,
 }
 
@@ -168,8 +168,8 @@ impl Extent {
 }
 
 impl OpenFiles {
-    /// What comes before a use of a file, among what was begun before it. `comes_before` tells of that whether it does
-    /// so in the program.
+    /// The uses of a file that come before another use, among those that were begun before it. `comes_before` says of
+    /// each of those whether it comes before in the program.
     pub(crate) fn before(
         &self,
         (file, kind): (&FileName, FileUseKind),

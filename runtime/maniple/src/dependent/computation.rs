@@ -22,9 +22,9 @@ use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 pub(super) struct Computation {
     pub(super) pending: Option<PendingPartition>,
     pub(super) looking: Looking,
-    /// What is found at first is what this node names of the pieces of a partition, which are on other nodes.
+    /// Present if the pieces are on other nodes: the task then first finds the points that this node names of them.
     pub(super) afar: Option<Afar>,
-    /// What is split, and its colors.
+    /// The region that is split, and the colors of its pieces.
     pub(super) region: LogicalRegion,
     pub(super) colors: Domain,
 }
@@ -32,7 +32,7 @@ pub(super) struct Computation {
 /// The pieces are to be fetched, as far as this node names points of them.
 pub(super) struct Afar {
     targets: LogicalPartition,
-    /// What this node finds of each piece, from what they have of the points.
+    /// Computes the pieces of this node, from the parts of the fetched pieces that it names.
     complete: Box<dyn FnOnce(Vec<AnySpace>) -> Vec<AnySpace> + Send>,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Launched {
 }
 
 impl Looking {
-    /// What this node has found of each piece.
+    /// Waits for the task. Returns the part of each piece that this node has found.
     async fn wait(self) -> Result<Vec<AnySpace>> {
         match self.launched {
             Launched::Once(future) => future.await?,
@@ -170,7 +170,7 @@ impl Context {
         Replica::of(&self.state).map(Replica::begin_partition)
     }
 
-    /// Where the values are: the whole region, or parts of it, one a node.
+    /// The target of a task that reads the values: the whole region, or parts of it, one a node.
     fn parts(&self, region: &LogicalRegion, values: &Values) -> Result<Target> {
         let Some(replica) = Replica::of(&self.state) else { return Ok(region.clone().into()) };
         // What is looked at instead may not be a part of it, and there still.
@@ -238,7 +238,7 @@ impl Context {
     }
 }
 
-/// What a function finds of each piece, from values and the points of them that it is to look at.
+/// A function that computes the pieces, from values and the points whose values it is to look at.
 type Compute = dyn Fn(&Column<'_>, &AnySpace) -> Result<Vec<AnySpace>> + Send + Sync;
 
 /// The body of a task.
@@ -256,7 +256,7 @@ fn reading_launch(target: Target, fields: FieldMask, body: Box<Body>) -> Launch<
 /// For fewer points no other worker is asked for help.
 const POINTS_OF_A_WORKER: u64 = 1 << 16;
 
-/// What a function finds of each piece in the parts of a space, one for each worker, put together.
+/// The pieces that a function computes in the parts of a space, one part for each worker, put together.
 fn side_by_side(
     call: &LeafCall<'_>,
     (values, space): (&Values, &AnySpace),
@@ -280,7 +280,7 @@ fn side_by_side(
     Ok(whole.into_iter().map(Mutex::into_inner).collect())
 }
 
-/// What the points of a space name.
+/// The integers of the points of a space, kept to be read again.
 struct Kept {
     integers: Vec<i64>,
     are_rects: bool,
@@ -299,7 +299,7 @@ impl Kept {
 }
 
 impl IntegerField for Kept {
-    /// Those of the space that they are kept of.
+    /// Visits the integers of the space from which they are kept.
     fn for_each_chunk(&self, _space: &AnySpace, visit: &mut dyn FnMut(&[i64])) {
         visit(&self.integers);
     }

@@ -117,7 +117,7 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::Access`](crate::Error::Access) if the fields hold nothing that names points of what `targets` splits.
-    /// Those of a launch that reads the fields, and of [`Region::partition_into`](crate::Region::partition_into).
+    /// The errors of a launch that reads the fields, and of [`Region::partition_into`](crate::Region::partition_into).
     pub fn logical_preimage(
         &self,
         sources: &LogicalRegion,

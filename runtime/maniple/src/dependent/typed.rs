@@ -15,7 +15,7 @@ impl Context {
     /// piece.
     ///
     /// # Errors
-    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    /// The errors of a launch that reads the field, and of [`Region::partition_into`].
     pub fn partition_by_field<F, T, const D: usize>(
         &self,
         region: &Region<F, D>,
@@ -34,7 +34,7 @@ impl Context {
     /// Pointers that point outside of `targets` are ignored.
     ///
     /// # Errors
-    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    /// The errors of a launch that reads the field, and of [`Region::partition_into`].
     pub fn image<F, G: 'static, const S: usize, const T: usize>(
         &self,
         targets: &Region<G, T>,
@@ -49,7 +49,7 @@ impl Context {
     /// numbers of. Numbers of no row are ignored.
     ///
     /// # Errors
-    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    /// The errors of a launch that reads the field, and of [`Region::partition_into`].
     pub fn image_of_numbers<F, G, V: FieldValue + Into<i64>, const S: usize>(
         &self,
         targets: &Region<G, 1>,
@@ -63,7 +63,7 @@ impl Context {
     /// Partitions a region by who points into it, through a field of rectangles.
     ///
     /// # Errors
-    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    /// The errors of a launch that reads the field, and of [`Region::partition_into`].
     pub fn image_of_rects<F, G, const S: usize, const T: usize>(
         &self,
         targets: &Region<G, T>,
@@ -82,7 +82,7 @@ impl Context {
     /// Offsets must not fall. A task for each piece looks at the ends of its intervals alone.
     ///
     /// # Errors
-    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    /// The errors of a launch that reads the field, and of [`Region::partition_into`].
     pub fn image_of_offsets<F, G, V: FieldValue + Into<i64>>(
         &self,
         targets: &Region<G, 1>,
@@ -105,7 +105,7 @@ impl Context {
     /// Partitions a region by where it points to: for each piece of `targets`, the points whose pointers point into it.
     ///
     /// # Errors
-    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    /// The errors of a launch that reads the field, and of [`Region::partition_into`].
     pub fn preimage<F, G: 'static, const S: usize, const T: usize>(
         &self,
         sources: &Region<F, S>,
@@ -120,7 +120,7 @@ impl Context {
     /// touches the target's.
     ///
     /// # Errors
-    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    /// The errors of a launch that reads the field, and of [`Region::partition_into`].
     pub fn preimage_of_rects<F, G, const S: usize, const T: usize>(
         &self,
         sources: &Region<F, S>,

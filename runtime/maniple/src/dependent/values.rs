@@ -12,12 +12,12 @@ use crate::task::LeafCall;
 /// How a task reads the values that a partition depends on: of one field, or of two.
 #[derive(Clone)]
 pub(super) struct Values {
-    /// Where the first is, the values are looked at.
+    /// The fields with the values. The place of the first decides where the values are read.
     fields: SmallVec<[Integers; 2]>,
     form: Form,
 }
 
-/// What the integers of a point say.
+/// The meaning of the integers of a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A number, or a point.
@@ -102,7 +102,7 @@ impl Column<'_> {
         self.rows[0].rows.space()
     }
 
-    /// What the values name.
+    /// The points or rectangles that the values name.
     pub(super) fn names(&self) -> Names<'_> {
         match self.values.form {
             Form::Point => Names::Points(self),

@@ -1,4 +1,4 @@
-//! What can be wrong with memory that is attached to data.
+//! Errors of memory that is attached to data.
 
 /// Why memory was not attached to the values of a field, or not detached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum AttachmentError {
         ty: &'static str,
         /// The alignment that they need.
         align: usize,
-        /// Where the memory begins.
+        /// The address of the memory.
         address: usize,
     },
     /// The region is no rectangle.

@@ -1,13 +1,13 @@
-//! What errors that tell of the same event have in common.
+//! Causes that errors have in common if they tell of the same event.
 
 use std::error::Error as StdError;
 use std::sync::Weak;
 
-/// What errors share that tell of one event, for as long as there are any.
+/// The cause that all errors of one event share, for as long as there are any.
 pub(crate) enum Cause {
-    /// What a panic said.
+    /// The message of a panic.
     Panic(Weak<str>),
-    /// What went wrong.
+    /// The error of the event itself.
     Error(Weak<dyn StdError + Send + Sync>),
 }
 

@@ -54,7 +54,7 @@ impl Error {
         Self::NoReduction { operator: operator.name(), field, ty }
     }
 
-    /// What a task's own failure looks like from outside.
+    /// Turns a task's own failure into the error that other tasks see.
     pub(crate) fn of_task(self, (task, point): (&str, Option<AnyPoint>), launched: Option<&Provenance>) -> Self {
         match self {
             Self::Application(source) => {

@@ -1,4 +1,4 @@
-//! What can be wrong with files that are attached to data.
+//! Errors of files that are attached to data.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,15 +11,15 @@ pub enum FileError {
     /// The system refused something.
     #[error("cannot {action} file `{}` at byte {offset}: {source}; {advice}", .path.display())]
     System {
-        /// What was to be done.
+        /// The action that was refused.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// The offset in the file, in bytes.
         offset: u64,
-        /// What the system says.
+        /// The error of the system.
         source: Arc<io::Error>,
-        /// What may help.
+        /// The advice for this kind of error.
         advice: &'static str,
     },
     /// The file ends too early.
@@ -32,9 +32,9 @@ pub enum FileError {
         path: PathBuf,
         /// The region.
         region: String,
-        /// Where its values begin.
+        /// The offset of its first value in the file, in bytes.
         offset: u64,
-        /// Where they end.
+        /// The offset of the end of its last value, in bytes.
         end: u64,
         /// The length of the file.
         found: u64,
@@ -44,7 +44,7 @@ pub enum FileError {
     Npy {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The problem, and its place in the file.
         problem: String,
     },
     /// The header of the file tells of other values than the field's.
@@ -54,17 +54,17 @@ pub enum FileError {
     Differs {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
-        /// What it should be.
+        /// The value of the property that the field needs.
         expected: String,
-        /// What it is.
+        /// The value of the property in the file.
         found: String,
         /// The field.
         field: String,
         /// The region.
         region: String,
-        /// What to do.
+        /// The advice for this property.
         advice: &'static str,
     },
     /// The values of the field are no numbers that NumPy has.
@@ -138,7 +138,7 @@ pub enum FileError {
         path: PathBuf,
         /// The node.
         node: usize,
-        /// What went wrong there.
+        /// The problem there.
         problem: String,
     },
 }

@@ -1,10 +1,10 @@
-//! Where what failed was launched.
+//! The place where a failed operation was launched.
 
 use maniple_region::Provenance;
 
 use super::Error;
 
-/// Where an operation was launched that has failed; `None` if that is not known, as of one that another node has
+/// The place where a failed operation was launched; `None` if it is not known, as of an operation that another node has
 /// launched.
 pub type Launched = Option<Box<Provenance>>;
 
@@ -14,8 +14,8 @@ pub(super) fn shown(launched: &Launched) -> String {
 }
 
 impl Error {
-    /// Where the operation was launched that has failed, if the error is one of an operation, and that is known: of an
-    /// operation that has failed since another had, the other.
+    /// The place where the failed operation was launched, if the error is one of an operation and the place is known.
+    /// If an operation has failed because another one had, it is the place of the other.
     #[must_use]
     pub fn provenance(&self) -> Option<&Provenance> {
         // Only looked at.

@@ -1,4 +1,4 @@
-//! What can go wrong, and who is told.
+//! Errors of the runtime, and the tasks that are told of them.
 
 mod attachment;
 mod cause;
@@ -28,8 +28,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why an operation did not do what it was asked to.
 ///
 /// Errors travel: a task that fails, panics or cannot be mapped makes every operation that needs its results fail with
-/// the same error, and whoever awaits one of their futures gets it. Cheap to clone. It says where what failed was
-/// launched, if that is known ([`provenance`](Self::provenance)).
+/// the same error, and a task that awaits one of their futures gets it. Cheap to clone. An error says where the failed
+/// operation was launched, if that is known ([`provenance`](Self::provenance)).
 ///
 /// A failure that a task was told of, by a future, an inline mapping or a partition that it awaited, is the task's to
 /// handle: it is *seen*, wherever else it spreads. One that nothing has seen when the task ends becomes the task's own.
@@ -46,13 +46,13 @@ pub enum Error {
         task: String,
         /// The point of an index launch.
         point: Option<AnyPoint>,
-        /// What it said.
+        /// The message of the panic.
         message: Arc<str>,
         /// File, line and column.
         location: Option<String>,
         /// The stack, if `RUST_BACKTRACE` asked for it.
         backtrace: Option<Arc<str>>,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// A task's body waits for something, but its waker has been dropped: it would wait for ever, so it was ended.
@@ -66,7 +66,7 @@ pub enum Error {
         task: String,
         /// The point of an index launch.
         point: Option<AnyPoint>,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// A task's body returned an error.
@@ -76,9 +76,9 @@ pub enum Error {
         task: String,
         /// The point of an index launch.
         point: Option<AnyPoint>,
-        /// What it returned.
+        /// The error that it returned.
         source: Arc<dyn StdError + Send + Sync>,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// An error of the application's own, on its way out of a task.
@@ -113,19 +113,19 @@ pub enum Error {
         fields: String,
         /// The privilege asked for.
         wanted: String,
-        /// What the parent holds of it.
+        /// The privilege that the parent holds on the data.
         held: String,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
-    /// A task was to destroy a region that it did not make.
+    /// A task was to destroy a region that it did not make, or to free a field of a field space that it did not make.
     #[error(
         "`{task}` cannot destroy {region}: another task made that, and only that task may, or its parent once it has ended"
     )]
     NotTheMaker {
         /// The task that was to destroy it.
         task: String,
-        /// What was to be destroyed.
+        /// The region or field that was to be destroyed.
         region: String,
     },
     /// Two requirements of one operation get in each other's way.
@@ -145,7 +145,7 @@ pub enum Error {
         fields: String,
         /// The data.
         region: String,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// A task that is launched once was given a partition, and not one of its pieces.
@@ -159,7 +159,7 @@ pub enum Error {
         operation: String,
         /// The partition.
         partition: String,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// Points of an index launch get in each other's way.
@@ -175,13 +175,13 @@ pub enum Error {
         first: AnyPoint,
         /// Another.
         second: AnyPoint,
-        /// What the first does.
+        /// The privilege of the first.
         privilege: String,
         /// The fields.
         fields: String,
         /// The data.
         region: String,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// An operation needs data that its parent itself has mapped.
@@ -201,7 +201,7 @@ pub enum Error {
         fields: String,
         /// The privilege asked for.
         wanted: String,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// Something was launched from the context of a task that has ended.
@@ -227,7 +227,7 @@ pub enum Error {
         field: String,
         /// The data.
         region: String,
-        /// What is wrong, and what to do.
+        /// The problem, and advice.
         problem: String,
     },
     /// No memory has room for the data of a task.
@@ -247,9 +247,9 @@ pub enum Error {
         fields: String,
         /// Their region.
         region: String,
-        /// What was asked for, and where.
+        /// The request for memory that failed.
         failure: MappingFailure,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// The system gave no memory for the data of a task, although a memory has room by the model of the machine.
@@ -269,7 +269,7 @@ pub enum Error {
         memory: MemoryId,
         /// The bytes asked for.
         bytes: u64,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// The process has nearly all of the memory that the system lets it use.
@@ -285,9 +285,9 @@ pub enum Error {
     Mapper {
         /// The call.
         call: &'static str,
-        /// What is wrong with the answer.
+        /// The problem with the answer.
         problem: String,
-        /// Where it was launched.
+        /// The place where the operation was launched.
         launched: Launched,
     },
     /// A mapper was named that the runtime does not have.
@@ -297,13 +297,13 @@ pub enum Error {
         shown(.launched)
     )]
     NoSuchMapper {
-        /// What was launched.
+        /// The operation that was launched.
         operation: String,
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The names of the mappers that the runtime has.
         known: Vec<String>,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// An index launch was given arguments or a domain that do not fit.
@@ -311,9 +311,9 @@ pub enum Error {
     Launch {
         /// The operation.
         operation: String,
-        /// What is wrong, and what to do.
+        /// The problem, and advice.
         problem: String,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// A reduction operator is not defined on a field's type.
@@ -335,7 +335,7 @@ pub enum Error {
     ReductionPanicked {
         /// The operator.
         operator: &'static str,
-        /// What it said.
+        /// The message of the panic.
         message: String,
         /// File, line and column.
         location: Option<String>,
@@ -355,11 +355,11 @@ pub enum Error {
         pointers: String,
         /// The row of the first pointer that dangles.
         point: AnyPoint,
-        /// Where it points to.
+        /// The point that it leads to.
         pointer: AnyPoint,
         /// The data that it should point into.
         region: String,
-        /// Where it was launched.
+        /// The place where it was launched.
         launched: Launched,
     },
     /// A run of a [strict trace](crate::Context::strict_trace) launched something else than the first one. What it
@@ -373,9 +373,9 @@ pub enum Error {
         trace: &'static str,
         /// The place of the first launch that differs, counted from 0.
         launch: usize,
-        /// What the first run has there, as far as it differs.
+        /// The launch, fill or end of the first run at this place, as far as it differs.
         expected: String,
-        /// What this run has there.
+        /// The launch, fill or end of this run at this place.
         found: String,
     },
     /// A run of a [strict trace](crate::Context::strict_trace) has something that is never replayed. It is carried out.
@@ -388,7 +388,7 @@ pub enum Error {
         trace: &'static str,
         /// How many launches come before it in the run.
         launches: usize,
-        /// What it is.
+        /// The operation of the run that is never replayed, and the reason.
         found: String,
     },
     /// A [mapping file](crate::RuntimeBuilder::mapping_file) cannot be read, or has a mistake.
@@ -412,9 +412,9 @@ pub enum Error {
         located(.location)
     )]
     BrokenDown {
-        /// What was being done.
+        /// The activity that panicked.
         during: String,
-        /// What the panic said.
+        /// The message of the panic.
         message: Arc<str>,
         /// File, line and column.
         location: Option<String>,
@@ -434,7 +434,7 @@ pub enum Error {
     NodeLost {
         /// The node.
         node: usize,
-        /// What the network knows of it.
+        /// The reason, as far as the network knows it.
         reason: String,
     },
     /// A result is asked for that can't be sent from one node to another.
@@ -529,8 +529,8 @@ impl Error {
         }
     }
 
-    /// What it has in common with all errors that tell of the same event, and with no other of its kind. None if it has
-    /// no identity: those are compared by what they say.
+    /// The cause that it shares with all errors of the same event, and with no other of its kind. None if it has no
+    /// identity: such errors are compared by their messages.
     pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Panicked { message, .. } => Some(Cause::Panic(Arc::downgrade(message))),

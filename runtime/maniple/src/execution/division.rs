@@ -32,7 +32,7 @@ impl Division {
 }
 
 impl TaskState {
-    /// What goes to other nodes of an index launch that is about to be mapped.
+    /// Divides an index launch that is about to be mapped into points that stay here and slices that go to other nodes.
     pub(crate) fn divide(&self) -> Result<Division> {
         let points = self.site.points;
         let Some(migration) = self.divides() else { return Ok(Division::all_here(points)) };
@@ -56,8 +56,8 @@ impl TaskState {
         (is_as_declared && may_go && is_asked_for && definition.result_codec().is_some()).then_some(migration)
     }
 
-    /// What is mapped here, and what thieves get, of an index launch without regions that the mapper keeps here: equal
-    /// parts, if points would have to wait for a worker here.
+    /// The points that are mapped here, and the slices that thieves get, of an index launch without regions that the
+    /// mapper keeps here: equal parts, if points would have to wait for a worker here.
     pub(crate) fn stolen_slices(&self) -> Option<(AnyRect, AwaySlices)> {
         let core = &self.context.core;
         let migration = core.migration().filter(|migration| self.is_mobile && migration.has_thieves())?;
@@ -91,7 +91,8 @@ impl TaskState {
 
 const CALL: &str = "slice_across_nodes";
 
-/// What a mapper says of a launch, or of a slice that was sent so often: slices that are not empty.
+/// Asks a mapper to slice a launch, or a slice that was sent on `hops` times, across nodes. Returns the slices that are
+/// not empty.
 pub(crate) fn ask(
     core: &RuntimeCore,
     migration: &Migration,

@@ -345,7 +345,7 @@ impl TaskState {
         }
     }
 
-    /// What the mapper is told of the requirements at a point.
+    /// The requirements at a point, as the mapper is told of them.
     pub(super) fn requirements_at(&self, point: AnyPoint) -> Result<Vec<RequirementInfo>> {
         let LaunchSite { bounds, sharing, domain, .. } = &*self.site;
         let project = || {
@@ -410,7 +410,7 @@ impl TaskState {
         core.seat(self.whom()).tell_mapped(&core.store, info, &mapped);
     }
 
-    /// Where what comes before a point is gathered.
+    /// An empty preparation of a point, in which the events that the point comes after are gathered.
     pub(super) fn nothing_prepared(&self, is_leaf: bool, placed: &PointMapping<'_>) -> Preparation {
         match (is_leaf, placed.issuing) {
             // On record, everything that happens is an operation.
@@ -509,7 +509,7 @@ impl TaskState {
         })
     }
 
-    /// What points that can't be mapped were to write is lost: whoever reads it fails too.
+    /// Marks data as lost that points which can't be mapped were to write: a task that reads it fails too.
     pub(super) fn lose(&self, operation: &Operation, states: &mut LockedStates<'_>, failed: &[(AnyPoint, Error)]) {
         if let (Some((recording, _)), false) = (&self.recorded, failed.is_empty()) {
             recording.fail(Problem::NotMapped);

@@ -48,7 +48,7 @@ impl MobileTask {
         done.event()
     }
 
-    /// Where the task goes, if anywhere, and what is said of it there.
+    /// The route of the task to another node, and the packet that describes it there; none if the task stays.
     fn destination(&self, worker: &WorkerContext<'_>) -> Option<(Route, TaskPacket)> {
         let PointTask { state, mapped, .. } = self.task.point_task();
         let core = self.task.core();
@@ -149,7 +149,8 @@ fn can_spare(state: &TaskState, migration: &Migration, worker: &WorkerContext<'_
     can_spare && state.share.may_give(migration)
 }
 
-/// What is sent to another node of a task. None if not everything can be sent, or would understand something else.
+/// The packet that describes a task to another node. None if not everything can be sent, or would mean something else
+/// there.
 fn describe(task: &PointTask) -> Option<TaskPacket> {
     let PointTask { state, mapped, .. } = task;
     let MappedPoint { point, mapping: TaskMapping { variant, priority, .. }, physical, .. } = &**mapped;

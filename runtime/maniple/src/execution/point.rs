@@ -34,12 +34,12 @@ pub(crate) struct PointTask {
     pub(crate) state: Arc<TaskState>,
     pub(crate) operation: Arc<Operation>,
     pub(crate) mapped: Arc<MappedPoint>,
-    /// What it does itself before its body, if it is a leaf.
+    /// The transfers that a leaf task carries out itself before its body.
     pub(crate) beginning: Option<Box<Beginning>>,
 }
 
 impl PointTask {
-    /// What a profile says of it.
+    /// The tag of the task in a profile.
     pub(crate) fn tag(&self) -> Tag {
         self.state.labels.map_or(Tag::NONE, |labels| labels.task(self.mapped.index))
     }
@@ -225,7 +225,8 @@ impl ContextTask {
     }
 }
 
-/// What a task that failed should have changed in its parent's state is lost: nobody can tell how far it came.
+/// Marks data of the parent's state as lost that a task which failed should have changed: it is unknown how far the
+/// task came.
 fn lose(core: &crate::core::RuntimeCore, place: Option<Place>, borrowed: &[PhysicalRegion], error: Error) {
     let event = core.store.poisoned(error);
     core.store.record_loss(place, borrowed.iter().map(PhysicalRegion::usage).collect());
@@ -318,7 +319,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     }
 }
 
-/// What a task holds through one requirement.
+/// The regions that a task holds through one requirement.
 fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
     let PhysicalRegion { region, fields, privilege, place, .. } = physical;
     let one = |fields: &maniple_region::FieldMask, state, home| HeldRegion {

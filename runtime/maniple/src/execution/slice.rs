@@ -46,8 +46,8 @@ impl Leaving {
         migration.send(node, (&packet, Vec::new()), Box::new(remote));
     }
 
-    /// What the other node is told. None if it can't be told the arguments: those may be results of another launch, one
-    /// for each point.
+    /// The packet that describes the slice to the other node. None if the arguments can't be sent: they may be results
+    /// of another launch, one for each point.
     fn describe(&self) -> Option<TaskPacket> {
         let Self { state, slice, reason, .. } = self;
         let (path, migratable) = state.site.definition.migratable()?;
@@ -124,7 +124,7 @@ struct RemoteSlice {
     state: Arc<TaskState>,
     operation: Arc<Operation>,
     points: AnyRect,
-    /// What ends its tasks on record.
+    /// The event on record that ends the tasks of the slice.
     recorded: Option<UserEvent>,
 }
 

@@ -1,4 +1,4 @@
-//! What the points of a launch share, and what is counted of them until all have ended.
+//! The state that the points of a launch share, and counts of the points until all have ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ use crate::results::{Input, Results, Sources};
 use crate::task::Value;
 use crate::task::arguments::Arguments;
 
-/// What the points of a launch share.
+/// The state that the points of a launch share.
 pub(crate) struct TaskState {
     pub(crate) site: Arc<LaunchSite>,
     pub(crate) arguments: Arguments,
@@ -43,13 +43,13 @@ pub(crate) struct TaskState {
     pub(crate) is_mobile: bool,
     /// How many other nodes have run.
     elsewhere: AtomicU64,
-    /// What a thief is being given of its leaf tasks.
+    /// The share of its leaf tasks that a thief is being given.
     pub(crate) share: Share,
     /// The recording of a trace that the launch is part of, and its number there.
     pub(super) recorded: Option<(Arc<Recording>, u32)>,
-    /// What strict traces want to hear of the launch.
+    /// The findings of strict traces that mapping may add to.
     pub(super) strict: StrictLaunch,
-    /// Where the program has launched it.
+    /// The place in the program at which it was launched.
     pub(crate) launched: Option<Provenance>,
     /// There if the launch is recorded in a profile.
     pub(crate) labels: Option<LaunchLabels>,
@@ -122,7 +122,7 @@ impl TaskState {
         }
     }
 
-    /// What a point comes after: what it is given, and the fence before.
+    /// The preconditions of a point: its arguments that are futures, and the fence before.
     pub(super) fn start_of(&self, point: AnyPoint) -> Preconditions {
         let mut start = Preconditions::default();
         self.add_start_of(point, &mut start);
@@ -150,7 +150,7 @@ impl TaskState {
         self.sources.iter().any(Input::is_per_point)
     }
 
-    /// What all points come after, if they [take](Self::takes_per_point) the same.
+    /// The preconditions of all points, if they [take](Self::takes_per_point) the same.
     pub(crate) fn start(&self) -> Preconditions {
         let mut start = Preconditions::default();
         self.sources.iter().for_each(|source| start.need(source.end()));

@@ -41,7 +41,7 @@ impl From<Error> for Unfit {
 }
 
 impl Unfit {
-    /// What the mapper is told, which chooses again. Otherwise there is nothing to choose.
+    /// The failure of which the mapper is told, so that it chooses again. An error if there is nothing to choose.
     pub(super) fn failure(self) -> std::result::Result<MappingFailure, MapError> {
         match self {
             Self::Wrong(error) => Err(PointError::Fatal(error).into()),
@@ -132,7 +132,7 @@ fn misfit(variant: &VariantInfo, info: &TaskInfo<'_>, chosen: &Chosen) -> Option
     misfits.map(|selection| selection.place.0).min()
 }
 
-/// What a variant has to work with.
+/// The data that a variant has to work with.
 fn wanted(info: &TaskInfo<'_>, number: usize, chosen: &Chosen) -> WantedData {
     let requirement = &info.requirements[number];
     let (region, fields) = (&requirement.region, &requirement.fields);
@@ -149,7 +149,7 @@ fn wanted(info: &TaskInfo<'_>, number: usize, chosen: &Chosen) -> WantedData {
     WantedData { layout: layout.unwrap_or_default(), fields: types, dimensions, privilege: requirement.privilege }
 }
 
-/// What is true of two layouts.
+/// The layout constraint that two layouts have in common.
 fn common(one: LayoutConstraint, other: LayoutConstraint) -> LayoutConstraint {
     LayoutConstraint {
         arrangement: one.arrangement.filter(|_| one.arrangement == other.arrangement),

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::task::arguments::{Arguments, Own};
 use crate::task::{TaskDefinition, Value};
 
-/// What the body of a task without regions is given besides its arguments.
+/// The call of the body of a task without regions: its context and point, besides the arguments.
 pub struct ForkCall {
     /// None for a body that launches nothing. The task keeps the context, for longer than its body.
     context: Option<ManuallyDrop<Context>>,
@@ -48,15 +48,15 @@ impl ForkCall {
     }
 }
 
-/// What the body of a task without regions ends with. An error is many times as large as most values, and in a box it
-/// is not moved about with them.
+/// The result of the body of a task without regions. An error is many times as large as most values, and in a box it is
+/// not moved about with them.
 pub type FreeResult<T> = std::result::Result<T, Box<Error>>;
 
 /// The body of a task without regions, by its types.
 pub trait Free: 'static {
     /// The arguments, a tuple.
     type Arguments: Clone + Send + Sync + 'static;
-    /// What the task returns.
+    /// The type of the value that the task returns.
     type Value: Send + Sync + 'static;
 
     /// Whether the body has a context.
@@ -107,7 +107,7 @@ pub(super) struct Typed<B: Free, C, F> {
     place: Place<B::Arguments, F, B::Value>,
 }
 
-/// What a body is at, and so what is in its place.
+/// The stage of a body, and so the content of its place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// The arguments.

@@ -46,7 +46,7 @@ unsafe impl Send for Fork {}
 // SAFETY: as above.
 unsafe impl Sync for Fork {}
 
-/// What is known of a forked task whatever its types.
+/// The part of a forked task that is alike for all types.
 #[repr(C)]
 pub(crate) struct Head {
     /// First: a job is known by it.
@@ -59,12 +59,12 @@ pub(crate) struct Head {
     /// There from the launch on.
     core: Option<Arc<RuntimeCore>>,
     recorded: (OperationId, Tag),
-    /// Where it was launched, from the launch on.
+    /// The place where it was launched, from the launch on.
     launched: Option<&'static Location<'static>>,
     /// Most tasks are awaited by a body that runs them itself, and have none.
     watchers: Mutex<Option<Box<Watchers>>>,
     pub(super) schedule: Schedule,
-    /// What the arguments own.
+    /// The kind of values that the arguments own.
     own: Own,
 }
 
@@ -74,14 +74,14 @@ pub(super) struct Progress {
     pub(super) phase: Phase,
     /// The task that launched it, and as which launch of its program; from the launch to the end.
     pub(super) parent: Option<(Parent, u64)>,
-    /// What it launches from; from its beginning to its end.
+    /// The context that it launches from; from its beginning to its end.
     pub(super) context: Option<Arc<ContextState>>,
-    /// What it was given that may not be there yet. Forgotten when it is, so that a chain of tasks is not kept by its
-    /// end.
+    /// The results that it was given and that may not be there yet. They are forgotten once all are there, so that a
+    /// chain of tasks is not kept by its end.
     pub(super) sources: Sources,
 }
 
-/// What a task is at.
+/// The phase of a task.
 #[derive(Default)]
 pub(super) enum Phase {
     /// It has not begun.
@@ -144,10 +144,10 @@ impl Fork {
         unsafe { self.0.as_ref() }
     }
 
-    /// What only the one who has the right to run the task may touch; before the launch, its owner.
+    /// The parts that only the holder of the right to run the task may touch; before the launch, only its owner.
     ///
     /// # Safety
-    /// The caller is that, and lets go of what he was given before he passes on the right.
+    /// The caller is that holder or owner, and lets go of the parts before it passes on the right.
     #[inline]
     #[allow(clippy::mut_from_ref)] // that is what the right is for
     pub(super) unsafe fn inside(&self) -> (&Head, &mut Progress, &mut (dyn Body + 'static)) {
@@ -156,7 +156,7 @@ impl Fork {
         unsafe { (head, &mut *head.progress.get(), &mut *head.body.as_ptr()) }
     }
 
-    /// What its owner may look at and change before the launch.
+    /// The parts that the owner may look at and change before the launch.
     #[inline]
     fn described(&mut self) -> (&mut Head, &mut (dyn Body + 'static)) {
         debug_assert!(self.head().word.is_only() && self.head().outcome().is_none());
@@ -195,7 +195,7 @@ impl Fork {
         unsafe { Job::from_raw(self.0.cast()) }
     }
 
-    /// What it consists of, to be launched in another way.
+    /// The parts of the task, to be launched in another way.
     pub(crate) fn into_parts(mut self) -> (&'static Arc<TaskDefinition>, Arguments, results::Sources) {
         let (head, body) = self.described();
         let sources = head.progress.get_mut().sources.inputs();
@@ -339,7 +339,7 @@ impl Head {
         self.recorded
     }
 
-    /// Where the task was launched.
+    /// The place where the task was launched.
     pub(super) fn launched(&self) -> Option<Provenance> {
         self.launched.map(Provenance::at)
     }

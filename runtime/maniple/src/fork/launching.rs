@@ -89,7 +89,7 @@ impl ContextState {
         fence != 0
     }
 
-    /// What a profile calls a task that is forked now.
+    /// The operation and tag by which a profile knows a task that is forked now.
     #[inline]
     fn record_fork(&self, fork: &Fork) -> (OperationId, Tag) {
         match self.core.profiler() {

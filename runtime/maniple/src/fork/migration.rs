@@ -1,7 +1,7 @@
 //! Forked tasks that migrate to a thief.
 //!
-//! A fork that waits in a queue is its arguments, if it waits for no other task. Whoever takes it out of the queue has
-//! the right to run it, and keeps that until the value comes back.
+//! A fork that waits in a queue is its arguments, if it waits for no other task. The thread that takes it out of the
+//! queue has the right to run it, and the right is kept until the value comes back.
 
 use maniple_realm::machine::NodeId;
 use maniple_space::{AnyRect, Rect};
@@ -30,7 +30,7 @@ pub(crate) fn steal(core: &RuntimeCore, thief: NodeId, at_least: usize) -> Optio
     }
 }
 
-/// What the thief is sent of a task that can migrate, and may. The caller has the right to run it.
+/// The packet for the thief, of a task that can migrate, and may. The caller has the right to run it.
 fn describe(core: &RuntimeCore, fork: &Fork, thief: NodeId) -> Option<TaskPacket> {
     // SAFETY: as the caller says.
     let (head, progress, body) = unsafe { fork.inside() };

@@ -1,7 +1,7 @@
 //! Forks: launches of single tasks without regions.
 //!
 //! Such a task depends on nothing but its arguments, so there is nothing to analyse: it is queued with the worker that
-//! launches it, for whoever is idle to steal. `README.md` tells when a launch is a fork, what it is not spared, and the
+//! launches it, for any idle worker to steal. `README.md` tells when a launch is a fork, what it is not spared, and the
 //! protocols.
 //!
 //! - [`launching`]: when a launch may be a fork, and how it becomes one; [`asking`]: whether the mapper lets it;

@@ -108,7 +108,7 @@ fn clear(body: &mut dyn Body) {
     let _ = fault::catch(|| body.clear());
 }
 
-/// Who has run a task to its end.
+/// The runner of a task that has ended.
 #[derive(Clone, Copy)]
 pub(super) enum By<'a> {
     Worker(&'a WorkerContext<'a>),

@@ -1,4 +1,4 @@
-//! Who may run a forked task: the protocol of an async body, as `maniple_realm::operation::task` draws it.
+//! The right to run a forked task: the protocol of an async body, as `maniple_realm::operation::task` draws it.
 //!
 //! ```text
 //! NEW --run--> RUNNING --pending--> IDLE --wake--> QUEUED --run--> RUNNING
@@ -6,9 +6,9 @@
 //!                 \--ended--> ENDED
 //! ```
 //!
-//! Who wakes a task that is queued, or notified, changes nothing, and yet writes the word; who then runs the task reads
-//! what was written. So that run sees what the one who woke did before. With a look alone, the run could miss that, and
-//! the wake the run.
+//! A thread that wakes a task which is queued, or notified, changes nothing, and yet writes the word; the worker that
+//! then runs the task reads what was written. So that run sees what the waking thread did before. With a look alone,
+//! the run could miss that, and the wake the run.
 
 use crate::sync::{AtomicU8, Ordering};
 
@@ -17,7 +17,7 @@ const QUEUED: u8 = 1;
 const RUNNING: u8 = 2;
 const NOTIFIED: u8 = 3;
 const ENDED: u8 = 4;
-/// Queued, and not known to anybody who could wake it.
+/// Queued, and not known to anything that could wake it.
 const NEW: u8 = 5;
 
 /// The right to run a task: there is one, which belongs to the queue that the task is in, to the worker that runs it,
@@ -65,7 +65,7 @@ impl Schedule {
         self.0.store(ENDED, Ordering::Relaxed);
     }
 
-    /// What the task waited for may have happened. True if the caller must queue it.
+    /// Wakes the task: what it waited for may have happened. True if the caller must queue it.
     #[inline]
     #[must_use]
     pub(super) fn wake(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What gives a result that is still to come: a launch or a fork.
+//! Sources of results that are still to come: launches and forks.
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -11,7 +11,7 @@ use super::word::Outcome;
 use crate::error::{Error, Result};
 use crate::results::{Input, Results, typed};
 
-/// What gives a result.
+/// The source of a result.
 #[derive(Clone)]
 pub(crate) enum Source {
     /// A launch that goes through the stream of its context, or a function of others.
@@ -21,7 +21,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// What is taken.
+    /// The source as an input of a launch.
     pub(crate) fn input(&self) -> Input {
         match self {
             Self::Launch(input) => input.clone(),

@@ -1,4 +1,4 @@
-//! What a forked task is given that may not be there yet.
+//! The results that a forked task is given and that may not be there yet.
 
 use std::task::{Poll, Waker, ready};
 

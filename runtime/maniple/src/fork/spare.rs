@@ -20,7 +20,7 @@ const SIZES: usize = 16;
 /// So many of a size are kept.
 const MOST: usize = 64;
 
-/// What a thread keeps.
+/// The memory that a thread keeps.
 struct Spare {
     memory: [List; SIZES],
 }
@@ -31,7 +31,7 @@ struct List {
     length: Cell<usize>,
 }
 
-/// What stands in memory that is kept.
+/// The content of memory that is kept: a link of its list, and the runtime.
 struct Kept {
     next: Option<NonNull<Kept>>,
     core: Arc<RuntimeCore>,

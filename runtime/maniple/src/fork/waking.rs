@@ -1,10 +1,9 @@
-//! Who could wake a forked task: its wakers, which are counted. A task that waits while there are none waits for ever,
-//! so it has failed.
+//! Wakers of a forked task, which are counted. A task that waits while there are none waits for ever, so it has failed.
 //!
-//! Whoever runs the task notices, as only he can make wakers when there are none: the ones that he is asked for are
-//! clones of the one that the task is run with, which is not counted. If the last waker goes while the task is
-//! suspended, or may be about to be, whoever drops it wakes the task: it is run once more, and he who runs it finds
-//! that it still waits and has no wakers.
+//! The worker that runs the task notices, as only that worker can make wakers when there are none: the wakers that it
+//! is asked for are clones of the one that the task is run with, which is not counted. If the last waker goes while the
+//! task is suspended, or may be about to be, the thread that drops it wakes the task: it is run once more, and the
+//! worker that runs it finds that it still waits and has no wakers.
 
 use super::schedule::Schedule;
 use super::word::Word;
@@ -15,13 +14,14 @@ pub(super) fn cannot_go_on(schedule: &Schedule, word: &Word) -> bool {
     word.has_no_waker() && !schedule.is_notified()
 }
 
-/// A waker goes without having been used. True if the caller must queue the task; the waker's reference stays with him.
+/// A waker goes without having been used. True if the caller must queue the task; the waker's reference then stays with
+/// the caller.
 #[must_use]
 pub(super) fn drop_waker(schedule: &Schedule, word: &Word) -> bool {
     word.remove_waker() && schedule.wake()
 }
 
-/// A waker is used, and goes. True if the caller must queue the task; the waker's reference stays with him.
+/// A waker is used, and goes. True if the caller must queue the task; the waker's reference then stays with the caller.
 #[must_use]
 pub(super) fn wake_and_drop(schedule: &Schedule, word: &Word) -> bool {
     let must_queue = schedule.wake();

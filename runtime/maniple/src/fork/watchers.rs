@@ -1,4 +1,4 @@
-//! Who waits for the end of a forked task.
+//! Watchers of a forked task, which wait for its end.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 
 use crate::results::Results;
 
-/// A list that stands under a lock. Who joins it then sets a bit in the task's [`Word`](super::word::Word); who ends
-/// the task looks at the list if he finds the bit.
+/// A list that stands under a lock. A watcher that joins it then sets a bit in the task's [`Word`](super::word::Word);
+/// the thread that ends the task looks at the list if it finds the bit.
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
     wakers: SmallVec<[Waker; 1]>,
-    /// The same end, for those who know launches by their [`Results`]. Those of a task that has failed stay.
+    /// The same end, for code that knows launches by their [`Results`]. Results of a task that has failed stay.
     pub(super) results: Option<Arc<Results>>,
 }
 
@@ -24,7 +24,7 @@ impl Watchers {
         }
     }
 
-    /// Those who wait.
+    /// Takes the wakers of all watchers.
     pub(super) fn take_wakers(&mut self) -> SmallVec<[Waker; 1]> {
         std::mem::take(&mut self.wakers)
     }

@@ -32,14 +32,14 @@ impl Outcome {
     }
 }
 
-/// What the end of a task leaves to be done.
+/// The work that the end of a task leaves to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Last {
     /// Another reference is left, whose owner frees the task. It is not the caller's any more.
     Nothing,
     /// No other reference is left: the caller frees it.
     Free,
-    /// There are watchers to be told. The caller still has his reference.
+    /// There are watchers to be told. The caller still has its reference.
     Tell,
 }
 

@@ -50,7 +50,7 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
         }
     }
 
-    /// What gives it, if it is not there by itself.
+    /// The source of the value, if it is not there by itself.
     pub(crate) fn source(&self) -> Option<Source> {
         match self {
             Self::Value(_) => None,

@@ -46,10 +46,10 @@ impl<T> FutureMap<T> {
 
     /// The result of one point.
     ///
-    /// Whatever takes it depends on that point alone: it fails only if that point does, whatever becomes of the others,
-    /// and is there when that point has ended. It is there only when all points have ended if some ran on other nodes,
-    /// which exchange the results of a launch at once; if it is `()` and the launch was replayed; and if it is of a map
-    /// of functions ([`map`](Self::map)).
+    /// A task that takes the result depends on that point alone: it fails only if that point does, however the others
+    /// end, and the result is there when that point has ended. It is there only when all points have ended if some ran
+    /// on other nodes, which exchange the results of a launch at once; if it is `()` and the launch was replayed; and
+    /// if it is of a map of functions ([`map`](Self::map)).
     ///
     /// # Errors
     /// [`Error::Launch`] for a point that the launch did not have. The failure of a launch that was refused for the
@@ -128,9 +128,9 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         })
     }
 
-    /// What each point's result comes to with those of all points before it, in row-major order, folded with an
-    /// operator: its own included, as in sums that run. Each is there when all results are. A point after one that has
-    /// failed fails with it; those before have theirs.
+    /// The running fold of the results with an operator, in row-major order: each point gets the fold of its own result
+    /// with those of all points before it, as in running sums. Each is there when all results are. A point after one
+    /// that has failed fails with it; points before have their results.
     ///
     /// Of a launch that several nodes share, each node gets what its points come to. They tell each other one value for
     /// each stretch of points that a node has side by side, and no point's: of blocks that is one a node. Floats may so

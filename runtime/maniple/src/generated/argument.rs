@@ -1,9 +1,9 @@
-//! What can be passed for a task's by-value parameters.
+//! Arguments for the by-value parameters of a task.
 
 use super::Builder;
 use crate::future::{Argument, Future, FutureMap};
 
-/// What can be passed for a by-value parameter of type `T`: a `T`, a [`Future<T>`], or a [`FutureMap<T>`].
+/// An argument for a by-value parameter of type `T`: a `T`, a [`Future<T>`], or a [`FutureMap<T>`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for a parameter of type `{T}`",
     label = "expected `{T}`, or a future of it",

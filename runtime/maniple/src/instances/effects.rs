@@ -88,7 +88,7 @@ impl Effects<PhysicalInstance> for Machine<'_> {
     }
 }
 
-/// What a profile says of an effect: what it moves of which region.
+/// The tag of an effect in a profile: the fields that it moves, and their region.
 #[cold]
 fn tag(effect: &Effect<'_>, profiler: &Profiler) -> Tag {
     let (kind, verb, fields, instance) = match effect {
@@ -111,7 +111,7 @@ fn instances_of(movement: &Movement) -> SmallVec<[InstanceId; 4]> {
     movement.from().into_iter().chain([&movement.destination]).map(|instance| instance.id()).collect()
 }
 
-/// What the machine is asked to do to move values: one transfer a field.
+/// The transfers that the machine carries out to move values: one for each field.
 fn moves(movement: &Movement) -> impl Iterator<Item = Result<Transfer, TransferError>> {
     let (space, to) = (movement.points.space(), movement.destination.storage());
     movement.fields.iter().map(move |field| {

@@ -30,7 +30,7 @@ use crate::recorder::Recorder;
 pub(crate) struct PhysicalInstance {
     id: InstanceId,
     realm: Realm,
-    /// Where its uses are recorded, while a record is kept. Then those that have ended are not forgotten.
+    /// The recorder of its uses, while a record is kept. Then uses that have ended are not forgotten.
     recorder: Option<Arc<Recorder>>,
     storage: Arc<Instance>,
     region: LogicalRegion,
@@ -46,7 +46,7 @@ pub(crate) struct PhysicalInstance {
     rank: AtomicI64,
     /// How many views and pending reductions refer to it: at zero, nothing in it will be needed again.
     holders: AtomicUsize,
-    /// What may be given up in each memory.
+    /// The lists of instances that may be given up in each memory.
     spares: Arc<Spares>,
     /// The instance and the state whose it is, once that has it: then it may be given up.
     spare: OnceLock<Spare>,
@@ -58,7 +58,7 @@ pub(crate) struct PhysicalInstance {
     claimed: Mutex<FxHashSet<NodeId>>,
     /// The instance that this one stands for in the states of a task that got it from its parent.
     lender: Option<Arc<PhysicalInstance>>,
-    /// What empties it, if it is a buffer: every contribution becomes the identity.
+    /// The transfer that empties it, if it is a buffer: every contribution becomes the identity.
     emptying: OnceLock<Transfer>,
 }
 
@@ -204,10 +204,10 @@ impl PhysicalInstance {
         self.detached.store(true, Ordering::Release);
     }
 
-    /// What empties a buffer: every contribution becomes the identity.
+    /// The transfer that empties a buffer: every contribution becomes the identity.
     ///
     /// # Errors
-    /// Where the machine refuses, which is an error in here; or the operator has no identity after all.
+    /// An internal error if the machine refuses the transfer, or if the operator has no identity after all.
     pub(crate) fn emptying(&self) -> Result<&Transfer> {
         if let Some(known) = self.emptying.get() {
             return Ok(known);
@@ -355,7 +355,7 @@ impl PhysicalInstance {
         }
     }
 
-    /// What a mapper sees of it.
+    /// The description of the instance for mappers.
     pub(crate) fn info(&self, valid: FieldMask) -> InstanceInfo {
         let spec = self.storage.layout().spec();
         // Of what is attached the runtime promises no more than that values are aligned.

@@ -13,7 +13,7 @@ use super::manner::Manner;
 use super::store::Store;
 use super::validity::Preconditions;
 
-/// What becomes of the transfers that the analysis of one point asks for.
+/// The treatment of the transfers that the analysis of one point asks for.
 #[derive(Clone, Copy)]
 pub(crate) enum Issuing<'a> {
     /// The machine carries them out.

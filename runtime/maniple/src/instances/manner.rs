@@ -7,6 +7,6 @@ use maniple_realm::profile::Tag;
 pub(crate) struct Manner {
     /// Among all transfers, if there are more than workers.
     pub(crate) priority: i32,
-    /// What a profile says of them.
+    /// The tag of the transfers in a profile.
     pub(crate) tag: Tag,
 }

@@ -155,7 +155,7 @@ fn bytes_copied(movement: &Movement) -> u64 {
     movement.points.space().volume() * sizes.map(|layout| layout.size() as u64).sum::<u64>()
 }
 
-/// What movements with one source and destination are.
+/// The kind of an operation that carries out movements with one source and destination.
 fn movements_kind(movements: &[&Movement], cause: Option<LaunchNumber>) -> Kind {
     let first = movements.first().expect("an operation moves something");
     let to = first.destination.id();
@@ -176,7 +176,7 @@ fn movements_kind(movements: &[&Movement], cause: Option<LaunchNumber>) -> Kind 
     Kind::Fill { cause, to, parts: movements.iter().filter_map(filled).collect() }
 }
 
-/// What it is to apply a buffer.
+/// The contribution that is made when a buffer is applied.
 fn contribution(application: &Application) -> Option<Contribution> {
     let (buffer, operator) = (application.from.id(), application.from.reduction()?);
     let part = Part { fields: application.fields.clone(), points: application.points.space().clone() };

@@ -34,7 +34,7 @@ pub(crate) struct Selection {
     made: Made,
 }
 
-/// What was made for a selection, and goes if nothing comes of it.
+/// Instances and claims that were made for a selection, and are given up if nothing comes of it.
 #[derive(Clone, Default)]
 struct Made {
     instances: Vec<Arc<PhysicalInstance>>,
@@ -52,7 +52,7 @@ impl Selection {
 /// Buffers that requirements of one task have got: no other gets them.
 pub(crate) type Taken = SmallVec<[InstanceId; 4]>;
 
-/// What is asked for.
+/// A request for instances of one requirement.
 pub(crate) struct Request<'a> {
     pub(crate) number: usize,
     pub(crate) region: &'a LogicalRegion,
@@ -70,7 +70,7 @@ pub(crate) struct Request<'a> {
     pub(crate) issuer: Option<RecordPlace>,
 }
 
-/// What a new instance is made for.
+/// The region for which a new instance is made.
 struct Place<'a> {
     region: &'a LogicalRegion,
     /// The part of the region that is about to be used.

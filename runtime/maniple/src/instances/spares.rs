@@ -1,10 +1,10 @@
-//! What can be given up when a memory is full, known before it is.
+//! Instances that can be given up when a memory is full, known before it is.
 //!
-//! Of each memory two lists are kept: instances that hold nothing, and those that may hold only values which are
+//! Of each memory two lists are kept: instances that hold nothing, and instances that may hold only values which are
 //! elsewhere too. An instance gets on a list when something happens to it that may make it so: a set drops its view of
-//! it, or values are copied from it or to it. Whoever looks for room looks at these alone. What is found to be needed
-//! goes off the list, until something happens to it again; what is only in use stays. So a memory full of values that
-//! are needed is not searched over and over.
+//! it, or values are copied from it or to it. A search for room looks at these alone. An instance that is found to be
+//! needed goes off the list, until something happens to it again; an instance that is only in use stays. So a memory
+//! full of values that are needed is not searched over and over.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};

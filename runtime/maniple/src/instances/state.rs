@@ -1,4 +1,4 @@
-//! What is known of the data of one region tree in one context, and the instances that hold it.
+//! The state of the data of one region tree in one context, and the instances that hold that data.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! What all region states of a runtime share.
+//! The store that all region states of a runtime share.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ pub(crate) struct Store {
     next_instance: AtomicU64,
     /// All region states, to find instances that are not needed when a memory is full.
     states: Mutex<Vec<Weak<RegionState>>>,
-    /// What remembers instances besides the region states.
+    /// Caches that remember instances, besides the region states.
     caches: Mutex<Vec<Weak<dyn Cache>>>,
     pub(crate) counters: Counters,
     pub(crate) recorder: Option<Arc<Recorder>>,
@@ -55,7 +55,7 @@ pub(crate) trait Cache: Send + Sync {
     fn discard_of(&self, tree: TreeId);
 }
 
-/// What a [`Cache`] forgets.
+/// The part of its contents that a [`Cache`] forgets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Discard {
     /// Instances.

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
 
-/// What the mapping of a launch must know of the relations among its requirements.
+/// Relations among the requirements of a launch, as far as its mapping must know them.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing {
     /// For each requirement: different points may use the same data, through it or through it and an earlier one.
@@ -25,13 +25,13 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// What is said of a launch that is not mapped as it is.
+    /// The sharing of a launch that is not mapped as it is.
     pub(crate) fn unknown(requirements: usize) -> Self {
         Self { shared: vec![false; requirements], reduces_twice: vec![false; requirements] }
     }
 }
 
-/// What is known of the points of regions.
+/// Knowledge of the points of regions.
 pub(crate) trait View {
     /// The points of a space; none if they are not known, as whoever looks at this has no point that uses them.
     fn points(&self, space: &IndexSpaceNode) -> Option<Shape>;
@@ -43,10 +43,10 @@ pub(crate) trait View {
     fn is_disjoint(&self, partition: &Partitioning) -> bool;
 }
 
-/// What is known of points, and what is destroyed for the task that launches.
+/// A view of points, and the deletions that precede the task that launches.
 type Seen<'a> = (&'a dyn View, &'a dyn Deletions);
 
-/// What is known on this node: of partitions that are not known as a whole, the pieces that points of this node use.
+/// The knowledge of this node: of partitions that are not known as a whole, the pieces that points of this node use.
 pub(crate) struct Here;
 
 impl View for Here {
@@ -68,7 +68,7 @@ impl View for Here {
     }
 }
 
-/// What is known of everything. Pieces that are not here are brought.
+/// Knowledge of all points. Pieces that are not here are brought.
 pub(crate) struct Everywhere;
 
 impl View for Everywhere {
@@ -284,7 +284,8 @@ struct Used {
 }
 
 impl Used {
-    /// What the points use through a requirement; if `until_twice`, only up to the first data that two points use.
+    /// The data that the points use through a requirement; if `until_twice`, only up to the first data that two points
+    /// use.
     fn by(
         requirement: &Requirement,
         domain: &AnyRect,

@@ -14,13 +14,13 @@ use crate::instances::bound::Bound;
 /// A fill of one region that arrives.
 #[derive(Clone)]
 pub(crate) struct Filling {
-    /// What it is called.
+    /// The name of the operation.
     pub(crate) name: &'static str,
     pub(crate) requirement: Requirement,
     pub(crate) value: FillValue,
 }
 
-/// What fills of the same fields of the same region with the same value have in common. They were found to be allowed.
+/// The common part of fills of the same fields of the same region with the same value. They were found to be allowed.
 pub(crate) struct FillSite {
     pub(crate) name: &'static str,
     pub(crate) bound: Bound,
@@ -49,7 +49,7 @@ impl Filling {
         self.name == other.name && self.requirement == other.requirement && self.value.is_same(&other.value)
     }
 
-    /// What is filled, for messages.
+    /// The fields and the region that are filled, for messages.
     pub(crate) fn shown(&self) -> String {
         shown(self.name, &self.requirement)
     }
@@ -119,7 +119,7 @@ impl FillSite {
         self.bound.requirement.target.tree().id() == tree
     }
 
-    /// What is filled, for messages.
+    /// The fields and the region that are filled, for messages.
     pub(crate) fn shown(&self) -> String {
         shown(self.name, &self.bound.requirement)
     }

@@ -31,17 +31,18 @@ pub struct TaskLauncher {
     requirements: Requirements,
     arguments: Arguments,
     sources: Sources,
-    /// What other nodes send for it. Without an event, unless one is needed: see [`Self::wait_by_event`].
+    /// The parcels that other nodes send for the launch. Without an event, unless one is needed: see
+    /// [`Self::wait_by_event`].
     parcels: Option<Arc<ParcelFuture>>,
     tag: u64,
     mapper: MapperChoice,
     /// The points of a launch over a set, whose domain is their numbers.
     over: Option<PointSet>,
-    /// Where the program launches it.
+    /// The place in the program that launches it.
     launched: Option<Provenance>,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
-    /// What strict traces want to hear of this launch.
+    /// The findings of strict traces that mapping this launch may add to.
     pub(crate) strict: StrictLaunch,
 }
 
@@ -224,7 +225,7 @@ impl TaskLauncher {
         self.launched = Some(launched);
     }
 
-    /// Where the program launches it, if it does.
+    /// The place in the program that launches it, if the program does.
     pub(crate) fn provenance(&self) -> Option<&Provenance> {
         self.launched.as_ref()
     }
@@ -253,7 +254,7 @@ impl TaskLauncher {
         self.requirements.is_copy_of(&before.requirements).then_some(self)
     }
 
-    /// What is to be done if the launch fails.
+    /// The call to make if the launch fails, with its arguments.
     pub(crate) fn on_failure(&self) -> Option<(OnFailure, Arguments)> {
         self.definition.on_failure().map(|call| (call, self.arguments.clone()))
     }
@@ -277,7 +278,7 @@ impl TaskLauncher {
         }
     }
 
-    /// What nodes compare of the arguments, if they can.
+    /// The digest of the arguments that nodes compare, if there is one.
     pub(crate) fn digest(&self) -> Option<Digest> {
         let (_, migratable) = self.definition.migratable()?;
         migratable.digest(&self.arguments)
@@ -297,8 +298,8 @@ impl TaskLauncher {
         self.error.take().map(|error| *error)
     }
 
-    /// What a task is given, which leaves the launcher without: its arguments, what it waits for, what strict traces
-    /// want to hear of it.
+    /// Takes the inputs of the task out of the launcher: its arguments, the results that it waits for, and the findings
+    /// of strict traces that its mapping may add to.
     pub(crate) fn take_inputs(&mut self) -> (Arguments, Sources, StrictLaunch) {
         let arguments = std::mem::replace(&mut self.arguments, Arguments::none());
         (arguments, std::mem::take(&mut self.sources), std::mem::take(&mut self.strict))

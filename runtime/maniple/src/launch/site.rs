@@ -33,11 +33,11 @@ pub(crate) struct Launching<'a> {
     /// Of what it is a part, if a launch of the program is several here.
     pub(crate) part: Option<Part>,
     token: Cell<Option<u64>>,
-    /// What is to be done if the launch fails, once the launcher has gone.
+    /// The call to make if the launch fails, once the launcher has gone.
     on_failure: Option<(OnFailure, Arguments)>,
 }
 
-/// What launches of one kind from one context have in common: all but arguments and futures. They were found to be
+/// The common part of launches of one kind from one context: all but arguments and futures. They were found to be
 /// allowed.
 pub(crate) struct LaunchSite {
     pub(crate) definition: Arc<TaskDefinition>,
@@ -53,7 +53,7 @@ pub(crate) struct LaunchSite {
     pub(crate) over: Option<PointSet>,
     pub(crate) tag: u64,
     pub(crate) mapper: MapperNumber,
-    /// Where the program has launched the first of them.
+    /// The place in the program that launched the first of them.
     pub(crate) launched: Option<Provenance>,
     /// See [`Launching::token`].
     pub(crate) token: u64,
@@ -61,22 +61,22 @@ pub(crate) struct LaunchSite {
     requirements: Requirements,
     /// For each requirement, how often fields had been freed, or their ids given to new ones.
     changes: Vec<u64>,
-    /// What a launch names may be gone, or mean something else, though nothing has [ended](endings): a projection may
+    /// The names of a launch may be gone, or mean something else, though nothing has [ended](endings): a projection may
     /// answer otherwise.
     may_change: bool,
     /// The latest [number of endings](endings) after which everything was found to be there.
     there_after: AtomicU64,
-    /// What mappers have decided.
+    /// The decisions of mappers about its points.
     pub(crate) decisions: Decisions,
 }
 
-/// What was launched.
+/// One launch of a site.
 pub(crate) struct TaskLaunch {
     pub(crate) site: Arc<LaunchSite>,
     pub(crate) arguments: Arguments,
     pub(crate) sources: Sources,
     pub(crate) strict: StrictLaunch,
-    /// Where the program has launched it.
+    /// The place in the program that launched it.
     pub(crate) launched: Option<Provenance>,
     /// Its place among the launches of its context.
     pub(crate) number: u64,
@@ -97,7 +97,7 @@ impl<'a> Launching<'a> {
         Self { launcher, domain, share: None, index_launch, part: None, token: Cell::new(None), on_failure: None }
     }
 
-    /// What is to be done if the launch fails.
+    /// Takes the call to make if the launch fails, with its arguments.
     pub(crate) fn take_on_failure(&mut self) -> Option<(OnFailure, Arguments)> {
         self.on_failure.take().or_else(|| self.launcher.on_failure())
     }
@@ -159,7 +159,7 @@ impl LaunchSite {
         self.definition.name()
     }
 
-    /// What such a launch is on record.
+    /// The record of such a launch.
     pub(crate) fn recorded(&self, parent: OperationNumber, launched: Option<&Provenance>) -> Launch {
         Launch {
             launched: launched.cloned(),

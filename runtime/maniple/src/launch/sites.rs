@@ -122,7 +122,7 @@ impl Part for Sites {
 }
 
 impl ContextState {
-    /// What is known of launches that repeat.
+    /// The sites of launches that repeat.
     pub(crate) fn sites(&self) -> &Sites {
         self.parts.sites.get_or_init(|| {
             let sites = Arc::default();

@@ -1,4 +1,4 @@
-//! What strict traces want to hear of a launch that is mapped.
+//! The findings of strict traces about a launch that is mapped.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use maniple_realm::locks::Mutex;
 
 use crate::error::Error;
 
-/// What mapping has found wrong with a trace.
+/// Problems of a trace that mapping has found.
 pub(crate) struct Findings {
     pub(crate) trace: &'static str,
     pub(crate) problem: Option<Error>,

@@ -1,4 +1,4 @@
-//! What mappers have decided about the points of a launch site, for as long as it holds.
+//! The decisions of mappers about the points of a launch site, kept for as long as it holds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ pub(crate) struct MappedPoint {
     pub(crate) point: AnyPoint,
     pub(crate) index: usize,
     pub(crate) mapping: TaskMapping,
-    /// Where it runs.
+    /// The processors on which it is to run.
     pub(crate) target: Target,
     /// Only some of this node's workers may run it.
     pub(crate) is_bound: bool,
@@ -29,9 +29,9 @@ pub(crate) struct MappedPoint {
     /// The tasks with which it goes there, if it is of a slice: then the decision is not kept.
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) chosen: Chosen,
-    /// What the task gets.
+    /// The regions that the task gets.
     pub(crate) physical: Vec<PhysicalRegion>,
-    /// Where its data is, if the decision is kept.
+    /// The places of its data, if the decision is kept.
     pub(crate) places: Option<KnownPlaces>,
     /// Among the tasks of its processor, if the decision holds for this task alone.
     pub(crate) _counted: Option<Counted>,
@@ -48,11 +48,11 @@ pub(crate) struct Decisions {
     slices: Mutex<Option<Arc<[Slice]>>>,
     /// Something was decided about a point, and not forgotten since.
     are_any: AtomicBool,
-    /// Those about the points, by their index.
+    /// The decisions about the points, by their index.
     points: OnceLock<Box<[Decided]>>,
 }
 
-/// What was decided about a point, if anything.
+/// The decision about a point, if there is one.
 type Decided = AtomicCell<Option<Arc<MappedPoint>>>;
 
 const _: () = assert!(Decided::is_lock_free(), "a decision is exchanged by one instruction");
@@ -82,7 +82,7 @@ impl Decisions {
         self.points.get()?.get(index)?.take()
     }
 
-    /// What was decided still holds.
+    /// Puts back a decision that still holds.
     pub(crate) fn put_back(&self, mapped: Arc<MappedPoint>) {
         if let Some(decided) = self.points.get().and_then(|points| points.get(mapped.index)) {
             decided.store(Some(mapped));

@@ -1,4 +1,4 @@
-//! What a mapper may look up while it decides.
+//! The context of a mapper: the facts that it may look up while it decides.
 
 use std::cell::RefCell;
 

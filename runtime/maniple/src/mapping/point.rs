@@ -68,7 +68,7 @@ pub(crate) struct PointMapping<'a> {
     pub(crate) bounds: &'a [Bound],
     pub(crate) regions: Regions<'a>,
     pub(crate) order: Order,
-    /// Where the operation stands in program order, while a record is kept.
+    /// The place of the operation in program order, while a record is kept.
     pub(crate) place: Option<RecordPlace>,
     /// The operation may wait for memory that others will free.
     pub(crate) may_wait: bool,
@@ -79,7 +79,7 @@ pub(crate) struct PointMapping<'a> {
     pub(crate) copy_priority: i32,
 }
 
-/// What came of choosing again.
+/// The outcome of choosing again.
 pub(crate) enum Again {
     Same,
     /// Other buffers.
@@ -158,7 +158,7 @@ impl PointMapping<'_> {
         }
     }
 
-    /// What was decided about an earlier point like this, for this one. The instances of values are still there;
+    /// Takes the choice for an earlier point like this one for this point. The instances of values are still there;
     /// buffers are in use or not, so they are chosen anew. Nothing if that does not work out.
     pub(crate) fn choose_again(
         &self,
@@ -303,7 +303,7 @@ fn take(selection: &Selection, taken: &mut Taken) {
     taken.extend(instances.filter(|instance| instance.reduction().is_some()).map(|buffer| buffer.id()));
 }
 
-/// What a mapper has chosen for a requirement, unless that is virtual.
+/// The instances that a mapper has chosen for a requirement, unless that is virtual.
 fn instance_choices(mapping: &RequirementMapping) -> Option<&[InstanceChoice]> {
     match mapping {
         RequirementMapping::Virtual => None,

@@ -4,7 +4,7 @@ use maniple_realm::machine::ProcessorId;
 
 use crate::operation::MapperNumber;
 
-/// Whom to ask about what a task on a processor launches.
+/// The mapper to ask about operations that a task on a processor launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Whom {
     pub(crate) processor: ProcessorId,

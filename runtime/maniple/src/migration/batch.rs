@@ -69,7 +69,7 @@ impl Batch {
         }
     }
 
-    /// Where the tasks go.
+    /// The node to which the tasks go.
     pub(crate) fn node(&self) -> NodeId {
         self.node
     }
@@ -90,7 +90,7 @@ impl Batch {
         }
     }
 
-    /// Those that have joined leave; whether there are any.
+    /// Sends the tasks that have joined. Returns whether there are any.
     fn leave(&self) -> bool {
         let members = std::mem::take(&mut *self.gathered.lock());
         let (mut packet, mut all, mut remotes) = (None::<TaskPacket>, Vec::new(), Vec::with_capacity(members.len()));

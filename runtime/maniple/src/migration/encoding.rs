@@ -1,4 +1,4 @@
-//! What migration's messages consist of.
+//! The parts of migration's messages.
 
 use bytes::Bytes;
 pub(super) use maniple_cluster::{decode, encode};

@@ -33,7 +33,7 @@ pub(crate) struct Migration {
     nodes: usize,
     network: Box<dyn Network>,
     executor: OnceLock<Weak<dyn Executor>>,
-    /// What came before the executor was there: other nodes may be ahead.
+    /// Calls that came before the executor was there: other nodes may be ahead.
     early: Mutex<Vec<Call>>,
     in_flight: InFlight,
     /// The number of tasks of this node whose instances wait for results of other nodes, or are being given them.
@@ -42,7 +42,7 @@ pub(crate) struct Migration {
     search: Search,
 }
 
-/// What is done with the executor, or without if that is gone.
+/// A call with the executor, or without one if it is gone.
 type Call = Box<dyn FnOnce(Option<Arc<dyn Executor>>) + Send>;
 
 impl Migration {

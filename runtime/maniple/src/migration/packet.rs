@@ -1,5 +1,5 @@
-//! What is sent to another node of tasks that migrate to it. All nodes run the same program: they agree on what the
-//! path means.
+//! Packets: tasks that migrate to another node, as they are sent. All nodes run the same program: they agree on what
+//! the path means.
 
 use bytes::Bytes;
 use maniple_space::{AnyPoint, AnyRect, AnySpace};

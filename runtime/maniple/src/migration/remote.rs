@@ -20,7 +20,7 @@ pub(crate) trait Remote: Send {
     fn complete(self: Box<Self>, results: Vec<TaskResult>);
 }
 
-/// What is called with the results of a packet, one for each task.
+/// A function that is called with the results of a packet, one for each task.
 pub(crate) type Done = Box<dyn FnOnce(Vec<TaskResult>) + Send>;
 
 /// The part of the runtime that runs tasks of other nodes, and knows which tasks wait here. It may be gone while the
@@ -60,7 +60,7 @@ pub(crate) enum Message {
     Heard,
 }
 
-/// What is said of a message between mappers.
+/// The header of a message between mappers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Letter {
     /// The number of the mapper, of several.
@@ -73,7 +73,7 @@ pub(crate) struct Letter {
     pub(crate) answers: u8,
 }
 
-/// What migration needs of its node: to send messages, and to encode errors.
+/// The services of its node that migration needs: to send messages, and to encode errors.
 pub(crate) trait Network: Send + Sync {
     /// Sends a message. Never blocks.
     fn send(&self, to: NodeId, message: Message, header: &[u8], payload: Vec<u8>);

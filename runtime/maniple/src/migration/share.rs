@@ -1,5 +1,5 @@
-//! What thieves get of the leaf tasks of a launch that are about to run here: an equal share of those that have not
-//! ended goes in one packet.
+//! The shares of thieves in the leaf tasks of a launch that are about to run here: an equal share of the tasks that
+//! have not ended goes in one packet.
 
 use std::sync::Arc;
 

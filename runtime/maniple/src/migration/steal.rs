@@ -68,11 +68,11 @@ pub(super) struct Thieves {
 
 #[derive(Default)]
 struct Nodes {
-    /// Those that have asked, and were not given anything since.
+    /// The nodes that have asked, and were not given anything since.
     asked: VecDeque<Rank>,
-    /// Those that run a stolen leaf task, or have just sent back what they had stolen: the next leaf task is better on
-    /// its way by the time that they ask. Only while more tasks could begin here than there are workers, as others may
-    /// have given them work since.
+    /// The nodes that run a stolen leaf task, or have just sent back the results of their stolen tasks: the next leaf
+    /// task is better on its way by the time that they ask. Only while more tasks could begin here than there are
+    /// workers, as others may have given them work since.
     again: VecDeque<Rank>,
     /// The number of batches for thieves that leaf tasks join.
     batches: usize,

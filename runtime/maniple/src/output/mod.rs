@@ -25,7 +25,7 @@ use crate::results::{Local, Results};
 use self::rows::Taken;
 pub use self::rows::{Output, Row, RowColumn};
 
-/// What the rows that a launch has made are gathered by.
+/// The name of the operation that gathers the rows that a launch has made.
 const COLLECT: &str = "collects";
 
 impl Context {

@@ -1,5 +1,5 @@
-//! Where the data of one point of an operation is: the instances chosen for its requirements, as a task's body and its
-//! children use them.
+//! The placement of the data of one point of an operation: the instances chosen for its requirements, as a task's body
+//! and its children use them.
 
 pub(crate) mod values;
 
@@ -21,7 +21,7 @@ use crate::instances::selection::{Selection, bytes_of_point};
 use crate::instances::state::RegionState;
 use crate::instances::validity::Instances;
 
-/// Where an operation's data shall be.
+/// The choice of instances for an operation's data.
 #[derive(Clone)]
 pub(crate) enum Chosen {
     /// Nowhere: what the task launches uses the data of its parent.
@@ -64,13 +64,13 @@ pub(crate) struct PhysicalRegion {
     pub(crate) fields: FieldMask,
     pub(crate) privilege: Privilege,
     pub(crate) place: Placement,
-    /// What was found out for many calls: see [`PhysicalRegion::locate`].
+    /// Facts that were found out once for many calls: see [`PhysicalRegion::locate`].
     pub(crate) located: Option<Box<Located>>,
     /// The region's points with those around them that a task may use, if it asks for them.
     pub(crate) padded: OnceLock<Box<AnySpace>>,
 }
 
-/// Where a requirement's data is, for a task that is called again and again.
+/// The location of a requirement's data, for a task that is called again and again.
 #[derive(Clone)]
 pub(crate) struct Located {
     /// A copy of the region's points, since what others count references to is on its way from core to core all the
@@ -84,7 +84,7 @@ pub(crate) struct Located {
 /// Values are few if those of a field have no more bytes.
 const FEW: usize = 256;
 
-/// Where a requirement's data is.
+/// The placement of a requirement's data.
 #[derive(Clone)]
 pub(crate) enum Placement {
     Instances(Instances),
@@ -105,7 +105,7 @@ impl Placement {
 }
 
 impl PhysicalRegion {
-    /// What the requirement does with data, and where, for the record.
+    /// The use that the requirement makes of data, and the instances of the data, for the record.
     pub(crate) fn usage(&self) -> Usage {
         let instances = match &self.place {
             Placement::Virtual(_) => Vec::new(),
@@ -149,8 +149,8 @@ impl PhysicalRegion {
         self.located = Some(Box::new(Located { space, columns, few }));
     }
 
-    /// Where a field is that is declared with type `T`, and the region's points. None if that is not known, the type
-    /// another, or the region has other dimensions.
+    /// The place of a field that is declared with type `T`, and the region's points. None if the place is not known,
+    /// the type another, or the region has other dimensions.
     #[inline(always)]
     pub(crate) fn find<T: 'static, const D: usize>(&self, field: FieldId) -> Option<(&ColumnPlace, &IndexSpace<D>)> {
         let Located { space, columns, .. } = self.located.as_deref()?;

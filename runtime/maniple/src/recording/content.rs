@@ -1,5 +1,5 @@
-//! What is known of an equivalence set, without who uses it: two sets of the same points with the same content are the
-//! same to whoever comes next.
+//! The content of an equivalence set, without its uses: two sets of the same points with the same content are the same
+//! to later operations.
 
 use maniple_analysis::validity::Cover;
 use maniple_mapper::InstanceId;
@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) content: Content,
 }
 
-/// Where the current values of a set's points are.
+/// The places of the current values of a set's points.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Content {
     fill: Fill,
@@ -36,7 +36,7 @@ pub(crate) struct Content {
 #[derive(Clone, Debug)]
 enum Fill {
     None,
-    /// Whoever gave it: what is replayed is told that on record.
+    /// A value, whichever fill gave it: the record says of a replay which fill that was.
     Value(FillValue),
     Lost,
 }

@@ -40,10 +40,10 @@ pub(crate) struct Recording {
     tape: Mutex<Tape>,
 }
 
-/// What has been recorded.
+/// The contents of a recording.
 #[derive(Default)]
 pub(crate) struct Tape {
-    /// What was launched, in program order.
+    /// The launches and fills, in program order.
     pub(crate) steps: Vec<Step>,
     pub(crate) stages: Vec<StageTape>,
     pub(crate) fills: Vec<FillTape>,
@@ -106,12 +106,12 @@ pub(crate) enum NodeTape {
     Transfers(Vec<Transfer>),
 }
 
-/// What a marker stands for.
+/// The meaning of a marker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Slot {
-    /// Those who use an instance in this way for the points of a set.
+    /// The operations that use an instance in this way for the points of a set.
     Use { entry: usize, instance: InstanceId, role: Role },
-    /// What sets have left behind in an instance.
+    /// The uses of an instance that sets have left behind in it.
     Instance(InstanceId),
 }
 

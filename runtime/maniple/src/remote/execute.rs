@@ -24,7 +24,7 @@ use crate::results::{Origin, Results, Sources};
 use crate::statistics::Counters;
 use crate::task::registry::find;
 
-/// What tasks of other nodes are launched by.
+/// The name of the origin of results that are computed for other nodes.
 const MIGRATED: &str = "tasks of another node";
 
 impl Executor for RuntimeCore {
@@ -109,7 +109,7 @@ fn understand(packet: &TaskPacket) -> Option<(TaskLauncher, AnyRect, AnyRect)> {
     migratable.requirements().is_empty().then_some((launcher, domain, points))
 }
 
-/// What has come of each point of a launch that has ended.
+/// The outcome of each point of a launch that has ended.
 fn outcomes(results: &Results, points: AnyRect) -> Vec<TaskResult> {
     let not_sendable = || Error::NotSendable { task: results.task().to_owned() };
     let codec = results.definition().and_then(|definition| definition.result_codec());

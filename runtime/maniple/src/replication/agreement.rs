@@ -1,9 +1,9 @@
 //! Outcomes that nodes share of what each does by itself, such as opening a file: good if it is on all nodes, else on
 //! all the failure of the first of them.
 //!
-//! What comes from outside of the job may be one node's alone: a file that only it lacks, a disk that is full, memory
-//! that is short. If it told its program of that and the others did not, the nodes would go on differently. So nodes
-//! first agree on what has come of it, and a program sees what all see.
+//! An event outside of the job may concern one node alone: a file that only this node lacks, a full disk, a shortage of
+//! memory. If the node told its program of the event and the others did not, the nodes would go on differently. So
+//! nodes first agree on the outcome, and the program sees the same outcome on all of them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::replica::Replica;
 use crate::context::Context;
 use crate::error::{Error, Result};
 
-/// What a program does that shares an outcome of its own.
+/// The description, for messages, of an operation that shares an outcome of the program's own.
 const SHARES: &str = "shares an outcome";
 
 /// Something that each node does by itself has begun, as the same operation of the program on all.
@@ -107,8 +107,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// What it is given, or [`Error::OnNode`](crate::Error::OnNode) for the failure of another node; or why the job is
-    /// over.
+    /// The error that it is given, or [`Error::OnNode`](crate::Error::OnNode) for the failure of another node; or the
+    /// error that ended the job.
     pub async fn share_outcome<T>(&self, own: Result<T>) -> Result<T> {
         let (value, own) = match own {
             Ok(value) => (Some(value), Ok(())),

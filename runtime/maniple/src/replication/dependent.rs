@@ -15,7 +15,7 @@ use super::plan::ROUNDS_OF_A_PLAN;
 use super::replica::Replica;
 use crate::error::Result;
 
-/// What nodes do when they compute a partition.
+/// The description, for messages, of the computation of a partition.
 const COMPUTES: &str = "computes a partition from data";
 
 /// A partition that is about to be computed.
@@ -91,7 +91,7 @@ impl Replica {
         Ok(parent.forest().distributed_partition(parent, colors, pieces)?)
     }
 
-    /// What pieces have of this node's part of a region, of which each node has one.
+    /// The parts of pieces that lie in this node's part of a region, of which each node has one part.
     ///
     /// # Errors
     /// The job's, if it is over.
@@ -101,7 +101,8 @@ impl Replica {
         ready(self.hand_out(&parts, pieces, (&mut rounds, Wait::Blocking)))
     }
 
-    /// What pieces have of points, which are other points on each node: for a partition that is about to be computed.
+    /// The parts of pieces that lie among some points, which differ from node to node: for a partition that is about to
+    /// be computed.
     ///
     /// # Errors
     /// The job's, if it is over.
@@ -155,7 +156,8 @@ impl Replica {
     }
 }
 
-/// What of each piece is in each block.
+/// The parts of the pieces in each block, with the number of the node that has the block. A block without parts is left
+/// out.
 fn parts_in(blocks: &[Shape], pieces: &[AnySpace]) -> Vec<(Rank, Parts)> {
     let Some(first) = blocks.first() else { return Vec::new() };
     let spaces = blocks.iter().map(Shape::space);

@@ -1,8 +1,8 @@
 //! The pieces of distributed partitions that nodes ask each other for.
 //!
 //! The points of an index space are dealt to the nodes in *blocks* of about the same volume. Of a distributed partition
-//! each node has what the pieces have in its own block. Whoever asks for a piece that is not known here gets all of
-//! them, from all blocks.
+//! each node has what the pieces have in its own block. A node that asks for a piece which it does not know gets all
+//! pieces, from all blocks.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -24,17 +24,18 @@ const ASK_PIECES: Kind = Kind::new(8);
 /// Brings what a node has of them.
 const PIECES: Kind = Kind::new(9);
 
-/// What a block has of pieces: those that have something there, by number.
+/// The parts of pieces in a block, each with the number of its piece. A piece without points there is left out.
 pub(super) type Parts = Vec<(usize, Points)>;
 
-/// What a node of a job knows and asks of pieces; a handle, cheap to clone.
+/// The pieces that a node of a job knows, and its access to those of other nodes; a handle, cheap to clone.
 #[derive(Clone)]
 pub(super) struct Directory {
     job: Job,
     pieces: Arc<Pieces>,
 }
 
-/// What this node has of distributed partitions, for others that ask, and what it has asked for.
+/// The pieces of distributed partitions that this node has, for other nodes that ask, and the questions that it has
+/// asked.
 #[derive(Default)]
 pub(super) struct Pieces(Mutex<Known>);
 
@@ -53,7 +54,8 @@ struct Entry {
     is_gone: bool,
 }
 
-/// What was asked, and what has arrived so far. All threads here that want the same wait for the same answers.
+/// A question to the other nodes, and the answers that have arrived so far. All threads here that want the same pieces
+/// wait for the same answers.
 struct Question {
     name: u64,
     answers: Mutex<Answers>,

@@ -29,7 +29,7 @@ pub(crate) struct DistributedPartition {
     /// This node's block of the points.
     own: Shape,
     origin: Origin,
-    /// What the pieces have in the block.
+    /// The parts of the pieces in the block.
     block: OnceLock<Arc<Partitioning>>,
     identity: OnceLock<u64>,
     /// Which pieces were sent to which nodes, as far as the block has them.
@@ -44,7 +44,7 @@ enum Origin {
     Operation(SetOperation, [Arc<Partitioning>; 2]),
 }
 
-/// What is made of two partitions, color by color.
+/// A set operation on two partitions, color by color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SetOperation {
     /// Of the pieces of a color.
@@ -77,7 +77,7 @@ impl DistributedPartition {
         })
     }
 
-    /// Where the pieces of a partition are, if it is distributed.
+    /// The source of a partition's pieces, if the partition is distributed.
     pub(crate) fn of(partitioning: &Partitioning) -> Option<&Self> {
         let source: &dyn Any = &**partitioning.piece_source()?;
         source.downcast_ref()
@@ -128,7 +128,7 @@ impl DistributedPartition {
         })
     }
 
-    /// What the pieces have in this node's block, as a partition.
+    /// The parts of the pieces in this node's block, as a partition.
     pub(super) fn block(&self) -> &Arc<Partitioning> {
         self.block.get_or_init(|| match &self.origin {
             Origin::Data { pieces, .. } => self.partition(pieces),
@@ -143,7 +143,8 @@ impl DistributedPartition {
         self.parent.forest().partition_of_subsets(&self.parent, self.colors, pieces)
     }
 
-    /// What the block has of pieces that were not sent to a node before.
+    /// The parts in this node's block of those pieces that were not sent to a node before. They count as sent from then
+    /// on.
     pub(super) fn tell(&self, to: Rank, pieces: impl IntoIterator<Item = usize>) -> Parts {
         let (block, mut sent) = (self.block(), self.sent.lock());
         let new = pieces.into_iter().filter(|&piece| sent.insert((to, piece)));
@@ -195,11 +196,11 @@ impl PieceSource for DistributedPartition {
     }
 }
 
-/// What a mapper is told that asks for more than it may.
+/// The error of a mapper that asks for more pieces than it may.
 const ASKED_BY_MAPPER: &str = "a mapper may look at pieces that are known on this node, as those that the task uses are \
      (`Partitioning::known_piece`), and not ask other nodes for more";
 
-/// What a function is told that is applied to a result where this comes in.
+/// The error of a function that is applied to a result and asks for pieces of other nodes.
 const ASKED_IN_CALLBACK: &str = "a function of a result must not wait, and the pieces of a partition are on other nodes; \
      look at them before, where the function is made";
 
@@ -243,7 +244,7 @@ impl SetOperation {
     }
 }
 
-/// What the pieces of a partition have in a block.
+/// The parts of a partition's pieces in this node's block.
 pub(super) fn in_block(partitioning: &Partitioning, block: &Shape) -> Vec<AnySpace> {
     match DistributedPartition::of(partitioning) {
         Some(distributed) => distributed.block().pieces().iter().map(|piece| piece.space().clone()).collect(),

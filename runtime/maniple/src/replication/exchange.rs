@@ -1,4 +1,4 @@
-//! What nodes do to give each other values: ordinary launches of a few internal tasks.
+//! The exchange of values between nodes: ordinary launches of a few internal tasks.
 //!
 //! To the rest of the runtime `send` reads its data and `receive` overwrites it. So the analysis orders them like
 //! everything else, mappers place them, and traces replay them; nothing else in the runtime knows that there are other
@@ -27,7 +27,8 @@ pub(super) struct Sending {
     pub(super) operation: u64,
 }
 
-/// Where each piece goes to, or comes from, in the order of colors: the same each time.
+/// The addresses of the pieces in an exchange, in the order of colors: the node that each goes to, or comes from. They
+/// are the same each time.
 pub(super) struct Addresses {
     pub(super) node: Arc<Node>,
     /// Which of the exchanges of an operation it is.
@@ -39,7 +40,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// What the parcels of an operation are called.
+    /// The names of the parcels of an operation, each with the other node.
     pub(super) fn of(&self, operation: u64) -> impl ExactSizeIterator<Item = (Rank, ParcelName)> {
         let name = move |number| ParcelName { operation, exchange: self.exchange, number };
         self.parcels.iter().map(move |&(with, number)| (with, name(number)))

@@ -16,7 +16,8 @@ pub(crate) struct SentErrors(Mutex<VecDeque<(Failure, Error)>>);
 const REMEMBERED: usize = 64;
 
 impl SentErrors {
-    /// What is sent to others of an error that this node has met, perhaps by a message of another one.
+    /// The failure that tells other nodes of an error. This node has met the error itself, or heard of it from another
+    /// node.
     pub(crate) fn tell(&self, error: &Error, node: Rank) -> Failure {
         if let Error::OnNode { node, message } = error {
             return Failure { node: *node, message: message.to_string() };

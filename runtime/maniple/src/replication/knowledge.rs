@@ -1,11 +1,11 @@
-//! What a node knows of where the values of region trees are.
+//! The knowledge of a node about the places of values in region trees.
 
 use std::sync::Arc;
 
 use maniple_analysis::distribution::{Blocks, Coherence, Layout, NodeStep};
 use maniple_region::{FieldMask, LogicalRegion, Privilege, Shape, ShapeTable};
 
-/// What is known of where the values of a region tree are.
+/// The known places of the values of a region tree.
 pub(super) enum Knowledge {
     /// All, as all nodes know who uses what.
     Whole(Box<Coherence>),
@@ -56,19 +56,19 @@ pub(super) struct Use<'a> {
     pub(super) part: PartOfUse,
 }
 
-/// What is found out of a use.
+/// The part of a use for which steps are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartOfUse {
-    /// What is in the way of contributions to be made: see [`Coherence::settle_for`].
+    /// The steps before contributions are made: see [`Coherence::settle_for`].
     Settling,
-    /// All that comes before.
+    /// All steps that come before the use.
     All,
-    /// It is the last one of copies: see [`Coherence::forget_copies`].
+    /// The use is the last one of copies: see [`Coherence::forget_copies`].
     Forgetting,
 }
 
 impl Use<'_> {
-    /// What nodes do first.
+    /// The steps of nodes that come before the use.
     pub(super) fn steps(&self, coherence: &mut Coherence) -> Vec<NodeStep> {
         let Self { fields, layout, .. } = self;
         let shapes = shapes(&self.root);

@@ -42,7 +42,7 @@ const IN_BLOCKS: u32 = 1 << 16;
 /// A launch that finds the data in ever new states is not remembered for all of them.
 const MOST_KNOWN: usize = 64;
 
-/// What the values are called that nodes say of themselves.
+/// The name of results of which each node gives one value.
 pub(crate) const PER_NODE: &str = "per node";
 
 impl Replica {
@@ -283,7 +283,7 @@ impl Replica {
         self.check.add(&self.node, (digest, Operation::Use(what, region.clone(), fields.clone(), with)));
     }
 
-    /// What every node has a part of, of which this is ours.
+    /// The future of an operation of which every node carries out a part: `mine` is the part of this node.
     pub(crate) fn spread(&self, what: &'static str, mine: &Future<()>) -> Future<()> {
         self.check.add(&self.node, other(what));
         let one = AnyRect::from(Rect::<1>::from(0..1));
@@ -300,7 +300,7 @@ impl Replica {
         self.check.observe(name, answer);
     }
 
-    /// What each node says, at the point of its number.
+    /// The values that the nodes give, each at the point of its node's number.
     pub(crate) fn per_node<T>(&self, realm: &Realm, value: T) -> FutureMap<T>
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
@@ -389,8 +389,8 @@ impl Replica {
         Ok(whole.into_iter().map(|(_, step)| step).collect())
     }
 
-    /// What this node does about all blocks of these trees, and the number of each step, which is the same on all
-    /// nodes. They have then agreed on the states of the trees.
+    /// The steps of this node for all blocks of these trees, each with its place and its number, which is the same on
+    /// all nodes. The nodes have then agreed on the states of the trees.
     fn exchange_about(
         &self,
         roots: &[LogicalRegion],
@@ -417,7 +417,7 @@ impl Replica {
         Ok(numbered.collect())
     }
 
-    /// What comes before a launch. Nodes are then as if it had been launched.
+    /// The preparation of a launch. The states of the trees are then as if the task had been launched.
     fn preparation(&self, operation: u64, plan: &Plan) -> Result<(MutexGuard<'_, Program>, Arc<Preparation>)> {
         let mut rounds = Rounds::new(&self.node, operation, ROUNDS_OF_A_PLAN);
         let mut program = self.program.lock();

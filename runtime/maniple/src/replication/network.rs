@@ -1,4 +1,4 @@
-//! What migration needs of the network: its messages are sent and received as others are.
+//! The network as migration uses it: messages of migration are sent and received as others are.
 
 use std::sync::{Arc, OnceLock};
 

@@ -22,7 +22,7 @@ pub(crate) struct Node {
     /// The blocks of distributed partitions.
     pub(super) directory: Directory,
     errors: Arc<SentErrors>,
-    /// What was exchanged with each node.
+    /// The counters of the traffic with each node.
     peers: Box<[PeerCounters]>,
 }
 
@@ -49,17 +49,17 @@ impl Node {
         &self.migration
     }
 
-    /// What was exchanged with a node.
+    /// The counters of the traffic with a node.
     pub(super) fn peer(&self, node: Rank) -> &PeerCounters {
         &self.peers[node]
     }
 
-    /// What was exchanged with each node.
+    /// The statistics of the traffic with each node.
     pub(crate) fn peers(&self) -> Vec<PeerStatistics> {
         self.peers.iter().map(PeerCounters::read).collect()
     }
 
-    /// What is sent to others of an error here.
+    /// The failure that tells other nodes of an error on this node.
     pub(crate) fn tell(&self, error: &Error) -> Failure {
         self.errors.tell(error, self.job.rank())
     }

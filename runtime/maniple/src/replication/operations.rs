@@ -15,7 +15,7 @@ use crate::task::TaskDefinition;
 use crate::task::compared::Compared;
 use crate::task::digest::Digest;
 
-/// What compares the operations of a program.
+/// The comparison of a program's operations between nodes.
 pub(crate) type Check = DeterminismCheck<Operation>;
 
 /// An operation of the program, with the digest that is the same on all nodes, if the operation is.
@@ -31,11 +31,12 @@ impl Named for TaskDefinition {
 pub(crate) enum Operation {
     /// Of which task over what, how it is dealt to nodes, and with which arguments, if they can be compared.
     Launch(Arc<LaunchSite>, Arc<str>, Option<Digest>),
-    /// What the node does, to which fields of what, and with which values.
+    /// A use of data: its description, the region, the fields, and the digest of the values, if they are compared.
     Use(&'static str, LogicalRegion, FieldMask, Option<Compared>),
     /// The mappers that the node has by names.
     Mappers(Arc<[Box<str>]>),
-    /// What the node does with the results of an operation, which has this number.
+    /// A use of the results of an operation: its description, the number of the operation, and the origin of the
+    /// results.
     Results(&'static str, u64, Origin),
     Other(&'static str),
 }
@@ -87,10 +88,10 @@ impl Describe for Operation {
     }
 }
 
-/// What nodes do when they look at pieces of a distributed partition.
+/// The description, for messages, of a look at pieces of a distributed partition.
 pub(super) const LOOKS: &str = "looks at pieces of a distributed partition";
 
-/// What nodes do when they give up copies of what others have.
+/// The description, for messages, of an operation that gives up copies of values which other nodes have.
 pub(super) const FORGETS: &str = "forgets copies of";
 
 /// An operation without data.
@@ -98,7 +99,7 @@ pub(crate) fn other(what: &'static str) -> Digested {
     (digest_of(what), Operation::Other(what))
 }
 
-/// What the program does with the results of an operation, which has this number.
+/// A use of the results of an operation, given by the number of the operation and their origin.
 pub(crate) fn use_of_results(what: &'static str, (operation, of): (u64, &Origin)) -> Digested {
     (digest_of((what, operation)), Operation::Results(what, operation, of.clone()))
 }

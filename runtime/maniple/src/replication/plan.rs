@@ -1,4 +1,4 @@
-//! What launches of one kind have in common.
+//! Plans of launches: the data that launches of one kind have in common.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::results::Results;
 /// Nodes plan a launch once, and prepare it each time. So many rounds are a plan's at most.
 pub(super) const ROUNDS_OF_A_PLAN: u32 = 8;
 
-/// What launches of one kind have in common.
+/// The plan of launches of one kind: the data that they have in common.
 pub(super) struct Plan {
     pub(super) site: Arc<LaunchSite>,
     /// The digest of such launches, without their arguments.
@@ -33,13 +33,13 @@ pub(super) struct Plan {
     pub(super) order: Vec<usize>,
     /// The roots of the trees that they are about.
     pub(super) roots: Vec<LogicalRegion>,
-    /// What came before such launches, by what was known of the trees.
+    /// The preparations of earlier such launches, by the states of the trees before them.
     pub(super) known: Mutex<Vec<Known>>,
-    /// Those of the latest such launch, if they are kept.
+    /// The results of the latest such launch, if they are kept.
     pub(super) results: Mutex<Option<Arc<Results>>>,
 }
 
-/// What came before a launch, and what was known of the data before and after both: a number for each tree.
+/// The preparation of a launch, with the states of the trees before it and after the launch: a number for each tree.
 pub(super) struct Known {
     pub(super) before: SmallVec<[u64; 2]>,
     pub(super) after: SmallVec<[u64; 2]>,

@@ -1,10 +1,10 @@
-//! What follows from what a launch of the program is, whatever happened before: computed once for all launches of a
-//! kind.
+//! Plans of launches: all that follows from a launch of the program by itself, whatever happened before. A plan is
+//! computed once for all launches of a kind.
 //!
-//! Which node runs which points, and what each node uses then. If a partition is [distributed](super::distributed), no
-//! node knows that as a whole: each looks at the launch in its own block, as if there was nothing else, and nodes agree
-//! on what they have seen. Then they tell each other of the pieces that their points use: the rest of the runtime needs
-//! no others.
+//! A plan says which node runs which points, and which data each node then uses. If a partition is
+//! [distributed](super::distributed), no node knows that as a whole: each looks at the launch in its own block, as if
+//! there was nothing else, and nodes agree on what they have seen. Then they tell each other of the pieces that their
+//! points use: the rest of the runtime needs no others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,16 +30,17 @@ use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
 use crate::launch::{Everywhere, LaunchSite, Launching, Sharing, View, check};
 
-/// What is remembered of launches is forgotten when it is so much.
+/// The number of remembered plans at which all of them are forgotten.
 const MOST_PLANS: usize = 1 << 12;
 
 /// The same of launches over distributed partitions: a program that makes ever new ones is not to keep them all.
 const MOST_PLANS_OF_DISTRIBUTED: usize = 1 << 8;
 
-/// What a mapper is asked about a launch.
+/// The name of the mapper call that deals a launch to nodes.
 pub(super) const SHARD_LAUNCH: &str = "shard_launch";
 
-/// What one node says of a launch, as far as it is about its block.
+/// The findings of one node about a launch in its block: a failure, if the launch is refused, and whether it has to run
+/// on one node.
 type Seen = (Option<Failure>, bool);
 
 impl Replica {
@@ -180,13 +181,13 @@ impl Replica {
         Ok(self.plan_of_areas(site, (shares, in_place), areas, (digest, dealt)))
     }
 
-    /// What meets on one node is put in order there.
+    /// Deals all points to one node. Uses of the same data are put in order there.
     fn on_one(&self, site: &LaunchSite, sharding: &Sharding) -> Shares {
         let node = if let Sharding::OnOne(node) = sharding { *node } else { 0 };
         sharding::on_one(&site.domain, self.node.nodes(), node)
     }
 
-    /// What nodes compare of a launch, and how it is dealt, for messages.
+    /// The digest of a launch, which nodes compare, and the dealing of its points to nodes, in words for messages.
     fn described(&self, site: &LaunchSite, (sharding, shares): (&Sharding, &Shares), uses: &[u64]) -> (u64, Arc<str>) {
         let dealt = match sharding {
             Sharding::ByPoint(_) => format!("{sharding}, {}", sharding::shown(shares)),
@@ -294,7 +295,7 @@ impl Replica {
         Ok(is_in_place(site, &areas))
     }
 
-    /// What each node's points use: of distributed partitions, what the pieces have in this node's block.
+    /// The areas that each node's points use: of distributed partitions, the parts of the pieces in this node's block.
     fn areas_in_block(&self, targets: &[&Target], domain: &AnyRect, shares: &Shares) -> Result<Vec<Vec<Shape>>> {
         let block = InBlock::of(&self.node.directory);
         let view = |target: &Target| -> &dyn View { if distributed(target).is_some() { &block } else { &Everywhere } };
@@ -360,10 +361,10 @@ impl Replica {
     }
 }
 
-/// What is known of a node's block.
+/// A view of pieces that is limited to this node's block.
 struct InBlock<'a> {
     directory: &'a Directory,
-    /// Its blocks of root spaces, which take a while to find.
+    /// The node's blocks of root spaces, which take a while to find.
     blocks: Mutex<FxHashMap<NodeId, Shape>>,
 }
 
@@ -404,7 +405,7 @@ impl View for InBlock<'_> {
     }
 }
 
-/// Where the pieces are, if the target is a distributed partition.
+/// The source of the pieces, if the target is a distributed partition.
 fn distributed(target: &Target) -> Option<&DistributedPartition> {
     match target {
         Target::Region(..) => None,
@@ -434,7 +435,7 @@ fn first_piece(bounds: &[Bound]) -> Option<(AnyPoint, AnyRect)> {
     })
 }
 
-/// What each node's points use, of what is known.
+/// The areas that each node's points use, as far as the view knows them.
 fn areas_of(target: &Target, domain: &AnyRect, shares: &[Vec<AnyRect>], view: &dyn View) -> Result<Vec<Shape>> {
     let bound = target.bound();
     let shapes = shapes(&bound);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-/// What has come lately, and what came after each the last time.
+/// The items that have come lately, each with the one that came after it the last time.
 #[derive(Debug)]
 pub(super) struct Predictor<T> {
     all: Vec<Place<T>>,
@@ -28,7 +28,7 @@ impl<T> Default for Predictor<T> {
 }
 
 impl<T> Predictor<T> {
-    /// What was expected, if it is what has come.
+    /// The expected item, if it is the one that has come.
     #[inline]
     pub(super) fn expect(&mut self, has_come: impl FnOnce(&T) -> bool) -> Option<&Arc<T>> {
         let next = self.all.get(self.at)?.next;

@@ -1,5 +1,5 @@
-//! What a node does before a launch of the program: launches of internal tasks, put together once for all launches of
-//! the same kind that find the data where it was.
+//! The steps of a node before a launch of the program: launches of internal tasks, put together once for all launches
+//! of the same kind that find the data where it was.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::launch::{Part, TaskLauncher, WholeNumber};
 use crate::task::TaskDefinition;
 use crate::task::arguments::Arguments;
 
-/// What comes before a launch, in this order.
+/// The moves that come before a launch, in this order.
 pub(super) struct Preparation {
     moves: Vec<Move>,
     /// Of the launch, with all this.
@@ -41,7 +41,7 @@ struct OverPieces {
     count: usize,
 }
 
-/// What goes to others, or comes from them, in one exchange.
+/// The parcels that go to other nodes, or come from them, in one exchange.
 struct Parcels(Arc<Addresses>);
 
 impl Preparation {
@@ -279,7 +279,7 @@ impl Parcels {
 #[derive(Default)]
 pub(super) struct Pieces(FxHashMap<(TreeId, Box<[u64]>), LogicalPartition>);
 
-/// What is remembered is forgotten when it is so much.
+/// The number of remembered partitions at which all of them are forgotten.
 const MOST_PIECES: usize = 1 << 12;
 
 impl Pieces {

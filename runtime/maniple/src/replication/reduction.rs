@@ -20,7 +20,7 @@ use crate::task::{Codec, Value};
 
 const NAME: &str = "reduce";
 
-/// What has been folded so far, on its way.
+/// The result of folding values so far, as it travels between nodes.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Partial {
     Value(Vec<u8>),

@@ -1,4 +1,4 @@
-//! What a node knows of the program that it runs with others, one launch after the other.
+//! The knowledge of a node about the program that it runs with others, one launch after the other.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Part for Replica {
     }
 }
 
-/// What follows from what the program has done so far.
+/// The state of a program: all that follows from its operations so far.
 #[derive(Default)]
 pub(super) struct Program {
     pub(super) trees: FxHashMap<TreeId, Knowledge>,
@@ -60,7 +60,7 @@ pub(super) struct Program {
 }
 
 impl Replica {
-    /// That of a task, if it is a program that runs on several nodes.
+    /// The replica of a task, if the task is a program that runs on several nodes.
     #[inline]
     pub(crate) fn of(context: &ContextState) -> Option<&Self> {
         context.parts.program.get()
@@ -75,7 +75,7 @@ impl Replica {
         Self { node: Arc::clone(node), check, program: Mutex::default() }
     }
 
-    /// What this node calls the states of trees that are known in blocks.
+    /// The numbers that this node itself has for the states of trees, which other nodes may number differently.
     pub(super) fn own_states(&self, roots: &[LogicalRegion]) -> Vec<u64> {
         let mut program = self.program.lock();
         let states = roots.iter().map(|root| match self.knowledge(&mut program, root) {
@@ -113,7 +113,7 @@ impl Replica {
         Ok(())
     }
 
-    /// What is known of a region tree.
+    /// The knowledge about the places of a region tree's values.
     pub(super) fn knowledge<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Knowledge {
         program.trees.entry(root.tree().id()).or_insert_with(|| {
             let (rank, shapes) = (self.node.rank(), shapes(root));

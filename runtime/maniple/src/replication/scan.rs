@@ -1,8 +1,8 @@
-//! What each result of a shared launch comes to with those before it, on the node that has it.
+//! Scans: each result of a shared launch, folded with the results before it, on the node that has the result.
 //!
-//! Points that follow each other on one node are a *stretch*. Each node folds its stretches, and all nodes get what
-//! each of them comes to: of blocks that is one value a node. What a point comes to follows from those before its
-//! stretch, and from the points before it there.
+//! Points that follow each other on one node are a *stretch*. Each node folds its stretches, and all nodes get the
+//! value of each stretch: if points are dealt in blocks, that is one value a node. The value of a point follows from
+//! the stretches before its own, and from the points before it in its own.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const NAME: &str = "scan";
 /// The place of a result among those of this node: its part, and its number there.
 type Place = (usize, usize);
 
-/// What points that follow each other on this node come to.
+/// A scan on this node, over stretches of points that follow each other here.
 struct Scan {
     launch: Arc<SharedResults>,
     reduction: Reduction,
@@ -34,7 +34,7 @@ struct Scan {
     scanned: Local,
 }
 
-/// What each result of a launch comes to with those before it, itself included or not.
+/// Starts a scan: each result of a launch is folded with those before it, itself included or not.
 pub(super) fn scan(launch: &Arc<SharedResults>, folding: Folding, inclusive: bool) -> Arc<Results> {
     let (node, check) = (&launch.node, &launch.check);
     check.add_awaited(node, use_of_results("scans", launch.launched_as()));
@@ -98,13 +98,13 @@ impl Scan {
         }
     }
 
-    /// What a stretch comes to.
+    /// Folds the results of a stretch.
     fn fold(&self, places: &[Place]) -> Partial {
         let failed = |error| Partial::Failed(self.launch.node.tell(&error));
         self.reduction.fold(places.iter().map(|&place| self.value(place).map_err(failed)))
     }
 
-    /// What values come to.
+    /// Folds values.
     fn folded<'a>(&self, values: impl Iterator<Item = &'a dyn Any>) -> Result<Value> {
         match fault::catch(|| self.reduction.folding.fold(values)) {
             Ok(folded) => folded.ok_or_else(|| error(&self.launch, Partial::NoCodec)),
@@ -112,7 +112,7 @@ impl Scan {
         }
     }
 
-    /// Gives the points that run here what they come to, from what the stretches of all nodes come to.
+    /// Gives the points that run here their values, which follow from the values of the stretches of all nodes.
     fn finish(&self, parts: Option<Vec<Vec<(u64, Partial)>>>) {
         let lost = || error(&self.launch, Partial::NoCodec);
         let is_whole = parts.is_some();

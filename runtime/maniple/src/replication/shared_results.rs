@@ -91,7 +91,7 @@ impl SharedResults {
         node.all_gather(name, &mine, move |all| self.take_in(&all, complete));
     }
 
-    /// What is sent to the other nodes, which may look at results though nothing on this node does any more.
+    /// The part that is sent to the other nodes, which may look at results though nothing on this node does any more.
     fn part(&self) -> Part {
         let mut part = Part { points: Vec::new(), failure: None };
         for (points, results) in &self.local {

@@ -33,14 +33,14 @@ pub(crate) trait Shared: Send + Sync {
     /// The points that run here, with their results.
     fn local(&self) -> &Local;
 
-    /// What each result measures, found out where it is: results that all nodes get, which need not be able to send the
-    /// measured ones.
+    /// The measures of each result, found out on the node that has the result: results that all nodes get, which need
+    /// not be able to send the measured ones.
     fn measured(self: Arc<Self>, name: &'static str, measure: Measure) -> Arc<Results>;
 
     /// All results folded: a result that all nodes get.
     fn reduce(self: Arc<Self>, folding: Folding) -> Arc<Results>;
 
-    /// What each result comes to with those before it, itself included or not: on the node that has it.
+    /// The fold of each result with those before it, itself included or not: on the node that has the result.
     fn scan(self: Arc<Self>, folding: Folding, inclusive: bool) -> Arc<Results>;
 }
 

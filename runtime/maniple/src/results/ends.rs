@@ -1,8 +1,8 @@
 //! Which points of a launch have ended before the launch has, and who waits for one of them.
 //!
-//! Whoever ends a point notes that, and then looks whether single points are waited for; whoever wants to wait says so,
-//! and then looks whether the point has ended: one sees the other, as all of this is sequentially consistent. A launch
-//! of which no point is taken singly makes no events for points.
+//! A thread that ends a point notes that, and then looks whether single points are waited for; a thread that wants to
+//! wait says so, and then looks whether the point has ended: one sees the other, as all of this is sequentially
+//! consistent. A launch of which no point is taken singly makes no events for points.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +26,7 @@ pub(super) struct Ends {
 /// The events that are to trigger when points have ended.
 type Waiting = FxHashMap<u32, UserEvent>;
 
-/// What one learns who wants to wait for a point.
+/// The answer to a request to wait for a point.
 pub(super) enum Wait {
     HasEnded,
     /// The event triggers at the end of the point, if the end of the launch is told too.
@@ -85,12 +85,12 @@ impl Ends {
         Wait::For { event, is_first }
     }
 
-    /// Who waits for a point that has ended. The caller tells them.
+    /// Takes the event that waits for a point that has ended. The caller triggers it.
     pub(super) fn take(&self, index: usize) -> Option<UserEvent> {
         self.waiting.lock().as_mut()?.remove(&(index as u32))
     }
 
-    /// Who waits for any of the points that have ended. The caller tells them.
+    /// Takes the events that wait for any of the points that have ended. The caller triggers them.
     pub(super) fn take_all_that(&self, has_ended: impl Fn(usize) -> bool) -> Vec<(usize, UserEvent)> {
         let mut waiting = self.waiting.lock();
         let Some(waiting) = waiting.as_mut() else { return Vec::new() };

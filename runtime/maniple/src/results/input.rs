@@ -1,4 +1,4 @@
-//! What is taken of the results of a launch.
+//! Inputs: the results of a launch that a later launch or a function takes.
 
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ impl Input {
     }
 }
 
-/// What one point takes.
+/// The results that one point takes.
 enum Taken {
     All,
     One(usize),

@@ -35,10 +35,10 @@ pub(crate) use completion::{Local, Shared};
 pub(crate) use input::Input;
 pub(crate) use values::Values;
 
-/// What others are computed from.
+/// The results from which others are computed.
 pub(crate) type Sources = SmallVec<[Input; 2]>;
 
-/// What gives results that are still to come.
+/// The operations that give results which are still to come.
 #[derive(Default)]
 pub(crate) struct Producers {
     pub(crate) here: Vec<Arc<Operation>>,
@@ -55,13 +55,13 @@ pub(crate) trait Task: Send + Sync {
     fn result_codec(&self) -> Option<Codec>;
 }
 
-/// What gives a result once it has ended well, of a launch that ends later.
+/// A stand-in that gives a result once it has ended well, of a launch that ends later.
 pub(crate) trait StandIn: Send + Sync {
     /// The result, once it is there.
     fn value(&self) -> Option<&dyn Any>;
 }
 
-/// What results are the results of.
+/// The origin of results: the task or the function that gives them.
 #[derive(Clone)]
 pub(crate) enum Origin {
     Task(Arc<dyn Task>),
@@ -109,7 +109,7 @@ pub(crate) struct Results {
     over: OnceLock<PointSet>,
     /// They come from other nodes.
     is_from_afar: bool,
-    /// Where it is recorded what the completion comes after, while a record is kept.
+    /// The recorder of the operations that the completion comes after, while a record is kept.
     recorder: OnceLock<Arc<Recorder>>,
     /// The latest results that were computed from these, of values that own nothing: memory for the next ones, when
     /// these are renewed.
@@ -395,8 +395,8 @@ impl Results {
         is_one.then(|| self.domain.linear(point) as usize)
     }
 
-    /// What the launch takes point by point is there. If some of it is a failure, points have to ask:
-    /// [`Self::failed_input`].
+    /// Notes that the inputs which the launch takes point by point are there. If one of them is a failure, points have
+    /// to ask: [`Self::failed_input`].
     pub(crate) fn inputs_are_there(&self) {
         let has_failed = self.sources.lock().iter().any(|source| source.is_per_point() && !source.is_settled());
         if has_failed {

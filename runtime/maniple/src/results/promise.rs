@@ -37,7 +37,7 @@ pub(crate) fn compute<T: Clone + Send + Sync + 'static>(
     results
 }
 
-/// What each result of a launch measures.
+/// The measures of each result of a launch.
 pub(crate) fn measured(name: &'static str, source: &Arc<Results>, measure: Measure) -> Arc<Results> {
     let promise = Promise::new(name, source.domain, Sources::from_iter([Input::all(Arc::clone(source))]));
     let (source, results) = (Arc::clone(source), Arc::clone(&promise.results));

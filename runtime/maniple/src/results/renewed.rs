@@ -14,8 +14,8 @@ use super::{Input, Origin, Results, Sources};
 const MOST_GENERATIONS: u8 = 4;
 
 impl Results {
-    /// Those of a function of `sources`, which are set later: in the memory of those of an earlier run of a stage, if
-    /// that is free.
+    /// The results of a function of `sources`, which are set later: in the memory of the results of an earlier run of a
+    /// stage, if that is free.
     pub(super) fn computed(name: &'static str, domain: AnyRect, sources: Sources) -> Arc<Self> {
         let first = Arc::clone(sources[0].results());
         let generations = if first.are_replayed() { MOST_GENERATIONS } else { first.generations.saturating_sub(1) };

@@ -1,4 +1,4 @@
-//! What the points of a launch have returned.
+//! The values that the points of a launch have returned.
 
 use std::any::Any;
 use std::sync::OnceLock;

@@ -20,7 +20,7 @@ struct State {
     waiting: Mutex<Waiting>,
 }
 
-/// Who waits, by the numbers of the waits.
+/// The wakers of the waits, by the numbers of the waits.
 #[derive(Debug, Default)]
 struct Waiting {
     begun: u64,

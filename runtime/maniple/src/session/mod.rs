@@ -80,8 +80,8 @@ impl Session {
     /// Waits on this thread for a future, an inline mapping, or any other code that is `async`.
     ///
     /// # Errors
-    /// What it ends with. [`Error::Stranded`] if nothing can wake it; [`Error::Launch`] in a task of the same runtime;
-    /// [`Error::BrokenDown`], [`Error::NodeLost`] and [`Error::Forked`] if it cannot end any more.
+    /// The error with which the future ends. [`Error::Stranded`] if nothing can wake it; [`Error::Launch`] in a task of
+    /// the same runtime; [`Error::BrokenDown`], [`Error::NodeLost`] and [`Error::Forked`] if it cannot end any more.
     pub fn wait<T>(&self, future: impl IntoFuture<Output = Result<T>>) -> Result<T> {
         self.check_place()?;
         self.top_level().wait(future.into_future(), None)

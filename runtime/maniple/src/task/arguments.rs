@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     own: Own,
 }
 
-/// What arguments own, and so when they have to be dropped.
+/// The kind of values that arguments own, which decides when they have to be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Own {
     /// Nothing. Dropping them does nothing, so it matters to nobody when that happens.
@@ -30,7 +30,7 @@ pub(crate) enum Own {
 }
 
 impl Own {
-    /// What values of a type own that is no future.
+    /// The kind of values that a type owns which is no future.
     pub(crate) fn of<T>() -> Self {
         if std::mem::needs_drop::<T>() { Self::Values } else { Self::Nothing }
     }
@@ -117,7 +117,7 @@ impl Arguments {
         }
     }
 
-    /// Where the values are, for a hint.
+    /// The address of the values, for a hint.
     pub(crate) fn address(&self) -> *const u8 {
         self.values.as_ref().map_or(std::ptr::null(), |values| Arc::as_ptr(values).cast())
     }

@@ -1,4 +1,4 @@
-//! What a task's body sees of its call.
+//! The call of a task, as its body sees it.
 
 use std::sync::Arc;
 
@@ -315,10 +315,10 @@ impl<'a> LeafCall<'a> {
         }
     }
 
-    /// Where the values of a field are, with whatever privilege the requirement has: contributions begin as the
-    /// operator's identity, or are combined with what is there. For code that is given addresses: whoever uses them
-    /// vouches that it stays within the points, and changes nothing that may only be read. Points that are a rectangle
-    /// lie in one view whatever the mapper says.
+    /// The addresses of the values of a field, with whatever privilege the requirement has: contributions begin as the
+    /// operator's identity, or are combined with what is there. For code that is given addresses: the caller vouches
+    /// that it stays within the points, and changes nothing that may only be read. Points that are a rectangle lie in
+    /// one view whatever the mapper says.
     ///
     /// # Errors
     /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, its points are no rectangle, the

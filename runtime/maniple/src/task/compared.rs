@@ -9,8 +9,8 @@ use rustc_hash::FxHasher;
 
 use super::number::Number;
 
-/// What nodes compare of values that a program gives to a region. Values that may have padding are not compared, as
-/// that says nothing.
+/// The form in which nodes compare values that a program gives to a region. Values that may have padding are not
+/// compared, as a difference of their bytes would say nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Compared {
     Number(Number),

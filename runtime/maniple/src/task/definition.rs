@@ -1,4 +1,4 @@
-//! What a task is: a name, and functionally equivalent implementations.
+//! Tasks: a name, and functionally equivalent implementations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use super::{Codec, ContextCall, LeafCall, Value};
 use crate::error::Result;
 use crate::results::{self, Results};
 
-/// What the runtime does when a launch of a task of its own has failed, which it was given with these arguments.
+/// A call that the runtime makes when a launch of a task of its own, which was given these arguments, has failed.
 pub(crate) type OnFailure = fn(&Arguments, &Results);
 
-/// What a variant promises and asks for.
+/// The promises and requests of a variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskOptions {
     /// It never looks at its data but only launches: it may start before the data is there.
     pub inner: bool,
-    /// What it asks of the layout of its data, and gets, whatever the mapper says.
+    /// The layout that it asks of its data, and gets, whatever the mapper says.
     pub layout: LayoutConstraint,
 }
 
@@ -282,7 +282,7 @@ impl TaskDefinition {
         self.infos.iter().chain(made).enumerate()
     }
 
-    /// What is known of a variant, which there is.
+    /// The description of a variant, which must exist.
     pub(crate) fn info(&self, variant: usize) -> &VariantInfo {
         match self.made(variant) {
             Some((info, _)) => info,

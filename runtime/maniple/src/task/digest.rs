@@ -1,5 +1,5 @@
-//! What is said of a launch's arguments to nodes that launch the same: enough to find out that they differ, and to show
-//! where.
+//! Digests of a launch's arguments for nodes that launch the same: enough to find out that arguments differ, and to
+//! show where.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -15,7 +15,7 @@ use super::body::{Body, Variant};
 use crate::error::Result;
 use crate::value::Value;
 
-/// What a variant is to work with, for which a [generator](crate::task::TaskDefinition::generator) is asked.
+/// The processor and the data of a variant for which a [generator](crate::task::TaskDefinition::generator) is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariantRequest {
     /// The kind of processor.
@@ -33,7 +33,7 @@ pub struct WantedData {
     pub fields: Vec<FieldType>,
     /// How many dimensions its region has.
     pub dimensions: usize,
-    /// What is done with it.
+    /// The privilege of the requirement.
     pub privilege: Privilege,
 }
 
@@ -157,7 +157,7 @@ impl Generator {
         }
     }
 
-    /// What is known of those that were made, in the order of their numbers.
+    /// The descriptions of the variants that were made, in the order of their numbers.
     pub(super) fn infos(&self) -> impl Iterator<Item = &VariantInfo> {
         let made = self.made.iter().map_while(OnceLock::get).flat_map(|chunk| chunk.iter());
         made.map_while(OnceLock::get).map(|(info, _)| info)

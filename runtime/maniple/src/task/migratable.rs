@@ -36,7 +36,7 @@ impl Migratable {
         Self { codec: Codec::of::<A>(), accept, digest, requirements: requirements.into() }
     }
 
-    /// What each requirement is.
+    /// The requirements of a task, in order.
     pub(crate) fn requirements(&self) -> &[MigratedRequirement] {
         &self.requirements
     }
@@ -46,7 +46,7 @@ impl Migratable {
         self.codec.encode(arguments)
     }
 
-    /// What nodes that launch such a task compare of its arguments.
+    /// The digest of a task's arguments, which nodes that launch the task compare.
     pub(crate) fn digest(&self, arguments: &Arguments) -> Option<Digest> {
         (self.digest)(arguments)
     }
@@ -72,7 +72,7 @@ impl fmt::Debug for Migratable {
 pub struct MigratedRequirement {
     pub(crate) privilege: Privilege,
     pub(crate) fields: FieldMask,
-    /// What a row is called.
+    /// The name of the type of a row.
     row: &'static str,
     columns: fn() -> Vec<FieldDescriptor>,
 }

@@ -12,7 +12,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// What a value is, if it is a number or a truth value.
+    /// The number of a value, if it is a number or a truth value.
     pub(crate) fn of(value: &dyn Any) -> Option<Self> {
         macro_rules! integers {
             ($($type:ty)*) => {

@@ -27,9 +27,9 @@ pub struct VariantRegistration {
     pub place: (&'static str, u32, u32),
     /// The kind of processor that it runs on.
     pub processor: ProcessorKind,
-    /// What the attribute says.
+    /// The options of the attribute.
     pub options: Options,
-    /// What parameters say of the layouts of requirements, by their numbers.
+    /// The layouts that parameters ask for, by the numbers of their requirements.
     pub layouts: fn() -> Vec<(usize, LayoutConstraint)>,
     /// How results go to other nodes, if they can.
     pub codec: fn() -> Option<Codec>,

@@ -49,8 +49,9 @@ impl<'a> Workers<'a> {
     /// else to do take part: calls begin in this order, but may be at the same time, and on other threads. With one
     /// worker they are made one after the other.
     ///
-    /// Whoever calls this makes all calls that nobody else begins, so it takes no longer than on one thread, even if no
-    /// other worker ever comes; then it costs an allocation and two atomic additions a call. `body` may itself do this.
+    /// The calling thread makes all calls that no other worker begins, so it takes no longer than on one thread, even
+    /// if no other worker ever comes; then it costs an allocation and two atomic additions a call. `body` may itself do
+    /// this.
     ///
     /// # Panics
     /// If a call does, which then is the task's failure, as any panic of its body. Calls that have not begun are then

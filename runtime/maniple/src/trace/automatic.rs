@@ -11,7 +11,7 @@ use maniple_realm::{Class, Realm, Spawn, fault};
 
 use maniple_analysis::repeats::{CandidateId, Finder, JobId, Mined, Parameters};
 
-/// What is known of a context's launches outside of traces.
+/// The state of the search for repeats among a context's launches outside of traces.
 pub(crate) struct Automatic {
     finder: Finder,
     jobs: Vec<(JobId, Arc<Pending>)>,
@@ -25,7 +25,7 @@ type Mining = Box<dyn FnOnce() -> Mined + Send>;
 /// A slice that is being mined.
 struct Pending {
     state: Mutex<Progress>,
-    /// Where the one who takes waits.
+    /// The parker of a thread that waits until another one has mined the slice.
     done: Parker,
 }
 
@@ -41,7 +41,7 @@ impl Pending {
         Arc::new(Self { state: Mutex::new(Progress::Waiting(id, mining)), done: Parker::default() })
     }
 
-    /// Mines the slice, unless somebody does. Should that panic, nothing was found: without traces the program is
+    /// Mines the slice, unless another thread does. Should that panic, nothing was found: without traces the program is
     /// slower, and as right.
     fn run(&self) {
         let (id, mining) = {
@@ -62,7 +62,7 @@ impl Pending {
         self.done.unpark();
     }
 
-    /// What was found. Mines here if nobody has begun.
+    /// Takes the findings. Mines here if no thread has begun.
     fn take(&self) -> Option<Mined> {
         self.run();
         while matches!(*self.state.lock(), Progress::Running) {

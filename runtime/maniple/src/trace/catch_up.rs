@@ -1,4 +1,4 @@
-//! What is known of the data after replays: the recorded launches are analysed once more, with nothing issued.
+//! The update of the data's states after replays: the recorded launches are analysed once more, with nothing issued.
 
 use std::sync::Arc;
 

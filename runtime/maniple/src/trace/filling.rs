@@ -1,4 +1,4 @@
-//! Where fills of a context go: into the session under way, a new one, or the stream.
+//! The dispatch of a context's fills: into the session under way, a new one, or the stream.
 
 use std::slice;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Tracing {
         self.session().is_some_and(|(_, session)| session.lock().take_fill(site, Check::None))
     }
 
-    /// Where the program has said nothing.
+    /// Takes in a fill outside of the traces that the program has named. Whether a session has it now.
     fn fill_outside(&mut self, context: &Arc<ContextState>, site: &Arc<FillSite>) -> bool {
         if let Some((TraceId::Named(_), _)) = self.session() {
             self.close();

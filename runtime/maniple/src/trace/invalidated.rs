@@ -1,8 +1,8 @@
 //! Values that stay invalidated: what tasks only contribute to, a later run does not write anew.
 //!
 //! The graph tells a failure to the nodes of the same run and of the next. Where a run writes all values anew that it
-//! needs, that is enough. Else whoever needs them has to know of failures of all earlier runs. They are rare, so they
-//! are noted aside, and looked up once there are any.
+//! needs, that is enough. Else the nodes that need them have to know of failures of all earlier runs. These are rare,
+//! so they are noted aside, and looked up once there are any.
 
 use std::sync::Arc;
 

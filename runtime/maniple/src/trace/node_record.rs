@@ -1,4 +1,4 @@
-//! What the nodes of a template are on record.
+//! The nodes of a template as operations on record.
 
 use maniple_record::{Kind, LaunchNumber, OperationNumber, Place, Task};
 
@@ -8,7 +8,7 @@ use crate::placement::PhysicalRegion;
 use crate::recorder::Recorder;
 use crate::recording::recording::{NodeTape, Tape};
 
-/// What a node is on record, for whichever launch it is replayed.
+/// The form in which a node is on record, for whichever launch it is replayed.
 pub(super) struct NodeRecord {
     pub(super) stage: u32,
     kind: Kind,
@@ -53,7 +53,7 @@ pub(super) fn movements(tape: &Tape, recorder: &Recorder) -> Vec<Option<NodeReco
     movements
 }
 
-/// What a node is on record. A task is what the template has it do; nothing of a movement unless it is given.
+/// The form in which a node is on record: for a task, by the template; for a movement, only if it is given.
 pub(super) fn of_node(stages: &[Stage], node: &Node, movement: Option<NodeRecord>) -> Option<NodeRecord> {
     let Node::Task(task) = node else { return movement };
     let TaskNode { stage, point, index, regions, .. } = &**task;

@@ -1,4 +1,4 @@
-//! What the stages and nodes of a template's graph do.
+//! The stages and nodes of a template's graph, and their work.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Stage {
     pub(super) mark: Mark,
 }
 
-/// What one node of the graph does.
+/// The work of one node of the graph.
 pub(super) enum Node {
     Task(Box<TaskNode>),
     Transfers(Vec<Transfer>),

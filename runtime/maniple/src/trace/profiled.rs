@@ -11,13 +11,13 @@ use maniple_realm::transfer::channel;
 use super::nodes::Node;
 use super::template::Template;
 
-/// What a profile is told of a replay.
+/// The profile of a replay: the labels of its nodes, and the operations of its runs.
 pub(super) struct Profiled {
     profiler: Profiler,
     /// Which replay it is, of all that this process has.
     replay: u64,
     graph: GraphId,
-    /// What each node is called.
+    /// The label of each node.
     tags: Vec<Tag>,
     /// The nodes of each stage.
     stages: Vec<Range<u32>>,
@@ -27,8 +27,8 @@ pub(super) struct Profiled {
     firsts: Box<[AtomicU64]>,
 }
 
-/// What a thread has run last. It may run nodes of several replays in turn, also of several runtimes, whose operations
-/// have the same names.
+/// The node that a thread has run last. A thread may run nodes of several replays in turn, also of several runtimes,
+/// whose operations have the same names.
 #[derive(Clone, Copy)]
 struct Latest {
     replay: u64,
@@ -106,8 +106,8 @@ impl Profiled {
         self.profiler.activity(operation, self.tags[node as usize])
     }
 
-    /// What follows now from the end of the node of a run that this thread has run is its doing; nobody's, if the
-    /// thread has run something else since.
+    /// The activity for work that follows now from the end of a node of this run. It belongs to the node of the run
+    /// that this thread has run last; to no node, if the thread has run something else since.
     #[cold]
     pub(super) fn catch_up(&self, run: u64) -> Activity<'_> {
         let own = LATEST.get().filter(|latest| (latest.replay, latest.run) == (self.replay, run));

@@ -1,8 +1,9 @@
 //! Replays on record: every node of every run is an operation, behind those that the graph makes it wait for.
 //!
-//! What these are is read from the compiled graph, and not from what it was compiled from: the check of a record shall
-//! tell whether the graph keeps what interferes in order. Besides, all comes after what had ended before the replay
-//! began, and the nodes of a launch after the results that it takes; and when the replay ends, all of it has ended.
+//! The nodes that a node waits for are read from the compiled graph, and not from its source: the check of a record
+//! shall tell whether the graph keeps what interferes in order. Besides, all nodes come after the operations that had
+//! ended before the replay began, and the nodes of a launch after the results that it takes; and when the replay ends,
+//! all of it has ended.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,13 +27,13 @@ pub(super) struct Recorded {
     recorder: Arc<Recorder>,
     /// The task that launches.
     task: OperationNumber,
-    /// What stands for the beginning of the replay among the launches.
+    /// The launch that stands for the beginning of the replay.
     fence: Option<LaunchNumber>,
     predecessors: Vec<Predecessors>,
     runs: Mutex<Runs>,
 }
 
-/// What was recorded of the latest two runs.
+/// The records of the latest two runs.
 #[derive(Default)]
 struct Runs {
     current: Run,

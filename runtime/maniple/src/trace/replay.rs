@@ -30,7 +30,7 @@ use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
 use crate::task::taken::Taken;
 
-/// Whoever launches runs, as the replay knows it.
+/// The session that launches runs, as the replay knows it.
 pub(super) trait Wake: Send + Sync {
     /// Something has happened.
     fn wake(&self, what: Happened);
@@ -77,7 +77,7 @@ pub(super) struct Replay {
 #[repr(align(64))]
 struct LaunchSlot {
     launched: UnsafeCell<Option<Launched>>,
-    /// Where the arguments are, for whoever may look at nothing else yet.
+    /// The address of the arguments, for prefetches, which may look at nothing else yet.
     arguments: AtomicPtr<u8>,
     has_failed: AtomicBool,
 }
@@ -89,7 +89,7 @@ struct Launched {
     promised: Option<UserEvent>,
     /// Each point takes a result of its own, which may be a failure.
     takes_per_point: bool,
-    /// Where the program has launched it.
+    /// The place in the program that has launched it.
     launched: Option<Provenance>,
 }
 
@@ -151,7 +151,7 @@ impl Replay {
     }
 
     /// Issues a launch, as a stage of a run that has a slot. Memory of the launch that had the slot before is used
-    /// again where nobody looks.
+    /// again where nothing else refers to it.
     pub(super) fn launch(
         &self,
         runs: &Arc<GraphRuns>,
@@ -323,8 +323,8 @@ impl Replay {
         parcels.open(gate, self.context.core.realm());
     }
 
-    /// Opens a stage when the results that it takes are there.
-    /// What each point takes for itself concerns none of the others: of that, points ask whether it is a failure.
+    /// Opens a stage when the results that it takes are there. A result that a point takes for itself concerns no other
+    /// point: points ask whether such a result is a failure.
     fn open(&self, gate: &Gate<'_>, sources: &[Input], results: &Arc<Results>) {
         if sources.is_empty() {
             return gate.open();

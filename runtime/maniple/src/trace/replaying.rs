@@ -1,4 +1,4 @@
-//! Where a session stands in the replay of a template.
+//! The position of a session in the replay of a template.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Replaying {
         site.is_same_and_allowed(filling, context).then_some(site.token)
     }
 
-    /// What comes next, if that is a launch.
+    /// The stage of the next step, if that is a launch.
     fn next_stage(&self) -> Option<&Stage> {
         let template = &self.replay.template;
         matches!(template.steps.get(self.at), Some(Step::Launch(_))).then(|| &template.stages[self.stage])

@@ -1,4 +1,4 @@
-//! Where launches of a context go: into the session under way, a new one, or the stream.
+//! The dispatch of a context's launches: into the session under way, a new one, or the stream.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use crate::launch::Launching;
 use crate::operation::{Mappable, Operation};
 use crate::results::Results;
 
-/// What a context knows of its traces.
+/// The state of a context's traces.
 #[derive(Default)]
 pub(crate) struct Tracing {
     pub(super) book: TraceBook,
@@ -143,7 +143,7 @@ impl ContextState {
         }
     }
 
-    /// What is known of the task's traces, if anything is. Locked for as long as a launch takes, before the stream.
+    /// The state of the task's traces, if there is any. Locked for as long as a launch takes, before the stream.
     fn known_tracing(&self) -> Option<MutexGuard<'_, Tracing>> {
         self.parts.traces.get::<Mutex<Tracing>>().map(Mutex::lock)
     }
@@ -263,7 +263,7 @@ impl Tracing {
         results
     }
 
-    /// Where the program has said nothing.
+    /// Takes in a launch outside of the traces that the program has named.
     fn launch_outside(&mut self, context: &Arc<ContextState>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         if let Some((TraceId::Named(_), _)) = &self.session {
             self.close();

@@ -17,7 +17,7 @@ use crate::launch::{FillSite, Filling, Findings, LaunchSite, Launching};
 use crate::operation::MapperNumber;
 use crate::task::TaskDefinition;
 
-/// What is known of a context's strict traces.
+/// The state of a context's strict traces.
 #[derive(Default)]
 pub(crate) struct StrictTraces {
     /// By the names of the traces, what their first runs launched.
@@ -38,9 +38,9 @@ impl StrictTraces {
 /// A run of a strict trace.
 struct StrictRun {
     trace: &'static str,
-    /// What the first run launched; nothing if this is the first.
+    /// The launches and fills of the first run; none if this is the first.
     expected: Option<Arc<[Described]>>,
-    /// What this one has launched, if it is the first.
+    /// The launches and fills of this run, if it is the first.
     found: Vec<Described>,
     launches: usize,
     /// The first thing that was wrong.
@@ -298,7 +298,7 @@ impl StrictRun {
         self.launches += 1;
     }
 
-    /// What has come must be all.
+    /// Checks, at the end of a run, that nothing of the first run is missing.
     fn end(&mut self) {
         let missing = self.expected.as_ref().and_then(|expected| expected.get(self.launches));
         if let (Some(missing), None) = (missing, &self.problem) {
@@ -355,7 +355,7 @@ impl Described {
         requirements.iter().any(|one| one.target.tree().id() == tree)
     }
 
-    /// What it is, for messages.
+    /// The launch or fill in words, for messages.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Launch(launch) => format!("task `{}`", launch.name()),
@@ -415,7 +415,7 @@ impl Launched {
     }
 }
 
-/// What was expected and what was found, told by the first thing in which two launches differ.
+/// The expected and the found launch or fill in words, by the first property in which the two differ.
 pub(super) fn differences(expected: &Described, found: &Described) -> (String, String) {
     match (expected, found) {
         (Described::Launch(expected), Described::Launch(found)) => differences_of_launches(expected, found),

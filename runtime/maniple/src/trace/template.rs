@@ -27,7 +27,7 @@ use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.
 pub(super) struct Template {
-    /// What is launched, in program order: never empty.
+    /// The launches and fills, in program order: never empty.
     pub(super) steps: Vec<Step>,
     pub(super) fills: Vec<FillTape>,
     pub(super) stages: Vec<Stage>,
@@ -36,18 +36,18 @@ pub(super) struct Template {
     /// For nodes that need values which no run writes anew, and which some nodes only change: these. Whatever run they
     /// fail in, the values are invalidated from then on.
     pub(super) changers: FxHashMap<u32, Vec<u32>>,
-    /// What it is on record, while one is kept.
+    /// The template on record, while a record is kept.
     pub(super) on_record: Option<OnRecord>,
-    /// What the recorded launches found: each set that they looked at.
+    /// The sets that the recorded launches looked at, and what they found there.
     before: Vec<Entry>,
     states: Vec<Arc<RegionState>>,
-    /// Memory of the program's that they use: once that is detached, they cannot be replayed.
+    /// Memory of the program's that the launches use: once that is detached, they cannot be replayed.
     attached: Vec<Arc<PhysicalInstance>>,
-    /// They left it all as they had found it: runs may follow one another without a look.
+    /// The launches left all sets as they had found them: runs may follow one another without a look.
     pub(super) is_idempotent: bool,
 }
 
-/// What a template is on record.
+/// The form in which a template is on record.
 pub(super) struct OnRecord {
     pub(super) nodes: Vec<NodeRecord>,
     /// For each set that the recorded launches looked at, where the value comes from that it is filled with after a
@@ -169,7 +169,7 @@ impl Template {
         makers
     }
 
-    /// What the sets are filled with that the recorded launches find, for the record.
+    /// The values that fill the sets which the recorded launches find, for the record.
     pub(super) fn filled_with(&self) -> Vec<Value> {
         let filled = self.before.iter().map(|entry| {
             let state = self.states[entry.state].lock();
@@ -228,8 +228,9 @@ fn attached_memory(tape: &Tape) -> Vec<Arc<PhysicalInstance>> {
     attached
 }
 
-/// What the nodes come after in the run before: whatever stands, at the end of a run, where they found markers at the
-/// beginning. And which changed values that a node needs, if what was there before counts as well.
+/// The edges of each node from the run before: they come from whatever stands, at the end of a run, where the node
+/// found markers at the beginning. And the nodes that change values which a node needs, if what was there before counts
+/// as well.
 fn edges_between_runs(tape: &Tape) -> (Vec<Vec<Edge>>, FxHashMap<u32, Vec<u32>>) {
     let locked: Vec<_> = tape.states.iter().map(|state| state.lock()).collect();
     let slots = tape.slots.iter().zip(0..);
@@ -254,10 +255,10 @@ fn edges_between_runs(tape: &Tape) -> (Vec<Vec<Edge>>, FxHashMap<u32, Vec<u32>>)
     (edges, changers)
 }
 
-/// What stands in a slot at the end of a run.
+/// The nodes that stand in a slot at the end of a run.
 struct Standing {
     nodes: Vec<u32>,
-    /// Besides what stood there before.
+    /// They stand there besides the nodes from before.
     is_added: bool,
 }
 
@@ -278,7 +279,7 @@ impl Standing {
     }
 }
 
-/// What stands in a slot at the end of a run.
+/// Finds the nodes that stand in a slot at the end of a run.
 fn after_a_run<'a>(tape: &'a Tape, (slot, number): (Slot, u32), data: impl Fn(usize) -> &'a RegionData) -> Standing {
     match slot {
         Slot::Use { entry, instance, role } => {

@@ -25,7 +25,7 @@ struct Steps {
     look: Arc<TaskDefinition>,
     keep: Arc<TaskDefinition>,
     tiles: Partition<()>,
-    /// What is looked at: around each tile, or everywhere.
+    /// The data that `look` reads: around each tile, or everywhere.
     seen: Target,
 }
 

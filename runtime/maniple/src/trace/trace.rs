@@ -37,7 +37,7 @@ impl fmt::Display for TraceId {
 /// A stretch of launches that repeats.
 pub(crate) struct Trace {
     pub(super) id: TraceId,
-    /// What was recorded: a template for each state that the data was found in. The one used last comes last.
+    /// The recorded templates, one for each state that the data was found in. The one used last comes last.
     pub(super) templates: Vec<Arc<Template>>,
     /// Recordings in a row that were of no use.
     failures: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Trace {
     rest: u32,
 }
 
-/// What comes first in a run.
+/// The first step of a run.
 #[derive(Clone, Copy)]
 pub(super) enum First<'a> {
     Launch(&'a LaunchSite),

@@ -12,7 +12,7 @@ use crate::recording::Recording;
 /// A fill in flight.
 pub(super) struct TracedFill {
     fill: FillOperation,
-    /// What records it, and as which of its fills.
+    /// The recording that notes the fill, and the number of the fill in it.
     recording: Option<(Arc<Recording>, usize)>,
 }
 

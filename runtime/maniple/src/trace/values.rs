@@ -11,7 +11,7 @@ use crate::recorder::Recorder;
 use crate::recording::content::{Content, Entry};
 use crate::recording::recording::Tape;
 
-/// Where a value comes from.
+/// The source of a value in the record of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Giver {
     /// A part of a fill of the same run.
@@ -20,7 +20,7 @@ pub(super) enum Giver {
     Before(usize),
 }
 
-/// Where the values come from that a node puts into an instance, part by part.
+/// The sources of the values that a node puts into an instance, part by part.
 pub(super) fn of_node(kind: &Kind, tape: &Tape, recorder: &Recorder) -> Vec<Option<Giver>> {
     let Kind::Fill { to, parts, .. } = kind else { return Vec::new() };
     let Some(instance) = recorder.region_of(*to) else { return Vec::new() };
@@ -62,9 +62,9 @@ fn given_by(tape: &Tape, value: Value) -> Option<Giver> {
 pub(super) struct Values {
     /// In each set, before the current run.
     before: Vec<Value>,
-    /// Those that the fills of the current run have given so far, and before that those of the run before.
+    /// The values that the fills of the current run have given so far; for later fills, the values of the run before.
     given: Vec<FillNumbers>,
-    /// Those that the fills of the latest whole run have given.
+    /// The values that the fills of the latest whole run have given.
     whole: Vec<FillNumbers>,
 }
 
@@ -92,7 +92,7 @@ impl Values {
         self.whole.clone_from(&self.given);
     }
 
-    /// What the fills of the latest whole run, and of the one after it, have given.
+    /// The values that the fills of the latest whole run, and of the one after it, have given.
     pub(super) fn take(self) -> [Vec<FillNumbers>; 2] {
         [self.whole, self.given]
     }

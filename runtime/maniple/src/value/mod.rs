@@ -1,4 +1,4 @@
-//! What tasks return, whatever its type: [`Value`]; and how it goes to other nodes: [`Codec`].
+//! Results of tasks, whatever their types: [`Value`]; and how they go to other nodes: [`Codec`].
 
 mod codec;
 #[expect(clippy::module_inception, reason = "the folder is named after its main type")]

@@ -1,11 +1,11 @@
-//! What a task returns, whatever its type.
+//! The result of a task, whatever its type.
 
 use std::any::Any;
 use std::fmt;
 
 use smallbox::{SmallBox, smallbox, space::S4};
 
-/// What a task returns, whatever its type.
+/// The result of a task, whatever its type.
 ///
 /// Values of up to three words, such as a number or a pair of numbers, are kept in place: they cost no allocation.
 ///

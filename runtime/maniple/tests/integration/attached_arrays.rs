@@ -73,7 +73,7 @@ impl Drop for Folder {
     }
 }
 
-/// What NumPy would store.
+/// The bytes that NumPy would store.
 fn array(order: Order, big_endian: bool, first: i32) -> Vec<u8> {
     let descr = if big_endian { ">i4" } else { "<i4" };
     let mut bytes = header_of(descr, order, &[ROWS as u64, COLUMNS as u64]).unwrap();

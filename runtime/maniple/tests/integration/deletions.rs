@@ -1,5 +1,5 @@
-//! What a task destroys is destroyed from there on in the program: tasks that were launched before go on undisturbed,
-//! whenever they run.
+//! Deletions are in program order: a name that a task destroys is destroyed from there on in the program, and tasks
+//! that were launched before go on undisturbed, whenever they run.
 
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -29,7 +29,7 @@ fn is_destroyed<T>(outcome: Result<T>) -> bool {
     matches!(outcome, Err(Error::Region(RegionError::Destroyed { .. } | RegionError::NoSuchField { .. })))
 }
 
-/// What a task waits for before it goes on, so that it surely does when its launcher has gone on.
+/// A gate for which a task waits before it goes on, so that it surely does when its launcher has gone on.
 #[derive(Clone)]
 struct Gate(Arc<Mutex<mpsc::Receiver<()>>>);
 
@@ -109,7 +109,7 @@ fn a_partition_that_is_destroyed_remains_for_tasks_that_were_launched_before_and
     }
 }
 
-/// What a task's failure was in the end.
+/// The innermost error of a task's failure.
 fn innermost(mut error: Error) -> Error {
     while let Error::TaskFailed { source, .. } = &error {
         match source.downcast_ref::<Error>() {

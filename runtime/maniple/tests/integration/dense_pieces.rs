@@ -47,7 +47,8 @@ fn split<const N: usize>(region: &Region<Cell, 2>, pieces: [IndexSpace<2>; N]) -
     region.partition(N).by(|color| pieces[color.coords()[0] as usize].clone())
 }
 
-/// What is done with the address of each value of a field of the first requirement, and that of another of the second.
+/// A task that calls `change` with the addresses of each value of a field of the first requirement, and of the value of
+/// another field of the second.
 fn at_addresses(
     name: &str,
     fields: [FieldMask; 2],

@@ -1,4 +1,4 @@
-//! What must not outlive a task: its context, its mappings, its children.
+//! Contexts, mappings and children of a task, which must not outlive it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};

@@ -55,7 +55,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a program comes to on each of so many nodes of this process.
+/// Runs a program on so many nodes of this process. Returns the outcome of each node.
 fn on_nodes<T: Send>(nodes: usize, program: impl AsyncFn(&Context, usize) -> Result<T> + Sync) -> Vec<Result<T>> {
     let network = Network::seeded(nodes, nodes as u64, 10);
     let _pump = network.pump();
@@ -155,7 +155,7 @@ fn a_file_that_is_written_and_attached_again_is_whole_on_all_nodes() {
     assert_eq!(values_of(&path), [value; 8]);
 }
 
-/// What each node does when something has failed, or has not: what all of them see then.
+/// Goes on, on each node, after an outcome that is a failure or not. Returns the values that the node sees then.
 async fn go_on(cx: &Context, cells: &Region<Cell>, outcome: Result<()>) -> Result<Vec<i64>> {
     cx.fill(cells, Cell::value, if outcome.is_ok() { 1 } else { 2 })?;
     Ok(cx.map_read(cells, Cell::value).await?.to_vec())
@@ -221,7 +221,7 @@ fn memory_that_does_not_suit_one_node_is_refused_on_all_which_may_go_on() {
     seen.into_iter().for_each(|values| assert_eq!(values.unwrap(), [2; 8]));
 }
 
-/// What a program does with one of its files.
+/// One step of a program, which uses one of its files.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     file: usize,
@@ -247,7 +247,7 @@ impl Step {
         }
     }
 
-    /// What is seen of it, and what the file has then.
+    /// The value that is seen after the step, and the value that the file holds then.
     fn applied(self, value: i64) -> (i64, i64) {
         let seen = self.what + if self.access < 2 { value } else { 0 };
         (seen, if self.access == 0 { value } else { seen })

@@ -110,7 +110,7 @@ fn take_nothing(nothing: ()) -> i64 {
     1
 }
 
-/// Where the failure of point 1 of `choosy` is seen, if `take` is given each point's result.
+/// The points at which the failure of point 1 of `choosy` is seen, if `take` is given each point's result.
 async fn failures(per_point: FutureMap<i64>) -> Result<Vec<bool>> {
     let mut failed = Vec::new();
     for point in per_point.domain().points() {
@@ -123,7 +123,7 @@ async fn failures(per_point: FutureMap<i64>) -> Result<Vec<bool>> {
     Ok(failed)
 }
 
-/// What comes of single points of a launch of which another point fails.
+/// Takes single points of a launch of which another point fails.
 async fn take_single_points(cx: &Context) -> Result<()> {
     let map = cx.index_launch(3, choosy());
     let first = || map.get(0);
@@ -173,7 +173,7 @@ fn fails_from(#[point] point: Point<1>, at: i64, step: i64) -> i64 {
     10 * point[0]
 }
 
-/// What the last point of `held` waits for.
+/// The number of releases, for which the last point of `held` waits.
 static RELEASED: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
 fn release() {

@@ -69,7 +69,7 @@ fn near(small: u64, keep: fn(u64) -> Keep) -> Runtime {
     Runtime::builder().machine(machine(small)).workers(1).tracing(false).mapper(Near(keep)).build().unwrap()
 }
 
-/// What is read of some pieces, one after the other: each is awaited.
+/// Reads some pieces, one after the other, and awaits each. Returns their sums.
 fn read(runtime: &Runtime, pieces: i64, order: &[i64]) -> Vec<i64> {
     runtime
         .run(async |cx| {

@@ -1,4 +1,4 @@
-//! What may be launched, and how often.
+//! Tests of which launches are allowed, and how often.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a variant asks of the layout of its data it gets, whatever the mapper says.
+//! A variant gets the layouts that it asks of its data, whatever the mapper says.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

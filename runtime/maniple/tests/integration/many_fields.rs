@@ -46,7 +46,7 @@ fn last(
     cells.points().for_each(|point| cells.d[point] = amount - cells.a[point]);
 }
 
-/// What a step does to a row.
+/// Changes a row as a task of a step does.
 fn step(row: &mut [i64; 4], task: usize, amount: i64) {
     let [a, b, c, d] = row;
     match task {

@@ -1,4 +1,4 @@
-//! What mappers and projections cannot do, whatever they answer.
+//! Tests that mappers and projections do no harm, whatever they answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What mappers hear of their answers, and of the loads of processors.
+//! Results of the answers of mappers, and loads of processors, as mappers are told of them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -39,8 +39,8 @@ struct Gate {
     may_end: Mutex<Receiver<()>>,
 }
 
-/// What was heard of a task: its name, and of each requirement how many instances there are, how many of them are new,
-/// and how many fields they held.
+/// A report of a task to its mapper: the task's name, and of each requirement how many instances there are, how many of
+/// them are new, and how many fields they held.
 type Heard = (String, Vec<(usize, usize, usize)>);
 
 #[derive(Clone)]

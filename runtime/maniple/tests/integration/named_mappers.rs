@@ -42,7 +42,7 @@ fn unnamed(number: i64) -> i64 {
     number + 2
 }
 
-/// What was asked: the name of the mapper, the call, and what it was about.
+/// The questions that mappers were asked: the name of the mapper, the call, and the subject of the question.
 type Asked = Arc<Mutex<BTreeSet<(&'static str, &'static str, String)>>>;
 
 /// Notes each question, and has what it wants profiled, in new instances of its own.
@@ -142,7 +142,7 @@ fn with_mappers(sizes: [u64; 2]) -> (Runtime, Asked) {
     (builder.build().unwrap(), asked)
 }
 
-/// Who was asked about something by a call, once the runtime is gone.
+/// The names of the mappers that a call has asked about something, once the runtime is gone.
 fn who(asked: &Asked, call: &str, about: &str) -> Vec<&'static str> {
     let asked = asked.lock().unwrap();
     asked.iter().filter(|(_, by, what)| *by == call && what == about).map(|(who, ..)| *who).collect()

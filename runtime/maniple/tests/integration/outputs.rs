@@ -30,7 +30,7 @@ fn sum(#[reads(at)] found: Piece<Found>) -> i64 {
     found.points().map(|point| found.at[point]).sum()
 }
 
-/// What the rows of all points are.
+/// The values of the rows of all points, in order.
 fn model(sizes: &[usize]) -> Vec<i64> {
     let rows = sizes.iter().enumerate();
     rows.flat_map(|(number, &size)| (0..size).map(move |row| (1000 * number + row) as i64)).collect()

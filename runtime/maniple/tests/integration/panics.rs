@@ -1,4 +1,4 @@
-//! Whatever panics, every run ends, with an error that says what it was.
+//! Tests of panics anywhere in a program: every run ends, with an error that says what panicked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Where what failed was launched: errors, records and profiles say it, whichever way the launch went.
+//! The place where a failed operation was launched: errors, records and profiles say it, whichever way the launch went.
 
 use std::panic::Location;
 
@@ -44,7 +44,7 @@ fn here() -> String {
     format!("{}:{}", here.file(), here.line())
 }
 
-/// What an error says of where its operation was launched.
+/// The place that an error names, at which its operation was launched.
 fn place(error: &Error) -> String {
     let place = error.provenance().unwrap_or_else(|| panic!("no place: {error}")).to_string();
     assert!(error.to_string().ends_with(&format!(" (launched at {place})")), "{error}");

@@ -1,4 +1,4 @@
-//! What the record of a run shows.
+//! Tests of the record of a run.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! What the record of a run shows of traces: launches that are replayed are on record like others, and the record
-//! proves that the run was right.
+//! Tests of the record of traces: launches that are replayed are on record like others, and the record proves that the
+//! run was right.
 
 use std::collections::BTreeSet;
 

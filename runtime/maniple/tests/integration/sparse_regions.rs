@@ -120,7 +120,8 @@ fn an_instance_of_a_sparse_region_holds_no_more_bytes_than_its_points_need() {
     assert_eq!(used.unwrap(), 20 * 8);
 }
 
-/// What there is between the points of a region and around them: values, and places for values and contributions.
+/// Reads and writes at points among those of a region and around them. Returns the value at each; none where the region
+/// has no point.
 #[task(leaf)]
 fn present(#[writes(value)] cells: Piece<Cell>, around: Vec<i64>) -> Vec<Option<i64>> {
     let present: Vec<_> = around.iter().map(|&point| cells.value.get([point])).collect();

@@ -39,7 +39,7 @@ async fn add_by_another(cx: &Context, #[writes(value)] cells: Region<Cell>, amou
     cx.launch(add(&cells, amount)).await
 }
 
-/// What the programs below have.
+/// The region of the programs below, and its partitions.
 struct Cells {
     all: Region<Cell>,
     halves: Partition<Cell>,
@@ -68,7 +68,7 @@ fn step(cx: &Context, cells: &Cells) {
     cx.index_launch(2, double(&cells.halves));
 }
 
-/// What the cells are after so many.
+/// The value of a cell after so many steps.
 fn after(steps: u32) -> i64 {
     (0..steps).fold(0, |value, _| 2 * (value + 1))
 }

@@ -322,8 +322,8 @@ fn look_with(#[reads(old)] cells: Piece<Cell>, factor: i64) -> i64 {
     factor * cells.old[0]
 }
 
-/// What a task finds in its instance is not lost because it gets no arguments: contributions are applied all the same,
-/// once.
+/// Contributions that a task finds in its instance are not lost because the task gets no arguments: they are applied
+/// all the same, once.
 #[test]
 fn a_task_without_arguments_in_a_replay_spoils_nothing_that_is_moved_for_it() {
     let runtime = Runtime::builder().workers(2).build().expect("there are threads");

@@ -1,4 +1,4 @@
-//! What the program's values do when they are dropped is no affair of the runtime's: it goes on, and logs it.
+//! Destructors of the program's values are no affair of the runtime's: it goes on when they panic, and logs that.
 
 use crate::log;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What the runtime logs.
+//! Tests of the runtime's log.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

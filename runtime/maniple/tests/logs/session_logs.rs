@@ -1,4 +1,4 @@
-//! What is logged of sessions that are dropped.
+//! The log of sessions that are dropped.
 
 use crate::log;
 use maniple::Error;

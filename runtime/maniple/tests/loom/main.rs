@@ -43,7 +43,7 @@ struct Waiting {
     /// Tasks in the queue.
     queued: AtomicUsize,
     flags: [AtomicUsize; 2],
-    /// What the task changes while it runs.
+    /// The state that the task changes while it runs.
     inside: UnsafeCell<usize>,
 }
 

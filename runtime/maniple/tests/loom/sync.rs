@@ -1,3 +1,3 @@
-//! What the files import as `crate::sync`: loom's in place of the real ones.
+//! Names that the files import as `crate::sync`: loom's in place of the real ones.
 
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};

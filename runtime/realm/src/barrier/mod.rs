@@ -63,7 +63,7 @@ impl Barrier {
     }
 }
 
-/// What cannot be asked of a barrier.
+/// An error of a request to a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BarrierError {
     /// All arrivals of the phase have come.
@@ -87,7 +87,7 @@ pub enum BarrierError {
     Unknown(Barrier),
 }
 
-/// What is kept for a phase that is not complete.
+/// The state of a phase that is not complete.
 #[derive(Default)]
 struct PhaseState {
     event: Option<UserEvent>,

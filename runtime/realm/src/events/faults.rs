@@ -26,7 +26,7 @@ struct Shard {
     of_events: HashMap<Event, Arc<Fault>>,
     /// The triggered ones among them, the oldest first.
     kept: VecDeque<Event>,
-    /// Those that were poisoned before them, by slot.
+    /// Generations of events that were poisoned before the kept ones, by slot.
     forgotten: HashMap<u32, Generations>,
 }
 

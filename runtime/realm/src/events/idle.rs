@@ -1,4 +1,4 @@
-//! Whom an event that is awaited wakes, and what becomes of that when the future is dropped.
+//! The wakers of events that are awaited, and what becomes of a waker when its future is dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::locks::Mutex;
 pub(crate) struct Waiter(Mutex<Waiting>);
 
 struct Waiting {
-    /// Whom to wake.
+    /// The waker of the future, until it is called or the future is dropped.
     waker: Option<Waker>,
     /// Whether the event has triggered.
     is_over: bool,

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::Event;
 use crate::profile::OperationId;
 
-/// What an operation waits for before it starts: all of these, poisoned or not.
+/// The preconditions of an operation: it waits for all of these events before it starts, poisoned or not.
 ///
 /// When a precondition turns out poisoned the operation still waits for the others; a poisoned event therefore means
 /// that everything behind it has stopped. Poison of a `needs` spreads to the operation; poison of a `follows` does not.
@@ -78,7 +78,7 @@ pub(crate) struct Awaited {
     pub(crate) spreads: bool,
 }
 
-/// What is left of an [`After`] once triggered events are set aside.
+/// The rest of an [`After`] once triggered events are set aside.
 pub(crate) struct Remaining {
     pub(crate) awaited: SmallVec<[Awaited; 8]>,
     /// A needed event that has triggered, poisoned.

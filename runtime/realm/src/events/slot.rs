@@ -30,7 +30,7 @@ pub(crate) const BODY_BYTES: usize = 64;
 #[repr(C, align(64))]
 pub(crate) struct BodyBytes(MaybeUninit<[u8; BODY_BYTES]>);
 
-/// What becomes of a slot once its preconditions have triggered. `Vacant` is zero: so are slots never used.
+/// The action of a slot once its preconditions have triggered. `Vacant` is zero: so are slots never used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -65,7 +65,7 @@ pub(crate) struct Slot<B: 'static> {
     /// The links of this slot's waiter nodes. Node `6 * slot + k` is in the list of the `k`-th precondition.
     pub(crate) links: [AtomicU32; LINKS],
     pub(crate) preconditions: Preconditions,
-    /// Where the body runs: an encoded [`Destination`](crate::scheduler::destination::Destination).
+    /// The destination of the body: an encoded [`Destination`](crate::scheduler::destination::Destination).
     pub(crate) target: AtomicU32,
     header: UnsafeCell<Header<B>>,
     body: UnsafeCell<BodyBytes>,

@@ -15,7 +15,7 @@ const PROMISED: u64 = 1 << 34;
 const SCARRED: u64 = 1 << 35;
 const GENERATION_SHIFT: u32 = 40;
 
-/// What a word says about one generation.
+/// The phase of one generation, as the word tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// It has not triggered.

@@ -48,7 +48,7 @@ enum State {
     Gone,
 }
 
-/// Who looks at a lane.
+/// The worker that looks at a lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     /// The worker whose lane it is.
@@ -431,7 +431,7 @@ impl Active {
     }
 }
 
-/// Where each lane stands, for looking into a program that does not go on.
+/// Shows the place of each lane's cursor, for looking into a program that does not go on.
 impl std::fmt::Debug for Active {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let lanes = (0..self.lanes()).filter_map(|lane| {

@@ -17,9 +17,9 @@ pub struct Graph {
     pub(super) groups: Vec<Box<[bool]>>,
     /// The nodes, lane by lane, and after them the junctions.
     pub(super) nodes: Vec<Node>,
-    /// Where junctions begin among `nodes`.
+    /// The index of the first junction among `nodes`.
     first_junction: usize,
-    /// What comes before nodes, node by node.
+    /// The predecessors of nodes and junctions, node by node.
     before: Vec<Predecessor>,
     /// The lanes, but for its own, of what comes after each node.
     lanes_after: Lists<u32>,
@@ -48,7 +48,7 @@ pub(super) struct Node {
     pub(super) takes: bool,
     /// Several nodes of its lane come after it.
     pub(super) leads_several: bool,
-    /// Where the list of what comes before it begins and ends.
+    /// The begin and the end of the node's list of predecessors, in the graph's `before`.
     before: (u32, u32),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Node {
 pub(super) struct Shift {
     lane: u32,
     stage: u32,
-    /// Where its nodes are.
+    /// The places of its nodes.
     places: Range<u32>,
 }
 
@@ -69,7 +69,7 @@ impl Shift {
         self.places.end - self.places.start
     }
 
-    /// Where its node is, if that is the only one.
+    /// The place of its node, if that is the only one.
     #[inline]
     pub(super) fn only(&self) -> Option<usize> {
         (self.nodes() == 1).then_some(self.places.start as usize)
@@ -86,7 +86,7 @@ struct Lists<T> {
     items: Vec<T>,
 }
 
-/// What comes before a node: its place, and two flags.
+/// A predecessor of a node: its place, and two flags.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Predecessor(u32);
 
@@ -178,7 +178,7 @@ impl Graph {
         place.checked_sub(self.first_junction)
     }
 
-    /// What comes before the node or junction at this place.
+    /// The predecessors of the node or junction at this place.
     #[inline]
     pub(super) fn before(&self, place: usize) -> &[Predecessor] {
         let (first, end) = self.nodes[place].before;
@@ -322,7 +322,7 @@ fn check(spec: &GraphSpec) {
     }
 }
 
-/// Where everything is.
+/// The places of all nodes in lanes and shifts.
 struct Places {
     lanes: Vec<Range<u32>>,
     nodes: Vec<Node>,
@@ -383,7 +383,7 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
     places
 }
 
-/// What a node comes after, without what is implied.
+/// The edges to the predecessors of a node; without edges that others imply, unless there are more than [`MANY_NODES`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct After {
     pub(super) same: Vec<Edge>,

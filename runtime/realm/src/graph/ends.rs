@@ -1,5 +1,5 @@
-//! What of a run has ended. Workers count in lines of their own: only the end of a lane's part of a run is shared, and
-//! the ends of stages that are watched.
+//! The ends of runs, and of their parts. Workers count in lines of their own: only the end of a lane's part of a run is
+//! shared, and the ends of stages that are watched.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,8 @@ use super::compile::Graph;
 use super::per_run::{PerRun, Words};
 use super::words::EndWord;
 
-/// What has ended of the runs that use each slot. Counts go on from one run to the next.
+/// The counts of nodes, shifts and lanes that have ended in the runs that use each slot. Counts go on from one run to
+/// the next.
 pub(super) struct Ends {
     /// Every slot has been used once in so many runs: the number of slots, as a power of two.
     turns: u32,

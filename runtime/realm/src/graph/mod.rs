@@ -34,7 +34,7 @@ pub use order::Predecessors;
 use registry::Registry;
 use words::Manner;
 
-/// What a [`Graph`] is compiled from.
+/// The specification that a [`Graph`] is compiled from.
 #[derive(Clone, Debug, Default)]
 pub struct GraphSpec {
     /// How many stages there are. Stages may be empty.
@@ -56,13 +56,13 @@ pub struct NodeSpec {
     pub others: Vec<ProcessorId>,
     /// It takes what its stage is opened with: it fails if the [stage does](GraphRuns::fail).
     pub takes: bool,
-    /// What comes before, in the same run: nodes earlier in the list.
+    /// The edges from nodes of the same run, which come earlier in the list.
     pub after: Vec<Edge>,
-    /// What comes before, in the run before: any nodes.
+    /// The edges from nodes of the run before: any nodes.
     pub after_previous: Vec<Edge>,
 }
 
-/// What a node comes after.
+/// An edge of a graph: a node that another one comes after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Edge {
     /// The earlier node, an index into [`GraphSpec::nodes`].
@@ -71,7 +71,7 @@ pub struct Edge {
     pub needs: bool,
 }
 
-/// What the nodes of a graph do.
+/// The work of the nodes of a graph.
 ///
 /// Methods are called on workers, for different nodes at the same time. They must not block. A panic in
 /// [`run`](Self::run) is the node's failure.
@@ -111,7 +111,7 @@ pub struct Place {
 /// Runs are numbered from 0. The caller opens the stages of each run, in any order, and of the runs one after the
 /// other.
 pub struct GraphRuns {
-    /// What keeps the workers up. Goes first.
+    /// The handle that keeps the workers up. It is dropped before the other fields.
     _keeper: Box<dyn Send + Sync>,
     operations: Arc<Operations>,
     registry: Arc<Registry>,

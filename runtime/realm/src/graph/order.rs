@@ -1,10 +1,10 @@
-//! What a compiled graph enforces: read from the lists that workers go by, not from what these were made of. So whoever
-//! proves something from it proves it of the graph that runs.
+//! The order that a compiled graph enforces. It is read from the lists that workers go by, not from the specification
+//! that these were made of. So a proof from it holds for the graph that runs.
 
 use super::Edge;
 use super::compile::{Graph, JUNCTION};
 
-/// What a node waits for.
+/// The conditions that a node waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Predecessors {
     /// That this stage is open.
@@ -16,8 +16,8 @@ pub struct Predecessors {
 }
 
 impl Graph {
-    /// What each node of the specification waits for, without what others imply: of the edges that it was compiled
-    /// from, those that are left.
+    /// The conditions that each node of the specification waits for, without those that others imply: of the edges that
+    /// the graph was compiled from, the ones that are left.
     #[must_use]
     pub fn predecessors(&self) -> Vec<Predecessors> {
         let of_specification =

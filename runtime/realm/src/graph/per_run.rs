@@ -1,4 +1,4 @@
-//! What each run of a graph has for itself, found by the slot that it uses.
+//! The data that each run of a graph has for itself, found by the slot that the run uses.
 
 use super::compile::NODES_IN_A_LINE;
 

@@ -15,8 +15,8 @@ pub(crate) struct Registry {
     count: CachePadded<AtomicUsize>,
     version: AtomicU64,
     graphs: RwLock<Vec<Arc<Active>>>,
-    /// What goes last of graphs that run no more, though workers may not have let go of them. The graphs' own counts
-    /// say that before their works have been dropped.
+    /// The last parts (`Active::rest`) of graphs that run no more, of which workers may not have let go. The graphs'
+    /// own reference counts are zero before their works have been dropped.
     removed: Mutex<Vec<Weak<()>>>,
 }
 

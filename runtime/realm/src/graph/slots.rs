@@ -1,4 +1,4 @@
-//! What runs use, one at a time: the words of all nodes, and what has ended.
+//! The slots that runs use, one run at a time: the words of all nodes, and the ends of nodes and stages.
 //!
 //! There are as many *slots* as runs may be under way, a power of two, and run `r` uses slot `r` modulo their number.
 //! All words count up from turn to turn: nothing needs to be set back.
@@ -12,7 +12,7 @@ use super::ends::Ends;
 use super::per_run::{PerRun, Words};
 use super::words::{ClaimWord, EndWord, Gate, JunctionWord};
 
-/// What the runs of a graph use.
+/// The slots of the runs of a graph.
 pub(super) struct Slots {
     count: u64,
     pub(super) claims: Words<ClaimWord>,

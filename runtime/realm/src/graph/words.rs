@@ -82,13 +82,13 @@ const MANNER: u64 = 3;
 const WATCHED: u64 = 1 << 2;
 const FLAGS: u32 = 3;
 
-/// What becomes of the nodes of an open stage.
+/// The treatment of the nodes of an open stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Manner {
     /// They run.
     Run = 0,
-    /// What some of them take has failed.
+    /// Nodes that take what the stage is opened with fail; the others run.
     Poisoned = 1,
     /// They are passed over.
     Skip = 2,

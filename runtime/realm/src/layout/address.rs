@@ -6,7 +6,7 @@ use maniple_space::{AnyPoint, Point, Rect};
 
 use super::MAX_DIMENSIONS;
 
-/// Where the values of one field lie in an instance.
+/// The formula for the places of one field's values in an instance.
 ///
 /// The rank of a point among those stored is `linear = sum(p[d] * strides[d]) - origin`. Its value lies at
 ///
@@ -19,11 +19,11 @@ use super::MAX_DIMENSIONS;
 /// near the ends of `i64` are fine; for a point that is stored the result is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldAddress {
-    /// Where the value of the first point lies, in bytes.
+    /// The offset of the value of the first point, in bytes.
     pub base: usize,
     /// How many elements apart neighbours are in each dimension.
     pub strides: [i64; MAX_DIMENSIONS],
-    /// What the strides make of the lowest point, to be subtracted.
+    /// The rank that the strides alone give to the lowest point, to be subtracted.
     pub origin: i64,
     /// The binary logarithm of the points of a block; 63 if there is one block only.
     pub shift: u32,

@@ -1,4 +1,4 @@
-//! What a task may ask of the layout of its instances.
+//! The constraints that a task may put on the layout of its instances.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl LayoutConstraint {
         arrangement && order && self.align.unwrap_or(1) >= other.align.unwrap_or(1) && self.pad >= other.pad
     }
 
-    /// What satisfies both, or `None` if nothing does in general.
+    /// The constraint that stands for both, or `None` if no layout satisfies both in general.
     #[must_use]
     pub fn and(&self, other: &Self) -> Option<Self> {
         fn both<T: PartialEq + Copy>(a: Option<T>, b: Option<T>) -> Option<Option<T>> {

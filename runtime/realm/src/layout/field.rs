@@ -1,8 +1,8 @@
-//! Where one field lies in an instance of any points.
+//! The places of one field's values in an instance of any points.
 //!
-//! An instance stores the rectangles of an index space one after the other: each point has a rank, and those of a
-//! rectangle follow those of the rectangle before it. Where a rank lies is one formula for the whole field
-//! ([`FieldAddress`]); only what makes a rank of a point differs from rectangle to rectangle.
+//! An instance stores the rectangles of an index space one after the other: each point has a rank, and the ranks of a
+//! rectangle follow the ranks of the rectangle before it. One formula gives the places of all ranks of the field
+//! ([`FieldAddress`]); only the way from a point to its rank differs from rectangle to rectangle.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point, Rect, for_dimension};
 
 use super::{DimensionOrder, FieldAddress, LayoutError, MAX_DIMENSIONS};
 
-/// Where the values of one field lie, for all points stored.
+/// The places of the values of one field, for all points stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldLayout {
     /// Of the points of the first rectangle.
@@ -47,7 +47,7 @@ impl FieldLayout {
         self.ranks.is_none().then_some(&self.address)
     }
 
-    /// Where ranks lie. It knows the ranks of the first rectangle's points, and no others.
+    /// The formula for the places of ranks. It knows the ranks of the first rectangle's points, and no others.
     #[inline]
     pub(crate) fn ranked(&self) -> &FieldAddress {
         &self.address
@@ -177,7 +177,7 @@ impl Ranking {
     }
 }
 
-/// What the strides make of the lowest point.
+/// The rank that the strides alone give to the lowest point.
 fn origin<const D: usize>(rect: &Rect<D>, strides: &[i64; MAX_DIMENSIONS]) -> i64 {
     (0..D).fold(0, |sum: i64, d| sum.wrapping_add(rect.lo.0[d].wrapping_mul(strides[d])))
 }

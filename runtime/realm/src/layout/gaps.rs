@@ -63,7 +63,7 @@ impl Part {
 
 /// Whether an instance that stores some points, [with gaps](with_gaps), keeps a part of them in one rectangle, if the
 /// part is a rectangle; true of other parts, which lie in one only by chance. Logarithmic in the number of rectangles.
-/// Where gaps between other points make one rectangle of those that the part lies in, the answer may be false.
+/// The answer may be false if gaps between other points join the rectangles that the part lies in.
 #[must_use]
 pub fn keeps_in_one(points: &AnySpace, bytes_of_point: usize, part: &AnySpace) -> bool {
     lies_in_one(points, part) || for_dimension!(points, |points| fills_bounds(points, bytes_of_point as u64))

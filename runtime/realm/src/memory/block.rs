@@ -40,11 +40,11 @@ fn take_large_pages(_: NonNull<u8>, _: usize) {}
 #[derive(Debug)]
 pub struct Block {
     base: NonNull<u8>,
-    /// What it is a part of; nothing if the block is empty.
+    /// The memory that the block is a part of; `None` if the block is empty.
     whole: Option<Whole>,
 }
 
-/// Where bytes come from.
+/// The memory that the system has given.
 #[derive(Debug)]
 enum Whole {
     Allocated(NonNull<u8>, Layout),

@@ -1,4 +1,4 @@
-//! What can go wrong between nodes.
+//! Errors between nodes.
 
 use std::time::Duration;
 
@@ -38,9 +38,9 @@ pub enum Loss {
     HandlerPanicked {
         /// Which.
         handler: HandlerId,
-        /// Who sent the message.
+        /// The node that sent the message.
         from: NodeId,
-        /// What the panic says.
+        /// The text of the panic.
         panic: String,
     },
 }

@@ -38,12 +38,12 @@ pub enum Outcome {
     OutOfRange,
 }
 
-/// What a frame is.
+/// The kind of a frame, with the fields of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     /// A message or its first part: the head is the message's header, the body the payload as far as it goes.
     Message {
-        /// Who handles it.
+        /// The handler of the message.
         handler: HandlerId,
         /// The bytes of the whole payload.
         payload: u64,
@@ -65,14 +65,14 @@ pub enum Header {
         transfer: u64,
         /// Number of the segment.
         segment: u64,
-        /// Where in it.
+        /// The offset of the bytes in the segment.
         offset: u64,
     },
     /// All bytes of a put have been sent; the head is the notification's header.
     PutEnd {
         /// Number of the transfer.
         transfer: u64,
-        /// Who is to be told at the receiver.
+        /// The handler to be told at the receiver, if any.
         notify: Option<HandlerId>,
     },
     /// How a transfer that the receiver asked for has ended.
@@ -88,7 +88,7 @@ pub enum Header {
         transfer: u64,
         /// Number of the segment.
         segment: u64,
-        /// Where in it.
+        /// The offset of the bytes in the segment.
         offset: u64,
         /// How many bytes.
         length: u64,
@@ -97,7 +97,7 @@ pub enum Header {
     GetChunk {
         /// Number of the transfer.
         transfer: u64,
-        /// Where in what was asked for.
+        /// The offset of the bytes in the range that was asked for.
         offset: u64,
     },
     /// A barrier's round.
@@ -134,8 +134,8 @@ pub enum Header {
     Goodbye,
     /// The node has given up; the body says why.
     Abort,
-    /// Where the sender's inbox is, in memory that both could share. For [`shared_memory`](super::shared_memory) only,
-    /// as are the next three.
+    /// Offers the sender's inbox: the body says where it is, in memory that both could share. For
+    /// [`shared_memory`](super::shared_memory) only, as are the next three.
     Offer,
     /// The receiver's inbox is open; the sender's messages come by it from now on.
     Switch,
@@ -145,13 +145,13 @@ pub enum Header {
     Bell,
     /// A message whose payload is in memory that the sender lends. For [`shared_memory`](super::shared_memory) only.
     Lent {
-        /// Who handles it.
+        /// The handler of the message.
         handler: HandlerId,
         /// Whether it counts towards the sender's window.
         counted: bool,
         /// Whether the sender wants its credit back now.
         ask: bool,
-        /// Where in the memory.
+        /// The offset of the block in the sender's inbox: a line of its own, then the payload.
         block: u64,
         /// How many bytes.
         length: u64,
@@ -191,7 +191,7 @@ impl Header {
     }
 }
 
-/// What is carried besides head and header.
+/// The bytes that a frame carries besides head and header.
 #[derive(Debug)]
 pub enum Body {
     /// Bytes of its own.
@@ -200,9 +200,9 @@ pub enum Body {
     Span(Span),
 }
 
-/// What a transport carries from one node to another.
+/// The unit that a transport carries from one node to another.
 pub struct Frame {
-    /// What it is.
+    /// Its kind, with the fields of that kind.
     pub header: Header,
     /// Up to [`MAX_HEADER`] bytes.
     pub head: SmallVec<[u8; 40]>,

@@ -1,7 +1,7 @@
-//! What is to be sent to one other node by a transport with one thread.
+//! The outbox for one other node, of a transport with one thread: frames still to be sent.
 //!
-//! Messages are encoded by whoever sends them, one behind the other, so that what gathers while MPI is busy travels
-//! together. Bytes of transfers wait in their segments until their turn has come.
+//! Messages are encoded by the threads that send them, one behind the other, so that messages that gather while MPI is
+//! busy travel together. Bytes of transfers wait in their segments until their turn has come.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -28,7 +28,7 @@ struct Queue {
     /// Encoded messages.
     batches: VecDeque<Vec<u8>>,
     bulk: VecDeque<Frame>,
-    /// What to call when the messages have left.
+    /// Callbacks for when the messages have left.
     sent: Vec<Callback<()>>,
     /// Whether what is there is to leave now.
     is_due: bool,
@@ -38,7 +38,7 @@ struct Queue {
     is_closed: bool,
 }
 
-/// What the one who sent has to do.
+/// The steps that are left to the sender once its frames are in the outbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
     /// The thread is to be told that there is something.

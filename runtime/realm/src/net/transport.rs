@@ -95,7 +95,7 @@ pub trait Transport: Send + Sync {
         false
     }
 
-    /// What threads that have nothing else to do may look at, if messages come sooner then.
+    /// This transport as idle threads may poll it, if messages come sooner then.
     fn polled(self: Arc<Self>) -> Option<Arc<dyn Polled>> {
         None
     }
@@ -120,7 +120,7 @@ impl Loan {
         (*self.0).as_mut()
     }
 
-    /// What is in it, as the body of a message: it changes no more.
+    /// Turns its bytes into the body of a message: they change no more.
     #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(Frozen(self.0))
@@ -158,7 +158,7 @@ pub trait Polled: Send + Sync {
 
 /// Gets what arrives at a node.
 pub trait Receiver: Send + Sync {
-    /// Where the bytes of a frame that [is placed](Header::is_placed) go.
+    /// The place for the bytes of a frame that [is placed](Header::is_placed).
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ pub trait Receiver: Send + Sync {
     fn lost(&self, node: NodeId, loss: Loss);
 }
 
-/// Where bytes go.
+/// The place for bytes.
 #[derive(Debug)]
 pub enum Place {
     /// Into registered memory.

@@ -42,14 +42,14 @@ impl Encoded {
     }
 }
 
-/// What stands before head and body.
+/// The decoded beginning of a frame, before head and body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// What the frame is.
+    /// The header of the frame.
     pub header: Header,
-    /// Where its head is, counted from the frame's first byte.
+    /// The range of its head, counted from the frame's first byte.
     pub head: Range<usize>,
-    /// Where its body is.
+    /// The range of its body, counted likewise.
     pub body: Range<usize>,
 }
 
@@ -91,7 +91,7 @@ impl Header {
         }
     }
 
-    /// What stands before a head and a body of these lengths.
+    /// Encodes the beginning of a frame, before a head and a body of these lengths.
     #[must_use]
     pub fn encode(&self, head: usize, body: usize) -> Encoded {
         debug_assert!(head <= MAX_HEADER && body <= MAX_BODY);

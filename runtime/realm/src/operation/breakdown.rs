@@ -14,12 +14,12 @@ use crate::locks::Mutex;
 use crate::fault::{self, Fault, Panic};
 use crate::sync::Parker;
 
-/// What went wrong where no thread would have been told. The fault of every wait from then on.
+/// A failure that would have been reported to no thread. It is the fault of every wait from then on.
 #[derive(Clone, Debug)]
 pub struct Breakdown {
-    /// What was being done.
+    /// The action that panicked, as the subject of "panicked".
     pub during: String,
-    /// What became of it.
+    /// The panic that ended it.
     pub panic: Panic,
 }
 
@@ -44,7 +44,7 @@ struct Waiting {
     next: u64,
 }
 
-/// Whom to wake.
+/// The waiter to wake.
 pub(crate) enum Whom {
     /// A thread.
     Thread(Arc<Parker>),

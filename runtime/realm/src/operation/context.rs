@@ -1,4 +1,4 @@
-//! What a body may know of the worker that runs it.
+//! The context of a body: its view of the worker that runs it.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -17,7 +17,7 @@ pub(crate) struct Worker {
     pub(crate) realm: NonNull<()>,
 }
 
-/// What a body may know of the worker that runs it.
+/// The view that a body has of the worker that runs it.
 pub struct WorkerContext<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) event: Event,

@@ -1,4 +1,4 @@
-//! What cannot be asked of a realm.
+//! Errors of building a realm, and of requests to it.
 
 use crate::machine::ProcessorId;
 use crate::scheduler::GroupId;
@@ -6,7 +6,7 @@ use crate::scheduler::GroupId;
 /// More workers than this are surely a mistake.
 pub(crate) const MOST_WORKERS: usize = 1024;
 
-/// What cannot be asked of a realm.
+/// An error of building a realm, or of a request to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RealmError {
@@ -24,7 +24,7 @@ pub enum RealmError {
     Thread {
         /// The worker.
         worker: usize,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The processor has no worker here.

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use super::context::WorkerContext;
 use crate::profile::{OperationId, Tag};
 
-/// What can be done with a job of some kind.
+/// The functions of a job of some kind.
 #[derive(Debug)]
 pub struct JobTable {
     /// Does it, or as much of it as can be done now. The job is the callee's from then on. Must neither panic nor
@@ -19,11 +19,11 @@ pub struct JobTable {
     pub run: unsafe fn(NonNull<JobHead>, &WorkerContext<'_>),
     /// Lets go of a job that will not be run.
     pub drop: unsafe fn(NonNull<JobHead>),
-    /// What a profile calls it. Asked for only if there is one.
+    /// Gives the name of the job in a profile. Called only if there is one.
     pub recorded: unsafe fn(NonNull<JobHead>) -> (OperationId, Tag),
 }
 
-/// What every job begins with.
+/// The head that every job begins with.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct JobHead {

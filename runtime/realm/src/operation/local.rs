@@ -1,4 +1,4 @@
-//! What belongs to one worker's thread alone of what waits to be run, and where ready work is queued.
+//! The local queue of a worker: the waiting work that belongs to its thread alone, and the queueing of ready work.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
@@ -14,7 +14,7 @@ use crate::scheduler::presence::LENT;
 use crate::scheduler::queue::{OwnDeques, Queued, Taker};
 use crate::scheduler::{Class, Rank};
 
-/// What a worker has waiting for itself.
+/// The work that waits for one worker, on its own thread.
 pub(crate) struct LocalQueue {
     pub(crate) operations: Arc<Operations>,
     pub(crate) worker: Worker,
@@ -235,7 +235,7 @@ impl LocalQueue {
         Taker { worker: self.worker.index, own: &self.deques, prefetch: |index| table.prefetch(index) }
     }
 
-    /// What was kept to be run next. If that is an operation and a job, they take turns with the queues.
+    /// Takes the work that was kept to be run next. If that is an operation and a job, they take turns with the queues.
     #[inline]
     pub(crate) fn take_next(&self) -> Option<Queued<Job>> {
         match self.next.replace(0) {

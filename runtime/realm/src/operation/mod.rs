@@ -35,7 +35,7 @@ pub(crate) use error::MOST_WORKERS;
 pub use error::RealmError;
 pub use future::EventFuture;
 
-/// Where an operation may run.
+/// The workers that may run an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Any worker.
@@ -49,7 +49,7 @@ pub enum Target {
     Group(GroupId),
 }
 
-/// Where, when and how urgently an operation runs.
+/// The terms on which an operation runs: where, when and how urgently.
 ///
 /// ```
 /// use maniple_realm::{Class, Event, Spawn};
@@ -60,7 +60,7 @@ pub enum Target {
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spawn<'a> {
-    /// Where.
+    /// The workers that may run it.
     pub target: Target,
     /// Among ready operations of one class that a worker may run, higher priorities go first. 0 is the fast path:
     /// work-stealing deques; other priorities go through a heap. Preferring is not a promise: two workers may start two
@@ -68,9 +68,9 @@ pub struct Spawn<'a> {
     pub priority: i32,
     /// Whose work.
     pub class: Class,
-    /// What must have happened before.
+    /// The events that must have triggered before.
     pub after: After<'a>,
-    /// What a profile says of the operation.
+    /// The description of the operation in a profile.
     pub tag: Tag,
 }
 
@@ -96,7 +96,7 @@ impl<'a, A: Into<After<'a>>> From<A> for Spawn<'a> {
     }
 }
 
-/// What an operation does. Closures are work: they return nothing, or a `Result` whose error is a fault.
+/// The work of an operation. Closures are work: they return nothing, or a `Result` whose error is a fault.
 ///
 /// A panic is caught and becomes the operation's fault, a [`Panic`](crate::fault::Panic).
 pub trait Work: Send + 'static {
@@ -113,7 +113,7 @@ pub trait Work: Send + 'static {
     }
 }
 
-/// What a closure that is [`Work`] may return.
+/// The return value of a closure that is [`Work`].
 pub trait Outcome {
     /// The outcome as the operation's.
     fn into_result(self) -> Result<(), Arc<Fault>>;

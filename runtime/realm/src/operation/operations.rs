@@ -1,4 +1,4 @@
-//! What all share that makes and runs operations: the slots, the queues, and how it all ends.
+//! The state shared by all that makes and runs operations: the slots, the queues, and how it all ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
@@ -35,7 +35,7 @@ pub(crate) enum Finish {
     Suspended,
 }
 
-/// What can be done with a body of some type: its virtual table.
+/// The virtual table of a body of some type: the functions that can be called on it.
 pub(crate) struct BodyTable {
     /// Calls the body; unless the call ends `Suspended`, the storage is empty afterwards.
     pub(crate) call: unsafe fn(*mut BodyBytes, Call<'_>) -> Finish,

@@ -1,4 +1,4 @@
-//! What a trigger sets off: waiters are counted down, operations become ready, merges trigger in turn.
+//! The consequences of a trigger: waiters are counted down, operations become ready, merges trigger in turn.
 //!
 //! A chain of a million merges must not need a stack of a million frames, so triggering pushes the waiters that it took
 //! onto the worklist of the thread's outermost trigger. The event itself has triggered by then: only what follows from

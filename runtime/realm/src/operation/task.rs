@@ -9,13 +9,13 @@
 //!                          \--ready, panic--> DONE
 //! ```
 //!
-//! Whoever wakes a task that is queued or notified already changes nothing, and yet writes the state, which the next
-//! poll reads: so that sees what was done before the wake.
+//! A waker of a task that is queued or notified already changes nothing, and yet writes the state, which the next poll
+//! reads: so the poll sees what was done before the wake.
 //!
 //! Wakers are counted, but for the one that a poll is lent. A task that is pending while there are none can never be
-//! woken: it is *stranded*. As only a poll can make wakers then, the poller notices; and whoever drops the last waker
-//! wakes the task, so that there is a poller. A stranded task is polled once more, so that its future may do something
-//! about it ([`is_stranded`]), and fails if it is stranded still.
+//! woken: it is *stranded*. As only a poll can make wakers then, the poller notices; and the thread that drops the last
+//! waker wakes the task, so that there is a poller. A stranded task is polled once more, so that its future may do
+//! something about it ([`is_stranded`]), and fails if it is stranded still.
 
 use std::cell::{Cell, UnsafeCell};
 use std::future::Future;

@@ -26,7 +26,7 @@ const LONGEST_ASLEEP_NS: u64 = 50_000_000;
 #[derive(Default)]
 pub(crate) struct Records(Option<Buffer>);
 
-/// What belongs to one thread.
+/// The buffer of one thread: its records, and the labels that it knows.
 pub(super) struct Buffer {
     shared: Arc<Shared>,
     thread: u32,

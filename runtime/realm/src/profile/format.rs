@@ -40,7 +40,7 @@ pub(super) enum Chunk<'a> {
     End,
 }
 
-/// What numbers in records stand for.
+/// The names that numbers in records stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Names {
     pub(super) labels: Vec<Label>,

@@ -22,7 +22,7 @@ pub struct Header {
 pub struct Processor {
     /// Its number.
     pub id: u32,
-    /// What sort of processor, such as `cpu`.
+    /// The kind of the processor, such as `cpu`.
     pub kind: String,
     /// The node that it is in.
     pub node: u16,
@@ -33,7 +33,7 @@ pub struct Processor {
 pub struct Memory {
     /// Its number.
     pub id: u32,
-    /// What sort of memory, such as `system`.
+    /// The kind of the memory, such as `system`.
     pub kind: String,
     /// The node that it is in.
     pub node: u16,

@@ -1,9 +1,9 @@
-//! What records are about: kinds, names, points.
+//! The labels of records: kinds, names, points.
 
 use maniple_space::AnyRect;
 use serde::{Deserialize, Serialize};
 
-/// What sort of thing a thread was doing.
+/// The kind of a thread's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     /// The user's work: the body of a task.
@@ -32,16 +32,17 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LabelId(pub u32);
 
-/// What spans have in common: their kind, their name, and the domain of the launch that they are points of.
+/// The properties that spans have in common: their kind, their name, and the domain of the launch that they are points
+/// of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Label {
-    /// What sort of thing.
+    /// The kind of activity.
     pub kind: Kind,
     /// The task's name, or the mapper call's, or another word for it.
     pub name: String,
     /// The domain of an index launch.
     pub domain: Option<Domain>,
-    /// Where in the program it was launched, if that is known.
+    /// The place in the program where it was launched, if that is known.
     pub launched: Option<String>,
 }
 
@@ -101,7 +102,7 @@ impl Domain {
     }
 }
 
-/// What spans say of an operation: its label, and which point of the label's domain it is.
+/// The description of an operation in its spans: its label, and which point of the label's domain it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tag {
     /// The label.

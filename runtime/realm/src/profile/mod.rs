@@ -66,10 +66,10 @@ use output::Output;
 #[derive(Clone)]
 pub struct Profiler(Arc<Shared>);
 
-/// What all threads share.
+/// The state that all threads share.
 struct Shared {
     clock: FineClock,
-    /// What another clock, which all processes can read, showed at the origin of this one.
+    /// The reading of another clock, which all processes can read, at the origin of this one.
     began: u64,
     node: OnceLock<NodeId>,
     names: NameTable,
@@ -153,8 +153,9 @@ impl Profiler {
         self.0.names.graph(graph)
     }
 
-    /// Whoever this thread works for has a graph of so many nodes run. Node `k` is the operation `first + k`, whose
-    /// spans whoever runs it records, by [`activity`](Self::activity) or [`record`](Self::record).
+    /// Records that the operation that this thread works for has a graph of so many nodes run. Node `k` is the
+    /// operation `first + k`, where `first` is returned; the thread that runs a node records its spans, by
+    /// [`activity`](Self::activity) or [`record`](Self::record).
     #[must_use]
     pub fn replay(&self, graph: GraphId, nodes: u64) -> OperationId {
         let (first, time) = (self.new_operations(nodes), self.now_ns());
@@ -233,14 +234,14 @@ impl Profiler {
         self.record(Record::Ready { operation, time: self.now_ns() });
     }
 
-    /// Whoever this thread works for has made something happen.
+    /// Records that the operation that this thread works for has made something happen.
     #[cold]
     pub(crate) fn triggered(&self, event: OperationId) {
         let time = self.now_ns();
         buffer::with(&self.0, |buffer| buffer.push(Record::Triggered { event, by: buffer.current, time }));
     }
 
-    /// Whoever this thread works for goes on only after `event`.
+    /// Records that the operation that this thread works for goes on only after `event`.
     #[cold]
     pub(crate) fn awaited(&self, event: OperationId) {
         let time = self.now_ns();

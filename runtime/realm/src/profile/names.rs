@@ -35,7 +35,7 @@ pub mod common {
     pub const MAPPING: LabelId = LabelId(9);
     /// Writing the profile itself.
     pub const PROFILE: LabelId = LabelId(10);
-    /// What another worker did of a task's loop.
+    /// A share of a task's loop that another worker has run.
     pub const SHARE: LabelId = LabelId(11);
 }
 

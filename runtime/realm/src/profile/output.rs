@@ -1,4 +1,4 @@
-//! Where a profile goes: chunks, in order, to a file.
+//! The output of a profile: chunks, in order, to a file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ pub enum ProfileError {
     Create {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
     /// There is such a file, and it is something else.
@@ -33,7 +33,7 @@ pub enum ProfileError {
     /// Something could not be written; what came before is there.
     #[error("the profile ends early: {source}")]
     Write {
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
 }
@@ -62,7 +62,7 @@ pub(super) fn create(path: &Path) -> Result<File, ProfileError> {
     File::create(path).map_err(failed)
 }
 
-/// What threads hand their records to.
+/// The output that threads hand their records to.
 pub(super) struct Output(Mutex<State>);
 
 enum State {

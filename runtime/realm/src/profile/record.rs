@@ -1,4 +1,4 @@
-//! What is recorded: plain values, all times in nanoseconds since the profile began.
+//! The records of a profile: plain values, all times in nanoseconds since the profile began.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::label::Tag;
 
 /// Names an operation, or something that happened and that operations wait for.
 ///
-/// Those of the realm are named by their events; others, such as the nodes of replayed graphs, get names from
+/// Operations of the realm are named by their events; others, such as the nodes of replayed graphs, get names from
 /// [`Profiler::new_operations`](super::Profiler::new_operations).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OperationId(pub u64);
@@ -17,7 +17,7 @@ impl OperationId {
     /// No operation: a thread that does no operation's work.
     pub const NONE: Self = Self(0);
 
-    /// Where names begin that are no events: no node of a machine has this number.
+    /// The first of the names that are no events: no node of a machine has this number.
     pub(super) const FIRST_FRESH: u64 = 0x3FFF << 50;
 
     /// Whether this is [`OperationId::NONE`].
@@ -40,16 +40,17 @@ pub struct GraphId(pub u32);
 /// The dependences of operations that run many times alike: node `k` comes after `nodes[k]`, which are nodes too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Graph {
-    /// What each node comes after.
+    /// The nodes that each node comes after.
     pub nodes: Vec<Vec<u32>>,
 }
 
 /// One thing that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// What the thread did from `start` to `end`. Spans of one thread are nested or apart. An operation may have many.
+    /// An activity of the thread, from `start` to `end`. Spans of one thread are nested or apart. An operation may have
+    /// many.
     Span {
-        /// What it was.
+        /// The description of the activity.
         tag: Tag,
         /// Whose work it was.
         operation: OperationId,
@@ -62,7 +63,7 @@ pub enum Record {
     Launched {
         /// The operation.
         operation: OperationId,
-        /// Who handed it over.
+        /// The operation that handed it over.
         by: OperationId,
         /// When.
         time: u64,
@@ -78,12 +79,12 @@ pub enum Record {
     After {
         /// The operation.
         operation: OperationId,
-        /// Those before it.
+        /// The operations before it; places that are not needed hold [`OperationId::NONE`].
         after: [OperationId; 4],
     },
     /// Something happened because an operation said so.
     Triggered {
-        /// What happened.
+        /// The event that happened.
         event: OperationId,
         /// The operation.
         by: OperationId,
@@ -94,12 +95,12 @@ pub enum Record {
     Awaited {
         /// The operation.
         operation: OperationId,
-        /// What it waited for.
+        /// The event that it waited for.
         event: OperationId,
         /// When it began to wait.
         time: u64,
     },
-    /// What an operation of kind copy, fill or reduction moves.
+    /// The movement of bytes by an operation of kind copy, fill or reduction.
     Transfer {
         /// The operation.
         operation: OperationId,
@@ -125,14 +126,14 @@ pub enum Record {
         graph: GraphId,
         /// The operation that is node 0.
         first: OperationId,
-        /// Who had it run.
+        /// The operation that had it run.
         by: OperationId,
         /// When.
         time: u64,
     },
     /// A message left for another process of the job.
     Sent {
-        /// Who sent it.
+        /// The operation that sent it.
         by: OperationId,
         /// The node that it went to.
         to: u16,
@@ -143,7 +144,7 @@ pub enum Record {
     },
     /// A message came from another process of the job.
     Received {
-        /// What is done because of it: an operation of its own.
+        /// The operation, one of its own, for all that is done because of the message.
         message: OperationId,
         /// The node that it came from.
         from: u16,

@@ -18,7 +18,7 @@ pub enum RecordingError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is something else.
@@ -62,7 +62,7 @@ pub enum Completeness {
     /// The file stops before the profile's end: the program was ended from outside or still runs, or the file was cut.
     /// Up to a second's records of each thread are missing.
     Unended,
-    /// What comes after so many bytes is damaged and was not read.
+    /// The part after so many bytes is damaged and was not read.
     Damaged {
         /// How many.
         at: u64,
@@ -74,9 +74,9 @@ pub enum Completeness {
 pub struct Recording {
     /// The process.
     pub header: Header,
-    /// What each [`LabelId`] stands for.
+    /// The labels that each [`LabelId`] stands for, by number.
     pub labels: Vec<Label>,
-    /// What each [`GraphId`] stands for.
+    /// The graphs that each [`GraphId`] stands for, by number.
     pub graphs: Vec<Graph>,
     /// The threads.
     pub threads: Vec<ThreadRecording>,
@@ -84,7 +84,7 @@ pub struct Recording {
     pub completeness: Completeness,
 }
 
-/// What one thread recorded.
+/// The records of one thread.
 #[derive(Clone, Debug)]
 pub struct ThreadRecording {
     /// The thread.
@@ -186,13 +186,13 @@ impl Recording {
         }
     }
 
-    /// What a label stands for.
+    /// The label that a number stands for, if there is one.
     #[must_use]
     pub fn label(&self, id: LabelId) -> Option<&Label> {
         self.labels.get(id.0 as usize)
     }
 
-    /// What a graph stands for.
+    /// The graph that a number stands for, if there is one.
     #[must_use]
     pub fn graph(&self, id: GraphId) -> Option<&Graph> {
         self.graphs.get(id.0 as usize)

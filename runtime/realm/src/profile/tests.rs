@@ -1,4 +1,4 @@
-//! What the format and the reader promise, whatever is in a file.
+//! The promises of the format and the reader, whatever is in a file.
 
 use std::path::Path;
 

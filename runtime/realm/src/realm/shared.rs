@@ -1,4 +1,4 @@
-//! What all handles to a realm share, and how it ends.
+//! The state that all handles to a realm share, and the end of the realm.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::threads::Thread;
 use crate::threads::forked::Origin;
 use crate::worker::Workers;
 
-/// What all handles to a realm share.
+/// The state that all handles to a realm share.
 pub(super) struct Shared {
     pub(super) operations: Arc<Operations>,
     pub(super) workers: Arc<Workers>,

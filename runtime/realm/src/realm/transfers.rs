@@ -18,8 +18,8 @@ impl Realm {
     ///
     /// # Safety
     ///
-    /// What [`Transfer::execute`] asks for holds, for each transfer, from when the preconditions have triggered until
-    /// the event has.
+    /// The requirements of [`Transfer::execute`] hold, for each transfer, from when the preconditions have triggered
+    /// until the event has.
     pub unsafe fn transfer<'a>(&self, transfers: Vec<Transfer>, spawn: impl Into<Spawn<'a>>) -> Event {
         let mut spawn = spawn.into();
         let Some(first) = transfers.first() else { return self.merge(spawn.after) };

@@ -36,7 +36,7 @@ const QUEUED: u64 = 1 << 63;
 const MODE_SHIFT: u32 = 32;
 const HOLDERS: u64 = 0xFFFF_FFFF;
 
-/// What was to be released is not held.
+/// The error of releasing a reservation that is not held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotHeld;
 

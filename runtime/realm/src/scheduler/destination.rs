@@ -1,4 +1,4 @@
-//! Where a ready operation goes, as a slot stores it.
+//! The destination of a ready operation, as a slot stores it.
 
 /// A [`Target`](crate::Target) in the 32 bits that a slot has for it, with processors replaced by their workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

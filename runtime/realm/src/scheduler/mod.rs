@@ -1,4 +1,5 @@
-//! What waits where, and which workers are awake: data that whoever makes work ready changes, and that workers look at.
+//! The queues of waiting work, and the workers that are awake: data that threads change as they make work ready, and
+//! that workers look at.
 //!
 //! Read on in `class` and `destination` (how urgent work is, and whose), `deque` and `queue` (where it waits), `sleep`
 //! (when workers sleep), `seat` (who does a worker's work) and `presence` (which workers are at what). An operation is

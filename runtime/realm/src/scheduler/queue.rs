@@ -99,12 +99,12 @@ impl SharedQueue {
     }
 }
 
-/// What the others see of a worker's queues. Arrays are indexed by [`Class`].
+/// The part of a worker's queues that the others see. Arrays are indexed by [`Class`].
 struct WorkerQueues<J> {
     deques: [Stealer; 2],
-    /// What others hand to this worker, and anyone may steal.
+    /// Operations that others hand to this worker, and that any worker may steal.
     inboxes: [SharedQueue; 2],
-    /// What only this worker may run: of priority 0, and of others.
+    /// Operations that only this worker may run: of priority 0 here, of other priorities in `pinned_by_rank`.
     pinned: [SharedQueue; 2],
     pinned_by_rank: RankedQueue,
     jobs: JobStealer<J>,
@@ -132,12 +132,12 @@ pub(crate) struct Group {
 
 /// All queues of a realm.
 pub(crate) struct Queues<J> {
-    /// What threads that are no workers queued for anyone.
+    /// Operations that threads which are no workers queued for any worker.
     shared: [SharedQueue; 2],
     /// The same of jobs.
     shared_jobs: Injector<J>,
     workers: Box<[CachePadded<WorkerQueues<J>>]>,
-    /// What anyone may run and has a priority other than 0.
+    /// Operations that any worker may run, of priorities other than 0.
     ranked: RankedQueue,
     groups: RwLock<Vec<Arc<Group>>>,
     /// Whether there is any group to look at.
@@ -281,7 +281,7 @@ impl<J> Queues<J> {
             .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Queued::Job))
     }
 
-    /// What a worker that always has something of its own would not come to.
+    /// Takes work that a worker which always has something of its own would not come to.
     fn find_of_others(&self, taker: &Taker<'_, J, impl Fn(u32)>) -> Option<Queued<J>> {
         self.take_handed(taker, Class::Task)
             .or_else(|| self.take_of_class(taker, Class::Task))
@@ -289,7 +289,7 @@ impl<J> Queues<J> {
             .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Queued::Job))
     }
 
-    /// What the runtime does, from this worker's queues or from others', but for what has a rank.
+    /// Takes an operation of the runtime, from this worker's queues or from others', but for those that have a rank.
     pub(crate) fn find_runtime_work(&self, taker: &Taker<'_, J, impl Fn(u32)>, random: u32) -> Option<u32> {
         self.take_of_class(taker, Class::Runtime).or_else(|| self.steal_of_class(taker, Class::Runtime, random))
     }

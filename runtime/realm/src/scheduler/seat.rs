@@ -11,11 +11,12 @@ use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Parker};
 /// only who has it may use it.
 pub(crate) struct Seat<P> {
     state: Mutex<State<P>>,
-    /// What the holder says of wishes, so that the worker's own thread may look after each thing that it has done.
+    /// Whether a guest waits for the place, as `state` says. The worker's own thread looks here, without the lock,
+    /// after each thing that it has done.
     is_wanted: AtomicU32,
-    /// And of itself: one of the constants below.
+    /// The kind of the holder, likewise: one of the constants below.
     attendance: AtomicU32,
-    /// Where the worker's own thread waits while others have the place.
+    /// The parker of the worker's own thread, for the time that others have the place.
     own_thread: Parker,
 }
 
@@ -27,7 +28,7 @@ struct State<P> {
     is_told_of_leaving: bool,
 }
 
-/// Who has the place.
+/// The holder of the place.
 enum Holder<P> {
     /// The worker's own thread. A guest may be waiting for it, here.
     Own(Option<Arc<Parker>>),

@@ -13,7 +13,7 @@
 //! Threads take turns where they wait. So one must not wait while it holds a lock of the system's that another one
 //! takes: that stops them all. A profile of a simulated realm has all of it as one thread's.
 //!
-//! What is not seen: two threads in the middle of two turns at once. Races of single loads and stores are what
+//! A simulation does not show two threads in the middle of two turns at once. Races of single loads and stores are what
 //! `tests/loom` is for.
 //!
 //! ```
@@ -112,7 +112,7 @@ impl fmt::Debug for Simulation {
     }
 }
 
-/// What a disk is like: by itself quick, with room for all, and sound.
+/// The properties of a disk: by default quick, with room for all, and sound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
     /// The most turns of others that each use of a file takes; how many, the seed decides.
@@ -126,7 +126,7 @@ pub struct Disk {
 /// The stack of a thread of the program, in bytes. What is not used costs address space only.
 const STACK: usize = 8 << 20;
 
-/// What a thread of a simulation comes to.
+/// The result of a thread of a simulation.
 #[derive(Debug)]
 pub struct Answer<T> {
     value: Rc<RefCell<Option<T>>>,
@@ -134,7 +134,7 @@ pub struct Answer<T> {
 }
 
 impl<T> Answer<T> {
-    /// What it came to: nothing before it has ended or if it was killed, nor the second time.
+    /// Takes the result: `None` before the thread has ended or if it was killed, and the second time.
     #[must_use]
     pub fn take(&self) -> Option<T> {
         self.value.borrow_mut().take()

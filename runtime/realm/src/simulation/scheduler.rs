@@ -1,4 +1,4 @@
-//! Who is next: coroutines, one for each thread, and a seed.
+//! The scheduler, which chooses the next turn: coroutines, one for each thread, and a seed.
 
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
@@ -31,7 +31,7 @@ struct Sleeper {
     is_first: bool,
     body: Body,
     pause: Pause,
-    /// Where it waits, if that is captured.
+    /// The place where it waits, if that is captured.
     place: Option<Backtrace>,
     state: State,
 }
@@ -46,7 +46,7 @@ impl Sleeper {
     }
 }
 
-/// What the crate keeps for each thread, and would find changed after a turn of another one.
+/// The state that the crate keeps for each thread, and that a thread would find changed after a turn of another one.
 struct State {
     worker: *const Local,
     catching: u32,
@@ -66,11 +66,12 @@ impl State {
     }
 }
 
-/// Those threads end together that one thread of the program, and those which it started, have started.
+/// A process: a thread of the program, and all threads that were started by it or by others of the process. They end
+/// together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process(usize);
 
-/// What happens between two turns.
+/// An event between two turns.
 pub(super) enum Happening {
     Call(Box<dyn FnOnce()>),
     Death(Process),
@@ -98,7 +99,7 @@ pub(super) struct Scheduler {
 thread_local! {
     /// Whether a scheduler runs on this system thread.
     static REIGNS: Cell<bool> = const { Cell::new(false) };
-    /// What the coroutine that is running yields by.
+    /// The yielder of the coroutine that is running.
     static YIELDER: Cell<*const Yielder<(), Pause>> = const { Cell::new(ptr::null()) };
 }
 
@@ -161,7 +162,7 @@ impl UsedDisk {
     }
 }
 
-/// What may have the next turn.
+/// A candidate for the next turn.
 #[derive(Clone, Copy, PartialEq)]
 enum Choice {
     Thread(usize),
@@ -257,7 +258,7 @@ impl Scheduler {
         self.end(digest.finish())
     }
 
-    /// What a simulation has come to in which nothing goes on.
+    /// The outcome of a simulation in which nothing goes on.
     fn end(&self, digest: u64) -> Result<Report, Hang> {
         let turns = self.turns.get();
         let waits = |sleeper: &Sleeper| format!("{} waits for {}", sleeper.name, sleeper.waits_for());
@@ -355,5 +356,6 @@ impl Drop for Reign {
     }
 }
 
-/// Whoever naps looks again for something; if no other thread has had a turn in so many naps, none ever will.
+/// The most naps in a row: a thread that naps looks again for something. If no other thread has had a turn in so many
+/// naps, none ever will.
 const MOST_NAPS: u32 = 10_000;

@@ -68,11 +68,12 @@ pub fn yield_now() {
     if simulated::is_inside() { simulated::turn() } else { thread::yield_now() }
 }
 
-/// Makes this thread one that waits for a core when it wakes, until one is free or the system takes it from whoever has
-/// had it for some milliseconds. A thread mostly pushes another off its core at once, since it has slept; but what the
-/// network's thread would do, those that it would push off do themselves as soon as they have nothing better to do.
+/// Makes this thread one that waits for a core when it wakes, until one is free or the system takes it from a thread
+/// that has had it for some milliseconds. A thread mostly pushes another off its core at once, since it has slept; but
+/// the threads that the network's thread would push off do its work themselves as soon as they have nothing better to
+/// do.
 ///
-/// Where the system knows no such threads, or this one is of a kind that was chosen, all stays as it is.
+/// Nothing changes where the system knows no such threads, or for a thread whose kind was chosen.
 #[cfg(feature = "tcp")]
 pub(crate) fn give_way() {
     #[cfg(target_os = "linux")]

@@ -1,11 +1,11 @@
-//! Where threads sleep until another wakes them.
+//! The parkers of threads, which sleep until another thread wakes them.
 
 use std::time::Duration;
 
 use super::simulated;
 
-/// Where one thread waits for a token. A token given before the wait is not lost; several count as one. Threads of a
-/// [simulation](crate::simulation) wait for those of the same one.
+/// The place where one thread waits for a token. A token given before the wait is not lost; several count as one.
+/// Threads of a [simulation](crate::simulation) wait for those of the same one.
 #[derive(Debug, Default)]
 pub struct Parker {
     /// Not of [`crate::locks`]: a condition variable goes with no other, and what counts locks is not to count

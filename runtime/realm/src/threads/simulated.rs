@@ -17,7 +17,7 @@ pub(crate) enum Pause {
     Until(&'static str, *const dyn Fn() -> bool),
 }
 
-/// What a file is about to be used for.
+/// The use that is about to be made of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskUse {
     /// To find out whether it is there, and what is in it.

@@ -1,4 +1,4 @@
-//! What can be wrong with a transfer.
+//! Errors of transfers.
 
 use maniple_space::{AnyPoint, AnyRect};
 use thiserror::Error;
@@ -69,7 +69,7 @@ pub enum TransferError {
     OperatorPanicked {
         /// The operator.
         operator: &'static str,
-        /// What it said.
+        /// The message of the panic.
         message: String,
         /// File, line and column.
         location: Option<String>,
@@ -123,7 +123,7 @@ pub enum TransferError {
         field: FieldId,
         /// The first point, in row-major order, whose pointer dangles.
         point: AnyPoint,
-        /// Where it points.
+        /// The point that the pointer names.
         pointer: AnyPoint,
         /// The bounds of the targets.
         targets: Box<AnyRect>,

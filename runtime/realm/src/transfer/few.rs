@@ -10,7 +10,7 @@ use super::pack::{each_run, length};
 use super::{InstanceField, Side, TransferError, kernels};
 use crate::instance::Instance;
 
-/// Where a field's values at the points of a space lie in an instance, in the order of [`pack`](super::pack()).
+/// The places of a field's values at the points of a space in an instance, in the order of [`pack`](super::pack()).
 #[derive(Clone, Debug)]
 pub struct FewValues {
     instance: Arc<Instance>,

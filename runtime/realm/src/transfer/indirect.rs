@@ -11,7 +11,7 @@ use super::{InstanceField, Side, TransferError};
 use crate::layout::{FieldAddress, FieldLayout};
 use crate::machine::MemoryId;
 
-/// What to do with a pointer to a point that is not among the targets.
+/// The treatment of a pointer to a point that is not among the targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dangling {
     /// The transfer fails, and names the first such pointer.
@@ -181,7 +181,7 @@ impl Indirection {
     }
 }
 
-/// Where pointers lead to.
+/// The targets of pointers, and the instance that stores their values.
 struct Through<'a, const E: usize> {
     targets: &'a Membership<E>,
     far: *mut u8,

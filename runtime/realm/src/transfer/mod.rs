@@ -131,7 +131,7 @@ impl std::fmt::Debug for FillValue {
     }
 }
 
-/// What a reduction does to its destination.
+/// The effect of a reduction on its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReductionMode {
     /// Contributions are applied to values.

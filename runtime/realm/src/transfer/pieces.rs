@@ -1,5 +1,5 @@
-//! What is known of transfers before they are executed: names and amounts for a profile, and pieces for several
-//! workers.
+//! The properties of transfers that are known before they are executed: names and amounts for a profile, and pieces for
+//! several workers.
 
 use maniple_space::{for_dimension, partition};
 
@@ -20,7 +20,7 @@ pub fn channel(transfers: &[Transfer]) -> (u32, u32, u64) {
 }
 
 impl Transfer {
-    /// What a profile calls it.
+    /// The label of the transfer in a profile.
     #[must_use]
     pub fn label(&self) -> LabelId {
         match &self.action {

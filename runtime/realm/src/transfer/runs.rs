@@ -17,7 +17,7 @@ const TRANSPOSED_CHUNK: usize = 32;
 /// Points at equal distances in each of `N` instances.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run<const N: usize> {
-    /// Where the first value lies, in bytes from the base of the instance.
+    /// The offset of the first value from the base of each instance, in bytes.
     pub offsets: [usize; N],
     /// The bytes from one value to the next.
     pub strides: [isize; N],

@@ -1,8 +1,8 @@
 //! Guests: a thread of the program's that has to wait while graphs run does a worker's work meanwhile, in that worker's
 //! place.
 //!
-//! Whoever launches what graphs run ahead of would be one thread more than there are cores: it would take the core of a
-//! worker each time that it goes on, and the others would wait for that.
+//! The thread that launches the runs of graphs would be one thread more than there are cores: it would take the core of
+//! a worker each time that it goes on, and the other workers would wait for that.
 //!
 //! A guest runs nodes of graphs and what the runtime does, no more: a task might wait for what the program does
 //! afterwards. As soon as there are tasks for its worker, the worker's own thread has its place again.
@@ -25,7 +25,7 @@ use crate::worker::help::{Unpark, WakeWorker};
 
 /// How long a guest stays.
 struct Stay<'a> {
-    /// What it waits for has not happened.
+    /// Whether the guest has to wait still.
     holds: &'a dyn Fn() -> bool,
     /// It need not stay if there is no work.
     has_better_to_do: &'a dyn Fn() -> bool,
@@ -303,7 +303,8 @@ impl Workers {
     }
 }
 
-/// What a thread that is no worker waits for in [`Realm::wait_for`](crate::Realm::wait_for), and anybody may give.
+/// A signal, which a thread that is no worker waits for in [`Realm::wait_for`](crate::Realm::wait_for), and which any
+/// thread may give.
 pub struct Signal {
     workers: Weak<Workers>,
     is_given: AtomicBool,

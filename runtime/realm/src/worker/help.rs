@@ -26,7 +26,7 @@ pub struct HelpTooDeep {
 }
 
 thread_local! {
-    /// Where a thread of the user's waits. Each wait takes the one token that its event gives.
+    /// The parker of a thread of the program that waits. Each wait takes the one token that its event gives.
     static PARKER: RefCell<Arc<Parker>> = RefCell::default();
 }
 

@@ -7,8 +7,8 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Who rests in [`Realm::help_while`](crate::Realm::help_while), and a counter for each worker of the operations that
-/// it has ended.
+/// The workers that rest in [`Realm::help_while`](crate::Realm::help_while), and a counter for each worker of the
+/// operations that it has ended.
 ///
 /// The end of an operation is far too frequent for a fence, so it is published by modifying the worker's own counter, a
 /// line that no other worker usually touches. One that is about to rest, which is rare, modifies them all.
@@ -16,7 +16,7 @@ pub(crate) struct Helpers {
     /// How many rest, or are about to.
     resting: AtomicU32,
     is_resting: Box<[AtomicU32]>,
-    /// What each worker has ended, and in the last place the nudges from elsewhere.
+    /// The number of operations that each worker has ended, and in the last place of the nudges from elsewhere.
     ended: Box<[CachePadded<AtomicU64>]>,
     /// How many nodes of graphs each worker has run: of use only for who looks whether it gets on.
     nodes: Box<[CachePadded<AtomicU64>]>,
@@ -77,7 +77,7 @@ impl Helpers {
         self.changed_by(self.is_resting.len())
     }
 
-    /// Those who rest, or have just stopped to.
+    /// The workers that rest, or have just stopped to.
     pub(crate) fn resting(&self) -> impl Iterator<Item = usize> {
         (0..self.is_resting.len()).filter(|&worker| self.is_resting[worker].load(Ordering::Relaxed) != 0)
     }

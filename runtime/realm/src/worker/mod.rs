@@ -38,7 +38,7 @@ pub use guest::Signal;
 pub use help::HelpTooDeep;
 pub(crate) use workers::{Waiting, Workers};
 
-/// What belongs to one worker's thread alone.
+/// The state that belongs to one worker's thread alone.
 pub(crate) struct Local {
     queue: LocalQueue,
     workers: Arc<Workers>,
@@ -47,7 +47,7 @@ pub(crate) struct Local {
     depth: Cell<u32>,
     /// Jobs that were begun on top of a body that awaits.
     nested: Cell<u32>,
-    /// What the worker has run since it last looked at what others handed to it first.
+    /// The number of looks for work since it last looked first at what others handed to it.
     tick: Cell<u32>,
     random: Cell<u32>,
     /// While it last waited for a node of others, it ran that itself: their worker may not have a core.
@@ -56,15 +56,15 @@ pub(crate) struct Local {
     known: RefCell<Known>,
     /// Nodes of graphs were run last: it is the operations' turn.
     served: Cell<bool>,
-    /// What it sees on watch.
+    /// The observations that it makes on watch.
     watch: Watch,
     /// On watch it has seen a node that is ready and that no worker comes to: it runs one, wherever it had better run.
     rescues: Cell<bool>,
-    /// Where the thread's stack begins, or nearly, and how many bytes of it helping may use.
+    /// The beginning of the thread's stack, or nearly, and how many bytes of it helping may use.
     stack: (Cell<usize>, usize),
 }
 
-/// What a worker has found to do.
+/// The work that a worker has found to do.
 pub(crate) enum Found {
     Operation(u32),
     Job(Job),

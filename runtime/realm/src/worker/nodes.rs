@@ -25,7 +25,7 @@ const HOPEFUL_ROUNDS: usize = 40;
 const HOPELESS_ROUNDS: usize = 4;
 
 impl Local {
-    /// What to do next while there are graphs. Nodes take turns with operations.
+    /// Finds the next work while there are graphs. Nodes take turns with operations.
     pub(super) fn find_among_graphs(&self, operation: impl Fn() -> Option<Found>) -> Option<Found> {
         let mine = || self.claim_node(|graph| graph.claim(self.presence(), self.index(), Who::Owner));
         let found = if self.served.replace(false) { operation().or_else(mine) } else { mine().or_else(operation) };

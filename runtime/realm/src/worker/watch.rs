@@ -14,7 +14,7 @@ const FIRST_NAP: Duration = Duration::from_millis(1);
 /// So long it sleeps at a time when all goes well.
 const LONGEST_NAP: Duration = Duration::from_millis(8);
 
-/// What a worker on watch has seen.
+/// The observations of a worker on watch.
 pub(super) struct Watch {
     /// How much each worker had ended when it last looked.
     ends: RefCell<Box<[u64]>>,

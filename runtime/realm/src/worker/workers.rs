@@ -1,4 +1,4 @@
-//! What the workers of a realm share.
+//! The state that the workers of a realm share.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::net::Polled;
 use crate::operation::operations::Operations;
 use crate::scheduler::presence::Presence;
 
-/// What the workers of a realm share, besides operations.
+/// The state that the workers of a realm share, besides operations.
 pub(crate) struct Workers {
     pub(crate) operations: Arc<Operations>,
     pub(crate) graphs: Arc<Registry>,
@@ -26,7 +26,7 @@ pub(crate) struct Workers {
     pub(crate) idle: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     /// Called by a worker before it sleeps: see [`Realm::on_rest`](crate::Realm::on_rest).
     pub(crate) rest: OnceLock<fn()>,
-    /// What workers look at besides queues: see [`Realm::poll`](crate::Realm::poll).
+    /// The transport that workers look at besides queues: see [`Realm::poll`](crate::Realm::poll).
     pub(crate) polled: OnceLock<Arc<dyn Polled>>,
     /// Workers whose threads have not ended.
     live: AtomicUsize,
@@ -44,7 +44,7 @@ pub(crate) struct Waiting {
 }
 
 impl Workers {
-    /// Those that run these operations; none of them has ended.
+    /// The workers that run these operations; none of them has ended.
     pub(crate) fn new(operations: Arc<Operations>, waiting: Waiting) -> Arc<Self> {
         let workers = operations.presence.processors().len();
         Arc::new(Self {

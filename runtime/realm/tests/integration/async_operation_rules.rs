@@ -1,4 +1,4 @@
-//! What async bodies promise.
+//! The promises of async bodies.
 
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What phase barriers promise.
+//! The promises of phase barriers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! What events promise.
+//! The promises of events.
 
 use std::future::Future;
 use std::pin::{Pin, pin};

@@ -1,4 +1,4 @@
-//! What a graph promises: every node once a run, after what it comes after; failures go along the edges that need.
+//! The promises of graphs: every node runs once a run, after its predecessors; failures go along the edges that need.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use maniple_realm::{Fault, Realm, UserEvent, WorkerContext};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
-/// What became of a node in a run, with the moments of its begin and end in the order of all such moments.
+/// The fate of a node in a run, with the moments of its begin and end in the order of all such moments.
 #[derive(Clone, Debug, PartialEq)]
 enum Fate {
     Ran { begin: u64, end: u64, on: u32 },
@@ -94,7 +94,8 @@ enum Opening {
     WatchedLater(usize),
 }
 
-/// What came of the asking for a stage's end: whether the end would be told, and when that was known.
+/// The answer to a request to watch a stage: the run, the stage, whether the end would be told, and when that was
+/// known.
 type Answer = (u64, u32, bool, u64);
 
 /// Runs a graph so many times, the stages opened in these ways in turn. Gives the fates of its nodes, the ends of

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 const DEPTH: u64 = 4;
 
-/// What a node does, besides saying where it runs.
+/// The action of a node, besides noting where it runs.
 type Body = Box<dyn Fn(&WorkerContext<'_>) + Send + Sync>;
 
 /// A chain of nodes, one a run, and the event that the run in hand triggers.

@@ -1,4 +1,4 @@
-//! What operations promise: where they run, in which order, and how they fail.
+//! The promises of operations: where they run, in which order, and how they fail.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};

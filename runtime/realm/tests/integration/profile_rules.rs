@@ -1,4 +1,4 @@
-//! What a profile tells of a realm.
+//! The content of the profile of a realm.
 
 use std::io::Write;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn records(recording: &Recording) -> impl Iterator<Item = &Record> {
     recording.threads.iter().flat_map(|thread| &thread.records)
 }
 
-/// What an operation came after.
+/// The operations that an operation came after.
 fn before(recording: &Recording, of: Event) -> Vec<OperationId> {
     let lists = records(recording).filter_map(|record| match record {
         Record::After { operation, after } if *operation == of.into() => Some(after),

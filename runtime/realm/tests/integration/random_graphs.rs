@@ -8,7 +8,7 @@ use maniple_realm::machine::ProcessorId;
 use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, Target, UserEvent};
 use proptest::prelude::*;
 
-/// What stands at a node of a graph.
+/// The kind of operation at a node of a graph.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Task,

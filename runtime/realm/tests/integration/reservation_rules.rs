@@ -1,4 +1,4 @@
-//! What reservations promise.
+//! The promises of reservations.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

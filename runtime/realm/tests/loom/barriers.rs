@@ -9,7 +9,8 @@ use crate::phases::{Change, Phases};
 use crate::sync::Ordering;
 use crate::word::Preconditions;
 
-/// Who looks at a phase while the barrier is closed is refused, or the one who closes finds what was put there.
+/// A thread that looks at a phase while the barrier is closed is refused, or the thread that closes it finds what was
+/// put there.
 #[test]
 fn nobody_opens_a_phase_of_a_barrier_that_was_closed() {
     model(|| {

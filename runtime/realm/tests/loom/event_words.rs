@@ -167,7 +167,7 @@ fn one_of_two_may_trigger_and_takes_the_waiter() {
     });
 }
 
-/// What was poisoned is never seen as well, though the slot is used again meanwhile.
+/// A poisoned generation is never seen as triggered without poison, though the slot is used again meanwhile.
 #[test]
 fn poison_outlives_the_next_use_of_its_slot() {
     model(|| {

@@ -25,7 +25,7 @@ const RUN: u64 = 1;
 struct Node {
     claim: ClaimWord,
     before: [EndWord; 2],
-    /// What those did.
+    /// The results of the two nodes before it.
     inputs: [UnsafeCell<u32>; 2],
     /// By way of which it comes after them, if it does.
     junction: Option<JunctionWord>,
@@ -45,7 +45,7 @@ impl Node {
         })
     }
 
-    /// What the worker does that runs one of those before it.
+    /// Runs one of the two nodes before it and ends it, as that node's worker does.
     fn end(&self, which: usize) {
         // SAFETY: loom checks it: the accesses race unless the protocol orders them.
         self.inputs[which].with_mut(|input| unsafe { *input = 1 });
@@ -60,7 +60,7 @@ impl Node {
         }
     }
 
-    /// What a worker does that comes by: runs the node if it is ready and nobody else does.
+    /// Runs the node if it is ready and no other worker does, as a passing worker does.
     fn try_to_run(&self) -> bool {
         let claimed = !self.claim.is_claimed(RUN) && self.may_start() && self.claim.claim(RUN, 1);
         if claimed {
@@ -180,7 +180,7 @@ struct Ending {
     gate: Gate,
     ended: [EndWord; 2],
     told: AtomicU64,
-    /// What the nodes did.
+    /// The results of the nodes.
     outputs: [UnsafeCell<u32>; 2],
 }
 
@@ -235,7 +235,7 @@ fn who_asks_for_the_end_of_a_stage_sees_it_or_will_be_told_once() {
     });
 }
 
-/// What one run at a time uses.
+/// A slot, which one run at a time uses.
 struct Slot {
     claims: [ClaimWord; 2],
     ends: [EndWord; 2],
@@ -243,9 +243,9 @@ struct Slot {
     /// Nodes that have ended, in all runs.
     ended: AtomicU64,
     armed: AtomicU64,
-    /// What the driver puts there before it opens the gate.
+    /// The launch, which the driver puts there before it opens the gate.
     launch: UnsafeCell<u64>,
-    /// What the first node makes, for the second.
+    /// The result of the first node, for the second.
     output: UnsafeCell<u64>,
 }
 
@@ -269,7 +269,7 @@ struct Ring {
     slots: Box<[Slot]>,
     /// The run that the driver opens next.
     next: Mutex<u64>,
-    /// Where workers wait, who are told of everything that may have made a node of theirs ready.
+    /// The parkers of the workers, which are told of everything that may have made a node of theirs ready.
     parkers: [Parker; 2],
 }
 
@@ -285,7 +285,7 @@ impl Ring {
         &self.slots[run as usize % self.slots.len()]
     }
 
-    /// What the driver does, when it begins and whenever a slot has been armed.
+    /// Opens the next runs whose slots are armed, as the driver does when it begins and whenever a slot has been armed.
     fn drive(&self) {
         let mut next = self.next.lock();
         while *next < RUNS && self.slot(*next).armed.load(Ordering::Acquire) == *next {
@@ -303,7 +303,7 @@ impl Ring {
         is_after_itself && (node == 0 || self.slot(run).ends[0].has_ended(run))
     }
 
-    /// What the worker does whose lane has this node.
+    /// Runs the node in all runs, as the worker does whose lane has it.
     fn work(&self, node: usize) {
         let slots = self.slots.len() as u64;
         for run in 0..RUNS {
@@ -380,7 +380,7 @@ impl Lane {
         !self.claims[node].is_claimed(RUN) && self.gates[node].is_open(RUN) && may_start()
     }
 
-    /// What is done after something that may have made a node ready.
+    /// Wakes the owner if a node is ready, after something that may have made one ready.
     fn wake_if_ready(&self) {
         if self.sleep.is_anybody_asleep() && self.sleep.is_asleep(0) {
             fence(Ordering::SeqCst);
@@ -390,19 +390,19 @@ impl Lane {
         }
     }
 
-    /// What the driver does.
+    /// Opens a stage, as the driver does.
     fn open(&self, stage: usize) {
         self.gates[stage].open(RUN, Manner::Run, false);
         self.wake_if_ready();
     }
 
-    /// What a predecessor's worker does.
+    /// Ends what is before the second node, as a predecessor's worker does.
     fn end_what_is_before_second(&self) {
         self.before_second.end(RUN);
         self.wake_if_ready();
     }
 
-    /// What the owner does until it has run both.
+    /// Runs both nodes, as the owner does.
     fn work(&self) {
         for node in 0..2 {
             while !self.claim(node) {

@@ -35,7 +35,7 @@ impl Loop {
         }
     }
 
-    /// What the owner does, and how often each chunk was run.
+    /// Does the owner's part, and gives how often each chunk was run.
     fn own(&self, panicking: Option<usize>) -> [u32; 3] {
         self.take_part(panicking);
         if !self.chunks.have_ended() {

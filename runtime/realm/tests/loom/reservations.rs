@@ -7,7 +7,7 @@ use loom::thread;
 use crate::lock::{EXCLUSIVE, Lock};
 use crate::model;
 
-/// What a reservation guards, and the acquisitions that are still to come.
+/// A reservation, and the value that it guards.
 struct Guarded {
     lock: Lock,
     inside: UnsafeCell<u32>,

@@ -1,4 +1,4 @@
-//! What the files import as `crate::sync`: loom's in place of the real ones.
+//! The module that the files import as `crate::sync`: loom's types in place of the real ones.
 
 use std::time::Duration;
 

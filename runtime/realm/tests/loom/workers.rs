@@ -47,7 +47,7 @@ impl Workplace {
         self.pinned[worker].load(Ordering::Relaxed) > 0 || self.queued.load(Ordering::Relaxed) > 0
     }
 
-    /// What a worker does between two operations.
+    /// Takes the next item, as a worker does between two operations, and sleeps while there is none.
     fn next(&self, worker: usize) {
         if self.take(worker) {
             return;
@@ -157,7 +157,7 @@ fn with_fewer_cores_work_that_those_awake_do_not_come_to_is_run() {
     });
 }
 
-/// What belongs to a worker's thread: whoever has its place uses it.
+/// The belongings of a worker's thread: the thread that has the worker's place uses them.
 #[derive(Default)]
 struct Belongings(Arc<UnsafeCell<u32>>);
 

@@ -1,4 +1,4 @@
-//! What all nodes do together: barriers, quiescence, the end.
+//! The agreements of all nodes: barriers, quiescence, the end.
 
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{Activity, HandlerId, Handlers, Message, Options, Put, Segment};

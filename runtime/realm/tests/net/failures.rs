@@ -1,4 +1,4 @@
-//! What the others see of a node that fails.
+//! The failure of a node, as the other nodes see it.
 
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{Get, HandlerId, Handlers, Loss, Message, NetError, Options, Put, Segment, SendError};

@@ -1,4 +1,4 @@
-//! What holds of loopback alone: steps, seeds, faults, size.
+//! The rules of loopback alone: steps, seeds, faults, size.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;

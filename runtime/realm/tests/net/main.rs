@@ -1,8 +1,8 @@
-//! What holds of the network, whatever the transport; then what holds of each transport.
+//! The rules of the network, whatever the transport; then the rules of each transport.
 //!
 //! A rule of the suite is a function of a [`Cluster`]; [`rules!`] makes a test of it for each transport. On loopback it
-//! runs with many seeds, and whoever waits steps the network: if nothing is left to be received and the wait is not
-//! over, the rule is broken, and the test says so.
+//! runs with many seeds, and a thread that waits steps the network: if nothing is left to be received and the wait is
+//! not over, the rule is broken, and the test says so.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

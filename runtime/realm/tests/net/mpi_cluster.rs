@@ -32,7 +32,7 @@ use crate::cluster::{Cluster, List, MakeHandlers};
 
 const VARIABLE: &str = "MANIPLE_NET_TEST_PUPPET";
 
-/// What a puppet is told.
+/// An order to a puppet.
 #[derive(Serialize, Deserialize)]
 enum Order {
     Start,
@@ -46,7 +46,7 @@ enum Order {
     /// In order, or for a reason.
     Close(Option<String>),
     Join,
-    /// What it told was dealt with.
+    /// The answer to its last report, which was dealt with.
     Answer(Answer),
 }
 
@@ -58,7 +58,7 @@ enum Answer {
     OutOfPlace(String),
 }
 
-/// What a puppet tells. All but the first and the last wait for an answer.
+/// A report of a puppet. All but the first and the last wait for an answer.
 #[derive(Serialize, Deserialize)]
 enum Report {
     Joined { rank: u16, nodes: usize },
@@ -162,7 +162,7 @@ fn puppet() {
     std::process::exit(0);
 }
 
-/// What the puppet's transport moves: the other end is in the test.
+/// The receiver of the puppet's transport, which tells the test of all that arrives.
 struct Strings {
     socket: Arc<UnixStream>,
     speaking: Mutex<()>,
@@ -184,7 +184,7 @@ impl Strings {
 }
 
 thread_local! {
-    /// Where the transport puts what is placed, until it says that it has done so.
+    /// The memory in which the transport places bytes, until it says that it has done so.
     static PLACED: std::cell::RefCell<Option<Span>> = const { std::cell::RefCell::new(None) };
 }
 

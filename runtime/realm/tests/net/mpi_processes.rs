@@ -18,7 +18,7 @@ use crate::mpi_cluster::{mpirun, start};
 
 const VARIABLE: &str = "MANIPLE_NET_TEST_MPI";
 
-/// What a node says that has got as far as it should.
+/// The words of a node that has got as far as it should.
 const WELL: &str = "all is well with";
 
 const SEGMENT: HandlerId = HandlerId(0);

@@ -18,7 +18,7 @@ use crate::tcp_cluster::{meeting_file, settings};
 
 const VARIABLE: &str = "MANIPLE_NET_TEST_NODE";
 
-/// What node 0 hears of the others: a word, and a number.
+/// The handler for what node 0 hears of the others: a word, and a number.
 const WORD: HandlerId = HandlerId(0);
 /// Asks how many nodes were lost.
 const COUNT: HandlerId = HandlerId(1);
@@ -75,7 +75,7 @@ fn with_silence(rank: u16, nodes: usize, file: &Path, secret: &Secret, milliseco
     Settings { silence, heartbeat, ..settings(rank, nodes, Meeting::File(file.to_owned()), secret) }
 }
 
-/// What node 0 hears: who says it, a number, words.
+/// A message that node 0 hears: its sender, a number, words.
 type Heard = (NodeId, u8, String);
 
 /// A job of this process and others.
@@ -116,7 +116,7 @@ impl Job {
         kill_process(Pid::from_child(&self.others[rank - 1]), signal).unwrap();
     }
 
-    /// What is said next by each of some nodes, by rank.
+    /// The next message of each of some nodes, by rank.
     fn hear(&self, from: &[u16]) -> Vec<Heard> {
         let mut heard: Vec<_> = from.iter().map(|_| self.heard.recv().unwrap()).collect();
         heard.sort();

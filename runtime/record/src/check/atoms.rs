@@ -10,8 +10,8 @@ use crate::record::{Instance, Kind, Part, Record, Usage};
 
 /// For each region tree, its points in groups (*atoms*) such that every set of points in the record is a union of some.
 ///
-/// What holds of one point of an atom holds of all, so a checker that goes by atoms is as exact as one that goes by
-/// points.
+/// A statement that holds of one point of an atom holds of all, so a checker that goes by atoms is as exact as one that
+/// goes by points.
 pub(crate) struct Atoms {
     trees: FxHashMap<TreeId, Tree>,
 }

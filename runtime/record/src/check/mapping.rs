@@ -9,7 +9,7 @@ use crate::check::program::{data, each_atom};
 use crate::check::violation::Violation;
 use crate::record::{Kind, LaunchNumber, OperationNumber, Place, Record, Task};
 
-/// Who has used an atom of a field, of all that one task has launched so far.
+/// The latest users of an atom of a field, among all operations that one task has launched so far.
 #[derive(Default)]
 struct Users {
     /// For each privilege the one that was mapped last, of launches before the latest.
@@ -73,7 +73,7 @@ fn note(latest: &mut Latest, privilege: Privilege, number: OperationNumber) {
     }
 }
 
-/// What an operation was launched to do, or those that it launches.
+/// Returns the uses for which an operation was launched, by itself or by the operations that it launches.
 fn uses(kind: &Kind) -> Vec<(&LogicalRegion, &FieldMask, Privilege)> {
     let usages = match kind {
         Kind::Task(Task { usages, .. }) | Kind::Lost { usages, .. } => usages.as_slice(),

@@ -14,9 +14,9 @@
 //!   and which pairs must be ordered for that;
 //! - `violation`: what can be wrong.
 //!
-//! What is taken on trust: that operations do what the record says, that the machine layer starts an operation after
-//! those that it was given to wait for, and that memory which is freed and given to another instance is handed over in
-//! order, which is the machine layer's own affair.
+//! Three things are taken on trust: that operations do what the record says, that the machine layer starts an operation
+//! after those that it was given to wait for, and that memory which is freed and given to another instance is handed
+//! over in order, which is the machine layer's own affair.
 
 mod atoms;
 mod mapping;
@@ -34,13 +34,13 @@ use atoms::Atoms;
 use order::Order;
 use versions::Versions;
 
-/// What a record has shown: all is well, and so much of it was there to look at.
+/// The result of a check that found all well: how much of the record there was to check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Proof {
     /// Operations in the record.
     pub operations: usize,
-    /// Those of them that were replayed.
+    /// The operations among them that were replayed.
     pub replayed: usize,
     /// Pairs of operations of which one was made to wait for the other.
     pub edges: usize,

@@ -14,7 +14,7 @@ pub(crate) struct Order {
     before: Vec<Vec<u32>>,
     /// All operations, each behind all that precede it.
     sequence: Vec<u32>,
-    /// Where each operation stands in the sequence.
+    /// The position of each operation in the sequence.
     rank: Vec<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! What every operation must see: the program run one operation after another, on one copy of the data.
+//! The expected values: the program run one operation after another, on one copy of the data, shows the values that
+//! every operation must see.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +82,7 @@ struct Painter<'a> {
     record: &'a Record,
     atoms: &'a Atoms,
     versions: &'a mut Versions,
-    /// What was not painted is zero.
+    /// The current values. A spot that was not painted is zero.
     current: FxHashMap<(TreeId, FieldId, u32), Version>,
 }
 

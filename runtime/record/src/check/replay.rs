@@ -1,4 +1,4 @@
-//! What every operation did see: the record played over the instances.
+//! The replay of a record over the instances: it shows the values that every operation did see.
 
 use maniple_mapper::InstanceId;
 use maniple_region::{FieldId, LogicalRegion, Privilege};
@@ -20,7 +20,7 @@ pub(crate) struct Spot {
     atom: u32,
 }
 
-/// What a spot holds, and who has used it since it was last changed.
+/// The content of a spot, and the operations that have used it since it was last changed.
 struct Cell {
     version: Version,
     changed_by: Option<u32>,
@@ -28,7 +28,7 @@ struct Cell {
     readers: SmallVec<[u32; 4]>,
 }
 
-/// What came of playing a record.
+/// The result of playing a record.
 pub(crate) struct Replayed {
     /// Which operations must come after which others for this to be what happened, and a spot that both use.
     pub(crate) questions: FxHashMap<Question, Spot>,
@@ -164,7 +164,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Where a field of a usage is; nowhere is a violation.
+    /// Returns the instance in which a field of a usage is. If there is none, notes a violation.
     fn place(&mut self, number: OperationNumber, usage: &Usage, field: FieldId) -> Option<InstanceId> {
         let found = usage.instances.iter().find(|(fields, _)| fields.contains(field)).map(|(_, instance)| *instance);
         let is_large_enough = |instance: &InstanceId| {

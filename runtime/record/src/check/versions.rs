@@ -1,4 +1,4 @@
-//! What a field can hold at a point, told by who made it.
+//! Versions: the values that a field can have at a point, told apart by the operations that made them.
 
 use maniple_region::OperatorId;
 use rustc_hash::FxHashMap;
@@ -10,12 +10,12 @@ use crate::record::{OperationNumber, Record};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Version(u32);
 
-/// Who made a value.
+/// The origin of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Making {
     /// No operation: memory as it was found.
     Nothing,
-    /// Whoever was to make it could not, or was not asked to: whatever is seen is right.
+    /// The operation that was to make it could not, or was not asked to: any value is right.
     Anything,
     /// The value that was lost, written by a fill that never runs.
     Lost,
@@ -77,7 +77,7 @@ impl Versions {
         versions
     }
 
-    /// What an operation wrote.
+    /// Returns the version that an operation wrote.
     pub(crate) fn written(&mut self, by: OperationNumber) -> Version {
         self.keep(Making::Written(by))
     }

@@ -1,4 +1,4 @@
-//! What a record can show to have gone wrong.
+//! Violations of the rules that a record can show.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ pub enum Violation {
     /// The record contradicts itself, or lacks something.
     #[error("the record makes no sense at {operation}: {problem}")]
     Malformed {
-        /// Where.
+        /// The operation at which the record makes no sense.
         operation: OperationName,
-        /// What is wrong.
+        /// A description of the problem.
         problem: String,
     },
     /// The record was taken too early, or began too late: it lacks part of what a task did, and so proves nothing of
@@ -42,30 +42,30 @@ pub enum Violation {
         first: OperationName,
         /// The other.
         second: OperationName,
-        /// What both use.
+        /// The data that both use.
         data: Data,
     },
     /// An operation sees other values than if all had run one after another in program order.
     #[error("{reader} reads {data} and finds {found}; by program order it should find {expected}")]
     WrongVersion {
-        /// Who reads.
+        /// The operation that reads.
         reader: OperationName,
-        /// What it reads.
+        /// The data that it reads.
         data: Data,
-        /// Who made what it finds.
+        /// The version that it finds, described by its makers.
         found: String,
-        /// Who should have.
+        /// The version that it should find, described likewise.
         expected: String,
     },
     /// Contributions of a reduction are applied to values that they are part of already, or something else in their
     /// place.
     #[error("{operation} spoils {data}: {problem}")]
     Misapplied {
-        /// What applies them.
+        /// The operation that applies them.
         operation: OperationName,
-        /// What they are applied to.
+        /// The data that they are applied to.
         data: Data,
-        /// What is wrong.
+        /// A description of the problem.
         problem: String,
     },
     /// An operation that uses interfering data was mapped before one that comes earlier in program order.
@@ -75,7 +75,7 @@ pub enum Violation {
         first: OperationName,
         /// The one that was mapped first.
         second: OperationName,
-        /// What both use.
+        /// The data that both use.
         data: Data,
     },
 }
@@ -89,7 +89,7 @@ pub struct Data {
     pub region: String,
     /// The points.
     pub points: AnySpace,
-    /// Where the values are, if that matters.
+    /// The instance that holds the values, if that matters.
     pub instance: Option<InstanceId>,
 }
 

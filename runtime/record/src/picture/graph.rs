@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// A graph to be drawn. Edges go from what comes first to what comes after it, and never in a circle.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Graph {
-    /// What the graph shows.
+    /// The subject of the graph.
     pub title: String,
     /// The nodes.
     pub nodes: Vec<Node>,
@@ -18,15 +18,15 @@ pub struct Graph {
 pub struct Node {
     /// A name that no other node has.
     pub key: String,
-    /// What is written on it, line by line.
+    /// The text on the node, line by line.
     pub label: Vec<String>,
-    /// What is told of it besides, line by line.
+    /// Further text about the node, line by line.
     pub details: Vec<String>,
-    /// What it stands for.
+    /// The kind of thing that the node stands for.
     pub class: Class,
 }
 
-/// What a node stands for: nodes of a class look alike.
+/// The kind of thing that a node stands for: nodes of a class look alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Class {
@@ -51,9 +51,9 @@ pub enum Class {
 /// An edge between two nodes, known by their positions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
-    /// What comes first.
+    /// The node that comes first.
     pub from: usize,
-    /// What comes after it.
+    /// The node that comes after it.
     pub to: usize,
     /// Why.
     pub labels: Vec<String>,
@@ -102,7 +102,7 @@ impl Class {
         }
     }
 
-    /// What nodes of the class are called.
+    /// Returns the name of the class.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Task => "task",

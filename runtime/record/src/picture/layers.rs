@@ -6,7 +6,7 @@ use crate::picture::graph::Graph;
 /// A graph in layers. An edge that spans several layers goes through a place of its own in each of those between; one
 /// with labels spans at least two, so that the labels have a place.
 pub(super) struct Layered {
-    /// What is at each place.
+    /// The content of each place.
     pub(super) places: Vec<Place>,
     /// The places of each layer, from left to right.
     pub(super) layers: Vec<Vec<usize>>,
@@ -17,7 +17,7 @@ pub(super) struct Layered {
     pub(super) below: Vec<Vec<usize>>,
 }
 
-/// What is at a place. Nodes have the first places, in their order.
+/// The content of a place. Nodes have the first places, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// The node of this position.
@@ -106,7 +106,7 @@ impl Layered {
         self.layers = best;
     }
 
-    /// Where each place stands in its layer.
+    /// Returns the position of each place in its layer.
     fn ranks(&self) -> Vec<f64> {
         let mut rank = vec![0.0; self.places.len()];
         for layer in &self.layers {

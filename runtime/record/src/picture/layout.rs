@@ -1,4 +1,4 @@
-//! Where boxes and lines go on a page.
+//! The layout of boxes and lines on a page.
 
 use crate::picture::graph::{Class, Graph, Node};
 use crate::picture::layers::{Layered, Place};
@@ -139,7 +139,8 @@ fn columns(layered: &Layered, sizes: &[(f64, f64)]) -> Vec<f64> {
     xs
 }
 
-/// Where a place would like to be, and how much. Lines that go through several layers would like to go straight.
+/// Returns the position that a place wishes for, and the weight of the wish. Places on lines that go through several
+/// layers wish to go straight.
 fn wish(layered: &Layered, xs: &[f64], place: usize, down: bool) -> (f64, f64) {
     let neighbours = if down { &layered.above[place] } else { &layered.below[place] };
     let is_node = |place: usize| matches!(layered.places[place], Place::Node(_));

@@ -6,8 +6,8 @@ use crate::record::{Kind, OperationNumber, Part, Record, Task, Usage};
 impl Graph {
     /// The graph of the operations of a record, without edges that others imply unless `all_edges` are wanted.
     ///
-    /// What is only there to keep the books is left out: the top-level task and joins that do no more than pass others
-    /// on.
+    /// Operations that are only there to keep the books are left out: the top-level task, and joins that do no more
+    /// than pass others on.
     #[must_use]
     pub fn of_operations(record: &Record, all_edges: bool) -> Self {
         let nodes = record.numbered().map(|(number, operation)| Node {
@@ -81,7 +81,7 @@ fn used_fields(usage: &Usage) -> String {
     format!("{} {}", usage.privilege, usage.region.fields().names_of(&usage.fields))
 }
 
-/// What an operation does with which data, a line for each.
+/// Describes the uses that an operation makes of data, one line for each.
 fn details(record: &Record, number: OperationNumber, kind: &Kind) -> Vec<String> {
     let part = |part: &Part| format!("at {}", part.points);
     let mut details = match kind {

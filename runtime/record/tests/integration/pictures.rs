@@ -1,4 +1,4 @@
-//! What pictures of a record show, and that other programs can read them.
+//! Tests of the content of pictures of a record, and that other programs can read them.
 
 use crate::story;
 use std::collections::{BTreeMap, BTreeSet};
@@ -202,7 +202,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// What a DOT file says: nodes with their labels, and edges.
+/// The content of a DOT file: nodes with their labels, and edges.
 #[derive(Debug, Default)]
 struct Dot {
     labels: BTreeMap<String, String>,

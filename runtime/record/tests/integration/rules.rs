@@ -1,11 +1,11 @@
-//! What the checker takes for right and for wrong, a rule a test.
+//! Tests of the checker with right and wrong records, one rule a test.
 
 use crate::story;
 use maniple_record::{Kind, Operation, OperationNumber, Usage, Value, Violation, check};
 use maniple_region::Privilege;
 use story::{DISCARD, READ, Story, WRITE, max, sum};
 
-/// What is wrong, in words.
+/// Returns the violation that the checker finds, in words.
 fn wrong(story: &Story) -> String {
     check(&story.record).unwrap_err().to_string()
 }

@@ -26,13 +26,13 @@ use crate::{FieldValue, Ptr};
 pub struct Located<T, P = i64> {
     /// The value.
     pub value: T,
-    /// Where it is: the number of a row, a [`Ptr`], a [`Point`].
+    /// The place of the value: the number of a row, a [`Ptr`], a [`Point`].
     pub at: P,
 }
 
 /// Numbers that [`ArgMin`] and [`ArgMax`] compare. A NaN comes after all numbers, whichever is looked for.
 pub trait Ranked: FieldValue {
-    /// What every value precedes when the least is looked for, or is like.
+    /// The last value when the least is looked for: every value precedes it or is like it.
     const LAST_OF_LEAST: Self;
     /// The same when the greatest is looked for.
     const LAST_OF_GREATEST: Self;
@@ -44,8 +44,8 @@ pub trait Ranked: FieldValue {
     fn greatest_first(&self, other: &Self) -> Ordering;
 }
 
-/// Where a value can be. Of equal values that at the first place is chosen, so that the order of contributions cannot
-/// matter.
+/// The place of a value. Of equal values the one at the first place is chosen, so that the order of contributions
+/// cannot matter.
 pub trait Place: FieldValue + Ord {
     /// The place after all others.
     const LAST: Self;
@@ -180,7 +180,7 @@ mod tests {
         format!("{located:?}")
     }
 
-    /// What comes first among some: by a sort, which is another way to say it.
+    /// Finds the first of some values by a sort: a second definition of the order.
     fn first(mut all: Vec<At>, is_least: bool) -> Option<At> {
         all.sort_by(|one, other| {
             let numbers = |at: &At| if is_least { at.value } else { -at.value };

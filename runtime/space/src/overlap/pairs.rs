@@ -6,7 +6,7 @@ use crate::{IndexSpace, OverlapIndex};
 /// [`overlapping_pairs`]. In compressed row form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverlapLists {
-    /// Where the list of each row starts in `columns`, and where the last one ends.
+    /// The start of the list of each row in `columns`, and the end of the last list.
     starts: Vec<usize>,
     columns: Vec<u32>,
 }

@@ -11,7 +11,7 @@ use crate::{IndexSpace, Point, Rect};
 /// A number `n` of pieces has the colors `0..n`, stored as `i64`; a rectangle has its points,
 /// numbered row-major.
 pub trait ColorSet {
-    /// What a field of colors stores.
+    /// The type of the values that a field of colors stores.
     type Color: Copy;
 
     /// The number of colors, at most `u64::MAX`.

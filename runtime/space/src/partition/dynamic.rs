@@ -22,7 +22,7 @@ pub trait IntegerField {
     fn for_each_chunk(&self, space: &AnySpace, visit: &mut dyn FnMut(&[i64]));
 }
 
-/// What the values of a field name.
+/// The points that the values of a field name.
 #[derive(Clone, Copy)]
 pub enum Names<'a> {
     /// A point each.

@@ -1,4 +1,4 @@
-//! What can be wrong with a request for a partition.
+//! Errors in a request for a partition.
 
 use crate::AnyRect;
 

@@ -71,7 +71,7 @@ impl<T: Copy, const D: usize> FieldRead<T, D> for SliceField<'_, T, D> {
     }
 }
 
-/// What the operators read: the values of a field at the points of a space, in row-major order, with the points'
+/// The input of the operators: the values of a field at the points of a space, in row-major order, with the points'
 /// numbers.
 ///
 /// In one dimension a number is the point's coordinate. In more it is the rank in the space's bounds, or, where these

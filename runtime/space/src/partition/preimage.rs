@@ -140,13 +140,13 @@ impl ColorSets {
 
 /// The line, cut where one of some spaces begins or ends, and which of them contain each stretch.
 struct Stretches {
-    /// Where each stretch but the first begins, in ascending order.
+    /// The beginning of each stretch but the first, in ascending order.
     cuts: Vec<i64>,
     set_of_stretch: Vec<u32>,
     sets: ColorSets,
 }
 
-/// What is between two cuts.
+/// A stretch of the line between two cuts.
 struct Stretch {
     range: RangeInclusive<i64>,
     set: u32,

@@ -242,8 +242,8 @@ pub fn restriction<const D: usize, const C: usize>(
     Ok(colors.points().map(piece).collect())
 }
 
-/// What is within `bounds` of a rectangle moved by `transform * color + offset`. `None` if the
-/// rectangle is empty or moves beyond the coordinates that exist.
+/// Returns the part within `bounds` of a rectangle moved by `transform * color + offset`. `None` if the rectangle is
+/// empty or moves beyond the coordinates that exist.
 fn moved_by_matrix<const D: usize, const C: usize>(
     rect: &Rect<D>,
     transform: &[[i64; C]; D],

@@ -6,7 +6,7 @@ use model::{anchor, rects, spaces};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What a test does to a tree of boxes.
+/// A step of a test on a tree of boxes.
 #[derive(Clone, Debug)]
 enum Step<const D: usize> {
     Insert(Rect<D>),

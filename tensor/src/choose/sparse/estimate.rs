@@ -1,4 +1,4 @@
-//! What the loops of a statement cost, by how the entries of its operands are spread.
+//! Estimates of the cost of a statement's loops, by how the entries of its operands are spread.
 //!
 //! Loops are gone through from the outermost, with how often each is run: what several operands store in common is
 //! counted as if their entries were spread evenly, so that a part of them is common that follows from their densities.
@@ -52,7 +52,7 @@ const NEAR: f64 = 0.2;
 /// Bytes that come from memory at once.
 const LINE: f64 = 64.0;
 
-/// What a computation costs.
+/// The estimated cost of a computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SparseEstimate {
     /// Seconds of one run.
@@ -105,7 +105,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the loops as they run cost on so many threads, which together get so many bytes a second from memory.
+    /// Estimates the cost of the loops as they run on so many threads, which together get so many bytes a second from
+    /// memory.
     pub fn estimate(mut self, threads: usize, memory: f64) -> SparseEstimate {
         let body = self.statement.body();
         let states = self.states(body);
@@ -270,7 +271,7 @@ impl<'a> Walk<'a> {
         made.and_then(|site| self.statement.extent(&site.target.variables[0])).unwrap_or(1) as f64
     }
 
-    /// What it costs to put a value where it belongs.
+    /// Adds the cost of storing a value in its place, so many times.
     fn assigned(&mut self, target: &Access, times: f64) {
         if target.tensor == *self.statement.result() {
             self.written += times;
@@ -303,8 +304,8 @@ impl<'a> Walk<'a> {
         access.variables.iter().any(|own| own == variable || self.statement.dependencies(own).contains(variable))
     }
 
-    /// What it costs to get an element of a dense tensor: little, if the innermost loop goes along it, or does not
-    /// change it.
+    /// The cost of getting an element of a dense tensor: none, if the innermost loop does not change the element, and
+    /// little, if the loop goes along the tensor.
     fn fetched(&self, access: &Access, element: f64) -> f64 {
         let Some(innermost) = self.loops.last() else { return 0.0 };
         if !self.changes(innermost, access) {
@@ -371,7 +372,7 @@ impl<'a> Walk<'a> {
         is_workspace && is_list
     }
 
-    /// What it costs to find an element of a workspace.
+    /// The cost of finding an element of a workspace.
     fn looking_up(&self, state: &State, extent: f64) -> f64 {
         match state.access.tensor.format().levels() {
             [Level::Hashed] => HASHED,
@@ -522,7 +523,7 @@ fn innermost_of(positions: &Positions) -> &IndexVariable {
     &positions.access.variables[format.order()[positions.level]]
 }
 
-/// What it costs to get an element of so many bytes, of which others are needed in any order.
+/// The cost of getting an element from data of so many bytes, which are accessed in any order.
 fn latency(bytes: f64) -> f64 {
     CACHES.iter().find(|(size, _)| bytes <= *size).map_or(MEMORY, |(_, cost)| *cost)
 }

@@ -7,8 +7,8 @@
 //! - of the most promising orders: other ways to merge what several operands store in common; other workspaces for rows
 //!   that are gathered; and parts of equal numbers of an operand's elements, where rows have very different lengths.
 //!
-//! What they cost is a [`SparseEstimate`]. The loops that a computation has without a choice are taken unless others
-//! are clearly cheaper. The same question has the same answer every time.
+//! The cost of a candidate is a [`SparseEstimate`]. The loops that a computation has without a choice are taken unless
+//! others are clearly cheaper. The same question has the same answer every time.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -57,7 +57,8 @@ const ORDERED: usize = 5;
 /// How many orders are tried with other merges and workspaces.
 const CLOSELY: usize = 3;
 
-/// What the default costs, as part of what it is estimated to cost: others have to be cheaper than that.
+/// The factor on the estimated time of the default loops in comparisons: other candidates have to take less than the
+/// product.
 const DEFAULT: f64 = 0.7;
 
 /// Explanations list so many candidates.
@@ -67,7 +68,7 @@ const SHOWN: usize = 8;
 /// rows.
 const UNBALANCED: f64 = 1.05;
 
-/// What runs loops.
+/// The processors that run loops, and their memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Processors {
     /// How many threads there are.
@@ -88,11 +89,11 @@ impl Default for Processors {
 /// One way to run the loops of an assignment.
 #[derive(Debug)]
 pub struct SparseCandidate<'a> {
-    /// What it is, in a few words: the order of its loops, and what else is chosen.
+    /// A description of the candidate, in a few words: the order of its loops, and the other choices.
     pub name: String,
     /// The loops.
     pub computation: Computation<'a>,
-    /// What they cost.
+    /// The estimated cost of the loops.
     pub estimate: SparseEstimate,
 }
 
@@ -286,7 +287,7 @@ impl<'a> SparseChoice<'a> {
         &self.candidates
     }
 
-    /// What candidates would cost, the best first, as text.
+    /// Explains the choice: the costs of candidates, the best first, as text.
     pub fn explain(&self) -> String {
         let mut text = "candidates, the best first\n".to_owned();
         let shown = || self.candidates.iter().take(SHOWN);

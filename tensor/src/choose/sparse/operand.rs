@@ -1,4 +1,4 @@
-//! What is known of an operand in the format in which loops use it.
+//! Operands in the format in which loops use them, with the statistics that are known of them.
 
 use crate::element::ElementType;
 use crate::format::{Format, Level};

@@ -18,7 +18,7 @@ use crate::distributed::tensor::Tensor;
 use crate::element::ElementType;
 use crate::lower::Slot;
 
-/// Where an array of the file is: a field of a requirement.
+/// The place of an array of the file: a field of a requirement.
 #[derive(Clone, Copy)]
 pub(super) struct Array {
     pub(super) part: Part,
@@ -44,7 +44,7 @@ pub enum Writers {
     InTurn,
 }
 
-/// What a task comes to: the checksum of its piece of each array, or what is wrong.
+/// The outcome of a task: the checksum of its piece of each array, or a description of the problem.
 pub(super) type Outcome = Result<Vec<(u32, u64)>, String>;
 
 impl Arrays {

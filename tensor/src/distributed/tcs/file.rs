@@ -73,12 +73,12 @@ impl TcsFile {
         Ok(Self { name: name.into(), header, source: Arc::new(source) })
     }
 
-    /// What messages call it.
+    /// The name of the file in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the file says about itself.
+    /// The header of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }

@@ -32,7 +32,7 @@ pub struct Loaded {
     pub bytes: Vec<u64>,
 }
 
-/// Where a piece ends, and how many places were looked at; or what is wrong with the file.
+/// The end of a piece, and the number of places that were looked at; or a description of the problem with the file.
 type End = Result<(Vec<u64>, u32), String>;
 
 impl Tensor {
@@ -80,7 +80,7 @@ impl Tensor {
     }
 }
 
-/// What a reader says, without the number of a byte.
+/// The message of a reader, without the number of a byte.
 fn text(error: &ReadError) -> String {
     match error {
         ReadError::Byte { problem, .. } => problem.to_string(),

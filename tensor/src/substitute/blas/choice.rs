@@ -1,7 +1,7 @@
 //! Which library multiplies, and why.
 //!
-//! Who names one gets it, or hears why not. Else it depends on what is installed and on the processor, and on nothing
-//! else: if it were timed, a program's results could differ from run to run.
+//! A library that is named is taken, or the program is told why not. Else the choice depends on what is installed and
+//! on the processor, and on nothing else: if it were timed, a program's results could differ from run to run.
 
 use super::cores::Vectors;
 use super::error::BlasError;
@@ -10,11 +10,11 @@ use super::library::{Blas, Candidate};
 /// Which library multiplies: what [`super::use_library`] takes.
 const VARIABLE: &str = "MANIPLE_BLAS";
 
-/// What is tried if none is named, in this order: libraries, each by the names that it goes by.
+/// The libraries that are tried if none is named, in this order, each by the names that it goes by.
 const USUAL: [[&str; 2]; 3] =
     [["libopenblas.so.0", "libopenblas.so"], ["libblis.so.4", "libblis.so"], ["libmkl_rt.so.2", "libmkl_rt.so"]];
 
-/// What multiplies, and why.
+/// The library that multiplies, and the reason.
 #[derive(Debug)]
 pub(super) struct Choice {
     /// None: the crate `gemm`.
@@ -23,22 +23,23 @@ pub(super) struct Choice {
     pub(super) reason: String,
 }
 
-/// Why a library is passed over that nobody named.
+/// The reason why a library is passed over that was not named.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
-    /// It cannot be used by anybody.
+    /// It cannot be used at all.
     #[error(transparent)]
     Unusable(#[from] BlasError),
     /// Its kernels are for processors that can do less, and so are slow, or more, and would not run.
     #[error("{library} takes its kernels for {core}, with {kernels}, where this processor has {processor}")]
     Other { library: String, core: String, kernels: Vectors, processor: Vectors },
-    /// Nobody here knows what its kernels compute with.
+    /// It is not known what its kernels compute with.
     #[error("{library} takes its kernels for {core}, and whether they make use of this processor is not known")]
     Unknown { library: String, core: String },
 }
 
 impl Choice {
-    /// What the environment asks for. What cannot be used is replaced by the crate `gemm`, with a warning.
+    /// The choice that the environment asks for. A library that cannot be used is replaced by the crate `gemm`, with a
+    /// warning.
     pub(super) fn of_environment() -> Self {
         let wanted = std::env::var(VARIABLE).unwrap_or_default();
         Self::of(&wanted).unwrap_or_else(|error| {
@@ -47,7 +48,7 @@ impl Choice {
         })
     }
 
-    /// What a user's words stand for.
+    /// The choice that a user's words stand for.
     pub(super) fn of(wanted: &str) -> Result<Self, BlasError> {
         let asked = "it was asked for".to_owned();
         Ok(match wanted.trim() {
@@ -64,7 +65,7 @@ impl Choice {
         })
     }
 
-    /// What is best on this machine, as far as that is known without trying.
+    /// The best choice on this machine, as far as that is known without trying.
     fn automatic() -> Self {
         let processor = Vectors::of_processor();
         let open = |name: &str| {
@@ -134,7 +135,8 @@ mod tests {
     fn by_default_the_first_library_multiplies_that_knows_the_processor() {
         use Vectors::{Avx, Avx2, Avx512, Sse};
         let (open, blis, mkl) = ("libopenblas.so.0", "libblis.so.4", "libmkl_rt.so.2");
-        /// What is installed, with the core that it tells; the processor; who multiplies, if not `gemm`.
+        /// The installed libraries, with the core that each tells; the processor; the library that multiplies, if not
+        /// `gemm`.
         type Case<'a> = (&'a [(&'a str, Option<&'a str>)], Option<Vectors>, Option<&'a str>);
         #[rustfmt::skip]
         let table: [Case<'_>; 20] = [

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// What a kernel computes with; a processor that has one has those before it.
+/// The vector instructions that a kernel computes with; a processor that has one kind has those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vectors {
     /// SSE: 128 bits.
@@ -29,8 +29,8 @@ impl fmt::Display for Vectors {
     }
 }
 
-/// What the cores of OpenBLAS (0.3.28: `driver/others/dynamic.c`) have their products computed with
-/// (`kernel/x86_64/KERNEL.*`). Those of 32 bits are left out.
+/// The vector instructions with which products are computed (`kernel/x86_64/KERNEL.*`) by the cores of OpenBLAS
+/// (0.3.28: `driver/others/dynamic.c`). Cores of 32 bits are left out.
 const CORES: [(Vectors, &[&str]); 4] = [
     (
         Vectors::Sse,
@@ -54,13 +54,14 @@ const CORES: [(Vectors, &[&str]); 4] = [
 ];
 
 impl Vectors {
-    /// Those of a core of OpenBLAS. Libraries built for one core alone spell it in capitals.
+    /// The vector instructions of a core of OpenBLAS. Libraries built for one core alone spell it in capitals.
     pub(super) fn of_core(name: &str) -> Option<Self> {
         let known = |names: &&[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
         CORES.iter().find(|(_, names)| known(names)).map(|(vectors, _)| *vectors)
     }
 
-    /// Those that this processor has; none if it is of another kind, whose cores the table lacks.
+    /// The best vector instructions that this processor has; none if it is of another kind, whose cores the table
+    /// lacks.
     pub(super) fn of_processor() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         {

@@ -11,7 +11,7 @@ use super::product::Numbers;
 /// The functions of a library that multiply, by element type.
 #[derive(Debug)]
 pub(in super::super) struct Blas {
-    /// What was loaded, with its version and the core that its kernels are for, if it tells.
+    /// The name of the library, with its version and the core that its kernels are for, if it tells.
     pub(super) name: String,
     pub(super) single: <f32 as Numbers>::Function,
     pub(super) double: <f64 as Numbers>::Function,
@@ -23,7 +23,7 @@ pub(in super::super) struct Blas {
 #[derive(Debug)]
 pub(super) struct Candidate {
     library: Library,
-    /// What was asked for.
+    /// The name that was asked for.
     name: String,
     /// OpenBLAS tells its own name and version.
     version: Option<String>,

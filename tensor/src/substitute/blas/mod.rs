@@ -23,10 +23,10 @@ use self::library::Blas;
 pub use self::error::BlasError;
 pub(super) use self::product::multiply;
 
-/// What multiplies in this process.
+/// The choice of the library that multiplies in this process.
 static SHARED: OnceLock<Choice> = OnceLock::new();
 
-/// What multiplies in this process. Chooses if nothing has been chosen.
+/// The choice of the library that multiplies in this process. Chooses if nothing has been chosen.
 fn shared() -> &'static Choice {
     SHARED.get_or_init(Choice::of_environment)
 }
@@ -54,7 +54,7 @@ pub fn use_library(name: &str) -> Result<(), BlasError> {
     SHARED.set(Choice::of(name)?).map_err(|_| late())
 }
 
-/// What multiplies matrices of floats and complex numbers in this process: a library, with its version and the core
+/// The library that multiplies matrices of floats and complex numbers in this process, with its version and the core
 /// that its kernels are for if it tells them, or `gemm`. Chooses if nothing has been chosen.
 pub fn library() -> &'static str {
     shared().blas.as_ref().map_or("gemm", |blas| &blas.name)

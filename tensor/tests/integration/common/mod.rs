@@ -1,4 +1,4 @@
-//! What tests of kernels have in common.
+//! Functions that tests of kernels have in common.
 
 use maniple_tensor::kernel::{Compiler, Kernels};
 

@@ -83,7 +83,8 @@ pub fn operands(assignment: &Assignment, random: &mut Rng) -> BTreeMap<String, D
     assignment.tensors().iter().map(|tensor| (tensor.name().to_owned(), array(tensor))).collect()
 }
 
-/// What sums and products of which have one value in any order; of integers the least and the greatest, which wrap.
+/// An extreme element: of floats, one whose sums and products have one value in any order; of integers, the least or
+/// the greatest one, which wrap.
 fn extreme(element: ElementType, random: &mut Rng) -> Scalar {
     let mut float = || [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0][random.usize(..4)];
     match element {

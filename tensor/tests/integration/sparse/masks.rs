@@ -90,7 +90,8 @@ fn masked_products_have_at_most_the_pattern_of_the_mask_in_all_formats() {
     }
 }
 
-/// What a loop of the lowered kernel goes through: of a dense matrix it would be all of its elements.
+/// The loops of the lowered kernel go through stored elements: of a dense matrix they would go through all of its
+/// elements.
 #[test]
 fn masks_and_logical_reductions_visit_what_is_stored() {
     let csr = |name: &str| TensorVariable::new(name, ElementType::I64, [50, 50]).stored("csr".parse().unwrap());

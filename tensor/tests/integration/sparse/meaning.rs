@@ -1,5 +1,5 @@
-//! What operations mean does not depend on how operands are stored: NaNs, infinities and zeros, stored or not, in all
-//! formats.
+//! The meaning of operations does not depend on how operands are stored: NaNs, infinities and zeros, stored or not, in
+//! all formats.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use maniple_tensor::with_element;
 use super::{InTurn, a_format, times};
 use crate::random::{Problem, command, positions, size};
 
-/// What became of a random program.
+/// The outcome of a random program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// It has the values of the definition.
@@ -257,8 +257,8 @@ fn matrix(format: &str, fill: f64, entries: &[(i64, i64, f64)]) -> SparseTensor<
 /// The entries of a matrix: row, column and value.
 type Entries<'a> = &'a [(i64, i64, f64)];
 
-/// What a statement gives for matrices `A` and `B` in a format and a vector `x`; the results `C` and `c` are stored as
-/// is said.
+/// The result of a statement for matrices `A` and `B` in a format and a vector `x`; the results `C` and `c` are stored
+/// as is said.
 fn computed(
     text: &str,
     (format, result): (&str, &str),

@@ -69,7 +69,7 @@ fn a_node_that_fills_with_another_number_ends_the_job_on_all_nodes() {
     }
 }
 
-/// What a task is given: values that must be the same on all nodes, and sets, whose order is another one on each.
+/// The argument of a task: values that must be the same on all nodes, and sets, whose order is another one on each.
 #[derive(Clone, Serialize, Deserialize)]
 struct Given {
     factor: f64,
@@ -133,7 +133,7 @@ fn all_say(errors: &[String], parts: &[&str]) {
     }
 }
 
-/// What all of two nodes say of a program that they run differently.
+/// The errors of both of two nodes for a program that they run differently.
 fn differences<T: Send>(program: impl AsyncFn(&Context, usize) -> Result<T> + Sync) -> Vec<String> {
     let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| program(cx, runtime.node()).await.map(drop));
     outcomes.into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect()
@@ -248,8 +248,8 @@ fn a_node_that_alone_looks_at_a_result_ends_the_job_on_all_nodes() {
     assert_eq!(told.count(), 4, "{outcomes:?}");
 }
 
-/// What the nodes of a job say of a program that they run differently after some steps in common, with this window or
-/// the usual one. `take_over` is dealt as said.
+/// The errors of the nodes of a job for a program that they run differently after some steps in common, with this
+/// window or the usual one. `take_over` is dealt as `dealt` says.
 fn differences_in_window(
     (nodes, window): (usize, Option<usize>),
     dealt: fn(usize, &TaskInfo<'_>, usize) -> Sharding,
@@ -364,7 +364,7 @@ struct Padded {
     large: u64,
 }
 
-/// What a program does with a region whose nodes differ in one thing.
+/// An operation of a program on a region, in which nodes differ in one thing.
 type UseOfMixed = for<'a> fn(&'a Context, &'a Region<Mixed>, usize) -> Result<()>;
 
 #[test]

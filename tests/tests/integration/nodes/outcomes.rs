@@ -1,4 +1,4 @@
-//! What one node alone comes to: all are told, and go on alike, or end.
+//! Outcomes of one node alone: all nodes are told, and go on alike, or end.
 
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -12,7 +12,7 @@ use maniple_tests::nodes::{Connections, Nodes, each_node, on_nodes};
 
 use super::{Cell, stencil, take_over};
 
-/// What a node says that has failed, or nothing.
+/// The outcome of a node: an error if it is one of those that fail, else its number.
 fn own(node: usize, fail: &[usize]) -> Result<usize> {
     if fail.contains(&node) { Err(Error::application(format!("node {node} lacks a file"))) } else { Ok(node) }
 }

@@ -100,8 +100,8 @@ fn parts_of_positions(statement: &Statement, random: &mut Rng) -> Option<Stateme
     changed.divide(position, "po", "pi", random.i64(1..6)).and_then(|changed| changed.distribute_loops(["po"])).ok()
 }
 
-/// Where a tensor in levels may be placed, now and then: by one of its dimensions that a level stores, in blocks, in
-/// turns or in equal parts, or by its elements.
+/// A placement of a tensor in levels, now and then: by one of its dimensions that a level stores, in blocks, in turns
+/// or in equal parts, or by its elements.
 fn placement(variable: &TensorVariable, random: &mut Rng) -> Option<(String, String)> {
     let format = variable.format();
     let modes = format.expressions().iter().filter_map(|level| match level {

@@ -1,4 +1,4 @@
-//! Who sends what to whom.
+//! Tests of exchanges: the parcels that nodes send each other.
 
 use std::sync::Arc;
 

@@ -9,10 +9,10 @@ use maniple_space::AnyPoint;
 use super::super::{Exchange, Parcel, Rank, Step};
 use super::{Greater, POINTS, Plus};
 
-/// What nodes have in the place of copies that they gave up.
+/// The value of a node in the place of a copy that it gave up.
 pub(super) const FORGOTTEN: i64 = -77;
 
-/// What each node has, of each field; and what all would see.
+/// A model of the data: the values of each field on each node, and the values that all nodes would see.
 pub(super) struct Model {
     pub(super) nodes: Vec<Vec<[i64; POINTS as usize]>>,
     pub(super) whole: Vec<[i64; POINTS as usize]>,
@@ -40,8 +40,8 @@ pub(super) fn fields_of(mask: &FieldMask) -> Vec<usize> {
     mask.iter().map(|field| field.0 as usize).collect()
 }
 
-/// What each node sends and receives in the exchanges of one operation: fields, operator, and the values by other node
-/// and number.
+/// The parcels under way in one round of exchanges: fields and points with their values, by round, sender, receiver and
+/// number.
 pub(super) type Sent = BTreeMap<(usize, Rank, Rank, u32), (Vec<(usize, usize)>, Vec<i64>)>;
 
 impl Model {

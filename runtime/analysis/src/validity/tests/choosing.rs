@@ -160,7 +160,7 @@ impl Program {
     }
 }
 
-/// What empties a buffer.
+/// Returns the actions that empty a buffer.
 pub(super) fn clear(buffer: &Memory) -> Vec<Action> {
     let value = buffer.operator.map_or(0, Operator::identity);
     let act = Act::Fill { value };

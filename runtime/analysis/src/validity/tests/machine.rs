@@ -15,7 +15,7 @@ use super::random::Random;
 #[derive(Debug)]
 pub(in super::super) struct Memory {
     pub(super) id: usize,
-    /// Where its values are. Several instances may have had one memory, one after the other.
+    /// The memory that holds its values. Several instances may have had one memory, one after the other.
     pub(super) memory: usize,
     pub(super) fields: FieldMask,
     pub(super) points: Mask,
@@ -100,7 +100,7 @@ pub(super) struct Machine {
     prunes: bool,
     /// One step is carried out in so many times; none if this is zero.
     pace: u64,
-    /// Where memories hold current values, and buffers contributions that have not been applied.
+    /// The points of current values in memories, and of contributions in buffers that have not been applied.
     pub(super) holds: RefCell<Vec<[Mask; FIELDS]>>,
     are_buffers: RefCell<Vec<bool>>,
 }

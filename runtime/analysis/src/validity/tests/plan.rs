@@ -58,7 +58,7 @@ impl Operator {
     }
 }
 
-/// What a step does with the values of one field in one memory.
+/// An act of a step on the values of one field in one memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Act {
     Copy {

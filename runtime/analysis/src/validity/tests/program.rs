@@ -398,7 +398,7 @@ impl Program {
         std::array::from_fn(|point| self.number(field, point))
     }
 
-    /// What an operation does by an access.
+    /// Returns the actions of an operation by an access.
     fn uses(&self, chosen: &Chosen) -> Vec<Action> {
         let points = self.points(self.region(chosen.wanted.region));
         let mut actions = Vec::new();
@@ -488,7 +488,7 @@ impl Program {
         self.compare();
     }
 
-    /// Whoever gave the sink looks at it.
+    /// Drains the state into the sink, and has the holder of the sink look at it.
     fn drain(&mut self) {
         let (mut after, mut teller) = (Preconditions::default(), Teller(&self.machine));
         Analysis::new(&mut self.state, self.world.forest.shapes(), &mut teller).drain(&mut after);

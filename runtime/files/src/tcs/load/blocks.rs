@@ -1,4 +1,4 @@
-//! What pieces of a tensor have of each block: counted, merged, and written (Shinde 2019, sections 4.4.2 and 4.4.3).
+//! Shares of blocks that pieces of a tensor have: counted, merged, and written (Shinde 2019, sections 4.4.2 and 4.4.3).
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor};
@@ -17,7 +17,7 @@ use crate::tcs::layout::{Kind, Lengths, Level, Split};
 /// A block: for each level, the number of its range.
 pub type Block = Vec<u64>;
 
-/// What a piece has of a block, as all that write pieces have to know.
+/// The share of a block that a piece has, as all writers of pieces must know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockPart {
     /// The number of the piece.
@@ -39,7 +39,7 @@ pub struct BlockPart {
 pub struct BlockPlan {
     /// The header of the block, without checksums.
     pub header: Header,
-    /// What is counted of all its entries.
+    /// The counts of all entries of the block.
     pub counts: Counts,
     /// The pieces that have entries of it, in their order; none of an empty block.
     pub parts: Vec<BlockPart>,
@@ -76,13 +76,13 @@ pub fn count<T: Number>(piece: impl SortedEntries<T>, levels: &[Level]) -> Resul
     Ok(blocks)
 }
 
-/// What all pieces, in their order, have counted, as a plan for each block, empty ones included.
+/// Merges the counts of all pieces, in their order, into a plan for each block, empty blocks included.
 ///
 /// # Errors
 /// [`Problem::TooLarge`] if a block is.
 ///
 /// # Panics
-/// If the splits are those of another number of levels.
+/// If the splits are for another number of levels.
 pub fn merge(
     whole: &Header,
     splits: &Splits,
@@ -95,8 +95,8 @@ pub fn merge(
     splits.blocks().map(plan).collect()
 }
 
-/// What all pieces, in their order, have counted, as a plan for one tensor that has all of it: with the levels, widths
-/// and elements of `whole`, whatever arrays that has.
+/// Merges the counts of all pieces, in their order, into a plan for one tensor that has all entries: with the levels,
+/// widths and elements of `whole`, whatever arrays that has.
 ///
 /// # Errors
 /// [`Problem::TooLarge`] if it is.
@@ -191,7 +191,7 @@ fn between(start: &Lengths, end: &Lengths) -> Lengths {
     Lengths { pos: difference(&start.pos, &end.pos), idx: difference(&start.idx, &end.idx), values }
 }
 
-/// What writes a section of a block, and whether it is the last one.
+/// The writer of a section of a block, and whether the section is the last one.
 type Writer = (Filler, Sections<Cursor<Vec<u8>>>, bool);
 
 /// The second pass over a piece: for each block that it has entries of, sections of the block's arrays, as the bytes of

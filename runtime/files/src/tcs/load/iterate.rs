@@ -27,7 +27,7 @@ pub struct Piece<'a, S: ?Sized> {
     /// The coordinate of each level, and the range that it is in.
     at: Vec<u64>,
     ranges: Vec<u64>,
-    /// Where the segment of each sparse level ends.
+    /// The position at which the current segment of each sparse level ends.
     segment_ends: Vec<u64>,
     /// The level that is next, counted from 1; 0 at the end.
     depth: usize,

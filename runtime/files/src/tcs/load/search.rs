@@ -1,4 +1,4 @@
-//! Where to cut a tensor so that pieces have equally many bytes.
+//! The search for cuts of a tensor into pieces of equally many bytes.
 
 use super::position::Finder;
 use crate::error::ReadError;
@@ -55,7 +55,7 @@ pub fn search<E>(most: u64, guess: u64, mut holds: impl FnMut(u64) -> Result<boo
     Ok((high, asked))
 }
 
-/// Where a search ended.
+/// The result of a search for a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The node of each level, as of [`Finder::positions`].

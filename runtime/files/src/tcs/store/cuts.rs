@@ -1,4 +1,4 @@
-//! Where to cut the coordinates of a tensor into pieces.
+//! Cuts of the coordinates of a tensor into pieces.
 
 use std::ops::Range;
 

@@ -9,8 +9,8 @@
 //! 3. [`load::write`](super::load::write) goes through it again and writes sections of all arrays, whose places in the
 //!    file are known then; [`load::assemble`](super::load::assemble) joins them.
 //!
-//! Where the arrays are those of the whole tensor, spread over many memories, [`write_numbers`] and a [`Writer`] put
-//! parts of them at their places, and [`Summed`](super::Summed) joins checksums.
+//! If the arrays are those of the whole tensor, spread over many memories, [`write_numbers`] and a [`Writer`] put parts
+//! of them at their places, and [`Summed`](super::Summed) joins checksums.
 
 mod cuts;
 mod merge;

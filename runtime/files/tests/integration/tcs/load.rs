@@ -203,7 +203,7 @@ fn ranges_of_entries_are_those_that_have_their_coordinates() {
     });
 }
 
-/// What each piece counts of each block.
+/// The counts that each piece makes of each block.
 fn counted(case: &Case, file: &Vec<u8>, header: &Header, splits: &Splits, pieces: u64) -> Vec<BTreeMap<Block, Counts>> {
     let count = |ends: &[Vec<u64>]| {
         load::count::<f64>(Piece::new(file, header, &ends[0]..&ends[1], splits), &case.levels).unwrap()

@@ -15,7 +15,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Whoever made this file.
+    /// The owner of a file.
     pub(super) fn of(file: &Metadata) -> Self {
         #[cfg(not(unix))]
         let _ = file;

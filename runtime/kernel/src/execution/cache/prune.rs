@@ -10,7 +10,7 @@ pub(super) const SIZE: u64 = 128 << 20;
 /// Entries that were used in this time stay however many they are.
 const USED: Duration = Duration::from_hours(4 * 7 * 24);
 
-/// What a process that was killed has left is deleted after this time: no compiler takes so long.
+/// Files of a compilation whose process was killed are deleted after this time: no compiler takes so long.
 const MAKING: Duration = Duration::from_hours(24);
 
 /// Deletes entries that were not used for four weeks before `now`, the oldest first, until the others have at most

@@ -168,7 +168,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Where an element is, as an offset in its buffer.
+    /// The offset of an element in its buffer.
     fn locate(&mut self, element: &Element) -> Result<isize, KernelError> {
         let mut indices = [0; 8];
         // Almost all tensors have few dimensions; the others pay for their indices.

@@ -31,7 +31,7 @@ impl Who {
     }
 }
 
-/// What happened to an element in one run of a loop.
+/// The accesses to an element in one run of a loop.
 #[derive(Default)]
 struct History {
     loaded: Option<Who>,

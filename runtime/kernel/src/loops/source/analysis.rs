@@ -1,4 +1,4 @@
-//! What the printers must know of statements.
+//! Properties of statements that the printers must know.
 
 use super::expression::may_fail;
 use crate::element::ElementType;

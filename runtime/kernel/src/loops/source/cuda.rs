@@ -74,7 +74,7 @@ pub fn print_cuda(kernel: &Checked) -> Result<String, CudaError> {
     Ok(format!("{prelude}extern \"C\" __global__ void {ENTRY}({}) {{\n{}}}\n", parameters.join(", "), printer.text))
 }
 
-/// Who runs a statement together.
+/// The threads that run a statement together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
     /// All threads of all blocks do the same.

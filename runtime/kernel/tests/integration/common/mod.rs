@@ -1,4 +1,4 @@
-//! What tests of kernels have in common.
+//! Helpers that tests of kernels have in common.
 
 use maniple_kernel::execution::{Compiler, Kernels};
 

@@ -43,22 +43,22 @@ pub(crate) struct Session {
     operation: Option<Arc<Operation>>,
     /// The number of its launch, while a record is kept.
     recorded: Option<LaunchNumber>,
-    /// What of it is on record, from when it begins.
+    /// The record of the session, from when it begins.
     record: Option<SessionRecord>,
     /// Whether runs have a length of their own, known from before: those of traces that were found.
     run_length: Option<usize>,
     phase: Phase,
-    /// What has arrived and is still to be looked at.
+    /// The arrivals that are still to be looked at.
     line: VecDeque<Arrival>,
     /// How many launches the run has that arrives: of a whole, the last of its parts counts.
     arrived: usize,
     is_closed: bool,
-    /// What is analysed goes through this stream.
+    /// The stream of the operations that are analysed in the session.
     inner: Stream,
     next_sequence: u64,
 }
 
-/// What arrives.
+/// An arrival at the session, in program order.
 enum Arrival {
     Launch(Box<Staged>),
     Fill(Box<StagedFill>),
@@ -78,14 +78,14 @@ enum Phase {
     Replaying(Replaying),
 }
 
-/// What has to be done when nothing is in flight any more.
+/// The work that is to be done when nothing is in flight any more.
 enum Ended {
     /// Launches with these ends were analysed, and maybe recorded.
     Analysed(SmallVec<[Event; 8]>, Option<Arc<Recording>>),
     Replaying(Replaying),
 }
 
-/// What is known of a launch that arrives.
+/// The check of a launch or fill that arrives: how it is known to belong here.
 #[derive(Clone, Copy)]
 pub(crate) enum Check {
     /// It is the program's word that it belongs here.
@@ -137,7 +137,8 @@ impl Session {
         })
     }
 
-    /// What is launched in the session comes after this operation in program order, which stands for it.
+    /// Numbers the launches of the session: they come after this operation in program order, which stands for the
+    /// session.
     pub(crate) fn number_from(&mut self, operation: &Operation) {
         (self.next_sequence, self.recorded) = (operation.sequence, operation.recorded);
     }

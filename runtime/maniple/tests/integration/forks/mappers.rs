@@ -1,4 +1,4 @@
-//! What mappers say of tasks without regions.
+//! The decisions of mappers about tasks without regions.
 
 use std::sync::{Arc, Mutex};
 

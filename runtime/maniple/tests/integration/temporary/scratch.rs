@@ -78,7 +78,7 @@ fn fields_known_only_at_run_time_may_be_freed_in_between() {
     outcome.unwrap();
 }
 
-/// What [`uses_a_freed_field`] works on, and whether its launcher has freed the field.
+/// The spaces that [`uses_a_freed_field`] works on, and whether its launcher has freed the field.
 static SPACES: Mutex<Option<(IndexSpaceNode, Arc<FieldSpace>)>> = Mutex::new(None);
 static FREED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 

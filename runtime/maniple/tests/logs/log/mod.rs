@@ -1,11 +1,11 @@
-//! What the runtime logs, kept to be looked at.
+//! The log of the runtime, kept to be looked at.
 
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span, subscriber};
 
-/// What was logged, by any thread of the process, a line each.
+/// The lines logged by any thread of the process, one for each event.
 static LINES: Mutex<Vec<(Level, String)>> = Mutex::new(Vec::new());
 
 /// Held by the test whose lines are kept.

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::machine::NodeId;
 use crate::net::frame::{Header, Violation};
 
-/// What to send and whom to call after a step.
+/// The frames to send and the waiters to call after a step.
 pub(super) struct Step<T> {
     pub(super) send: SmallVec<[(NodeId, Header); 4]>,
     pub(super) done: Vec<T>,
@@ -75,7 +75,7 @@ impl<T> Barrier<T> {
         Ok(step)
     }
 
-    /// Whoever waits, when there will be no barrier any more.
+    /// Takes all waiters, when there will be no barrier any more.
     pub(super) fn give_up(&mut self) -> Vec<T> {
         self.waiting.drain(..).collect()
     }

@@ -47,7 +47,7 @@ impl Buffers {
 
 /// Bytes in a buffer that is given back when its last handle is dropped.
 pub(super) struct Buffer {
-    /// Those beyond `filled` are of an earlier use.
+    /// The memory of the buffer. Bytes beyond `filled` are of an earlier use.
     bytes: Vec<u8>,
     filled: usize,
     home: Arc<Buffers>,

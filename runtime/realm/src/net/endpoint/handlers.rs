@@ -1,4 +1,4 @@
-//! Who handles the messages that arrive, and what a handler sees of one.
+//! The handlers of messages that arrive, and the message as a handler sees it.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl Incoming<'_> {
 type Handle = Box<dyn Fn(&mut Incoming<'_>) + Send + Sync>;
 type OnLoss = Box<dyn Fn(NodeId, &Loss) + Send + Sync>;
 
-/// Who handles what arrives at a node. All nodes of a job have the same handlers.
+/// The handlers of messages that arrive at a node. All nodes of a job have the same handlers.
 ///
 /// Handlers run on the thread that moves the transport on, one message of a node after the other, in the order in which
 /// they were sent. So a handler must be short and **must not wait**: not for a lock that is held for long, for a

@@ -78,7 +78,7 @@ pub struct Endpoint {
     has_closed: AtomicBool,
 }
 
-/// What quiescence is found from.
+/// The counters that quiescence is found from.
 #[derive(Default)]
 struct Counters {
     sent: AtomicU64,
@@ -125,7 +125,7 @@ impl Endpoint {
         self.peers.len()
     }
 
-    /// What threads that have nothing else to do may look at, if messages come sooner then.
+    /// The transport as idle threads may poll it, if messages come sooner then.
     #[must_use]
     pub fn polled(&self) -> Option<Arc<dyn Polled>> {
         Arc::clone(&self.transport).polled()
@@ -221,8 +221,8 @@ impl Endpoint {
         }
     }
 
-    /// What handlers send leaves with the next flush, which the transport does when nothing more is at hand to be
-    /// received.
+    /// Sends a message from a handler. It leaves with the next flush, which the transport does when nothing more is at
+    /// hand to be received.
     pub(crate) fn send_from_handler(&self, to: NodeId, message: Message) -> Result<(), NetError> {
         self.check(to, (message.header.len(), message.payload.len()))?;
         self.dispatch(to, message, false, false, Flush::Later);
@@ -239,7 +239,7 @@ impl Endpoint {
         self.reach(to)
     }
 
-    /// What is kept about a node that something can be sent to.
+    /// The state kept about a node that something can be sent to.
     fn reach(&self, node: NodeId) -> Result<&Peer, NetError> {
         let nodes = self.peers.len();
         let place = self.peers.get(usize::from(node.0)).ok_or(NetError::NoSuchNode { node, nodes })?;
@@ -253,7 +253,7 @@ impl Endpoint {
         }
     }
 
-    /// What is kept about a node that something has come from.
+    /// The state kept about a node that something has come from.
     fn peer(&self, node: NodeId) -> Option<&Peer> {
         Some(self.peers.get(usize::from(node.0))?.get_or_init(Box::default))
     }
@@ -335,7 +335,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// What a message takes of a window: its bytes, and something for the message itself.
+/// The share of a window that a message takes: its bytes, and something for the message itself.
 fn cost(header: usize, payload: usize) -> u64 {
     64 + header as u64 + payload as u64
 }

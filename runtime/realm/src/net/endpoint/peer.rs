@@ -1,10 +1,11 @@
-//! What a node keeps about another one: the window of messages to it, and what has arrived of the next message from it.
+//! The state that a node keeps about another one: the window of messages to it, and what has arrived of the next
+//! message from it.
 //!
-//! **The window.** Messages that are sent outside of handlers count from when they are sent until the other node says
-//! that they were handled. A message is refused once the window is full; one message may overfill it. The other node
-//! gives credit back when it is asked: by a mark on the message with which another quarter of the window was used. So
-//! what can be under way without anybody having asked for it is less than half a window (a quarter before the last mark
-//! that was set, if threads overtook each other between counting and sending, and a quarter after), and who finds the
+//! **The window.** A message that is sent outside of handlers counts from when it is sent until the other node says
+//! that it was handled. A message is refused once the window is full; one message may overfill it. The other node gives
+//! credit back when it is asked: by a mark on the message with which another quarter of the window was used. So less
+//! than half a window can be under way without credit having been asked for (a quarter before the last mark that was
+//! set, if threads overtook each other between counting and sending, and a quarter after), and a sender that finds the
 //! window full will hear of room.
 //!
 //! The credit is sent behind whatever the handlers of those messages have answered. So the answers that wait at a node
@@ -29,14 +30,14 @@ pub(super) struct Peer {
     outstanding: AtomicU64,
     /// How many of them were sent since credit was asked for.
     unasked: AtomicU64,
-    /// Who waits for room.
+    /// The senders that wait for room.
     waiting: Mutex<Vec<Done>>,
     loss: OnceLock<Loss>,
     /// Changed by the one thread that receives from it; a lock so that it need not be proved.
     pub(super) arrivals: Mutex<Arrivals>,
 }
 
-/// What has come from a node and is not dealt with yet.
+/// The state of what has come from a node and is not dealt with yet.
 #[derive(Default)]
 pub(super) struct Arrivals {
     /// The message that parts are still to come of.

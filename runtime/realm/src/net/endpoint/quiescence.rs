@@ -17,7 +17,7 @@ use super::barrier::Step;
 use crate::machine::NodeId;
 use crate::net::frame::{Header, Violation};
 
-/// What a node has done so far, or several nodes together.
+/// The counts of what a node has done so far, or several nodes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) sent: u64,
@@ -47,7 +47,7 @@ pub(super) struct Quiescence<T> {
     /// Which of the two children have answered it, and what.
     answered: [bool; 2],
     below: Counts,
-    /// What the wave before found; at the root alone.
+    /// The sums that the wave before found; at the root alone.
     before: Option<Counts>,
 }
 
@@ -116,7 +116,7 @@ impl<T> Quiescence<T> {
         Ok(())
     }
 
-    /// Whoever waits, when it will not be found any more.
+    /// Takes all waiters, when quiescence will not be found any more.
     pub(super) fn give_up(&mut self) -> Vec<T> {
         self.waiting.drain(..).collect()
     }

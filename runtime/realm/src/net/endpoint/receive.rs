@@ -1,4 +1,4 @@
-//! What a node does with frames that arrive.
+//! The handling of frames that arrive at a node.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};

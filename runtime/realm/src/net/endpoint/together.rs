@@ -1,4 +1,4 @@
-//! What all nodes do together: barriers, finding quiescence, ending.
+//! The agreements of all nodes: barriers, quiescence, and the end of the job.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,7 +46,8 @@ impl Endpoint {
     /// Comes to the detection of quiescence; calls when, after all nodes have come to it, nothing happens any more: no
     /// message is under way or being handled, no transfer unfinished, and no [`Activity`] alive, on any node.
     ///
-    /// What a node then begins of its own accord, outside of handlers and activities, may be later than that moment.
+    /// Work that a node begins of its own accord, outside of handlers and activities, is not waited for: it may begin
+    /// after that moment.
     pub fn quiescence(&self, call: impl FnOnce(Result<(), NetError>) + Send + 'static) {
         let call: Done = Box::new(call);
         self.take_part(call, |together, call| {

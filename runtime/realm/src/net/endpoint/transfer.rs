@@ -1,9 +1,9 @@
 //! Puts and gets: bytes straight from registered memory of one node into that of another.
 //!
-//! Who starts a transfer numbers it and keeps what is to be called. A put is chunks and an end, answered by how it
-//! went; a get is a question, answered by chunks, or by why not. Chunks travel in the bulk lane: a message waits for
-//! one chunk, not for all. A transfer counts as activity of the node that started it, so there is no quiescence while
-//! it lasts.
+//! The node that starts a transfer numbers it and keeps the callback for its end. A put is chunks and an end, answered
+//! by how it went; a get is a request, answered by chunks, or by the reason why not. Chunks travel in the bulk lane: a
+//! message waits for one chunk, not for all. A transfer counts as activity of the node that started it, so there is no
+//! quiescence while it lasts.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,7 +84,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// What others name it by.
+    /// The name by which other nodes refer to the memory.
     #[must_use]
     pub fn remote(&self) -> RemoteSegment {
         self.remote

@@ -1,4 +1,4 @@
-//! Where this process is in its job, by what its launcher put into the environment.
+//! The place of this process in its job, by the variables that its launcher has put into the environment.
 //!
 //! A program asks [`Place::find`], and needs to know nothing else about how it was started:
 //!
@@ -10,8 +10,8 @@
 //! | `mpiexec` of MPICH and its kin | `PMI_RANK`, `PMI_SIZE` | the same |
 //! | Slurm's `srun` | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | the same |
 //!
-//! Whoever is found first in this table counts: a job that `maniple launch` starts within a batch job is not the batch
-//! job. The script of a batch job is no node of it; what it starts with `srun` is.
+//! The first launcher of this table that has set its variables counts: a job that `maniple launch` starts within a
+//! batch job is not the batch job. The script of a batch job is no node of it; what it starts with `srun` is.
 
 #[cfg(feature = "tcp")]
 mod tcp;
@@ -70,7 +70,7 @@ const OTHERS: [(Launcher, &str, &str); 3] = [
     (Launcher::Slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 ];
 
-/// Who started this process.
+/// The launcher that started this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Launcher {
@@ -98,7 +98,7 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// Where a process is in its job.
+/// The place of a process in its job.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Which node it is.
@@ -109,7 +109,7 @@ pub struct Place {
     pub neighbours: usize,
     /// Whether the cores that this process may use are its own.
     pub is_bound: bool,
-    /// Who started it.
+    /// The launcher that started it.
     pub launcher: Launcher,
     /// How it reaches the others.
     pub way: Way,
@@ -138,9 +138,9 @@ pub enum PlaceError {
     BadValue {
         /// Its name.
         name: &'static str,
-        /// What it should be.
+        /// The values that it may have.
         expected: &'static str,
-        /// What it is; a secret is not shown.
+        /// Its value; a secret is not shown.
         found: String,
     },
     /// A variable that is not there although another one is.
@@ -172,7 +172,7 @@ pub enum PlaceError {
         machines, {LISTEN}=0.0.0.0 for all of them"
     )]
     NoWay {
-        /// Who.
+        /// The launcher that started the process.
         launcher: Launcher,
         /// How many.
         nodes: usize,

@@ -1,4 +1,4 @@
-//! What the environment says about nodes that meet over TCP.
+//! The settings of nodes that meet over TCP, as the environment gives them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ use crate::net::tcp::{JoinError, Meeting, Secret, Settings};
 /// How nodes meet over TCP.
 #[derive(Clone, Debug)]
 pub struct Rendezvous {
-    /// Where.
+    /// The meeting place.
     pub meeting: Meeting,
     /// The address to listen on meanwhile.
     pub listen: IpAddr,
-    /// What proves that a process belongs to the job.
+    /// The secret that proves that a process belongs to the job.
     pub secret: Secret,
     /// How long to wait until all have come, if not as long as usual.
     pub join_timeout: Option<Duration>,

@@ -38,7 +38,7 @@ struct Core {
     work: Condvar,
 }
 
-/// What a node has sent.
+/// The frames and bytes that a node has sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Frames: messages, parts of long ones, chunks, and what protocols say.
@@ -124,7 +124,7 @@ impl Network {
         self.core.schedule.lock().now()
     }
 
-    /// What a node has sent so far.
+    /// The frames and bytes that a node has sent so far.
     #[must_use]
     pub fn traffic(&self, node: NodeId) -> Traffic {
         self.core.schedule.lock().traffic(node)
@@ -143,12 +143,12 @@ impl Network {
         self.core.work.notify_all();
     }
 
-    /// What a node sends to another one does not arrive until [`resume`](Self::resume).
+    /// Holds back the frames from one node to another, until [`resume`](Self::resume).
     pub fn stall(&self, from: NodeId, to: NodeId) {
         self.core.schedule.lock().stall(from, to);
     }
 
-    /// What was [stalled](Self::stall) goes on.
+    /// Lets frames that were [held back](Self::stall) go on.
     pub fn resume(&self, from: NodeId, to: NodeId) {
         self.core.schedule.lock().resume(from, to);
         self.core.work.notify_all();

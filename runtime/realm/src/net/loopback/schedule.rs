@@ -1,4 +1,4 @@
-//! What is under way in a network, and what of it comes next.
+//! The events that are under way in a network, and the choice of the next one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -66,14 +66,14 @@ pub(super) struct Schedule {
     nodes: Vec<Member>,
     /// Pairs that are stalled, and what would have arrived.
     stalled: FxHashMap<(NodeId, NodeId), VecDeque<Box<Event>>>,
-    /// Who (second) hears nothing of whom (first) any more.
+    /// Pairs of nodes of which the second hears nothing of the first any more.
     deaf: FxHashSet<(NodeId, NodeId)>,
 }
 
 struct Member {
     standing: Standing,
     receiver: Option<Arc<dyn Receiver>>,
-    /// What arrived before it started.
+    /// Events that arrived before the node started.
     early: VecDeque<Box<Event>>,
     traffic: Traffic,
 }
@@ -168,7 +168,7 @@ impl Schedule {
         held.into_iter().for_each(|event| self.at_once(event));
     }
 
-    /// What comes next, and which node receives it: none if the node, or the way to it, is gone.
+    /// The next event, and the receiver of its node: none if the node, or the way to it, is gone.
     pub(super) fn next(&mut self) -> Option<(Event, Option<Arc<dyn Receiver>>)> {
         while let Some(Reverse(Next(due, _, event))) = self.events.pop() {
             self.now = self.now.max(due);
@@ -207,8 +207,8 @@ impl Schedule {
         self.events.push(Reverse(Next(due, sequence, Box::new(Event { sequence, to, what }))));
     }
 
-    /// What was held back comes now, before all that was sent after it: nothing is due before now, and it keeps its
-    /// number.
+    /// Lets an event that was held back come now, before all that was sent after it: nothing is due before now, and the
+    /// event keeps its number.
     fn at_once(&mut self, event: Box<Event>) {
         self.events.push(Reverse(Next(self.now, event.sequence, event)));
     }

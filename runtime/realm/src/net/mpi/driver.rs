@@ -1,5 +1,5 @@
-//! What the thread does that makes all calls of MPI: it receives, runs handlers, sends what others have queued, looks
-//! after heartbeats, and ends it all.
+//! The thread that makes all calls of MPI: it receives, runs handlers, sends the frames that other threads have queued,
+//! looks after heartbeats, and ends it all.
 
 use std::mem;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ const AWAKE_IN_FLIGHT: Duration = Duration::from_millis(5);
 const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// What the thread is told.
+/// A request to the thread.
 pub(super) enum Event {
     Start(Arc<dyn Receiver>),
     Close(Close),
@@ -113,7 +113,7 @@ fn hash(build: &BuildId) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What is kept of another node.
+/// The state kept of another node.
 struct Peer {
     /// It sends nothing any more, or this node does not listen to it.
     has_ended: bool,
@@ -161,11 +161,12 @@ struct Driver<'a> {
     last_meeting: LastMeeting,
 }
 
-/// Where all nodes wait, when each has heard the last word of all others, until each has sent all it had to.
+/// The last meeting of all nodes. A node comes to it when it has heard the last word of all others and has sent all it
+/// had to.
 ///
-/// What one sends in bulk may come after its last word, and MPI must not be finalised while another's message still
-/// needs this node to receive it. Nor may it be where a node has left: finalising waits for all. Whoever has come may
-/// have left before the last came. So they meet twice, and the second time all come at once.
+/// Bulk frames of a node may come after its last word, and MPI must not be finalised while a message of another node
+/// still needs this node to receive it. Nor may it be finalised where a node has left: finalising waits for all. A node
+/// that has come may have left before the last one came. So the nodes meet twice, and the second time all come at once.
 #[derive(Default)]
 struct LastMeeting {
     /// How often all have met.

@@ -14,9 +14,9 @@ pub enum JoinError {
     /// The system refused something.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         what: &'static str,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// MPI runs in this process already, or did.
@@ -55,7 +55,7 @@ pub enum JoinError {
     DifferentBuild {
         /// The first such node.
         node: NodeId,
-        /// What this node runs.
+        /// The build that this node runs.
         ours: BuildId,
     },
 }

@@ -14,7 +14,7 @@ use mpi::traits::Destination;
 pub(super) struct Flight {
     /// Taken when it is completed.
     request: Option<Request<'static, [u8], StaticScope>>,
-    /// What the buffer is made of.
+    /// The address of the buffer: with length and capacity, the parts of a vector.
     pointer: *mut u8,
     length: usize,
     capacity: usize,

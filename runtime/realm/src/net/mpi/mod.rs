@@ -42,14 +42,14 @@ impl Default for Settings {
     }
 }
 
-/// What senders and the thread share.
+/// The state that senders and the thread share.
 struct Shared {
     rank: NodeId,
     /// By rank; that of this node stays empty.
     outboxes: Box<[Outbox]>,
     /// Nodes with something in their outbox that the thread does not know of.
     listed: Mutex<Vec<NodeId>>,
-    /// What this node sends to itself.
+    /// Frames that this node sends to itself.
     own: Mutex<VecDeque<Frame>>,
     /// Whether all that waits is to leave.
     wants_flush: AtomicBool,

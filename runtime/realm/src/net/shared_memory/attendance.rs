@@ -1,7 +1,8 @@
-//! Who looks at an inbox: workers while they have nothing else to do, or else whoever hears the bell.
+//! The attendance of an inbox: workers look at it while they have nothing else to do; otherwise it is looked at when
+//! the bell rings.
 //!
-//! While it is *attended*, the bell is off: those who send need not tell anybody. A thread of its own looks now and
-//! then meanwhile, since those who attend may be at something that takes long. Whoever ends the attendance turns the
+//! While it is *attended*, the bell is off: senders need not ring it. A thread of its own looks now and then meanwhile,
+//! since the workers that attend may be at something that takes long. The worker that ends the attendance turns the
 //! bell on, and looks once more.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};

@@ -48,13 +48,13 @@ const CONTENT: usize = CELL - 8;
 /// A tag is one more than the number of the cell, shifted by so much, and how many bytes it holds.
 const COUNT: u32 = 6;
 
-/// What is lent begins at a page, and ends at one, also where these are large.
+/// The alignment of memory to be lent: it begins and ends at a page, also where pages are large.
 const PAGE: usize = 64 << 10;
 
 /// Whose inbox has so few rings looks at them all; for others there is the flag.
 const FEW: usize = 4;
 
-/// What a neighbour needs to know to open an inbox.
+/// The data that a neighbour needs to open an inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Offer {
     path: PathBuf,
@@ -85,11 +85,11 @@ pub(super) struct Inbox {
     rings: usize,
     /// Cells of a ring: a power of two.
     capacity: usize,
-    /// What the owner lends.
+    /// The range that the owner lends.
     lent: Range<usize>,
 }
 
-/// What was in a cell.
+/// The content of a cell.
 pub(super) struct Cell {
     content: [u8; CONTENT],
     length: usize,
@@ -101,7 +101,7 @@ impl Cell {
     }
 }
 
-/// Where the writer of a ring is.
+/// The position of the writer of a ring.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     cells: u64,
@@ -180,7 +180,7 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// What its owner lends, for the owner.
+    /// The memory that its owner lends, for the owner.
     pub(super) fn lending(&self) -> Arc<Lending> {
         Lending::new(Arc::clone(&self.map), self.lent.clone())
     }
@@ -348,7 +348,7 @@ impl Inbox {
         wish.load(Ordering::Relaxed) != 0 && wish.swap(0, Ordering::AcqRel) != 0
     }
 
-    /// Where a cell is, of a ring that begins there.
+    /// The offset of a cell, in a ring that begins at `start`.
     fn cell(&self, start: usize, number: u64) -> usize {
         start + CELLS + (number as usize & (self.capacity - 1)) * CELL
     }
@@ -415,7 +415,7 @@ fn length(rings: usize, capacity: usize) -> Option<usize> {
     rings.checked_mul(capacity.checked_mul(CELL)?.checked_add(CELLS)?)?.checked_add(RINGS)
 }
 
-/// Where memory to be lent is, in a file whose rings end there.
+/// The range of the memory to be lent, in a file whose rings end at `rings`; `None` if there are no such addresses.
 fn area(rings: usize, bytes: usize) -> Option<Range<usize>> {
     let start = rings.checked_next_multiple_of(PAGE)?;
     Some(start..start.checked_add(bytes)?.checked_next_multiple_of(PAGE)?)

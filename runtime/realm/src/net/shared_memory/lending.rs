@@ -27,10 +27,10 @@ const STEP: usize = 256 << 10;
 /// To see whether a block is still read takes about as long as to fill so many bytes.
 const LOOK: usize = 128;
 
-/// What this node lends.
+/// The memory that this node lends.
 pub(super) struct Lending {
     map: Arc<MmapRaw>,
-    /// Where in the file it is.
+    /// The range of this memory in the file.
     area: Range<usize>,
     blocks: Mutex<Blocks>,
 }
@@ -43,7 +43,7 @@ struct Blocks {
     /// The same, by length.
     by_length: BTreeSet<(usize, usize)>,
     lent: BTreeMap<usize, usize>,
-    /// Those that their owner has let go of, while neighbours may still read them.
+    /// Blocks that their owner has let go of, while neighbours may still read them.
     read: VecDeque<(usize, usize)>,
     /// The system has given memory up to here.
     ready: usize,
@@ -311,7 +311,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is lent or read keeps its bytes, whatever else is lent meanwhile; and all is free again in the end.
+        /// Blocks that are lent or read keep their bytes, whatever else is lent meanwhile; and all memory is free again
+        /// in the end.
         #[test]
         fn nothing_that_somebody_has_is_lent_again(deeds in deeds()) {
             let lending = lending();

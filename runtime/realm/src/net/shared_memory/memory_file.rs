@@ -29,7 +29,7 @@ impl MemoryFile {
         Ok(fcntl_add_seals(&self.0, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?)
     }
 
-    /// Where others find it.
+    /// The path by which other processes find it.
     pub(super) fn path(&self) -> PathBuf {
         use std::os::fd::AsRawFd;
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
@@ -62,7 +62,7 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Where others find it.
+    /// The path by which other processes find it.
     pub(super) fn path(&self) -> PathBuf {
         self.0.path().to_path_buf()
     }

@@ -61,7 +61,7 @@ thread_local! {
     static LOOKS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What to do about a neighbour of which another thread is receiving.
+/// The treatment of a neighbour of which another thread is receiving.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Care {
     /// Leave it for the next look, which is soon.
@@ -77,7 +77,7 @@ pub struct SharedMemory {
     /// The other transport again, if messages of some nodes come by it.
     distant: Option<Arc<dyn Polled>>,
     inbox: Inbox,
-    /// What others read where it is.
+    /// The memory of this node that neighbours read in place.
     lending: Arc<Lending>,
     /// The inbox's file, until all neighbours have tried to open it, and how many have not.
     file: Mutex<(Option<MemoryFile>, usize)>,
@@ -199,7 +199,7 @@ impl SharedMemory {
         }
     }
 
-    /// What the thread of the attendance does now and then.
+    /// Receives what has come and sends what waits for room; the thread of the attendance does so now and then.
     fn look_now_and_then(&self) {
         while self.look(Care::Thorough) {}
         self.neighbours.iter().for_each(|neighbour| _ = self.push(neighbour));

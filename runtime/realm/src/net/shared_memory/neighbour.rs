@@ -1,4 +1,4 @@
-//! What one node keeps of another one on its machine: the way there, and what comes from there.
+//! The state that a node keeps of another one on its machine: the way there, and what comes from there.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -127,7 +127,7 @@ impl Writing {
     }
 }
 
-/// What comes from there.
+/// The state of what comes from the neighbour.
 #[derive(Default)]
 pub(super) struct Incoming {
     /// Whether it has said that its messages come by the ring from now on.

@@ -1,4 +1,4 @@
-//! What comes from the transport beneath, and what workers find as they look.
+//! The reception of frames: from the transport beneath, and from the inbox as workers look.
 
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use crate::net::error::Loss;
 use crate::net::frame::{Header, Violation};
 use crate::net::transport::{Place, Polled, Receiver};
 
-/// What the other transport gives what it receives to.
+/// The receiver that the other transport gives its frames to.
 pub(super) struct Reception(pub(super) Weak<SharedMemory>);
 
 impl Receiver for Reception {

@@ -1,5 +1,5 @@
-//! What the network's thread does: it reads, runs handlers, writes what senders could not, looks after heartbeats, and
-//! ends it all.
+//! The network's thread: it reads, runs handlers, writes what senders could not, looks after heartbeats, and ends it
+//! all.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -37,7 +37,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// At so many connections a worker looks each time.
 const LOOKS: usize = 8;
 
-/// What the thread is told.
+/// An event that the thread is told of.
 pub(super) enum Event {
     Start(Arc<dyn Receiver>),
     Close(Close),
@@ -49,15 +49,15 @@ pub(super) enum Event {
     Look,
 }
 
-/// What senders and the thread share.
+/// The state that senders and the thread share.
 pub(super) struct Shared {
     rank: NodeId,
     /// By rank; none for this node.
     peers: Vec<Option<Peer>>,
-    /// What this node sends to itself.
+    /// Frames that this node sends to itself.
     own: Mutex<VecDeque<Frame>>,
     own_work: Notify,
-    /// Where to look first for what has come.
+    /// The node to look at first for what has come, modulo the number of nodes.
     next_look: AtomicUsize,
     /// Links with something to be flushed.
     dirty: Mutex<Vec<NodeId>>,
@@ -145,7 +145,7 @@ impl Shared {
     }
 }
 
-/// What senders and the thread share, and how the thread is told something.
+/// The state that senders and the thread share, and the channel by which the thread is told of events.
 pub(super) type Joined = Result<(Arc<Shared>, UnboundedSender<Event>), JoinError>;
 
 /// The thread: joins the job, tells how that went, and drives the connections until the end.
@@ -198,7 +198,7 @@ pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
 struct Connection {
     node: NodeId,
     shared: Arc<Shared>,
-    /// What reads, since the endpoint has started.
+    /// The reader task, since the endpoint has started.
     reader: Option<JoinHandle<()>>,
     writer: JoinHandle<()>,
     has_ended: bool,
@@ -320,7 +320,7 @@ struct Driver {
     settings: Settings,
     shared: Arc<Shared>,
     receiver: Option<Arc<dyn Receiver>>,
-    /// What receives what this node sends to itself.
+    /// The task that receives what this node sends to itself.
     own: Option<JoinHandle<()>>,
     sender: UnboundedSender<Event>,
     connections: Vec<Connection>,

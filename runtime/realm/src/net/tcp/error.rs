@@ -16,9 +16,9 @@ pub enum JoinError {
     /// The system refused something.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         what: String,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// The rank is none of the job's, or there are too many nodes.
@@ -45,7 +45,7 @@ pub enum JoinError {
     NotAPlace {
         /// The file.
         file: PathBuf,
-        /// What there is.
+        /// A description of what is there.
         found: &'static str,
     },
     /// A node did not come.
@@ -57,9 +57,9 @@ pub enum JoinError {
     TimedOut {
         /// How long it was waited for.
         after: Duration,
-        /// What.
+        /// The nodes that had not come.
         waited_for: String,
-        /// Where nodes meet.
+        /// The place where nodes meet.
         meeting: String,
         /// Why a process was refused meanwhile, or why we were.
         refused: String,
@@ -71,11 +71,11 @@ pub enum JoinError {
     DifferentBuild {
         /// The other node.
         node: NodeId,
-        /// What it runs.
+        /// The build that it runs.
         theirs: BuildId,
         /// This node.
         us: NodeId,
-        /// What this one runs.
+        /// The build that this node runs.
         ours: BuildId,
     },
     /// A program that speaks another version of the protocol.
@@ -83,7 +83,7 @@ pub enum JoinError {
         "{peer} speaks version {theirs} of Maniple's protocol, this node version {ours}: all nodes of a job run the same program"
     )]
     DifferentProtocol {
-        /// Who.
+        /// The process at the other end.
         peer: String,
         /// Its version.
         theirs: u16,
@@ -93,9 +93,9 @@ pub enum JoinError {
     /// A program that is no node.
     #[error("{peer} is no Maniple node: {found}")]
     NotANode {
-        /// Who.
+        /// The process at the other end.
         peer: String,
-        /// What it did instead of greeting.
+        /// A description of what it did instead of greeting.
         found: String,
     },
     /// A process that does not know the secret.
@@ -103,7 +103,7 @@ pub enum JoinError {
         "{peer} does not know this job's secret: it belongs to another job, or was not started by this job's launcher"
     )]
     WrongSecret {
-        /// Who.
+        /// The process at the other end.
         peer: String,
     },
     /// A node that thinks of another job.
@@ -133,7 +133,7 @@ pub enum JoinError {
     /// The other side refused, and said why.
     #[error("{peer} refused: {reason}")]
     Refused {
-        /// Who.
+        /// The process at the other end.
         peer: String,
         /// Its words.
         reason: String,

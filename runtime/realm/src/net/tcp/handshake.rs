@@ -30,7 +30,7 @@ const MAGIC: &[u8; 8] = b"maniple\n";
 /// The longest hello, and the longest words of a refusal.
 pub(super) const LONGEST: usize = 1024;
 
-/// Who begins the connection.
+/// The role of a node in a connection: it begins it, or accepts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Connects,
@@ -53,12 +53,12 @@ impl Role {
     }
 }
 
-/// What a node says of itself.
+/// The description that a node gives of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) nodes: u32,
     pub(super) rank: NodeId,
-    /// Where others can connect to it.
+    /// The address at which others can connect to it.
     pub(super) address: String,
     pub(super) build: BuildId,
 }

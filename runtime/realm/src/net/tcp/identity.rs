@@ -1,11 +1,11 @@
-//! Who may take part: the secret of a job.
+//! The secret of a job: only processes that know it may take part.
 
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What all nodes of a job know, and no other process. It never crosses the wire.
+/// The secret that all nodes of a job know, and no other process. It never crosses the wire.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
@@ -41,7 +41,7 @@ impl Secret {
         hex(&self.0)
     }
 
-    /// What only a process that knows the secret can say about these texts.
+    /// The proof for these texts, which only a process that knows the secret can give.
     pub(super) fn prove(&self, texts: &[&[u8]]) -> [u8; 32] {
         self.code(texts).finalize().into_bytes().into()
     }

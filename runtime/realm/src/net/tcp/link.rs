@@ -54,7 +54,7 @@ pub(super) struct Link {
 
 #[derive(Default)]
 struct Queue {
-    /// What was taken to be written, while no thread writes at this moment.
+    /// Pieces that were taken to be written, while no thread writes at this moment.
     batch: VecDeque<Piece>,
     messages: VecDeque<Piece>,
     /// Bytes in `messages`.
@@ -73,7 +73,7 @@ enum Piece {
 }
 
 impl Piece {
-    /// What is left of it, unless its memory must be locked for that.
+    /// The bytes that are left of it; `None` if its memory must be locked for that, and for a callback.
     fn slice(&self) -> Option<IoSlice<'_>> {
         match self {
             Self::Copied(bytes, start) => Some(IoSlice::new(&bytes[*start..])),
@@ -109,7 +109,7 @@ impl Link {
         }
     }
 
-    /// What frames come by, too.
+    /// The stream, by which frames come, too.
     pub(super) fn stream(&self) -> &TcpStream {
         self.socket.as_ref()
     }
@@ -296,7 +296,7 @@ impl Queue {
         }
     }
 
-    /// What is to be written next: messages before bulk, of which one frame.
+    /// Takes the pieces to be written next: messages before bulk, of which one frame.
     fn take(&mut self, is_task: bool) -> VecDeque<Piece> {
         if !self.batch.is_empty() {
             return mem::take(&mut self.batch);

@@ -49,7 +49,7 @@ use super::shared_memory::SharedMemory;
 use super::transport::{Close, Flush, Frames, Polled, Receiver, Transport};
 use crate::machine::NodeId;
 
-/// Where the nodes of a job find node 0.
+/// The place where the nodes of a job find node 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meeting {
     /// At an address, `HOST:PORT`, on which node 0 listens.
@@ -75,13 +75,13 @@ pub struct Settings {
     pub rank: NodeId,
     /// How many nodes the job has.
     pub nodes: usize,
-    /// Where nodes meet.
+    /// The place where nodes meet.
     pub meeting: Meeting,
     /// The address to listen on until all nodes are connected: 127.0.0.1, which other machines cannot reach, unless
     /// told otherwise. Node 0 listens where it is met, unless this says that all addresses are to be listened on:
     /// `0.0.0.0` and `::` mean those of IPv4 and of IPv6.
     pub listen: IpAddr,
-    /// What proves that a process belongs to this job.
+    /// The secret that proves that a process belongs to this job.
     pub secret: Secret,
     /// The program that all nodes run: this one.
     pub build: BuildId,
@@ -196,7 +196,7 @@ impl Transport for Tcp {
     }
 }
 
-/// What no worker looks for is received on the network's thread, all the time.
+/// Polling by workers. Frames that no worker looks for are received on the network's thread, all the time.
 impl Polled for Tcp {
     fn begin(&self) {}
 

@@ -59,7 +59,7 @@ impl From<Violation> for Ended {
     }
 }
 
-/// Who reads.
+/// The reader of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// The reader task, which has been told that there may be something.
@@ -81,7 +81,7 @@ enum Attempt {
     Over,
 }
 
-/// What comes from one other node.
+/// The incoming side of the connection with one other node.
 pub(super) struct Incoming {
     from: NodeId,
     /// Set when something has come.
@@ -194,7 +194,7 @@ fn read_from(
     }
 }
 
-/// Where what is read goes.
+/// The destination of what is read.
 pub(super) struct Delivery {
     pub(super) receiver: Arc<dyn Receiver>,
     /// Set when messages are not received any more.

@@ -91,7 +91,7 @@ async fn either<T>(first: impl Future<Output = T>, second: impl Future<Output = 
     .await
 }
 
-/// Where a node listens.
+/// The port at which a node listens.
 struct Port {
     listener: TcpListener,
     address: SocketAddr,
@@ -206,7 +206,8 @@ fn check_free(file: &Path) -> Result<(), JoinError> {
     }
 }
 
-/// What a file says, if it is as short as an address. To read a pipe would be to wait for its other end.
+/// Reads what a file says, if it is as short as an address; `None` also if it is no regular file, since to read a pipe
+/// would be to wait for its other end.
 fn read_posted(file: &Path) -> std::io::Result<Option<String>> {
     if !std::fs::metadata(file)?.is_file() {
         return Ok(None);
@@ -298,7 +299,7 @@ impl Gathering<'_> {
         }
     }
 
-    /// What node 0 says next: nothing if all is well, else why not.
+    /// The next words of node 0: none if all is well, else the reason why not.
     async fn hear(&mut self, first: &mut TcpStream) -> Result<String, JoinError> {
         let peer = "node 0";
         match timeout_at(self.deadline + LAST_WORDS, read_text(first, peer)).await {
@@ -456,11 +457,11 @@ impl Drop for Accepting {
     }
 }
 
-/// What those who are let in are measured by.
+/// The criteria by which processes are let in.
 struct Door {
     settings: Settings,
     ours: Hello,
-    /// Who has not come yet.
+    /// Whether a node has not come yet, by rank.
     expected: Vec<bool>,
 }
 

@@ -402,7 +402,7 @@ fn what_a_stranger_says_is_shown_as_printable_ascii() {
     assert_eq!(refused.to_string(), r#"a stranger is no Maniple node: it begins with "Jv\x1b\"\xc3\xa9\xe2\x80""#);
 }
 
-/// What a process may say that does not know the secret: nonsense, or a hello that is nearly right.
+/// The opening of a process that does not know the secret: nonsense, or a hello that is nearly right.
 fn opening(random: &mut fastrand::Rng) -> Vec<u8> {
     let mut bytes = b"maniple\n\x01\x00".to_vec();
     let mut hello = Vec::new();
@@ -555,7 +555,7 @@ fn frames(random: &mut fastrand::Rng) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever a damaged node sends, the others say that it is lost, and that is all.
+    /// A damaged node may send anything: the others say that it is lost, and that is all.
     #[test]
     fn a_damaged_node_is_lost_and_nothing_else_happens(seed: u64) {
         let (file, secret) = (meeting_file(), Secret::random().unwrap());

@@ -7,9 +7,9 @@
 //!   +-----------------+-------------------------------+
 //! ```
 //!
-//! Who finds that another has the turn may leave it to that one to read all there is. Both change one word, so either
-//! the one that has the turn learns of it when it ends, or the other learns that no thread has it any more, and begins
-//! itself.
+//! A thread that finds that another has the turn may leave it to that one to read all there is. Both change one word,
+//! so either the one that has the turn learns of it when it ends, or the other learns that no thread has it any more,
+//! and begins itself.
 
 use crate::sync::{AtomicU32, Ordering};
 

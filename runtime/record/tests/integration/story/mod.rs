@@ -21,7 +21,7 @@ pub struct Story {
     launches: u64,
 }
 
-/// What a task does with `charge`: of which region, how, and where it is.
+/// A use of `charge` by a task: the region, the privilege and the instance.
 pub type Use<'a> = (&'a LogicalRegion, Privilege, InstanceId);
 
 pub const READ: Privilege = Privilege::Read;

@@ -13,8 +13,7 @@ pub const fn window(dimensions: usize) -> i64 {
     [24, 9, 5, 4][dimensions - 1]
 }
 
-/// Where the window lies: around the origin, or at either end of the coordinates in some
-/// dimensions.
+/// The first point of the window, which lies around the origin, or at either end of the coordinates in some dimensions.
 pub fn anchor<const D: usize>() -> impl Strategy<Value = Point<D>> {
     let end = window(D) - 1;
     let usual = Just([-end / 2; D]);

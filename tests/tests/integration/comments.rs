@@ -1,4 +1,4 @@
-//! Comments and Markdown hold the columns that code does.
+//! Rules for comments and Markdown: their columns, and the first words of documentation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,4 +77,27 @@ fn lines_that_are_too_long_are_found_but_in_tables_and_code() {
     }
     let lines = ["fn f() {}", code.as_str(), "let x = 1;"];
     assert_eq!(too_long(lines.into_iter().map(|line| (line, comment(line)))), [2]);
+}
+
+/// Words with which no documentation begins: the reader would have to find the noun.
+const RIDDLES: &[&str] = &["What", "Whatever", "Where", "Who", "Whoever", "Whom", "Those"];
+
+/// Whether a line of documentation begins with such a word.
+fn is_riddle(line: &str) -> bool {
+    let line = line.trim_start();
+    let text = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! "));
+    text.is_some_and(|text| RIDDLES.contains(&text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default()))
+}
+
+#[test]
+fn documentation_begins_with_a_noun_or_a_verb() {
+    let mut wrong = Vec::new();
+    for path in files(&root(), &["rs"]) {
+        let text = fs::read_to_string(&path).unwrap();
+        let numbers = (1..).zip(text.lines()).filter(|(_, line)| is_riddle(line));
+        wrong.extend(numbers.map(|(number, line)| format!("{}:{number}: {}", path.display(), line.trim())));
+    }
+    assert!(wrong.is_empty(), "say what the item is, by a noun or a verb:\n{}", wrong.join("\n"));
+    assert!(is_riddle("    /// What is left.") && is_riddle("//! Whom it is for.") && is_riddle("/// Where: here"));
+    assert!(!is_riddle("/// Whether it is.") && !is_riddle("// What follows") && !is_riddle("/// Whereas"));
 }
