@@ -13,6 +13,9 @@ pub mod introduction {}
 #[doc = include_str!("src/getting-started.md")]
 pub mod getting_started {}
 
+#[doc = include_str!("src/commands.md")]
+pub mod commands {}
+
 #[doc = include_str!("src/tutorial/index.md")]
 pub mod tutorial {}
 
