@@ -226,7 +226,7 @@ pub fn main() -> ExitCode {
                 // The error is told in any case.
                 let _ = print(&command, report);
             }
-            // Nobody may be listening.
+            // The reader of standard error may be gone.
             let _ = writeln!(io::stderr(), "error: {error}");
             if let Some(hint) = command.on_memory().filter(|_| error.is_want_of_memory()) {
                 let _ = writeln!(io::stderr(), "hint: {hint}");
@@ -273,7 +273,7 @@ fn print(command: &Command, report: &str) -> Result<ExitCode> {
         _ => io::stdout().lock().write_all(report.as_bytes()),
     };
     match written {
-        // Whoever reads has read enough.
+        // The reader has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         written => written.map(|()| ExitCode::SUCCESS).map_err(Error::Output),
     }

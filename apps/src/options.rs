@@ -203,7 +203,7 @@ impl RuntimeOptions {
                 // Each node is a process of its own.
                 let (process, nodes) = if place.nodes > 1 { ("*".to_owned(), ".node*") } else { (own_number(), "") };
                 let file = with_process(file, &process);
-                // Nobody may be listening.
+                // The reader of standard error may be gone.
                 let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}{nodes}`", file.display());
             }
         }
@@ -235,7 +235,7 @@ impl RuntimeOptions {
                     Box::new(RandomMapper::new(own.unwrap_or(seed).wrapping_add(u64::from(processor))))
                 }
                 MapperChoice::Log => Box::new(LoggingMapper::with_sink(DefaultMapper::new(), |line| {
-                    // Nobody may be listening.
+                    // The reader of standard error may be gone.
                     let _ = writeln!(io::stderr(), "mapper: {line}");
                 })),
             }

@@ -160,6 +160,6 @@ impl RecordOptions {
 }
 
 fn say(what: fmt::Arguments<'_>) {
-    // Nobody may be listening.
+    // The reader of standard error may be gone.
     let _ = writeln!(io::stderr(), "{what}");
 }

@@ -27,7 +27,7 @@ struct Options {
     /// Contests to run [default: everything]: names that --list prints
     contests: Vec<String>,
 
-    /// List the contests and who takes part, and run nothing
+    /// List the contests and their contestants, and run nothing
     #[arg(long)]
     list: bool,
 

@@ -29,7 +29,7 @@ struct Options {
     /// Contests to run [default: everything]: names that --list prints
     contests: Vec<String>,
 
-    /// List the contests and who takes part, and run nothing
+    /// List the contests and their contestants, and run nothing
     #[arg(long)]
     list: bool,
 
@@ -37,7 +37,7 @@ struct Options {
     #[arg(long, value_name = "N")]
     cores: Option<NonZero<usize>>,
 
-    /// How many turns everybody has
+    /// How many turns each contestant has
     #[arg(long, value_name = "N", default_value_t = NonZero::new(11).expect("11 is not 0"))]
     rounds: NonZero<usize>,
 

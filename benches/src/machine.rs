@@ -102,7 +102,7 @@ fn crossing() -> Option<f64> {
             seconds(ask) / (2 * TURNS) as f64
         })
     };
-    // The least: whoever else uses a core makes it longer, nobody makes it shorter.
+    // The least: another program that uses a core makes it longer, and none makes it shorter.
     Some((0..50).map(|_| round()).fold(f64::INFINITY, f64::min))
 }
 

@@ -58,9 +58,9 @@ pub enum Validity {
     /// task, over the same domain, with the same data and tag. The runtime may keep the instances that it chose, and
     /// the slices of the launch, and asks again when it pleases. Of a task without regions that is launched by itself,
     /// the decision holds for all launches without a tag whose parents run on one processor: if it is that processor,
-    /// not pinned, with the first variant and nothing else, they are *forked* there, without another question, and
-    /// whoever is idle takes them. A choice that is never to be an instance that exists ([`Reuse::Never`]), or not to
-    /// be kept ([`Keep::WhileUsed`]), does not hold.
+    /// not pinned, with the first variant and nothing else, they are *forked* there, without another question, and idle
+    /// workers take them. A choice that is never to be an instance that exists ([`Reuse::Never`]), or not to be kept
+    /// ([`Keep::WhileUsed`]), does not hold.
     #[default]
     WhileUnchanged,
 }

@@ -218,8 +218,8 @@ pub trait Mapper: Send {
     /// Says where the data of one requirement of a task shall be.
     ///
     /// By default in the memories that the processor sees, best first: an instance that exists, else a new one for the
-    /// whole region if it fits, else one for the region asked for. Reductions go in place where nobody else can meet
-    /// them. The layout is left open: the runtime adds what the variant asks for.
+    /// whole region if it fits, else one for the region asked for. Reductions go in place where no other contributions
+    /// can meet them. The layout is left open: the runtime adds what the variant asks for.
     fn map_requirement(
         &mut self,
         task: &TaskInfo<'_>,
@@ -338,8 +338,8 @@ pub trait Mapper: Send {
     /// one message: this is asked about each, with the bytes of all so far.
     ///
     /// By default it may if these are at most a megabyte, or the [inner](Self::inner) mapper permits it, and
-    /// [`permit_steal`](Self::permit_steal) permits it too. How much work the task is nobody knows: a mapper that does
-    /// should say. If this panics the task stays, and the first time the runtime logs that.
+    /// [`permit_steal`](Self::permit_steal) permits it too. The runtime does not know how much work the task is: a
+    /// mapper that does should say. If this panics the task stays, and the first time the runtime logs that.
     fn permit_steal_with_data(&mut self, task: &str, thief: NodeId, bytes: u64) -> bool {
         const MOST: u64 = 1 << 20;
         let is_little = match self.inner() {

@@ -10,7 +10,7 @@ use maniple::{FieldMask, TreeId};
 pub enum Mutation {
     /// An operation does not wait for one of those that it waited for.
     DropEdge,
-    /// An operation waits for nobody.
+    /// An operation waits for no other.
     DropEdges,
     /// A copy, fill, refill or application does not happen.
     DropMovement,

@@ -67,7 +67,7 @@ impl Order {
         Ok(Self(order))
     }
 
-    /// An order in which all can have happened: who comes after fewer others comes first.
+    /// An order in which all can have happened: an operation that comes after fewer others comes first.
     fn sequence(&self) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.0.len()).collect();
         all.sort_by_key(|&position| self.0[position].len());

@@ -106,7 +106,7 @@ pub fn job(nodes: usize, (meeting, shared_memory): (&Path, bool), command: impl 
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process is started")
     };
     let processes: Vec<_> = (0..nodes).map(start).collect();
-    // Each is listened to at once: who writes more than a pipe holds would wait.
+    // Each is listened to at once: a process that writes more than a pipe holds would wait.
     let waiting = processes.into_iter().map(|process| std::thread::spawn(move || process.wait_with_output()));
     let waiting: Vec<_> = waiting.collect();
     let output = |thread: std::thread::JoinHandle<std::io::Result<Output>>| {

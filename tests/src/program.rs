@@ -1,9 +1,9 @@
 //! Random programs as plain data.
 //!
 //! A program is a block of statements; a launch of a task with a context has a block for each point. All names are
-//! unique in the whole program, so that what a name stands for does not depend on who looks. That holds for loops as
-//! well: they are written out turn by turn, with new names in each, and statements of different turns that are one
-//! statement of the loop have its *site* in common.
+//! unique in the whole program, so that what a name stands for does not depend on where it is used. That holds for
+//! loops as well: they are written out turn by turn, with new names in each, and statements of different turns that are
+//! one statement of the loop have its *site* in common.
 
 use std::fmt;
 use std::ops::Range;
@@ -279,7 +279,7 @@ pub enum Action {
     Derive(FutureName, Derived),
     /// Waits for a future; the value counts into the result of the block.
     Wait(FutureName),
-    /// Lets go of a future: nobody asks for it any more.
+    /// Lets go of a future: the program does not ask for it any more.
     Forget(FutureName),
     /// A loop, turn by turn.
     Repeat(Vec<Block>),
@@ -488,7 +488,7 @@ impl Right {
         }
     }
 
-    /// Whether who holds this may launch who wants the other.
+    /// Whether a task that holds this may launch a task that wants the other.
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
         matches!(self, Self::Write | Self::Discard) || self == other

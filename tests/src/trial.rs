@@ -378,7 +378,7 @@ impl Trial {
         self.misfortune.befall(&mut simulation, &network, &nodes);
         match simulation.run() {
             Ok(report) => {
-                // All that have ended: none has, who was killed before.
+                // All that have ended: a node that was killed before has not.
                 let mut outcomes: Vec<Option<Outcome>> = nodes.iter().map(Answer::take).collect();
                 // Of one that was killed all is leaked.
                 for (outcome, lifetime) in outcomes.iter_mut().zip(&lifetimes) {
@@ -460,7 +460,7 @@ impl Trial {
         let (counts, statistics) = (run.tally.read(), runtime.statistics());
         let record = runtime.take_record();
         if self.check {
-            // What has broken down has left things unfinished, of which nobody knows.
+            // A runtime that has broken down has left tasks unfinished; the checker does not know of the breakdown.
             let is_wrong = |violation: &Violation| {
                 runtime.breakdown().is_none() || !matches!(violation, Violation::Unfinished { .. })
             };

@@ -15,7 +15,7 @@ impl Trial {
     /// Runs a program on a thread of its own, and waits as long as statements and tasks keep beginning. If none has for
     /// so long, or a little longer, then the run counts as hanging and is left behind with its threads.
     ///
-    /// A process may be stopped for as long as somebody likes, and then goes on. So it looks many times: all the time
+    /// A process may be stopped for any length of time, and then goes on. So it looks many times: all the time
     /// that the process was stopped is one look.
     ///
     /// Nothing else can tell a hang: there is no event for what never happens. The patience says how long a machine may
@@ -26,7 +26,7 @@ impl Trial {
         let (sender, receiver) = mpsc::channel();
         let (trial, watched) = (self.clone(), Arc::clone(&tally));
         std::thread::spawn(move || {
-            // Nobody listens any more if this took too long.
+            // The receiver is gone if this took too long.
             let _ = sender.send(trial.run_program(program, watched));
         });
         let (mut last, mut looks) = (Counts::default(), 0);

@@ -1,7 +1,7 @@
 //! The scalars of an iteration, as they travel through futures.
 //!
-//! Nobody looks at them before the next iterations are launched. So that launching ahead changes nothing, an iteration
-//! that comes after convergence does nothing: its step has length zero.
+//! The program does not look at them before the next iterations are launched. So that launching ahead changes nothing,
+//! an iteration that comes after convergence does nothing: its step has length zero.
 
 use serde::{Deserialize, Serialize};
 

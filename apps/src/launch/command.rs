@@ -34,9 +34,9 @@ macro_rules! sweep {
 }
 
 /// Beside a node of this machine, in the same process group: reads the secret, then the names of signals for the group.
-/// SIGKILL is the last. If nobody can send any more, the launcher was killed: then this removes the job's directory, if
-/// it is given one, and kills what is left wherever it is. It has made that directory itself, and said so: the launcher
-/// may be killed at any time.
+/// SIGKILL is the last. If no process can send any more, the launcher was killed: then this removes the job's
+/// directory, if it is given one, and kills what is left wherever it is. It has made that directory itself, and said
+/// so: the launcher may be killed at any time.
 const GUARD: &str = concat!(
     "trap '' HUP INT TERM QUIT USR1 USR2 TSTP PIPE; ",
     sweep!(),
@@ -221,7 +221,7 @@ impl Leash {
     pub fn tell(&mut self, word: &str) {
         // To ssh itself nothing is sent: it lives as long as the node.
         if let Some(pipe) = self.remote.as_mut().or(self.pipe.as_mut()) {
-            // Nobody may be left to hear it.
+            // The receiver may have ended.
             let _ = writeln!(pipe, "{word}");
         }
     }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_
 /// The descendants of this process, which adopts those that lose their parent. They are killed when this is dropped.
 #[derive(Debug)]
 pub struct Descendants {
-    /// Children that somebody else waits for.
+    /// Children that other code waits for.
     own: Vec<Pid>,
 }
 
@@ -25,7 +25,7 @@ impl Descendants {
         Self { own: Vec::new() }
     }
 
-    /// Notes a child that is no orphan: somebody waits for it.
+    /// Notes a child that is no orphan: other code waits for it.
     pub fn except(&mut self, child: u32) {
         self.own.extend(Pid::from_raw(child.cast_signed()));
     }
@@ -45,7 +45,7 @@ impl Descendants {
             if killed.is_empty() {
                 return;
             }
-            // Whoever has ended leaves its own children to us, for the next round.
+            // A child that has ended leaves its own children to us, for the next round.
             for child in killed {
                 let _ = waitpid(Some(child), WaitOptions::empty());
             }

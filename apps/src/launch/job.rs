@@ -63,8 +63,8 @@ enum Failure {
 /// Starts the nodes of a job and waits until all have ended.
 ///
 /// # Errors
-/// If one of them cannot be started; then none is left. If what they print cannot be shown, other than because nobody
-/// reads it.
+/// If one of them cannot be started; then none is left. If what they print cannot be shown, other than because no
+/// process reads it.
 pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitCode> {
     let places = starter.places;
     // Before the first node, so that no signal ends us without ending it.
@@ -158,8 +158,8 @@ fn show(
     })
 }
 
-/// Shows the launcher's own messages, on a thread of its own: who reads them may take its time, in which the nodes are
-/// not to be left alone.
+/// Shows the launcher's own messages, on a thread of its own: the reader may take its time, in which the nodes are not
+/// to be left alone.
 fn tell_on(screen: Arc<Screen>, sender: Sender<Event>) -> Result<Sender<String>> {
     let (telling, messages) = channel::<String>();
     spawn(move || {
@@ -222,7 +222,7 @@ impl Job<'_> {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => next = next.and_then(|(_, step)| self.take(step)),
-                // Whoever waits for a node tells its end, whatever it is.
+                // The thread that waits for a node tells its end, whatever it is.
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -306,7 +306,7 @@ impl Job<'_> {
 
     fn pass_on(&mut self, signal: i32) {
         if signals::ends(signal) && self.passed_on.last() == Some(&signal) {
-            // Whoever says it twice does not want to wait.
+            // A user who sends the signal twice does not want to wait.
             if self.running == 0 {
                 // No node will say so.
                 self.fail(Failure::Node(ExitStatus::from_raw(signal)));
@@ -368,8 +368,8 @@ impl Job<'_> {
                     return;
                 }
                 Ok(event) => self.handle(event),
-                // Whoever reads may take its time. But what was not ended may hold on to a pipe, and nobody waits for
-                // that for ever.
+                // The reader may take its time. But what was not ended may hold on to a pipe, and the launcher does not
+                // wait for that for ever.
                 Err(_) if self.screens.iter().any(|screen| screen.is_busy()) => {}
                 Err(_) => return,
             }
@@ -378,7 +378,7 @@ impl Job<'_> {
 
     fn tell_of_failure(&self, rank: usize, status: ExitStatus) {
         if status.signal().is_some_and(|signal| self.passed_on.contains(&signal)) {
-            // Who sent the signal knows.
+            // The sender of the signal knows.
             return;
         }
         let host = self.places[rank].as_ref().map(|host| format!(" on {host}")).unwrap_or_default();

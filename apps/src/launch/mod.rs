@@ -4,7 +4,7 @@
 //! it has, [`output`] how what it prints is shown, [`signals`] which signals it is sent, and [`job`] what happens when
 //! nodes end, fail, or are to be ended.
 //!
-//! # Nobody is left behind
+//! # No process is left behind
 //!
 //! Each node has a *leash*: a pipe of which the launcher holds one end, and a small shell beside the node the other.
 //! The shell passes on the signals that are written into the pipe, and kills the node with all that it has started when
@@ -139,8 +139,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         Some(file) => Hosts::read(file)?.places(options.nodes)?,
         None => vec![None; options.nodes.unwrap_or(1)],
     };
-    // Where the nodes of this machine meet. It is made with the first of them, by who is left to remove it if we are
-    // killed.
+    // Where the nodes of this machine meet. It is made with the first of them, by its guard, which is left to remove
+    // it if we are killed.
     let directory = Directory(
         std::path::absolute(env::temp_dir().join(format!("maniple-{}", random_name())))
             .map_err(Error::launch("finding the folder for temporary files"))?,
@@ -174,7 +174,7 @@ impl Drop for Directory {
     }
 }
 
-/// A name that no other job has, and nobody guesses.
+/// A name that no other job has, and that is hard to guess.
 fn random_name() -> String {
     std::iter::repeat_with(fastrand::alphanumeric).take(16).collect()
 }
@@ -192,7 +192,7 @@ fn rendezvous(options: &Options, places: &[hosts::Place], directory: &Path) -> R
     let Some(first) = first else { return Ok(local) };
     let address = match &options.rendezvous {
         Some(address) => address.clone(),
-        // A port that nobody gave to anybody.
+        // A port of the range that is assigned to no service.
         None => address_of(first, fastrand::u16(49_152..=u16::MAX))?,
     };
     // All addresses: also those of IPv6.

@@ -82,7 +82,7 @@ impl Screen {
         [out, err]
     }
 
-    /// Whether somebody is writing just now: whoever reads takes its time.
+    /// Whether a thread is writing just now: then the reader takes its time.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(self.state.try_lock(), Err(TryLockError::WouldBlock))
@@ -91,7 +91,7 @@ impl Screen {
     /// Shows a line at once, even if it cuts another one.
     pub fn tell(&self, line: &str) {
         let mut state = self.lock();
-        // Nobody may be listening.
+        // The reader may be gone.
         let _ = state.cut().and_then(|()| state.write(line.as_bytes()));
     }
 

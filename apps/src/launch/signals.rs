@@ -19,13 +19,13 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGQUIT];
 /// too.
 const OTHERS: [i32; 5] = [SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT];
 
-/// Whether whoever sends it twice wants the job to end at once.
+/// Whether the job ends at once if the signal is sent twice.
 #[must_use]
 pub fn ends(signal: i32) -> bool {
     ENDING.contains(&signal)
 }
 
-/// Tells of each signal that comes, and when a child has ended, until nobody wants to hear it any more.
+/// Tells of each signal that comes, and when a child has ended, until `tell` returns `false`.
 ///
 /// # Errors
 /// [`Error::Launch`] if the system refuses.

@@ -129,7 +129,7 @@ fn flows(profile: &Profile) -> impl Iterator<Item = Event> {
     });
     arrows.enumerate().flat_map(move |(number, (from, to))| {
         // An arrow belongs to the span in which its end lies, so it must begin before that ends; and before what it
-        // leads to, which may have begun earlier: who sends a message may go on.
+        // leads to, which may have begun earlier: the sender of a message may go on.
         let end = profile.span(from).end.saturating_sub(1).min(profile.span(to).start).max(profile.span(from).start);
         [flow(profile, number, "s", (from, end)), flow(profile, number, "f", (to, profile.span(to).start))]
     })

@@ -62,7 +62,7 @@ pub fn corrections(processes: usize, messages: &[Exchanged]) -> Vec<Correction> 
     let mut corrections = vec![Correction::default(); processes];
     let mut open: Vec<usize> = (1..processes).collect();
     let mut fixed = vec![0];
-    // Next comes who has exchanged most with those that are done.
+    // Next comes the process that has exchanged most messages with those that are done.
     while let Some(place) = (0..open.len())
         .max_by_key(|&place| with(open[place], &fixed).iter().map(|messages| messages.len()).sum::<usize>())
     {
@@ -72,7 +72,7 @@ pub fn corrections(processes: usize, messages: &[Exchanged]) -> Vec<Correction> 
         corrections[process] = bounds.least();
         fixed.push(process);
     }
-    // Who was corrected early knew nothing of what those say who come later.
+    // A process that was corrected early was corrected without its messages with those that come later.
     relax(&mut corrections, messages);
     corrections
 }

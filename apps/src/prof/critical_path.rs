@@ -515,7 +515,7 @@ mod tests {
                 let ready = earlier.iter().map(|&found| times[found].1).max().unwrap_or(0).max(task as u64);
                 let of_worker = times.iter().filter(|other| other.2 == place.lane as usize && other.1 <= step.start);
                 let last = of_worker.map(|other| other.1).max().unwrap_or(0).max(ready);
-                // The schedule leaves no gap: what is before the step is a cause, or nobody's doing.
+                // The schedule leaves no gap: what is before the step is a cause, or a step in which nothing ran.
                 prop_assert_eq!(last, step.start);
                 let before = number.checked_sub(1).map(|before| path.steps[before]);
                 let is_cause = |before: Step| earlier.iter().any(|&found| times[found].1 == before.end)

@@ -76,7 +76,7 @@ mod tests {
         one.received(50, 0, 1, 25);
         one.received(51, 0, 0, 15);
         zero.received(60, 1, 0, 8);
-        // Of which nobody tells that it was sent.
+        // No recording tells that this one was sent.
         zero.received(61, 1, 1, 9);
         let found: Vec<_> = messages(&[zero.0, one.0])
             .iter()

@@ -127,7 +127,7 @@ pub fn run(options: &Options) -> Result<()> {
         doing.say(&format!("reading {}", file.display()));
         let recording = Recording::read(file)?;
         if let Some(warning) = model::warning(recording.completeness) {
-            // Nobody may be listening.
+            // The reader of standard error may be gone.
             let _ = doing.aside(|| writeln!(io::stderr(), "warning: `{}`: {warning}", file.display()));
         }
         Ok(recording)
@@ -143,7 +143,7 @@ pub fn run(options: &Options) -> Result<()> {
     if options.summary {
         let summary = Summary(&profile).to_string();
         match doing.aside(|| io::stdout().write_all(summary.as_bytes())) {
-            // Whoever reads has read enough.
+            // The reader has read enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             written => written?,
         }

@@ -29,7 +29,7 @@ impl PageServer {
         format!("http://{}/", self.server.server_addr())
     }
 
-    /// Answers whoever asks, until the program is ended.
+    /// Answers all requests, until the program is ended.
     pub fn serve(&self) {
         for request in self.server.incoming_requests() {
             self.answer(request);
@@ -67,7 +67,7 @@ fn header(name: &str, value: &str) -> Header {
 /// Tells where the page is, and opens it if asked to.
 ///
 /// # Errors
-/// [`Error::Output`] if nobody listens.
+/// [`Error::Output`] if the output cannot be written.
 pub fn announce(url: &str, open: bool) -> Result<()> {
     writeln!(io::stdout(), "serving the profile at {url} (Ctrl-C ends it)")?;
     io::stdout().flush()?;

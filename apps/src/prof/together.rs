@@ -33,7 +33,7 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
         messages(&recordings)
     } else {
         (0..).zip(&mut recordings).for_each(|(node, recording)| set_node(recording, node));
-        // Who is meant by the number of a node nobody knows.
+        // It is unknown which recording the number of a node means.
         Vec::new()
     };
     let (timelines, mut notes) = timelines(&recordings, &messages);
@@ -91,7 +91,7 @@ fn set_node(recording: &mut Recording, node: u16) {
 /// Has what messages brought about come after what sent them.
 fn tie(whole: &mut Recording, messages: &[Message], operations: &mut Operations) {
     let ties = messages.iter().flat_map(|Message { sent, received }| {
-        // Whoever sent it may have gone on with other things: what counts is when it left.
+        // The operation that sent it may have gone on with other things: what counts is when it left.
         let (event, by, time) = (operations.fresh(), sent.operation, sent.time.min(received.time));
         let after = [event, by, OperationId::NONE, OperationId::NONE];
         [Record::Triggered { event, by, time }, Record::After { operation: received.operation, after }]

@@ -1,4 +1,4 @@
-//! Trees of tasks that nobody knows the shape of before: Fibonacci numbers, queens on a board, adaptive quadrature.
+//! Trees of tasks whose shape is not known before: Fibonacci numbers, queens on a board, adaptive quadrature.
 //!
 //! [`tasks`]: the recursions; here: what to compute, and whether it is right. Tasks have no regions, so there is
 //! nothing to analyse: workers steal them from each other, and nodes that have nothing to do take them from others.
@@ -199,7 +199,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
 
 async fn measure(cx: &Context, tree: Tree, runtime: &Runtime) -> Result<(Value, Vec<u64>, Duration)> {
     let before = runtime.statistics().tasks;
-    // Everybody is there.
+    // All nodes are there.
     cx.per_node(0_u64).reduce(Sum).await?;
     let started = Instant::now();
     let value = tree.compute(cx).await?;

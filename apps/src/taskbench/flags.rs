@@ -88,7 +88,7 @@ fn takes_value(flag: &OsStr) -> Option<bool> {
 /// Puts the flags of `maniple run taskbench` behind a `--`, and before it everything else that the command line has.
 ///
 /// So both may be mixed, as in `-steps 10 --workers 2 -width 4`. A flag with a value may have two dashes, as
-/// `maniple run metg` has them. Flags that nobody knows, and words that belong to none, go with the flags: Task Bench
+/// `maniple run metg` has them. Flags that are unknown, and words that belong to none, go with the flags: Task Bench
 /// leaves them to the runtime that it is built on. For `maniple run metg`, names of options that have one dash get the
 /// other. Other commands are left as they are.
 #[must_use]
@@ -293,7 +293,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// In words, for those who know the flags with these dashes.
+    /// In words, for users who know the flags with these dashes.
     #[must_use]
     pub fn said(self, dashes: &str) -> String {
         match self {

@@ -234,7 +234,7 @@ pub struct Options {
     #[arg(long)]
     pub explain: bool,
 
-    /// Draw which processor holds what of each tensor, and who sends what to whom in each step, as SVG
+    /// Draw what each processor holds of each tensor, and what processors send each other in each step, as SVG
     #[arg(long, value_name = "FILE")]
     pub draw: Option<SvgFile>,
 

@@ -1,5 +1,5 @@
-//! A picture of how a statement runs: which processor holds what of each tensor, and who sends what to whom in each
-//! step.
+//! A picture of how a statement runs: what each processor holds of each tensor, and what processors send each other in
+//! each step.
 
 use std::fmt::Write;
 

@@ -43,8 +43,8 @@ impl Input {
     }
 }
 
-/// Whether tasks can read a file as a dense tensor with elements of a type. What is wrong otherwise is told by whoever
-/// reads all.
+/// Whether tasks can read a file as a dense tensor with elements of a type. What is wrong otherwise is told when the
+/// whole file is read.
 fn fits(file: &EntryFile, element: ElementType) -> bool {
     let own = file.element();
     let is_lost = own.is_complex() && !element.is_complex() || element.is_integer() && !own.is_integer();
@@ -324,7 +324,7 @@ const MOST_ELEMENTS: i64 = 1 << 48;
 /// Regions have no more.
 const MOST_DIMENSIONS: usize = 4;
 
-/// Extents of index variables, and who says so.
+/// Extents of index variables, and what says so.
 #[derive(Default)]
 pub(super) struct Extents {
     said: BTreeMap<String, (i64, String)>,

@@ -1,9 +1,9 @@
 //! A job of which one process fails, in every way that we know of: all end, with one message each that names the node,
-//! and nobody is left behind.
+//! and no process is left behind.
 //!
 //! The nodes are this test program itself, which `maniple launch` starts with the name of a part to play. Each says
-//! when it is running, and has a *line* open, a named pipe: when nobody has it any more, all are gone. Nothing here
-//! waits for a time, but for the heartbeats that are to be missed.
+//! when it is running, and has a *line* open, a named pipe: when no process has it any more, all are gone. Nothing
+//! here waits for a time, but for the heartbeats that are to be missed.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -76,7 +76,7 @@ async fn stencil(cx: &Context, steps: usize, mut when_running: impl FnMut()) -> 
     Ok(sum)
 }
 
-/// Shuts all sockets of this process down, as if somebody had cut them.
+/// Shuts all sockets of this process down, as if the connections had been cut.
 fn cut_sockets() {
     for entry in fs::read_dir("/proc/self/fd").unwrap().flatten() {
         let is_socket = fs::read_link(entry.path()).is_ok_and(|target| target.to_string_lossy().starts_with("socket:"));
@@ -196,7 +196,7 @@ impl Job {
         let silence = if part == "finish" { "60" } else { "1.5" };
         command.env(PART, part).env("MANIPLE_SILENCE", silence).env("RUST_BACKTRACE", "0");
         let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
-        // Waits until somebody opens the other end.
+        // Waits until a process opens the other end.
         let line = File::open(line).unwrap();
         let (stdout, stderr) = (BufReader::new(launcher.stdout.take().unwrap()), launcher.stderr.take().unwrap());
         Self { launcher, stdout, stderr, line }
@@ -221,7 +221,7 @@ impl Job {
         said
     }
 
-    /// Waits until the launcher has ended, and nobody who was started is left.
+    /// Waits until the launcher has ended, and no process that was started is left.
     fn end(mut self) -> Ended {
         let mut stderr = String::new();
         self.stderr.read_to_string(&mut stderr).unwrap();

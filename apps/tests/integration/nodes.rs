@@ -1,4 +1,4 @@
-//! The simulations as several processes: the same answers as one, and an end that everybody hears of.
+//! The simulations as several processes: the same answers as one, and an end that all of them hear of.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};

@@ -18,7 +18,7 @@ const MANIPLE: &str = env!("CARGO_BIN_EXE_maniple");
 /// A cluster of one machine.
 struct Cluster {
     folder: TempDir,
-    /// The last one first, so that nobody misses another.
+    /// Ended with the last one first, so that no daemon misses another.
     daemons: Vec<Child>,
 }
 
@@ -109,7 +109,7 @@ impl Cluster {
                 let said = |daemon: &str| fs::read_to_string(self.path(&format!("{daemon}.out"))).unwrap_or_default();
                 return Err(format!("{problem}: {}", ["munged", "slurmctld", "slurmd"].map(said).concat()));
             }
-            // Daemons tell nobody that they are ready: they are asked again.
+            // Daemons do not tell when they are ready: they are asked again.
             sleep(Duration::from_millis(50));
         }
         Ok(())

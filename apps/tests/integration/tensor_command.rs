@@ -111,7 +111,7 @@ fn what_is_installed_and_knows_the_processor_multiplies_by_default_and_gemm_wher
     assert_eq!(by(&[], "none"), ("gemm".to_owned(), nothing_said));
     let (library, said) = by(&["--blas", "auto"], "none");
     assert_eq!(library, default, "the command line goes before the environment");
-    // Whoever asks for it is told why there is none.
+    // With `--blas auto` the user is told why there is no library.
     assert_eq!(said.contains("matrices are multiplied by the crate gemm: "), default == "gemm", "{said}");
 }
 

@@ -26,7 +26,7 @@ pub(super) fn table(contest: &Contest, contestants: Vec<Contestant>, cores: usiz
             let size = [width as u64, steps as u64, iterations as u64];
             let tasks = (contest.answer)(&size);
             let seconds = contestant.run(&size, tasks)?.seconds;
-            // The sweep counts the time of all cores. Who keeps fewer busy is not charged for the others.
+            // The sweep counts the time of all cores. A contestant that keeps fewer busy is not charged for the others.
             let charged = seconds * contestant.cores() as f64 / cores as f64;
             Ok((Duration::from_secs_f64(charged), u128::from(tasks)))
         };

@@ -16,7 +16,7 @@ pub struct Contest {
     pub name: &'static str,
     /// The subject of the contest, in a few words.
     pub title: &'static str,
-    /// All who are on this machine. The first is this project's, which the others are compared with.
+    /// All that are on this machine. The first is this project's, which the others are compared with.
     pub contestants: fn(&Toolbox) -> Vec<Contestant>,
     /// The answer that every contestant must find, at a size.
     pub answer: fn(&[u64]) -> u64,
@@ -52,7 +52,7 @@ pub struct Effort {
 }
 
 impl Contest {
-    /// Runs everybody in turn, and lays the figures side by side.
+    /// Runs all contestants in turn, and lays the figures side by side.
     #[must_use]
     pub fn measure(&self, toolbox: &Toolbox, effort: Effort) -> Table {
         let contestants = (self.contestants)(toolbox);

@@ -9,8 +9,8 @@ use crate::median;
 use crate::targets::findings::Bound::{AtLeast, AtMost};
 use crate::targets::findings::Row;
 
-/// Products whose sums are in so many blocks, one after the other, beside one block. In his thesis Shinde found 37 and
-/// 150 times for SpMV, 11 and 35 for TTM (*SuperTaco*, MIT 2019, figures 5-3 and 5-6).
+/// Products whose sums are in so many blocks, one after the other, beside one block. Shinde found 37 and 150 times for
+/// SpMV, 11 and 35 for TTM (*SuperTaco*, MIT 2019, figures 5-3 and 5-6).
 ///
 /// # Errors
 /// If a statement fails.

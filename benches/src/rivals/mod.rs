@@ -1,7 +1,7 @@
 //! The contests: what is done, and how this project and its rivals do it.
 //!
-//! Everybody does the same thing twice in each run. The second time counts, so that nobody pays for waking threads and
-//! memory touched first.
+//! Each contestant does the same thing twice in each run. The second time counts, so that none pays for waking threads
+//! and memory touched first.
 
 pub(crate) mod chain;
 pub(crate) mod empty;

@@ -62,7 +62,7 @@ fn warm(runtime: &Runtime) -> Result<f64> {
     Ok(report.time.as_secs_f64() / report.tasks as f64)
 }
 
-/// Seconds a task of launches that nobody has seen before.
+/// Seconds a task of launches that the runtime has not seen before.
 fn cold(runtime: &Runtime) -> Result<f64> {
     let seconds = runtime.run(async |cx| {
         let pieces = Pieces::make(cx, shape()).await?;

@@ -15,7 +15,7 @@ pub const CONTEST: Contest = Contest {
 
 fn contestants(stage: &Stage) -> Vec<Contestant> {
     let size = stage.size(400, 20);
-    // Several a core: whoever is free takes the next.
+    // Several a core: a worker that is free takes the next.
     let pieces = 4 * stage.toolbox.cores() as i64;
     let elements = size * size * size;
     let gigabytes = |elements: u64| elements as f64 * 8e-9;

@@ -48,14 +48,14 @@ pub struct Contest {
     pub title: &'static str,
     /// The unit of the speed.
     pub unit: &'static str,
-    /// All who can be on this machine.
+    /// All that can be on this machine.
     pub contestants: fn(&Stage) -> Vec<Contestant>,
 }
 
 /// Starts a program.
 type Start = dyn Fn() -> Result<Player>;
 
-/// One who takes part.
+/// A program that takes part in a contest.
 pub struct Contestant {
     /// How it appears in tables.
     pub name: String,
@@ -71,7 +71,7 @@ pub struct Contestant {
 }
 
 impl Contestant {
-    /// Somebody's program, which does so much in a turn and must find this.
+    /// A program that does so much in a turn and must find this.
     pub fn new(
         name: impl Into<String>,
         (amount, answer): (f64, u64),
@@ -124,7 +124,7 @@ pub struct Report {
 }
 
 impl Contest {
-    /// Lets everybody have so many turns.
+    /// Lets each contestant have so many turns.
     #[must_use]
     pub fn measure(&self, stage: &Stage, rounds: usize) -> Report {
         let contestants = (self.contestants)(stage);

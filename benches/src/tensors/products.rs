@@ -41,7 +41,7 @@ pub const FOUR: Contest = Contest {
 
 fn one_process(stage: &Stage, element: ElementType, bits: u64) -> Vec<Contestant> {
     let size = stage.size(2048, 40);
-    // Some eight tiles a core: whoever is free takes the next, so a core that others slow down has fewer.
+    // Some eight tiles a core: a worker that is free takes the next, so a core that others slow down has fewer.
     let grid = [(8 * stage.toolbox.cores()).isqrt() as i64; 2];
     let work = Work { element, ..Work::new(Method::Gemm, &grid, &[size; 3]) };
     let does = (work.operations(), work.answer());

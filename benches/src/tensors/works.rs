@@ -83,7 +83,7 @@ impl Work {
         Self { method, grid: grid.to_vec(), element: ElementType::F64, extents: extents.to_vec() }
     }
 
-    /// The answer that everybody must find.
+    /// The answer that each contestant must find.
     #[must_use]
     pub fn answer(&self) -> u64 {
         expected::answer(self.method.accesses(), &self.extents)

@@ -192,7 +192,7 @@ pub struct Toolbox {
     folder: PathBuf,
     cores: usize,
     found: [OnceLock<Option<Found>>; Rival::COUNT],
-    /// Held while a program is compiled, so that nobody else compiles the same one.
+    /// Held while a program is compiled, so that no other thread compiles the same one.
     compiling: Mutex<()>,
 }
 

@@ -22,7 +22,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Optimised code for this machine, as whoever cares for speed would compile.
+    /// Optimised code for this machine, as a user who cares for speed would compile it.
     #[must_use]
     pub fn new(compiler: impl Into<String>) -> Self {
         Self { compiler: compiler.into(), flags: vec![], libraries: vec![], is_script: false }.with([
@@ -89,7 +89,7 @@ impl Recipe {
         let binary = folder.join(format!("{name}-{:016x}", hasher.finish()));
         if !binary.exists() {
             fs::create_dir_all(folder).map_err(|error| Error::file(folder, error))?;
-            // Another process may be at it, too. Whoever is first to be done, the program is whole.
+            // Another process may be at it, too. Whichever is done first, the program is whole.
             let unfinished = binary.with_extension(std::process::id().to_string());
             let arguments =
                 self.flags.iter().map(OsString::from).chain([path.into(), "-o".into(), (&unfinished).into()]);

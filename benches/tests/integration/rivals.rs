@@ -16,7 +16,7 @@ static TOOLBOX: LazyLock<Toolbox> = LazyLock::new(|| {
 /// Programs of several threads that spin while they wait take long where cores are shared. So one runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Runs everybody at the small sizes.
+/// Runs all contestants at the small sizes.
 fn everybody_is_right(contest: &str) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let contest = CONTESTS.iter().find(|one| one.name == contest).expect("it is a contest");

@@ -16,7 +16,7 @@ static STAGE: LazyLock<Stage> = LazyLock::new(|| {
 /// Programs of several threads that spin while they wait take long where cores are shared. So one runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Gives everybody two turns.
+/// Gives each contestant two turns.
 fn everybody_is_right(contest: &str) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let contest = CONTESTS.iter().find(|one| one.name == contest).expect("it is a contest");

@@ -27,7 +27,7 @@ impl Collectives {
         is_closed: impl FnOnce() -> bool,
     ) -> Option<Step> {
         let mut open = self.open.lock();
-        // Looked at under the lock: whoever closes takes what is there afterwards.
+        // Looked at under the lock: the thread that closes takes what is there afterwards.
         if is_closed() {
             return None;
         }
@@ -42,7 +42,7 @@ impl Collectives {
         collective.receive(self.place, from, contribution)
     }
 
-    /// The outcome has come down: who is given it. None if it makes no sense.
+    /// The outcome has come down: the callback that is given it. None if the outcome makes no sense.
     pub(crate) fn take_done(&self, name: &CollectiveName) -> Option<Done> {
         self.open.lock().remove(name)?.finish()
     }

@@ -114,8 +114,8 @@ impl Ends {
             Some(_) => Consequence::Nothing,
             None => {
                 known.heard.insert(end.program, end.clone());
-                // Against `check`: either the operation that begins meanwhile sees this, or its number is seen by who
-                // calls `check` after this.
+                // Against `check`: either the operation that begins meanwhile sees this, or its number is seen by the
+                // thread that calls `check` after this.
                 self.has_heard.store(true, Ordering::SeqCst);
                 Consequence::PassOn(end)
             }

@@ -94,7 +94,7 @@ impl<O> Log<O> {
         !matches!(self.rest, Rest::Unknown)
     }
 
-    /// For those who are told of outcomes.
+    /// For callbacks that are told of outcomes.
     pub(crate) fn under_way(&self) -> UnderWay<O> {
         Arc::clone(&self.under_way)
     }

@@ -2,7 +2,7 @@
 //!
 //! A round is an all-gather of one value a node, and with it a sparse all-to-all: each node sends messages to some
 //! others. So nodes first ask those that know more, which answer in another round. A round takes `O(log n)` steps for
-//! the values, which also say who sends messages to whom, and one step for the messages.
+//! the values, which also say which node sends messages to which, and one step for the messages.
 
 use std::pin::pin;
 use std::sync::Arc;

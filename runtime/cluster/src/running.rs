@@ -1,4 +1,4 @@
-//! The program that runs, as those find it who look at it or bring what other nodes show.
+//! The program that runs, for the threads that look at it or bring what other nodes show.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

@@ -30,8 +30,8 @@ use crate::wire::{decode, encode, encode_head};
 pub(crate) struct Shared {
     pub(crate) rank: Rank,
     pub(crate) nodes: usize,
-    /// A visitor, which does not keep the realm up: workers that look for work hold this for a moment, and whoever
-    /// drops the runtime is to find that none holds the realm.
+    /// A visitor, which does not keep the realm up: workers that look for work hold this for a moment, and the thread
+    /// that drops the runtime is to find that none of them holds the realm.
     pub(crate) realm: Realm,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) matching: Matching,

@@ -4,8 +4,8 @@
 //! A program also waits at points that are not the same in equal programs, where no digests are compared: for fewer
 //! operations in flight, say. If nodes differ, that may wait for what another node never sends. So a node on which the
 //! program has done nothing for a [while](period) shows its neighbours, once, the first interval of operations on which
-//! nodes have not agreed. A neighbour that has done something else in this interval ends the job. Whoever shows less
-//! may only be slow.
+//! nodes have not agreed. A neighbour that has done something else in this interval ends the job. A node that shows
+//! less may only be slow.
 //!
 //! Why that finds every difference: let all nodes stand still, after they have done the same up to some operation. All
 //! have come that far, as what comes before does not depend on what differs. They have agreed on the same comparisons,

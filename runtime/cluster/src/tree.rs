@@ -55,13 +55,13 @@ pub(crate) fn children(rank: Rank, nodes: usize) -> impl Iterator<Item = Rank> {
         .map(move |step| rank + step)
 }
 
-/// To whom a node sends its own contribution as it is: to all others, of few.
+/// The nodes that a node sends its own contribution to as it is: all others, if there are few.
 pub(crate) fn contribution_goes_to(rank: Rank, nodes: usize) -> impl Iterator<Item = Rank> {
     let others = if nodes <= FEW { nodes } else { 0 };
     (0..others).filter(move |&other| other != rank)
 }
 
-/// To whom a node sends the outcome, once it has it.
+/// The nodes that a node sends the outcome to, once it has it.
 pub(crate) fn outcome_goes_to(rank: Rank, nodes: usize) -> impl Iterator<Item = Rank> {
     children(rank, nodes).filter(move |_| nodes > FEW)
 }

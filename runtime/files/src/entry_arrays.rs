@@ -397,7 +397,7 @@ impl<S: Source> EntryArrays<S> {
     /// The rows that some entries, or blocks, are in.
     fn row_of(&self, starts: Option<&Numbers>, own: Range<u64>) -> Result<Rows<'_, S>, ReadError> {
         let Some(starts) = starts.filter(|_| !own.is_empty()) else { return Ok(Rows::default()) };
-        // The last row that begins at the first entry or before it; rows are found to ascend by whoever reads them.
+        // The last row that begins at the first entry or before it; that rows ascend is checked where they are read.
         let (mut least, mut most) = (0, starts.header.count() - 1);
         while most - least > 1 {
             let middle = least + (most - least) / 2;

@@ -48,7 +48,7 @@ fn customer(row: i64) -> (i64, u32) {
     (3 * row, (row % CITIES as i64) as u32)
 }
 
-/// Orders are of customers whom there are, and of others. Some have none, and some have many.
+/// Orders are of customers that exist, and of others. Some customers have none, and some have many.
 fn order(row: i64) -> (i64, i64) {
     ((row * row) % 1500, 100 + row % 7)
 }

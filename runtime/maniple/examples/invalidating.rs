@@ -1,5 +1,5 @@
-//! Values of no more use: `invalidate` gives them up, and their memory goes to whoever needs it. A loop with fills and
-//! invalidations is replayed.
+//! Values of no more use: `invalidate` gives them up, and their memory goes to the operations that need it. A loop with
+//! fills and invalidations is replayed.
 //!
 //! Run it with `cargo run -p maniple --example invalidating`.
 
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
                 cx.fill(&cells, Cell::sum, 0.0)?;
                 cx.index_launch(tiles.colors(), add(&near, &tiles));
                 cx.index_launch(tiles.colors(), keep(&tiles));
-                // Who looks at the sums from here on finds zeros.
+                // What reads the sums from here on finds zeros.
                 cx.invalidate(&cells, Cell::sum)
             })?;
         }

@@ -25,7 +25,7 @@ fn simulate(seed: u64) -> std::result::Result<u64, Hang> {
             runtime.run(async |cx| cx.index_launch(10, square()).reduce(Sum).await)
         })
     });
-    let report = simulation.run()?; // if nothing can go on any more, this tells who waits for what
+    let report = simulation.run()?; // if nothing can go on any more, this tells what waits for what
     assert!(nodes.iter().all(|node| matches!(node.take(), Some(Ok(285)))));
     Ok(report.turns)
 }

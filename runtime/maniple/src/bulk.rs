@@ -273,10 +273,11 @@ impl Context {
     }
 
     /// Everything launched before has ended before anything launched later begins. Returns at once; the future is there
-    /// when everything before has ended, well or badly: it tells of no failure, and who awaits it has seen none.
+    /// when everything before has ended, well or badly: it tells of no failure, and a program that awaits it has seen
+    /// none.
     ///
     /// Mappings that the task holds itself are not waited for. In a program that several nodes run, each node goes on
-    /// by itself; who awaits the future waits for all of them.
+    /// by itself; a program that awaits the future waits for all of them.
     pub fn execution_fence(&self) -> Future<()> {
         let fence = self.state.fence(Fence::Execution);
         match Replica::of(&self.state) {

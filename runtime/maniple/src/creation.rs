@@ -68,7 +68,7 @@ impl Context {
         if let Some(renewed) = self.state.renew_region(key, fits) {
             return Ok(renewed);
         }
-        // Whoever launched the task is told of what it destroys from here on.
+        // The launcher of the task is told of what the task destroys from here on.
         self.state.makes();
         let made = make(self)?;
         self.state.may_renew(&made, key);

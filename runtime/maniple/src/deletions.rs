@@ -85,7 +85,8 @@ impl Log {
         self.is_used.load(Ordering::Acquire)
     }
 
-    /// Adds what another has destroyed who has ended, of names with this number and above: for all that comes later.
+    /// Adds what another task, which has ended, has destroyed, of names with this number and above: for all that comes
+    /// later.
     pub(crate) fn absorb(&self, other: &Self, first: u64) {
         let other = std::mem::take(&mut other.entries.lock().by_name);
         for (name, Entry { tombstone, deletions }) in other.into_iter().filter(|((number, _), _)| *number >= first) {

@@ -94,7 +94,7 @@ impl FillValue {
         }
     }
 
-    /// Whether two values are known to be the same, bit by bit. By whom they were given makes no difference.
+    /// Whether two values are known to be the same, bit by bit. Which operations gave them makes no difference.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Zero(_), Self::Zero(_)) => true,

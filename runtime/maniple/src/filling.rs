@@ -60,9 +60,9 @@ impl Context {
     /// Gives up the values of a field at all points of a region: from here on it reads as zero, as if it had never been
     /// written. Nothing is moved, and nothing waited for: operations launched before use the values undisturbed.
     ///
-    /// The instances that hold the values stay for those who use the same field next, and go when their memory is
-    /// needed for others. So a program that has many temporary values and reuses their fields says here which of them
-    /// are dead, or the last copy of each would be kept for good.
+    /// The instances that hold the values stay for the operations that use the same field next, and go when their
+    /// memory is needed for others. So a program that has many temporary values and reuses their fields says here which
+    /// of them are dead, or the last copy of each would be kept for good.
     ///
     /// Replayed in traces, as [fills](Self::fill) are.
     ///
@@ -142,9 +142,9 @@ impl Context {
     }
 
     /// Forgets copies of values that other nodes have: each node keeps the values that its own tasks have written, and
-    /// gives up those that it got from others to read them. Values stay what they are. Who reads them next gets them
-    /// again, so this is for data that passes by block after block, and does not fit into the memory of a node
-    /// together. On one node there is nothing to forget, and nothing is done.
+    /// gives up those that it got from others to read them. Values stay what they are. The next task that reads them
+    /// gets them again, so this is for data that passes by block after block, and does not fit into the memory of a
+    /// node together. On one node there is nothing to forget, and nothing is done.
     ///
     /// Nothing is waited for where all nodes know which of them uses what; after partitions whose pieces follow from
     /// data, nodes exchange a message with each other. Points with contributions that have not been read yet stay as

@@ -191,8 +191,8 @@ impl Context {
     /// Maps a field of a region to look at it here, as it is after all that was launched before this call. The future
     /// is ready when the data is. A field known only at run time is named by [`Field::new`].
     ///
-    /// The data is mapped from this call on, until the mapping is dropped, or the future if nobody awaits it: launching
-    /// something meanwhile that changes this data is an error.
+    /// The data is mapped from this call on, until the mapping is dropped, or the future if it is not awaited:
+    /// launching something meanwhile that changes this data is an error.
     ///
     /// # Errors
     /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], [`Error::Access`] for a field of another type,
@@ -223,8 +223,8 @@ impl Context {
     /// Maps a field of a region to read and change it here, at this place in the program as [`Context::map_read`] does.
     /// The future is ready when the data is.
     ///
-    /// The data is mapped from this call on, until the mapping is dropped, or the future if nobody awaits it: launching
-    /// something meanwhile that uses this data is an error.
+    /// The data is mapped from this call on, until the mapping is dropped, or the future if it is not awaited:
+    /// launching something meanwhile that uses this data is an error.
     ///
     /// # Errors
     /// As [`Context::map_read`].

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 pub(crate) struct LazyBox<T>(OnceLock<Box<T>>);
 
 impl<T> LazyBox<T> {
-    /// The value, if anybody has needed it.
+    /// The value, if it has been needed.
     #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
         self.0.get().map(|value| &**value)

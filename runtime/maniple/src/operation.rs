@@ -171,7 +171,7 @@ impl Operation {
         }
     }
 
-    /// The physical state now shows the operation: whoever waited for that may go on.
+    /// The physical state now shows the operation: the operations that waited for that may go on.
     pub(crate) fn mark_mapped(&self) {
         drop(self.body.lock().take());
         let dependents = self.dependents.lock().take();

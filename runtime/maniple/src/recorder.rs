@@ -1,9 +1,9 @@
 //! Keeps a record of what is launched and issued, if that is wanted.
 //!
 //! Operations are numbered, and name the operations that they came after by number. The numbers are found from events:
-//! whoever records an operation says which event is its [end](Recorder::ends_with), and whoever waits for events asks
-//! for their [numbers](Recorder::numbers_of). An operation that waits for no events, because it was given its place in
-//! a graph beforehand, is [pushed](Recorder::push) with the numbers.
+//! the code that records an operation says which event is its [end](Recorder::ends_with), and the code that waits for
+//! events asks for their [numbers](Recorder::numbers_of). An operation that waits for no events, because it was given
+//! its place in a graph beforehand, is [pushed](Recorder::push) with the numbers.
 //!
 //! Some order is enforced without events: before a trace is replayed, and after it, everything has ended. Such a
 //! [standstill](Recorder::stand_still) of a task is an operation too, after which comes all that the task issues from
@@ -85,7 +85,7 @@ impl Recorder {
         number
     }
 
-    /// Records where the launches of a task end that are traced since this one. Who comes after the trace depends on
+    /// Records where the launches of a task end that are traced since this one. What comes after the trace depends on
     /// that.
     pub(crate) fn end_trace(&self, parent: OperationNumber, beginning: LaunchNumber) {
         let end = self.fence(parent, "end of trace", []);
@@ -275,8 +275,8 @@ impl Recording {
         }
     }
 
-    /// Adds the number of an end. Who waits for the end of a launch has been mapped after it, so all of its points are
-    /// known; if they are many, they are joined.
+    /// Adds the number of an end. An operation that waits for the end of a launch has been mapped after it, so all
+    /// points of the launch are known; if they are many, they are joined.
     fn resolve(&mut self, end: End, numbers: &mut Vec<OperationNumber>) {
         let launch = match end {
             End::Operation(number) => return numbers.push(number),

@@ -432,8 +432,8 @@ impl Runtime {
     }
 
     /// Notes why the program gives up on this node, outside of what all nodes [run](Self::run): should others go on
-    /// without it, the job ends on them too when this runtime is dropped, with this reason. In a program that nobody
-    /// else runs, this has no effect.
+    /// without it, the job ends on them too when this runtime is dropped, with this reason. In a program that no other
+    /// node runs, this has no effect.
     pub fn note_failure(&self, reason: impl std::fmt::Display) {
         if let Some(node) = &self.started.node {
             node.note_failure(reason.to_string());

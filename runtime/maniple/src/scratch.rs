@@ -35,7 +35,7 @@ impl Context {
     /// launched before are not disturbed. The next scratch region of this task with the same rows and fields takes over
     /// its name, and the instances that still have memory. So a loop that makes one in each iteration is replayed like
     /// one that uses the same region throughout, in a [trace](Self::trace) or not. All scratch regions of a task end
-    /// with it, whoever has one.
+    /// with it, wherever they are held.
     ///
     /// In a program on several nodes all have to make and drop scratch regions in the same order, as they launch in the
     /// same order.

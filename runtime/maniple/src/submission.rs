@@ -25,8 +25,8 @@ impl Context {
         results
     }
 
-    /// As [`submit_local`](Self::submit_local), for one who launches the same again: a replay leaves the launcher as it
-    /// was, but for its arguments, which are those of an earlier launch.
+    /// As [`submit_local`](Self::submit_local), for a caller that launches the same again: a replay leaves the launcher
+    /// as it was, but for its arguments, which are those of an earlier launch.
     pub(crate) fn submit_lent(
         &self,
         launcher: &mut TaskLauncher,

@@ -58,7 +58,7 @@ impl Watched {
         let (seen, unseen): (Vec<_>, Vec<_>) = launched.partition(|results| results.is_observed());
         let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
         unseen.peek()?;
-        // A failure spreads: who has seen it at one operation has seen it.
+        // A failure spreads: a program that has seen it at one operation has seen it.
         seen.into_iter().flat_map(|results| results.errors()).for_each(|error| self.seen.add(&error));
         unseen.find(|error| !self.seen.has(error))
     }

@@ -113,7 +113,7 @@ fn scale_by(#[writes(value)] cells: Piece<Cell>, largest: (f64, u64)) {
 enum Step {
     /// Tasks that return nothing.
     Nothing,
-    /// Points that return numbers, which nobody looks at.
+    /// Points that return numbers, which are not looked at.
     Values,
     /// A task that returns a pair, which later ones are given.
     One,
@@ -272,7 +272,7 @@ async fn scratch_below(cx: &Context, number: usize) -> Result<()> {
     cx.launch(scratch(number, true)).await
 }
 
-/// Fails by a task whose result nobody looks at.
+/// Fails by a task whose result is not looked at.
 #[task]
 async fn scratch_behind(cx: &Context, number: usize) -> Result<()> {
     cx.launch(scratch(number, true));
@@ -310,7 +310,7 @@ enum Leaves {
     Destroyed,
     /// Fields that it has freed, while tasks that it launched before have not ended.
     Freed,
-    /// Futures that nobody waited for, or not to the end.
+    /// Futures that were not waited for, or not to the end.
     Futures,
     /// Scratch regions, of the same rows in each round or of others, and partitions of them.
     Scratch,

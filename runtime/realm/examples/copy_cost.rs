@@ -171,7 +171,7 @@ fn instance(layout: Layout) -> Arc<Instance> {
     let bounds = layout.bounds();
     let (instance, _) = Instance::create(&pool, layout, InstanceKind::Normal, |_, _| ()).expect("there is room");
     let fill = Transfer::fill(bounds.into(), (&instance, FIELD), FillValue::of(1.0)).expect("it stores its bounds");
-    // SAFETY: nobody else has the instance.
+    // SAFETY: no other thread has the instance.
     unsafe { fill.execute() }.expect("its bytes are there");
     instance
 }

@@ -26,9 +26,9 @@ impl Clock {
     }
 }
 
-/// A [`Clock`] for those who look at it all the time: it reads the processor's time stamp counter where that is steady,
-/// which takes about 10 ns, less than half of what [`Clock`] takes. Starting it takes up to some milliseconds: the
-/// counter's rate is found out, once a process.
+/// A [`Clock`] for threads that look at it all the time: it reads the processor's time stamp counter where that is
+/// steady, which takes about 10 ns, less than half of what [`Clock`] takes. Starting it takes up to some milliseconds:
+/// the counter's rate is found out, once a process.
 #[derive(Clone, Debug)]
 pub(crate) struct FineClock {
     counter: quanta::Clock,

@@ -147,7 +147,7 @@ impl Caught {
         }
     }
 
-    /// Panics with it, on this thread: who catches that learns where it began.
+    /// Panics with it, on this thread: the code that catches that learns where it began.
     pub(crate) fn resume(self) -> ! {
         NOTED.set(self.noted);
         resume_unwind(self.payload)

@@ -1,7 +1,7 @@
 //! Instances: the values of some fields of some points, in one memory, in one layout.
 //!
 //! An instance is metadata at once and bytes as soon as its memory has room for it: see [`crate::memory`] for how room
-//! is promised. Whoever holds the handle must order the accesses (by events, above this module), so reading and writing
+//! is promised. The holder of the handle must order the accesses (by events, above this module), so reading and writing
 //! is `unsafe`; asking where things lie is not. [`Realm::create_instance`](crate::Realm::create_instance) and
 //! [`Realm::destroy_instance`](crate::Realm::destroy_instance) put creation and release in the order of events.
 //!
@@ -300,7 +300,8 @@ impl Instance {
         Ok(claim)
     }
 
-    /// Takes a claim back of which nothing came: its pages do not count any more. Gives those whom that lets through.
+    /// Takes a claim back of which nothing came: its pages do not count any more. Gives the reservations that this lets
+    /// through.
     pub fn unclaim(&self, claim: &Claim) -> Option<Granted> {
         let mut holding = self.holding.lock();
         let Holding { storage: Storage::Held { reservation, .. }, parts: Some(parts), destroyed: false, .. } =
@@ -444,7 +445,7 @@ impl Instance {
     ///
     /// # Safety
     ///
-    /// Nothing reads or writes the value meanwhile, and a `T` is valid for those who read the field.
+    /// Nothing reads or writes the value meanwhile, and a `T` is valid for the readers of the field.
     pub unsafe fn write<T: Copy>(&self, field: FieldId, point: impl Into<AnyPoint>, value: T) {
         // SAFETY: as in `read`.
         unsafe { self.place::<T>(field, point.into()).write_unaligned(value) };
@@ -482,8 +483,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Gives the bytes back, to whom they were promised if the release was announced. Returns the owner of an external
-    /// buffer. A second release does nothing.
+    /// Gives the bytes back, to the requests that they were promised to if the release was announced. Returns the owner
+    /// of an external buffer. A second release does nothing.
     ///
     /// # Panics
     ///
@@ -503,7 +504,8 @@ impl Instance {
         self.give_back(storage, announced)
     }
 
-    /// Frees the bytes before their number is free in the ledger, since whoever is granted it asks the system at once.
+    /// Frees the bytes before their number is free in the ledger, since a request that is granted that number asks the
+    /// system at once.
     fn give_back(&self, storage: Storage, announced: Option<AnnouncedRelease>) -> Option<Box<dyn Any + Send>> {
         let reservation = match storage {
             Storage::Awaited | Storage::Released => return None,

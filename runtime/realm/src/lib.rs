@@ -14,8 +14,8 @@
 //! * [`threads`], `sync`, [`clock`]: the system's threads, parking, time. A simulation takes the system's place through
 //!   a trait of `threads`.
 //! * [`io`]: threads that wait for files; [`disk`]: what these ask the disk.
-//! * [`machine`], [`topology`], [`pressure`]: processors, memories, who reaches what; how that is found out; what the
-//!   process may use of it.
+//! * [`machine`], [`topology`], [`pressure`]: processors, memories, which of them reach which; how that is found out;
+//!   what the process may use of it.
 //! * [`profile`]: records of what ran when, and after what.
 //!
 //! Data:

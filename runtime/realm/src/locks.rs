@@ -50,7 +50,7 @@ mod counted {
         HERE.get()
     }
 
-    /// From now on, each lock that is taken is shown on standard error, with who takes it; or not any more.
+    /// From now on, each lock that is taken is shown on standard error, with the thread that takes it; or not any more.
     pub fn show(are_shown: bool) {
         ARE_SHOWN.store(are_shown, Ordering::SeqCst);
     }

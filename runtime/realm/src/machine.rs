@@ -1,4 +1,4 @@
-//! The machine as the runtime sees it: processors, memories, and who reaches what.
+//! The machine as the runtime sees it: processors, memories, and which processor reaches which memory.
 //!
 //! A [`Machine`] is plain data. The detected one comes from [`crate::topology`]; tests and simulations make their own
 //! with a [`MachineBuilder`]: several small memories, processors that see only some of them, many nodes.

@@ -1,4 +1,4 @@
-//! Memories: how many bytes are in use, who waits for some, and the bytes themselves.
+//! Memories: how many bytes are in use, which requests wait for some, and the bytes themselves.
 //!
 //! A [`MemoryPool`] stands for one memory of the machine. It counts the bytes of instances against the capacity by the
 //! rule of the [`ledger`], so a reservation is granted at once, deferred until announced releases have happened, or
@@ -300,7 +300,7 @@ impl MemoryPool {
         AnnouncedRelease { pool: Arc::clone(self), ticket: self.state.lock().ledger.announce_release(bytes), bytes }
     }
 
-    /// Makes an announced release happen, and calls those whom that lets through.
+    /// Makes an announced release happen, and calls the waiters that this lets through.
     ///
     /// # Panics
     ///
@@ -355,8 +355,8 @@ impl fmt::Debug for Granted {
     }
 }
 
-/// Calls those who were granted bytes. One that releases bytes in turn, and so lets others through, has these called by
-/// the outermost call on the thread: a chain of them, however long, needs no deep stack.
+/// Calls the waiters that were granted bytes. One that releases bytes in turn, and so lets others through, has these
+/// called by the outermost call on the thread: a chain of them, however long, needs no deep stack.
 fn grant_all(granted: impl Iterator<Item = (Reservation, OnGrant)>) {
     thread_local! {
         /// Waiters still to be called; there while this thread calls them.

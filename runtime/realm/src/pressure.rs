@@ -80,8 +80,8 @@ struct Limits {
     reserve: Reserve,
 }
 
-/// Addresses that allocators have taken in advance, by the gigabyte, and that are as good as free to whom they give
-/// memory.
+/// Addresses that allocators have taken in advance, by the gigabyte, and that are as good as free to the callers that
+/// they give memory to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reserve {
     bytes: u64,

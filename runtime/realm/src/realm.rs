@@ -107,8 +107,8 @@ impl Realm {
         &self.shared.workers
     }
 
-    /// A handle that does not keep the realm up, for whoever may be the last to let go of it in a thread of the realm's
-    /// own. Clones of it do.
+    /// A handle that does not keep the realm up, for a holder that may be the last to let go of it in a thread of the
+    /// realm's own. Clones of it do.
     #[must_use]
     pub fn visitor(&self) -> Self {
         Self::new(Arc::clone(&self.shared), Weak::clone(&self.keeper), None)
@@ -288,9 +288,9 @@ impl Realm {
         !crate::operation::settle::settling()
     }
 
-    /// As [`wait`](Self::wait), for one who would rather wait but need not. A worker that has begun this body while
-    /// another one below it waits runs operations that are ready, but does not sleep: what it waits for may depend on
-    /// the body below. Returns whether the event has triggered.
+    /// As [`wait`](Self::wait), for a caller that would rather wait but need not. A worker that has begun this body
+    /// while another one below it waits runs operations that are ready, but does not sleep: what it waits for may
+    /// depend on the body below. Returns whether the event has triggered.
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
@@ -308,9 +308,9 @@ impl Realm {
         self.workers().help_while(condition)
     }
 
-    /// Sets whom a worker asks when every worker is out of work and about to sleep. True means that work was found
-    /// (spawned, or an event triggered), and the workers look again. Called on a worker's thread, by several at a time
-    /// now and then; must not wait. What the function owns must not include a handle that keeps the realm up.
+    /// Sets the function that a worker asks when every worker is out of work and about to sleep. True means that work
+    /// was found (spawned, or an event triggered), and the workers look again. Called on a worker's thread, by several
+    /// at a time now and then; must not wait. What the function owns must not include a handle that keeps the realm up.
     ///
     /// A thread that waits for what only running operations can bring, such as room in a memory, learns here that none
     /// will.
@@ -340,7 +340,7 @@ impl Realm {
     }
 
     /// The object of the oldest job of some worker's queue, or of those for any, if it is of this kind. The caller runs
-    /// it, or queues it again, as one to whom it was given by [`JobTable::run`].
+    /// it, or queues it again, as does the function [`JobTable::run`] with the object that it is given.
     #[must_use]
     pub fn steal_job(&self, table: &'static JobTable) -> Option<NonNull<JobHead>> {
         self.operations().steal_job(table)
@@ -471,8 +471,8 @@ impl Realm {
         self.shared.origin.is_elsewhere()
     }
 
-    /// Has a waker woken when the realm breaks down, until the watch is dropped. Whoever polls a future himself, in a
-    /// thread of his own, learns so that it may never be ready.
+    /// Has a waker woken when the realm breaks down, until the watch is dropped. A caller that polls a future itself,
+    /// in a thread of its own, learns so that it may never be ready.
     ///
     /// # Errors
     /// The fault, if the realm has broken down.

@@ -257,7 +257,7 @@ pub enum Value {
     Initial,
     /// That of a [`Kind::FillRegion`].
     Of(OperationNumber),
-    /// None, since it was [lost](Kind::Lost): the fill never runs, nor does whoever needs it.
+    /// None, since it was [lost](Kind::Lost): the fill never runs, nor does an operation that needs it.
     Lost,
 }
 

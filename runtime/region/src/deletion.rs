@@ -1,8 +1,8 @@
-//! Deletion in program order: for whom a name is destroyed.
+//! Deletion in program order: for which operations a name is destroyed.
 //!
 //! A deletion has a place in its program. What was launched before it may use the name, whenever that runs; what comes
-//! after may not. So a name knows only that it was destroyed. Whoever knows the order of the program says for whom that
-//! counts: see [`Deletions`].
+//! after may not. So a name knows only that it was destroyed. The caller, which knows the order of the program, says
+//! for which operations that counts: see [`Deletions`].
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -18,7 +18,7 @@ pub trait Deletions {
     fn times_freed(&self, fields: u64, field: FieldId) -> u32;
 }
 
-/// Held by those who remember that a name was destroyed, who need not once the name is gone.
+/// Held by a caller that remembers that a name was destroyed: it need not remember once the name is gone.
 #[derive(Clone, Debug)]
 pub struct Tombstone(Weak<()>);
 

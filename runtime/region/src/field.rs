@@ -169,8 +169,8 @@ impl FieldSpace {
         Ok(FieldId(free as u32))
     }
 
-    /// Removes a field: its id may be given to another. For whom it is gone, the caller remembers, and how many times a
-    /// field of this id was freed: see [`Deletions`].
+    /// Removes a field: its id may be given to another. The caller remembers for which operations it is gone, and how
+    /// many times a field of this id was freed: see [`Deletions`].
     ///
     /// # Errors
     /// [`RegionError::NoSuchField`] when the space has no such field.

@@ -100,8 +100,8 @@ impl Forest {
         Ok(self.partition_of_subsets(parent, colors, pieces))
     }
 
-    /// As [`partition`](Self::partition), for one who knows that the pieces are as many as the colors, and subsets of
-    /// the parent.
+    /// As [`partition`](Self::partition), for a caller that knows that the pieces are as many as the colors, and
+    /// subsets of the parent.
     #[must_use]
     pub fn partition_of_subsets(
         &self,
@@ -123,7 +123,7 @@ impl Forest {
         elsewhere: Arc<dyn PieceSource>,
     ) -> Result<Arc<Partitioning>, RegionError> {
         self.check_own(parent)?;
-        // Relaxed: who gets the partition sees this too.
+        // Relaxed: a thread that gets the partition sees this too.
         self.has_distributed_pieces.store(true, Ordering::Relaxed);
         Ok(self.make(parent, colors, Err(elsewhere)))
     }

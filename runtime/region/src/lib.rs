@@ -7,7 +7,7 @@
 //! - [`field`], [`mask`]: columns and sets of them;
 //! - [`tree`], [`forest`]: index spaces, partitions, and where they are made; [`shape`]: their points, compared and
 //!   combined quickly;
-//! - [`deletion`]: for whom a name is destroyed; `renewal`: names that are used again;
+//! - [`deletion`]: for which operations a name is destroyed; `renewal`: names that are used again;
 //! - [`region`]: logical regions and logical partitions;
 //! - [`privilege`], [`operators`]: what may be done with data, and in which order; ways of reducing;
 //! - [`requirement`]: data, fields, privilege, and for index launches the projection from points to data;

@@ -22,7 +22,7 @@ pub(crate) enum Pieces {
 /// The source of the pieces of a partition that is not known here as a whole.
 pub trait PieceSource: Any + Send + Sync {
     /// The points of all pieces, in the order of their numbers: subsets of the parent. Asked once. It may take a while,
-    /// and must not be asked by a thread who holds what others need to answer.
+    /// and must not be asked by a thread that holds what other threads need to answer.
     fn pieces(&self) -> Vec<AnySpace>;
 
     /// Whether no two pieces share a point, if that is known without the pieces.

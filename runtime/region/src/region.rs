@@ -20,7 +20,7 @@ pub struct TreeId(pub u64);
 /// `Node region 3`, `region 3`.
 pub struct RegionTree {
     id: TreeId,
-    /// By what it is known who destroys it: the number of the tree, unless it has that from another.
+    /// The number by which its deletion is known: that of the tree, unless it has that from another.
     name_number: u64,
     /// The tree that it has its number from.
     original: Option<Arc<RegionTree>>,
@@ -76,7 +76,7 @@ impl RegionTree {
         self.name.get_or_init(|| name.into());
     }
 
-    /// The number by which it is known [whom it is destroyed for](Deletions).
+    /// The number by which it is known [for which operations it is destroyed](Deletions).
     #[doc(hidden)]
     #[must_use]
     pub fn name_number(&self) -> u64 {
@@ -137,7 +137,8 @@ impl LogicalRegion {
         Self { tree: Arc::new(RegionTree::new((id, id), row, space.clone(), fields)), space }
     }
 
-    /// A new name for the whole region, for who has destroyed it and gives its data up: equal to it, but not destroyed.
+    /// A new name for the whole region, for a task that has destroyed it and gives its data up: equal to it, but not
+    /// destroyed.
     #[doc(hidden)]
     #[must_use]
     pub fn renewed(&self) -> Self {

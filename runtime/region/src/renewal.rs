@@ -108,7 +108,7 @@ mod tests {
             of(&first).target.is_same_name(&of(&first).target) && !of(&first).target.is_same_name(&of(&second).target)
         );
         assert!(!first.is_within(&second), "privileges on the one are none on the other");
-        // Whoever has ended one has ended all.
+        // A task that has ended one of the names has ended all.
         region.tree().end_with_run();
         assert!(second.tree().check_run().is_err());
     }

@@ -42,15 +42,15 @@ pub struct RootSpace {
 }
 
 /// As long as this is there, names of partitions below an index space are used again: a partition into the same pieces
-/// as one that was [given up](Self::renew) is equal to that, though it may not be used by whom the other was destroyed
-/// for, and the other way round.
+/// as one that was [given up](Self::renew) is equal to that, though an operation for which one of the two is destroyed
+/// may use the other.
 #[doc(hidden)]
 pub struct KeptPartitions(Arc<RootSpace>);
 
 /// A partition of an index space: for each color a subset of its points, disjoint or not, covering it or not.
 pub struct Partitioning {
     id: NodeId,
-    /// By what it is known who destroys it: the number of the partition, unless it has that from another.
+    /// The number by which its deletion is known: that of the partition, unless it has that from another.
     name_number: u64,
     /// The partition that it has its number from.
     original: Option<Arc<Partitioning>>,
@@ -364,7 +364,7 @@ impl Partitioning {
         self.original.as_deref().unwrap_or(self)
     }
 
-    /// The number by which it is known [whom it is destroyed for](Deletions).
+    /// The number by which it is known [for which operations it is destroyed](Deletions).
     #[doc(hidden)]
     #[must_use]
     pub fn name_number(&self) -> u64 {
@@ -422,7 +422,7 @@ impl Partitioning {
                 if let Some(known) = all.get() {
                     return known;
                 }
-                // Not within the cell: who waits for them may run others, who ask for them too.
+                // Not within the cell: a thread that waits for them may run other tasks, which ask for them too.
                 let shapes = self.parent.forest().shapes();
                 let pieces = source.pieces().iter().map(|piece| shapes.intern(piece)).collect();
                 all.get_or_init(|| pieces)

@@ -13,7 +13,7 @@
 //!   [`Points`] visit a space in order; [`Membership`] tests for points in hot loops;
 //! - [`partition`]: pieces of a space by size, by color, and through fields of pointers, and
 //!   what is true of them;
-//! - [`OverlapIndex`], [`DynamicBoxTree`], [`overlapping_pairs`]: who overlaps whom (`overlap/`);
+//! - [`OverlapIndex`], [`DynamicBoxTree`], [`overlapping_pairs`]: what overlaps what (`overlap/`);
 //! - [`AnyPoint`], [`AnyRect`], [`AnySpace`]: the same things when the number of dimensions is
 //!   known only at run time (`dynamic.rs`, `dynamic_lists.rs`).
 //!

@@ -210,7 +210,7 @@ impl Leaves {
     }
 }
 
-/// Adds what messages take, for who sends and for who gets them.
+/// Adds what messages take, for the sender and for the receiver of each.
 fn transfer(traffic: &Traffic, rates: &Rates, timelines: &mut [Timeline]) {
     for message in traffic.messages() {
         let place = message.step.max(0) as usize + usize::from(message.cause != Cause::Fetch);

@@ -51,7 +51,7 @@ impl Mapper for TensorMapper {
             }
         }
         if task.is_index_launch && has_several_memories(context.machine()) {
-            // Whoever is idle would have to fetch the tile.
+            // An idle processor that took the task would have to fetch the tile.
             mapping.pinned = true;
             for requirement in &mut mapping.requirements {
                 if let RequirementMapping::Instance(choices) = requirement {

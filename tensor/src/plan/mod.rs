@@ -70,7 +70,7 @@
 //! | `space` | what is stored of a tensor |
 //! | `step` | what a plan consists of |
 //! | `build` | statements to plans |
-//! | `privilege` | who may do what with a tensor |
+//! | `privilege` | what tasks may do with a tensor |
 //! | `order` | when leaves run |
 //! | `substitute` | leaves by a library's function |
 //! | `share` | equal parts of what an operand stores |

@@ -215,7 +215,7 @@ impl<T: Multiply> Plan<T> {
             let right = matrix(2, self.inner.strides[2], self.column.strides[2]).shifted(0, columns.0);
             let extents = [rows.1 - rows.0, columns.1 - columns.0, self.inner.extent];
             // SAFETY: all indices are in the ranges that the views have; the result's view is writable, so its elements
-            // are distinct and nobody else's; no two chunks have the same ones.
+            // are distinct and nothing else uses them; no two chunks have the same ones.
             unsafe { T::multiply(extents, result, left, right, self.adds) };
         }
     }

@@ -242,7 +242,7 @@ impl State {
                 both.iter().enumerate().map(beside).collect()
             }
             Self::Written { newest, read, filled } => {
-                // Who has written something before, and needs it again, has it.
+                // A processor that has written something before, and needs it again, has it.
                 let same = newest.iter().map(|(part, by)| (*by, part)).eq(each(needed));
                 let before = newest.clone();
                 for (processor, part) in each(needed).filter(|_| !same) {

@@ -34,8 +34,8 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | [`Message`], [`Traffic`] | what is sent, and sums of it |
-//! | `needs` | who needs what |
-//! | `holders` | who has what |
+//! | `needs` | what each processor needs |
+//! | `holders` | which processors have what |
 //! | `count` | what is sent, step by step |
 //! | `loads` | what some processors get and send, for machines of many |
 //! | [`draw()`] | a picture of each step's messages |

@@ -36,7 +36,7 @@ fn both(algorithm: &Algorithm) -> [(Traffic, Estimate); 2] {
     })
 }
 
-/// All processors and steps are looked at here, so there is nothing to be estimated but who sends.
+/// All processors and steps are looked at here, so there is nothing to be estimated but the senders.
 #[test]
 fn on_small_machines_an_estimate_counts_what_messages_have() {
     for n in [24, 17] {

@@ -422,7 +422,7 @@ fn positions_of_one_operand_are_not_taken_for_rows_of_another() {
     assert_eq!(sum.values(), [40 * 3 * 3]);
 }
 
-/// Many more, for those who look for trouble: as many as the environment says, from a seed that it may give.
+/// Many more, to look for trouble: as many as the environment says, from a seed that it may give.
 #[test]
 fn random_schedules_of_a_longer_run_keep_results() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());

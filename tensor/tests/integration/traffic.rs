@@ -335,7 +335,7 @@ fn received(plan: &Plan, placed: &Placed, tensor: &str) -> BTreeMap<(i64, usize)
         received.retain(|_, count| *count > 0);
         return received;
     }
-    // For each element that was written, by whom.
+    // For each element that was written, the processor that wrote it.
     let mut newest = BTreeMap::<Vec<i64>, usize>::new();
     for step in 0..order.steps() {
         let before = newest.clone();

@@ -46,7 +46,7 @@ struct Options {
     #[arg(long, value_name = "SEED")]
     schedule: Option<u64>,
     /// With --schedule and several --nodes: what befalls each program, stalls of messages, deaths of a node, or
-    /// silences of one that goes on. When, and whom, follows from the seed.
+    /// silences of one that goes on. The seed decides when, and which nodes.
     #[arg(long, requires = "schedule", requires = "nodes")]
     faults: Option<Faults>,
     /// Make a mistake on purpose, such as LostFill or WrongValue, to see that it is noticed. Of several processes those

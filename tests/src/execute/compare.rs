@@ -58,7 +58,7 @@ impl Run {
     }
 
     async fn at_end(&self, context: &Context) {
-        // Whoever reads the data of a task that failed is told of the failure, which is the program's no more. So some
+        // A read of the data of a task that failed gets the failure, which is the program's no more. So some
         // programs are to fail without that.
         let is_silent = self.fate.health == Health::Lost && self.program.seed % 4 == 1;
         if !is_silent && !self.cut_short.load(Ordering::Acquire) {
@@ -106,7 +106,7 @@ impl Run {
     async fn compare_regions(&self, context: &Context) {
         // What a task has made on one node has no name on the others.
         let here = |name: &&RegionName| self.nodes == 1 || self.is_made_at_top_level(**name);
-        // Of what an index space is destroyed, nobody can look at the data.
+        // The data of a region whose index space is destroyed cannot be looked at.
         let is_open =
             |name: &&RegionName| !self.expected.destroyed_spaces.contains(&self.expected.regions[*name].space);
         for name in self.fate.created.iter().filter(here).filter(is_open) {

@@ -72,7 +72,7 @@ fn run_in<'a>(
         let mut frame = Frame { run, context, digest, failure: None, attached };
         let outcome = frame.run(block).await;
         if let Err(Stop(error)) = outcome {
-            // Nobody is told of the regions of a task that fails, and how far it came with them is anybody's guess.
+            // No other task is told of the regions of a task that fails, and how far it came with them is unknown.
             block.each(&mut |statement| {
                 if let Action::CreateRegion(name, ..) | Action::Scratch(name, ..) = statement.action {
                     run.names.regions.remove(name);

@@ -163,7 +163,7 @@ impl World {
                         child.health = child.health.max(Health::Doubtful);
                     }
                     if wanted.right == Right::Discard {
-                        // Who reads what the task has not written yet may see anything.
+                        // A reader of what the task has not written yet may see anything.
                         let health = cell.health.min(Health::Doubtful);
                         *cell = Cell { word: None, health };
                     }
@@ -201,7 +201,7 @@ impl World {
         self.dropped.extend(child.scratch);
         created.extend(child.pending.into_values().flatten());
         if health > Health::Sound {
-            // Whether a task that fails gets as far as making regions nobody knows.
+            // It is unknown whether a task that fails gets as far as making regions.
             created.clear();
         }
         Ok(((mix(child.digest, 4), health), created))
@@ -456,7 +456,7 @@ impl World {
     }
 }
 
-/// A value that somebody has written.
+/// A value that has been written.
 fn specified(cell: Cell) -> Result<Word, Trouble> {
     cell.word.ok_or_else(|| Trouble::Meaningless("reads a value that a task discarded and nobody wrote".into()))
 }

@@ -33,7 +33,7 @@ pub type Points = Arc<BTreeSet<AnyPoint>>;
 pub enum Trouble {
     /// The runtime must refuse it with an error, and it has no effect.
     Refused(String),
-    /// The program has no meaning: it uses names that do not exist, or values that nobody wrote.
+    /// The program has no meaning: it uses names that do not exist, or values that have not been written.
     Meaningless(String),
 }
 
@@ -61,7 +61,7 @@ pub enum Health {
 /// One value of one field.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cell {
-    /// The value; none if nobody has said what it is.
+    /// The value; none if nothing says what it is.
     pub word: Option<Word>,
     /// Whether it can be had.
     pub health: Health,
@@ -130,7 +130,7 @@ pub struct World {
     pub limits: BTreeMap<FieldsName, usize>,
     /// The fields that ever existed.
     pub all_fields: BTreeMap<FieldsName, Vec<Kind>>,
-    /// Freed fields whose identifiers may have been given to others since: nobody can tell what using them means.
+    /// Freed fields whose identifiers may have been given to others since: it is unknown what using them means.
     taken: BTreeSet<(FieldsName, FieldNumber)>,
     /// Regions.
     pub regions: BTreeMap<RegionName, RegionData>,
@@ -138,7 +138,7 @@ pub struct World {
     dropped: BTreeSet<RegionName>,
     /// Results.
     pub futures: BTreeMap<FutureName, Results>,
-    /// Results that nobody may ask for any more.
+    /// Results that may not be asked for any more.
     forgotten: BTreeSet<FutureName>,
     /// The outcomes of the statements.
     pub verdicts: BTreeMap<StatementId, Verdict>,

@@ -49,7 +49,7 @@ fn a_job_that_has_failed_leaves_no_workers_behind() {
             for now in 0..20 {
                 cx.index_launch(pieces, add(&own));
                 cx.launch(nested(&cells));
-                // Each step waits for all nodes, and nobody here waits for it.
+                // Each step waits for all nodes, and the program does not wait for it here.
                 sum = cx.index_launch(pieces, total(&near, sum)).reduce(Sum);
                 if now == step && runtime.node() == 2 {
                     return Err(Error::Ended { task: "the program".to_owned() });

@@ -120,8 +120,8 @@ fn a_launch_from_a_known_site_takes_no_lock_for_a_point_that_reads_and_writes() 
     assert!(many <= few + 2 * 256 / 8, "two launches of 64 points: {few} locks; of 256: {many}");
 }
 
-/// Several workers: who maps a point may hand its task to another, whose inbox has a lock for those who put something
-/// in. Taking something out takes none.
+/// Several workers: the worker that maps a point may hand its task to another, whose inbox has a lock for putting
+/// something in. Taking something out takes none.
 #[test]
 fn a_launch_from_a_known_site_takes_at_most_the_lock_of_an_inbox_for_a_point_that_reads_and_writes() {
     let _alone = alone();
@@ -133,9 +133,9 @@ fn a_launch_from_a_known_site_takes_at_most_the_lock_of_an_inbox_for_a_point_tha
     }
 }
 
-/// Buffers for contributions: who used one before and who does now is behind a lock of the buffer's own, and whether
-/// the points of a buffer lie within those of a set is remembered by a table of all. One task of the three of a piece
-/// contributes: that takes five.
+/// Buffers for contributions: the earlier and the present users of one are behind a lock of the buffer's own, and
+/// whether the points of a buffer lie within those of a set is remembered by a table of all. One task of the three
+/// of a piece contributes: that takes five.
 #[test]
 fn a_launch_from_a_known_site_takes_few_locks_for_a_point_that_contributes_to_a_buffer() {
     let _alone = alone();
@@ -196,7 +196,7 @@ fn tasks_without_regions_take_no_locks() {
         let (taken, tasks) = locks_of_fibonacci(workers, 20);
         println!("{workers} workers: {taken} locks, {tasks} tasks");
         assert_eq!(tasks, 21_891);
-        // Those who steal take some, and those who find nothing to steal.
+        // Workers that steal take some, and so do workers that find nothing to steal.
         assert!(taken <= tasks / 16, "{taken} locks for {tasks} tasks, {workers} workers");
     }
 }

@@ -1,4 +1,4 @@
-//! Instances, results and what nodes keep for each other go when nobody can need them any more, and not before: random
+//! Instances, results and what nodes keep for each other go when nothing can need them any more, and not before: random
 //! programs which make, use, drop and destroy regions, partitions, fields, futures and future maps on 2 to 4 nodes,
 //! while tasks, parcels and results are under way.
 //!
@@ -492,7 +492,7 @@ fn simulate(seed: u64, stalled: Option<u64>) -> Done {
                     run(&runtime, program, steps).unwrap_or_else(|error| panic!("seed {program}: {error}"));
                     check(&runtime.take_record()).unwrap_or_else(|wrong| panic!("seed {program}: {wrong}"));
                     look_for_what_is_left(&runtime, program);
-                    // What a node sends that begins the next one is open for who does not.
+                    // What a node sends that begins the next one is open for a node that does not.
                     have_looked.fetch_add(1, Ordering::Relaxed);
                     assert!(
                         soon(|| have_looked.load(Ordering::Relaxed) >= (number + 1) * nodes),

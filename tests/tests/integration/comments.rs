@@ -101,3 +101,31 @@ fn documentation_begins_with_a_noun_or_a_verb() {
     assert!(is_riddle("    /// What is left.") && is_riddle("//! Whom it is for.") && is_riddle("/// Where: here"));
     assert!(!is_riddle("/// Whether it is.") && !is_riddle("// What follows") && !is_riddle("/// Whereas"));
 }
+
+/// Words that stand for a thread, a node or a task without naming it.
+const PRONOUNS: &[&str] = &["nobody", "somebody", "whoever", "whom"];
+
+/// The words of a text that stand outside of code.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let prose = text.split('`').step_by(2);
+    prose.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_')).map(str::to_lowercase)
+}
+
+#[test]
+fn comments_and_chapters_name_things() {
+    let mut wrong = Vec::new();
+    for path in files(&root(), &["rs", "md"]) {
+        let text = fs::read_to_string(&path).unwrap();
+        let is_markdown = path.extension().is_some_and(|ending| ending == "md");
+        if path.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| {
+            let prose = if is_markdown { Some(*line) } else { comment(line) };
+            prose.is_some_and(|prose| words(prose).any(|word| PRONOUNS.contains(&word.as_str())))
+        });
+        wrong.extend(lines.map(|(number, line)| format!("{}:{number}: {}", path.display(), line.trim())));
+    }
+    assert!(wrong.is_empty(), "name the thread, the node or the task:\n{}", wrong.join("\n"));
+    assert!(words("Nobody `whom` sees").eq(["nobody", "", "", "sees"]));
+}

@@ -108,7 +108,7 @@ fn a_node_that_alone_frees_a_field_and_makes_another_is_found_out_when_it_is_use
     all_say(&errors, &["where node 0 launches task `total`", "node 1 fills"]);
 }
 
-/// Which handles a node keeps, and for how long, nobody else knows.
+/// No other node knows which handles a node keeps, and for how long.
 #[test]
 fn nodes_that_drop_handles_at_different_times_go_on() {
     const ROUNDS: i64 = 30;

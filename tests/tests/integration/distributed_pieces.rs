@@ -55,7 +55,7 @@ fn a_node_knows_the_pieces_that_it_uses_and_no_others() {
 fn who_asks_for_a_piece_that_is_elsewhere_gets_it() {
     let outcomes = on_nodes(Nodes::new(3), async |cx, runtime| {
         let (cells, own, reached) = parts(cx).await?;
-        // On one node alone: nobody else has to do anything for that.
+        // On one node alone: no other node has to do anything for that.
         if runtime.node() == 1 {
             for number in 0..COLORS {
                 let expected: Vec<i64> = (0..CELLS).filter(|&cell| color(cell) == number).collect();

@@ -173,7 +173,7 @@ fn tasks_wait_for_those_whose_data_they_need() {
         let near = [left(piece), piece, right(piece)];
 
         // Currents: after the update of the own voltages and of those whose nodes are ghosts here; over the currents
-        // that the last distribution read. The copies of ghosts come after those who read the ghosts before.
+        // that the last distribution read. The copies of ghosts come after the tasks that read the ghosts before.
         let currents = &found[&("calc_new_currents", piece)];
         let expected = near.map(|other| (false, ("update_voltages", other)));
         let expected =

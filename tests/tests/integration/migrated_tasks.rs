@@ -1,5 +1,5 @@
-//! Leaf tasks that other nodes run with their data: whoever runs them, and whatever goes wrong there, nobody can tell
-//! from what comes out.
+//! Leaf tasks that other nodes run with their data: whichever node runs them, and whatever goes wrong there, the
+//! results do not show it.
 
 use maniple::machine::NodeId;
 use maniple::mapper::{DefaultMapper, Mapper, RandomMapper, TaskInfo};

@@ -18,7 +18,7 @@ const PART: &str = "MANIPLE_MIGRATION_TEST";
 /// Large enough for messages of several frames.
 const SIZE: Size = Size { rows: 6000, pieces: 8, rounds: 5, halo: 3, is_cyclic: false, is_traced: false };
 
-/// Deals tasks in turn, if it deals; else gives them to who has nothing to do.
+/// Deals tasks in turn, if it deals; else lets nodes that have nothing to do take them.
 #[derive(Clone)]
 struct Sends {
     deals: bool,

@@ -366,7 +366,7 @@ fn results_that_the_program_keeps_stay_those_of_their_own_launch() {
                 kept.push((step, results));
             }
             if step == STEPS / 2 {
-                // Somebody looks at what is let go of later.
+                // The program looks at what it lets go of later.
                 kept.last().unwrap().1.get(0)?.await?;
             }
         }
@@ -392,7 +392,7 @@ fn all_nodes_learn_of_a_task_that_fails_on_one() {
         let cells = cx.region::<Cell>(40)?;
         let split = cells.partition(8).equal()?;
         cx.index_launch(8, start(&split));
-        // Nobody looks at the result.
+        // The program does not look at the result.
         cx.index_launch(8, fail_at(&split, 5));
         Ok(())
     });

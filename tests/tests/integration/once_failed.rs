@@ -111,7 +111,7 @@ impl Mapper for Virtual {
 }
 
 /// A task that launches nothing was over before the recording of its trace was told that it might have launched
-/// something. So the recording became a template without the task, and nobody ran it any more.
+/// something. So the recording became a template without the task, and no replay ran it any more.
 #[test]
 fn a_task_that_might_launch_is_in_no_template_however_soon_it_ends() {
     for _ in 0..100 {

@@ -120,7 +120,7 @@ fn processes_that_run_different_programs_are_told_so_and_go_on_with_the_next() {
 fn a_process_whose_others_have_gone_says_so_and_runs_no_more_programs() {
     let outputs = stress("gone", 2, true, |rank| {
         let mut command = command(&format!("--family flat --count {}", [2, 5][rank]));
-        // Nobody comes any more, so there is no use in waiting long.
+        // No other process comes any more, so there is no use in waiting long.
         command.env(JOIN_TIMEOUT, "10");
         command
     });

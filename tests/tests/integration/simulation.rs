@@ -122,8 +122,8 @@ fn every_node_keeps_a_record_except_those_that_are_killed() {
 /// to have been applied in another instance than they were. And another replay emptied a buffer whose contributions
 /// were being applied, which the checker sees. And when one node had failed, another one left tasks unfinished, of
 /// which the checker did not know. And a task that held one instance for several fields did not have its last fill of
-/// one of them wait for those who read the value before. And contributions that a replay had applied to values that
-/// were lost made them whole again.
+/// one of them wait for the operations that read the value before. And contributions that a replay had applied to
+/// values that were lost made them whole again.
 #[test]
 fn programs_that_were_wrong_once_equal_the_oracle() {
     let of = |(family, seed, nodes)| Trial { nodes, schedule: Some(seed), check: true, ..Trial::new(family, seed) };

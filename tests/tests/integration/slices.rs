@@ -1,5 +1,5 @@
-//! Index launches of tasks without regions that mappers slice across nodes: whoever runs the points, each runs once,
-//! and nobody can tell from what comes out.
+//! Index launches of tasks without regions that mappers slice across nodes: whichever node runs the points, each runs
+//! once, and the results do not show where.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

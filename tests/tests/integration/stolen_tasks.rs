@@ -1,5 +1,5 @@
-//! Tasks without regions that idle nodes take from others: whoever runs them, and with all that can go wrong there,
-//! their launcher cannot tell.
+//! Tasks without regions that idle nodes take from others: whichever node runs them, and with all that can go wrong
+//! there, their launcher cannot tell.
 
 use std::sync::Barrier;
 

@@ -19,7 +19,7 @@ pub enum Kind {
     Numpy,
 }
 
-/// The advice to a user who has named a file of which the name tells no kind.
+/// The advice to a user who names a file whose name tells no kind.
 pub const OF_NAMES: &str = "the name must end with .npy (NumPy), .mtx (Matrix Market), .tns (FROSTT), .tcs (levels) or .npz (SciPy), or have one of these before it, as in mtx:/dev/stdout";
 
 impl Kind {

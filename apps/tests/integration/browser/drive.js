@@ -75,7 +75,7 @@ check(width() > zoomed, "s does not zoom out");
 key("0");
 check(page.view.start === 0 && width() === whole, "0 does not show everything");
 
-// A click selects, and shows what the task waited for and who waited for it.
+// A click selects, and shows what the task waited for and what waited for it.
 // One of those that were launched before what they came after had ended: of the others the runtime need not know any more.
 const names = (list) => list.map(page.spanName);
 const chosen = find((span) => {

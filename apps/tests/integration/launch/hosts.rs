@@ -219,7 +219,7 @@ fn a_job_on_other_machines_stops_and_goes_on_with_its_launcher() {
 fn a_node_whose_connection_breaks_ends_with_all_that_it_has_started_and_no_other_does() {
     let folder = folder("sessions-elsewhere");
     assert!(Command::new("mkfifo").args(["break", "gone"]).current_dir(&folder).status().unwrap().success());
-    // As ssh, but the connection to `b` breaks when somebody says so.
+    // As ssh, but the connection to `b` breaks when a process has opened and closed `break`.
     let file = folder.join("ssh-that-breaks");
     let text = "#!/bin/sh\n[ \"$1\" = b ] || exec setsid -w sh -c \"$2\"\nIFS= read -r secret\n\
                 { echo \"$secret\"; cat break; } | setsid -w sh -c \"$2\"\n";

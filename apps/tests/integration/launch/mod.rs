@@ -94,7 +94,7 @@ impl Watched {
 
     fn watch(folder: &Path, mut command: Command) -> Self {
         let launcher = command.spawn().unwrap();
-        // Waits until somebody opens the other end.
+        // Waits until a process opens the other end.
         let line = BufReader::new(File::open(folder.join("line")).unwrap());
         Self { launcher, line }
     }
@@ -111,7 +111,7 @@ impl Watched {
         kill_process(Pid::from_child(&self.launcher), signal).unwrap();
     }
 
-    /// Waits until nobody is on the line; gives what they still said, and what the launcher gave.
+    /// Waits until no process is on the line; gives what they still said, and what the launcher gave.
     fn end(mut self) -> (String, Run) {
         let mut rest = String::new();
         self.line.read_to_string(&mut rest).unwrap();

@@ -53,7 +53,7 @@ fn a_launcher_that_is_killed_before_there_is_a_directory_leaves_none_behind() {
     let mut watched = Watched::watch(&folder, command);
     watched.hear(1);
     watched.signal(Signal::KILL);
-    // Whoever makes the directory goes on only now.
+    // The program that makes the directory goes on only now.
     fs::write(&gate, "").unwrap();
     watched.end();
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);

@@ -105,7 +105,7 @@ fn what_cannot_be_written_is_an_error_and_ends_the_job() {
 fn what_was_printed_before_the_end_is_shown_however_slow_the_reader_is() {
     let mut watched = Watched::start("slow", &["-n", "2", "--grace", "0.01"], "seq 9000");
     let mut rest = String::new();
-    // Nobody has read anything when the nodes are no more.
+    // Nothing has been read when the nodes are no more.
     watched.line.read_to_string(&mut rest).unwrap();
     let (_, run) = watched.end();
     assert_eq!((run.code, run.of(0).len(), run.of(1).len()), (Some(0), 9_000, 9_000));

@@ -6,8 +6,8 @@
 //! - `layout`: which points each node uses;
 //! - `steps`: what a node sends, receives and prepares before its points of a launch;
 //! - `history`: what happened last to each field; `states`: histories that a tree had before, by number;
-//! - `coherence`: from a history and a use to the steps before it and the next history; `routes`: who sends what to
-//!   whom;
+//! - `coherence`: from a history and a use to the steps before it and the next history; `routes`: which node sends what
+//!   to which;
 //! - `blocks`: the same where each node knows only the uses of its own block of the points; `points`: points as they
 //!   are sent.
 //!

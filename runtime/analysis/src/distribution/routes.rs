@@ -38,7 +38,8 @@ pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, sha
     }
     let mut missing = not_there(history, layout, shapes);
     for entry in history.iter().rev() {
-        // Copies that overlap in parts say nothing of who is to send what: whoever has written the values does.
+        // Copies that overlap in parts do not say which node is to send what: the node that has written the values
+        // sends them.
         if let Entry::At(last) | Entry::Copied(last) = entry
             && let Some(tiles) = last.tiles()
         {

@@ -1,4 +1,4 @@
-//! Coherence against a model: as many copies of an array as there are nodes, and one array that everybody would see on
+//! Coherence against a model: as many copies of an array as there are nodes, and one array that all tasks would see on
 //! one node.
 
 mod exchanges;
@@ -268,7 +268,7 @@ fn launch_in_blocks(all_blocks: &mut [Blocks], launch: (&FieldMask, &Launch), sh
     told_to.into_iter().for_each(|(node, told)| of_nodes[node].push(told));
     let of_nodes: Vec<BTreeMap<StepPlace, Step>> =
         of_nodes.into_iter().map(|told| assemble(told, &operators, shapes).into_iter().collect()).collect();
-    // As all count exchanges alike, who has no part in one does nothing in it.
+    // As all nodes count exchanges alike, a node that has no part in one does nothing in it.
     let is_exchange = |(_, step): &(&StepPlace, &Step)| matches!(step, Step::Exchange { .. });
     let exchanges = of_nodes.iter().flatten().filter(is_exchange);
     let nothing: BTreeMap<StepPlace, Step> = exchanges

@@ -24,8 +24,8 @@ use super::set::{EquivalenceSet, Order, PendingReduction, View};
 use super::set_index::SetId;
 use super::state::State;
 
-/// Copies of a set's values are looked through for such that nobody needs when there are this many, and each time that
-/// they have doubled.
+/// A set's copies of its values are searched for those that no operation needs when there are this many, and each time
+/// that their number has doubled.
 const MANY_COPIES: usize = 256;
 
 /// The analysis of one state, for as long as the caller has it to itself.
@@ -36,7 +36,7 @@ pub struct Analysis<'a, I: Instance, F> {
 }
 
 impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
-    /// Of a state, whose shapes are in the table of its forest, by someone who carries effects out.
+    /// Of a state, whose shapes are in the table of its forest, by a caller that carries effects out.
     #[inline]
     pub fn new(state: &'a mut State<I>, shapes: &'a ShapeTable, effects: &'a mut F) -> Self {
         Self { state, shapes, effects }
@@ -168,9 +168,9 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         touched
     }
 
-    /// Splits sets of which only a part has pending reductions that are about to be applied: whoever uses the rest must
-    /// not be waited for. It may be the task itself, with a mapping; or the operation, which may be about to contribute
-    /// to a buffer that is pending there by another of its accesses. Returns whether there were any.
+    /// Splits sets of which only a part has pending reductions that are about to be applied: users of the rest must not
+    /// be waited for. Such a user may be the task itself, with a mapping; or the operation, which may be about to
+    /// contribute to a buffer that is pending there by another of its accesses. Returns whether there were any.
     pub(super) fn set_pending_apart(&mut self, group: usize, mode: Mode, touched: &[(SetId, Cover)]) -> bool {
         let shapes = self.shapes;
         let mut any = false;
@@ -331,7 +331,7 @@ impl<'a, I: Instance, F: Effects<I>> Analysis<'a, I, F> {
         (event, order): (I::Event, Order),
     ) {
         if buffer.holders() == 0 && !self.effects.is_catching_up() {
-            // It was free, so the operation comes after all who had left it.
+            // It was free, so the operation comes after all uses that were left behind in it.
             buffer.leave_behind_instead(event);
         }
         let pruning = self.effects.pruning();
@@ -385,7 +385,7 @@ fn uses_before<I: Instance>(
             view.writers.touching(cover, shapes, &mut after.needs);
             view.readers.touching(cover, shapes, &mut after.follows);
         }
-        // Who does not look at values does not fail because there are none.
+        // An operation that does not look at values does not fail because there are none.
         Mode::Discard | Mode::ReduceInPlace(_) | Mode::ReduceInBuffer(_) => {
             view.writers.touching(cover, shapes, &mut after.follows);
             view.readers.touching(cover, shapes, &mut after.follows);

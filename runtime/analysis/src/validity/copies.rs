@@ -124,7 +124,7 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         set.views[to].writers.forget_successes(pruning);
         set.add_writer(to, event, movement.cover.clone(), shapes);
         if let Makers::OfParts(makers) = makers {
-            // The copy does not fail with any of them, so whoever uses its values asks them too.
+            // The copy does not fail with any of them, so an operation that uses its values asks the makers too.
             set.views[to].writers.append(makers);
         }
         let valid = set.views[to].valid.plus(&movement.cover, &set.shape, shapes);

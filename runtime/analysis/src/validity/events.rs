@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use smallvec::SmallVec;
 
-/// The end of an operation, as the caller names it. The default names an operation that ended long ago, which nobody
-/// need wait for.
+/// The end of an operation, as the caller names it. The default names an operation that ended long ago, which no
+/// operation need wait for.
 pub trait Event: Copy + Eq + Hash + Default + Debug {}
 
 impl<T: Copy + Eq + Hash + Default + Debug> Event for T {}

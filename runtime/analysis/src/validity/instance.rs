@@ -12,8 +12,8 @@ use super::events::Event;
 
 /// Memory that can hold values of some fields, or contributions to them.
 ///
-/// It need not know what it holds: the equivalence sets do, and record who uses it. What a set forgets it hands to
-/// [`leave_behind`](Self::leave_behind), so that no later user of the memory overtakes those uses.
+/// It need not know what it holds: the equivalence sets do, and record which operations use it. What a set forgets it
+/// hands to [`leave_behind`](Self::leave_behind), so that no later user of the memory overtakes those uses.
 pub trait Instance: Debug {
     /// The identity of an instance. Of several instances that serve alike, the one with the least identity is taken.
     type Id: Copy + Ord + Hash + Debug;

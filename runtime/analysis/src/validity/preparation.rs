@@ -28,7 +28,7 @@ pub struct Preparation<I: Instance> {
 pub struct Beginning<I> {
     /// Buffers that it empties.
     pub empties: SmallVec<[Arc<I>; 2]>,
-    /// Contributions that it applies, in this order, to values that nobody else uses.
+    /// Contributions that it applies, in this order, to values that no other operation uses.
     pub applications: Vec<Application<I>>,
 }
 
@@ -77,7 +77,7 @@ impl<I: Instance> Preparation<I> {
         self.beginning.is_some()
     }
 
-    /// Has the operation empty a buffer. False if somebody else has to do it.
+    /// Has the operation empty a buffer. False if another operation has to do it.
     pub fn empty(&mut self, buffer: &Arc<I>) -> bool {
         let Some(beginning) = &mut self.beginning else { return false };
         beginning.empties.push(Arc::clone(buffer));

@@ -3,7 +3,7 @@
 //!
 //! A set says where the current values of its points are: in which instances (*views*), or that they are all one value
 //! that was never stored (*fill*), plus contributions of reductions that have not been applied yet. A view also records
-//! who uses the instance for points of the set, so that later uses can be ordered after them.
+//! which operations use the instance for points of the set, so that later uses can be ordered after them.
 //!
 //! Invariants: pending reductions are newer than every view, and where they overlap they have one operator; a view's
 //! uses lie within the set.
@@ -34,7 +34,7 @@ pub enum Fill<V, E> {
 #[derive(Debug)]
 pub struct EquivalenceSet<I: Instance> {
     pub(super) shape: Shape,
-    /// Every point has this value, if nobody stored it.
+    /// Every point has this value, also where no instance stores it.
     pub(super) fill: Option<Fill<I::Value, I::Event>>,
     pub(super) views: SmallVec<[View<I>; 2]>,
     pub(super) pending: Vec<PendingReduction<I>>,
@@ -201,7 +201,7 @@ impl<I: Instance> EquivalenceSet<I> {
         self.pending.insert(place, reduction);
     }
 
-    /// Notes that somebody reads an instance that holds current values.
+    /// Notes that an operation reads an instance that holds current values.
     pub(super) fn add_reader(
         &mut self,
         view: usize,
@@ -216,7 +216,7 @@ impl<I: Instance> EquivalenceSet<I> {
         }
     }
 
-    /// Notes that somebody has put values into `cover` of an instance after every earlier use of it there.
+    /// Notes that an operation has put values into `cover` of an instance after every earlier use of it there.
     pub(super) fn add_writer(&mut self, view: usize, event: I::Event, cover: Cover, shapes: &ShapeTable) {
         let view = &mut self.views[view];
         view.writers.forget(&cover, shapes);
@@ -224,9 +224,9 @@ impl<I: Instance> EquivalenceSet<I> {
         view.writers.add(event, cover);
     }
 
-    /// Notes that somebody has changed the values in `cover` of an instance without looking at them, after every
-    /// earlier use of it there: if those who made them have failed, they are still invalidated. If uses may be merged,
-    /// those who made the same points are merged.
+    /// Notes that an operation has changed the values in `cover` of an instance without looking at them, after every
+    /// earlier use of it there: if the operations that made them have failed, they are still invalidated. If uses may
+    /// be merged, those that made the same points are merged.
     pub(super) fn add_changer(
         &mut self,
         view: usize,
@@ -240,7 +240,7 @@ impl<I: Instance> EquivalenceSet<I> {
     }
 
     /// Notes that contributions have been applied in `cover` of an instance after every earlier use of it there, unless
-    /// those who made just these values have failed.
+    /// the operations that made just these values have failed.
     pub(super) fn add_applied(
         &mut self,
         view: usize,
@@ -253,7 +253,7 @@ impl<I: Instance> EquivalenceSet<I> {
         view.writers.succeed(event, cover, events);
     }
 
-    /// Forgets copies that nobody uses of values that there are without them: of those that may go. Not while
+    /// Forgets copies that no operation uses, if their values are there without them: of those that may go. Not while
     /// reductions are pending, which may have counted on one of them as the place to be applied; and none that was
     /// lent, which others may be reading: should the values be wanted there again, they would be written. Returns
     /// whether there were any.
@@ -329,8 +329,8 @@ impl<I: Instance> EquivalenceSet<I> {
         self.find_view(instance).is_some_and(|view| self.views[view].valid.contains(cover, shapes))
     }
 
-    /// Notes that somebody has overwritten the whole set in an instance of which there is a view, after every use of
-    /// any.
+    /// Notes that an operation has overwritten the whole set in an instance of which there is a view, after every use
+    /// of any.
     pub(super) fn overwrite(&mut self, view: usize, event: I::Event) {
         self.fill = None;
         self.pending.clear();
@@ -394,7 +394,7 @@ impl<I: Instance> PendingReduction<I> {
         &self.cover
     }
 
-    /// The contributions are applied, after those who made them.
+    /// The contributions are applied, after the operations that made them.
     pub(super) fn applied_by(mut self, event: I::Event) {
         self.writers = SmallVec::from_iter([event]);
     }
@@ -413,7 +413,8 @@ impl<I: Instance> PendingReduction<I> {
 
 impl<I: Instance> Drop for PendingReduction<I> {
     fn drop(&mut self) {
-        // Who takes the buffer next comes after the last task that folded into it, or after what applied that.
+        // The operation that takes the buffer next comes after the last task that folded into it, or after what applied
+        // that.
         self.buffer.leave_behind(self.writers.iter().copied());
     }
 }

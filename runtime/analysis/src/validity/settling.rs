@@ -71,8 +71,8 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
     }
 
     /// Has an operation that can do so apply reductions itself that are pending in sets all of whose values it is about
-    /// to change, where that is little work. Nobody else may use the values before, and with the operation's failure
-    /// they are invalidated anyway.
+    /// to change, where that is little work. No other operation may use the values before, and with the operation's
+    /// failure they are invalidated anyway.
     pub(super) fn leave_to_task(
         &mut self,
         group: usize,
@@ -136,7 +136,7 @@ fn in_order<I: Instance>(pending: Vec<PendingReduction<I>>) -> Vec<PendingReduct
 }
 
 /// Reductions by the points that they are about, those of the first first. Beyond a number of different sets of points,
-/// all are one: whoever looks at the values must look through the list.
+/// all are one: an operation that looks at the values must look through the list.
 fn by_cover<I: Instance>(pending: Vec<PendingReduction<I>>) -> Vec<(Cover, Vec<PendingReduction<I>>)> {
     let mut groups: Vec<(Cover, Vec<PendingReduction<I>>)> = Vec::new();
     for reduction in pending {

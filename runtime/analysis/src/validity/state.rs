@@ -229,7 +229,7 @@ impl<I: Instance> State<I> {
     }
 
     /// Notes that what an operation was to write or contribute will never be there, for the reason that `event` is
-    /// poisoned with: whoever needs it fails too.
+    /// poisoned with: an operation that needs it fails too.
     pub fn lose(&mut self, region: &LogicalRegion, fields: &FieldMask, event: I::Event) {
         if self.sink.is_some() {
             self.lost.push(event);
@@ -238,8 +238,8 @@ impl<I: Instance> State<I> {
         }
     }
 
-    /// Forgets copies that nobody uses of values that there are without them: of those in instances that may go.
-    /// Returns whether there were any.
+    /// Forgets copies that no operation uses, if their values are there without them: of those in instances that may
+    /// go. Returns whether there were any.
     pub fn forget_copies(&mut self, may_go: impl Fn(&I) -> bool, events: &impl Events<I::Event>) -> bool {
         let (forest, mut any) = (Arc::clone(self.root.space().forest()), false);
         for set in self.groups.iter_mut().flat_map(FieldGroup::sets_mut) {
@@ -248,7 +248,7 @@ impl<I: Instance> State<I> {
         any
     }
 
-    /// Forgets what an instance holds of values that there are without it, where nobody uses it: it was made for
+    /// Forgets what an instance holds of values that there are without it, where no operation uses it: it was made for
     /// `region`. Returns what has become of it, and how many sets were looked at.
     pub fn forget_copies_in(
         &mut self,
@@ -266,7 +266,7 @@ impl<I: Instance> State<I> {
         (forgotten, visits)
     }
 
-    /// Forgets all data, which nobody will look at again.
+    /// Forgets all data, which no operation will look at again.
     pub fn forget(&mut self) {
         self.groups.clear();
     }

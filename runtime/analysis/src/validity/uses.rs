@@ -100,7 +100,7 @@ impl<E: Event> Uses<E> {
         self.0.append(&mut others.0);
     }
 
-    /// If these are writers: who made the values in `cover`, a part of `whole`.
+    /// If these are writers: which operations made the values in `cover`, a part of `whole`.
     pub(super) fn makers(&self, cover: &Cover, whole: &Shape, shapes: &ShapeTable) -> Makers<E> {
         if self.0.iter().all(|(_, used)| used.contains(cover, shapes) || !used.overlaps(cover, shapes)) {
             let mut events = SmallVec::new();
@@ -122,7 +122,7 @@ impl<E: Event> Uses<E> {
         }
     }
 
-    /// Drops uses that lie within `cover`: somebody who comes after all of them stands for them now.
+    /// Drops uses that lie within `cover`: an operation that comes after all of them stands for them now.
     pub(super) fn forget(&mut self, cover: &Cover, shapes: &ShapeTable) {
         self.0.retain(|(_, used)| !cover.contains(used, shapes));
     }

@@ -12,8 +12,8 @@ use super::target::written;
 use crate::error::{Problem, ReadError};
 use crate::npy::Header;
 
-/// An archive that is larger than this when it is unpacked, and than so many times its own size, is refused: nothing
-/// that anybody saves is packed so well.
+/// An archive that is larger than this when it is unpacked, and than so many times its own size, is refused: no array
+/// that a user saves is packed so well.
 const LEAST_REFUSED: u64 = 256 << 20;
 
 /// See [`LEAST_REFUSED`].

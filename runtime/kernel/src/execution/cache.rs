@@ -1,12 +1,13 @@
 //! Compiled kernels on disk, by content.
 //!
 //! An entry is a shared library followed by a SHA-256 of its key and itself, in a file named after the key: the SHA-256
-//! of all that it was made from. Entries are written under another name and then renamed, so whoever sees one sees all
-//! of it, and of two who write the same one the last wins. An entry whose sum is wrong is made again.
+//! of all that it was made from. Entries are written under another name and then renamed, so a process that sees one
+//! sees all of it, and of two processes that write the same one the last wins. An entry whose sum is wrong is made
+//! again.
 //!
-//! Libraries are code that will be run. So the folder must belong to this user, and nobody else may write to it, or put
-//! another one in its place; and so must each entry: it may have been put there while others could write to the folder.
-//! An entry that fails is made again. With that, what is checked is what is loaded.
+//! Libraries are code that will be run. So the folder must belong to this user, and no other user may write to it, or
+//! put another one in its place; and so must each entry: it may have been put there while others could write to the
+//! folder. An entry that fails is made again. With that, what is checked is what is loaded.
 
 mod private;
 mod prune;
@@ -116,7 +117,8 @@ impl Cache {
         let sum = sum_of(key, &fs::read(&made)?);
         let mut file = File::options().append(true).open(&made)?;
         file.write_all(&sum)?;
-        // Not needed for who reads it now; after a crash of the machine, the sum tells a file that is incomplete.
+        // A process that reads the file now needs no more; after a crash of the machine, the sum tells a file that is
+        // incomplete.
         drop(file);
         private::restrict(&made)?;
         let file = self.file(key);

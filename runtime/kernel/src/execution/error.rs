@@ -51,7 +51,7 @@ pub enum KernelError {
         /// For each dimension the lowest index and the one after the highest.
         bounds: Vec<(i64, i64)>,
     },
-    /// A load of an element that nobody has stored. Only the interpreter finds it.
+    /// A load of an element that was never stored. Only the interpreter finds it.
     #[error("kernel `{kernel}` loads `{buffer}` at {indices:?} before anything was stored there: allocate it zeroed")]
     Unset {
         /// The kernel.

@@ -136,7 +136,7 @@ impl Kernels {
             let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             known.entry(text).or_default().clone()
         };
-        // Others who ask for the same kernel wait for this one; other kernels go on.
+        // Other threads that ask for the same kernel wait for this one; other kernels go on.
         entry.get_or_init(|| self.make(kernel).map(Arc::new)).clone()
     }
 

@@ -126,7 +126,7 @@ impl<'a> Memory<'a> {
             return None;
         }
         let at = self.at(offset);
-        // SAFETY: the offset is of a point in bounds, where a view has an aligned element of its type that nobody else
+        // SAFETY: the offset is of a point in bounds, where a view has an aligned element of its type that nothing else
         // changes.
         Some(unsafe {
             match self.element {
@@ -153,7 +153,7 @@ impl<'a> Memory<'a> {
             stored[offset as usize] = true;
         }
         let at = self.at(offset);
-        // SAFETY: as in `load`; and the view is writable, so nobody else reads its elements.
+        // SAFETY: as in `load`; and the view is writable, so nothing else reads its elements.
         unsafe {
             match value {
                 Scalar::Bool(value) => at.cast::<bool>().write(value),

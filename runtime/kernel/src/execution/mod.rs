@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`View`], [`Argument`] | what a kernel is called with |
 //! | [`interpret`] | the reference |
-//! | [`Team`] | who runs the chunks of a `Threads` loop |
+//! | [`Team`] | the threads that run the chunks of a `Threads` loop |
 //! | [`Kernels`], [`Executable`] | finds what runs a kernel: in memory, on disk, or by the [`Compiler`] |
 //! | [`KernelError`], [`ViewError`] | what may go wrong |
 

@@ -53,7 +53,7 @@
 //! | [`Expression`], [`Variable`], [`Buffer`] | values |
 //! | [`Statement`], [`LoopKind`] | what is done |
 //! | [`Kernel`], [`Parameter`] | a whole kernel |
-//! | [`Names`] | fresh names, for who writes kernels |
+//! | [`Names`] | fresh names, for code that makes kernels |
 //! | [`verify`], [`IllFormed`] | the rules |
 //! | [`check`], [`Checked`] | a kernel made ready for the back ends |
 //! | [`print_c`], [`print_cuda`] | a kernel as source |

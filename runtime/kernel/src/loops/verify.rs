@@ -7,7 +7,7 @@ use super::*;
 use crate::element::ElementType;
 use crate::operators::Domain;
 
-/// Deeper nesting is refused, so that nobody's stack overflows.
+/// Deeper nesting is refused, so that no thread's stack overflows.
 const DEPTH: usize = 400;
 
 /// Checks that `kernel` keeps the rules of the loop IR: names are bound once and before they are used, types and ranks

@@ -1,4 +1,5 @@
-//! Operators and functions: one table of what is known of each, for all who write, check, run or transform expressions.
+//! Operators and functions: one table of what is known of each, for all code that writes, checks, runs or transforms
+//! expressions.
 //!
 //! | in reading order | |
 //! | --- | --- |

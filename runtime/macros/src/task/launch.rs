@@ -197,7 +197,7 @@ fn requirement_of(
         Privilege::Reduces(operator) => {
             let types = columns.iter().map(|column| &column.ty);
             // The machine layer reduces without knowing types: it must have met each pair before the launch is
-            // analysed. The first one sees to that: the table is everybody's.
+            // analysed. The first launch sees to that: all launches share the table.
             let registrations = quote! {{
                 static MET: ::std::sync::Once = ::std::sync::Once::new();
                 MET.call_once(|| { #(#runtime::register_reduction::<#operator, #types>();)* });

@@ -174,7 +174,7 @@ impl Region {
 }
 
 impl Region {
-    /// Room around a region is for who alone uses it.
+    /// Room around a region is for tasks that use the region alone.
     fn check_pad(&self, layout: &Layout) -> Result<()> {
         let Some(pad) = &layout.pad else { return Ok(()) };
         let writes = |requirement: &Requirement| requirement.privilege.writes();

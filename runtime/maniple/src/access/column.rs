@@ -40,7 +40,7 @@ pub(crate) struct ColumnPlace {
     scattered: Option<FieldLayout>,
 }
 
-// SAFETY: it is an address; who makes a column of it vouches for what is there.
+// SAFETY: it is an address; the code that makes a column of it vouches for what is there.
 unsafe impl Send for ColumnPlace {}
 // SAFETY: as above.
 unsafe impl Sync for ColumnPlace {}

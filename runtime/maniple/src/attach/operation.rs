@@ -199,8 +199,8 @@ impl Mappable for DetachOperation {
         let used = attached.issue(operation, &mut states, Event::NONE);
         attached.instance.detach();
         states.of(&attached.bound.parts[0].1).table.remove(&attached.instance);
-        // They must not be taken up again, with an instance that has no memory. Whoever has made one of these has
-        // locked the state.
+        // Decisions must not be taken up again, with an instance that has no memory. A thread that makes one has locked
+        // the state.
         core.store.forget_decisions(attached.instance.region().tree().id());
         drop(states);
         operation.mark_mapped();

@@ -42,7 +42,7 @@ impl ContextState {
     /// The top-level task has ended with this result: waits for what it launched.
     pub(crate) fn end<T>(&self, result: Result<T>) -> Result<T> {
         let result = self.close(result);
-        // A mapping that was leaked never ends; nobody else will use what this task has made.
+        // A mapping that was leaked never ends; nothing else will use what this task has made.
         let leaked = self.mappings_in_use();
         let ended = self.core.realm().wait(self.fewer_than(1 + leaked));
         let result = self.conclude(result);

@@ -71,8 +71,8 @@ impl InFlight {
         false
     }
 
-    /// There is a waiter now. Gives the number of all that is in flight: all of that will be counted off by those who
-    /// know.
+    /// There is a waiter now. Gives the number of all that is in flight: all of that will be counted off by threads
+    /// that see the waiter.
     pub(crate) fn wait(&self) -> usize {
         let (operations, forks) = numbers(self.0.fetch_or(WAITED, Ordering::SeqCst));
         operations + forks

@@ -327,7 +327,7 @@ impl ContextState {
 
     #[inline]
     fn number_after_deletions(&self, launch: u64) -> u64 {
-        // Whoever launches after another thread has destroyed something counts that.
+        // A thread that launches after another thread has destroyed something counts that.
         self.deletions.load(Ordering::Acquire) << LAUNCH_BITS | launch & LAST_LAUNCH
     }
 

@@ -261,7 +261,7 @@ impl ContextState {
         Ok(bound)
     }
 
-    /// As [`bind`](Self::bind), for a caller who sees to it himself that renewed fields are zero first.
+    /// As [`bind`](Self::bind), for a caller that sees to it itself that renewed fields are zero first.
     pub(crate) fn bind_and(
         &self,
         operation: &str,

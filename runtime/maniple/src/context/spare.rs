@@ -30,7 +30,8 @@ impl Unused {
     #[inline]
     pub(super) fn get_mut(&mut self) -> &mut ContextState {
         debug_assert!(Arc::get_mut(&mut self.0).is_some());
-        // SAFETY: there was no other reference when this was made, so there is nobody to make another, strong or weak.
+        // SAFETY: there was no other reference when this was made, so there is none to make another from, strong or
+        // weak.
         unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() }
     }
 

@@ -241,7 +241,7 @@ impl ContextState {
 
     /// As [`enter`](Self::enter), however many operations are in flight.
     pub(super) fn enter_at_once(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
-        // Counted first: who closes the stream and then waits for what was counted misses nobody.
+        // Counted first: a thread that closes the stream and then waits for what was counted misses no operation.
         self.operation_begins();
         if self.in_flight.is_closed() {
             self.operation_retired();
@@ -318,7 +318,8 @@ impl ContextState {
             operation.map_after(earlier);
             self.core.store.record_dependence(recorded, earlier.recorded, Because::Fence);
         }
-        // Later operations are mapped after the fence, and it after all earlier ones: nobody needs to look behind it.
+        // Later operations are mapped after the fence, and it after all earlier ones: none of them needs to look behind
+        // it.
         stream.order.clear();
         stream.add_fence(&operation, reach, self.core.realm());
         operation

@@ -1,4 +1,4 @@
-//! How many operations of a task are in flight, and who waits for fewer.
+//! How many operations of a task are in flight, and the waits for fewer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -156,8 +156,8 @@ impl ContextState {
             end.into_iter().for_each(|end| self.core.realm().trigger(end));
             return Poll::Ready(());
         }
-        // The last one will tell. He must not be overtaken: he may be about to look at the context. Forks end whatever
-        // happens.
+        // The last operation or fork to end wakes the waiter, which must not go on before that: the thread that ends it
+        // may be about to look at the context. Forks end whatever happens.
         if waiter.end.is_none() && in_flight > self.in_flight.forks() {
             let end = *waiter.end.insert(self.core.realm().user_event());
             drop(waiter);
@@ -207,7 +207,7 @@ impl ContextState {
         let is_over = count == 0 || (forks == 0 && self.has_machine_ended(&waiter));
         let drained = waiter.drained.take_if(|_| is_over);
         let end = waiter.end.take_if(|_| count == 0);
-        // Whoever calls this has a reference of his own.
+        // The caller has a reference of its own.
         let _kept = waiter.kept.take_if(|_| forks == 0);
         if waiter.is_nobody() {
             self.in_flight.wait_no_more();

@@ -1,9 +1,9 @@
 //! Messages between mappers: sent from any call of a mapper that can look things up, heard by the other mapper when it
 //! has time.
 //!
-//! Each mapper object has an inbox. Who puts a message in has a worker call the mapper, which takes messages out as
-//! long as there are any: so they are heard in their order, whichever worker it is, and one of which the mapper panics
-//! keeps it from no other.
+//! Each mapper object has an inbox. The thread that puts a message in has a worker call the mapper, which takes
+//! messages out as long as there are any: so they are heard in their order, whichever worker it is, and one of which
+//! the mapper panics keeps it from no other.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -336,7 +336,7 @@ impl RuntimeCore {
         let core = Arc::clone(self);
         self.io.run(move || {
             work();
-            // In this order: who finds that nothing is to come from files is told of all that has come.
+            // In this order: a thread that finds that nothing is to come from files is told of all that has come.
             core.in_files.fetch_sub(1, Ordering::SeqCst);
             core.task_ended();
         });
@@ -347,7 +347,7 @@ impl RuntimeCore {
         self.io.wait_until_idle();
     }
 
-    /// A leaf task has ended and given its instances back: who waits for room may try again.
+    /// A leaf task has ended and given its instances back: the work that waits for room may try again.
     pub(crate) fn task_ended(&self) {
         if self.has_starving.load(Ordering::SeqCst) {
             let mut starving = self.starving.lock();
@@ -392,8 +392,8 @@ impl RuntimeCore {
         self.top_levels.while_waiting(is_shared, wait)
     }
 
-    /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last
-    /// chance. Whether there was one.
+    /// Nothing runs on workers: lets the first of the work that waits try again; once all of it has, in vain, gives the
+    /// first its last chance. Whether there was one.
     fn feed_one(&self) -> bool {
         let have_all_asked = self.starving.lock().have_all_asked();
         if have_all_asked && self.store.give_up_nameless() {
@@ -405,7 +405,7 @@ impl RuntimeCore {
         if starving.have_all_asked() && self.migration().is_some_and(|migration| migration.has_data_away()) {
             return false;
         }
-        // So do tasks that wait for a file. When that is there, those who wait for room try again.
+        // So do tasks that wait for a file. When that is there, the work that waits for room tries again.
         if starving.have_all_asked() && self.in_files.load(Ordering::SeqCst) > 0 {
             return false;
         }

@@ -20,7 +20,7 @@ pub(super) struct ReadyQueue(Mutex<Queue>);
 #[derive(Default)]
 struct Queue {
     ready: Vec<Arc<Operation>>,
-    /// Somebody is asking the mapper, or will.
+    /// A call of `attend` is asking the mapper, or will.
     is_attended: bool,
 }
 
@@ -34,7 +34,7 @@ impl ReadyQueue {
         drop(ready);
     }
 
-    /// Adds an operation. Whether nobody attends the queue yet: then the caller is to.
+    /// Adds an operation. Whether nothing attends the queue yet: then the caller is to.
     fn push(&self, operation: Arc<Operation>) -> bool {
         let mut queue = self.0.lock();
         queue.ready.push(operation);
@@ -57,7 +57,7 @@ impl ReadyQueue {
 }
 
 impl RuntimeCore {
-    /// An operation of a task on this processor may be mapped: it joins the queue of its mapper, who is asked soon.
+    /// An operation of a task on this processor may be mapped: it joins the queue of its mapper, which is asked soon.
     pub(crate) fn enqueue(self: &Arc<Self>, processor: ProcessorId, operation: Arc<Operation>) {
         let whom = Whom { processor, mapper: operation.mapper };
         if self.desk(whom).ready.push(operation) {

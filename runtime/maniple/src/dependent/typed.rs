@@ -30,7 +30,7 @@ impl Context {
         self.typed(self.begin_by_number(region.logical(), Values::points(numbers), colors))
     }
 
-    /// Partitions a region by who points into it: for each piece of `sources`, the points that its pointers name.
+    /// Partitions a region by the pointers into it: for each piece of `sources`, the points that its pointers name.
     /// Pointers that point outside of `targets` are ignored.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Context {
         self.typed(self.begin_image(targets.logical(), sources.logical(), Values::points(numbers)))
     }
 
-    /// Partitions a region by who points into it, through a field of rectangles.
+    /// Partitions a region by what points into it, through a field of rectangles.
     ///
     /// # Errors
     /// The errors of a launch that reads the field, and of [`Region::partition_into`].

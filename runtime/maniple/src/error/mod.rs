@@ -449,7 +449,7 @@ pub enum Error {
     /// The top-level task, which runs on all nodes, did not do the same on all of them.
     #[error("{}", maniple_cluster::Error::NodesDiffer { difference: difference.clone() })]
     NodesDiffer {
-        /// The first difference, and who has done what.
+        /// The first difference, and which node has done what.
         difference: String,
     },
     /// Something that the runtime thought impossible.

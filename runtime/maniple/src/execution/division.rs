@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::mapping::Whom;
 use crate::migration::{Migration, Reason};
 
-/// A slice is sent on so often at most: who does it more often would do it for ever.
+/// A slice is sent on so often at most: a mapper that sends it on more often would do so for ever.
 const MOST_HOPS: u32 = 64;
 
 /// The points of a launch: what stays here, and what goes.

@@ -108,7 +108,7 @@ impl LeafTask {
     pub(crate) fn end(self, value: Result<Value>) {
         let PointTask { state, operation, mapped, .. } = self.0;
         let index = mapped.index;
-        // Instances go before anybody hears of the end: who waits for room finds it.
+        // Instances go before any other thread hears of the end: an operation that waits for room finds it.
         drop(mapped);
         state.context.core.task_ended();
         state.point_ended(&operation, index, value);
@@ -190,8 +190,8 @@ impl ContextTask {
             let value = run_in_context(task, &ready, recorded).await;
             *filled.lock() = Some(value);
         });
-        // Whoever uses the data next follows this task only: its end must not come before what it follows itself, even
-        // if it never began.
+        // The operation that uses the data next follows this task only: its end must not come before what it follows
+        // itself, even if it never began.
         let body = realm.merge(After { needs: &[body], follows: &everything });
         let ended = Arc::clone(&core);
         realm.when(&body, move |outcome| {
@@ -237,7 +237,7 @@ fn lose(core: &crate::core::RuntimeCore, place: Option<Place>, borrowed: &[Physi
     }
 }
 
-/// Tells everybody that a point with a context has ended.
+/// Triggers the event of the end of a point with a context, and ends the point.
 fn finish(
     core: &crate::core::RuntimeCore,
     (state, operation, index): (&TaskState, &Arc<Operation>, usize),

@@ -182,7 +182,7 @@ impl TaskState {
         }
     }
 
-    /// Ends points that can't be mapped. No state may be locked: who hears of a failure may do anything.
+    /// Ends points that can't be mapped. No state may be locked: code that hears of a failure may do anything.
     pub(crate) fn fail_points(&self, operation: &Arc<Operation>, failed: Vec<(AnyPoint, Error)>) {
         for (point, error) in failed {
             self.point_mapped(operation);

@@ -39,9 +39,9 @@ use crate::task::arguments::{Arguments, Own};
 /// A reference to a forked task: about to be launched, in flight, or ended.
 pub(crate) struct Fork(NonNull<Head>);
 
-// SAFETY: all of a cell may be used by any thread. What is not made for several at a time is touched by whoever has the
-// right to run the task; bodies, their futures, arguments and values may be sent, and arguments and values shared, as
-// `Free` demands.
+// SAFETY: all of a cell may be used by any thread. What is not made for several at a time is touched by the thread that
+// has the right to run the task; bodies, their futures, arguments and values may be sent, and arguments and values
+// shared, as `Free` demands.
 unsafe impl Send for Fork {}
 // SAFETY: as above.
 unsafe impl Sync for Fork {}
@@ -218,7 +218,7 @@ impl Fork {
         if head.outcome() == Some(Outcome::Good) { unsafe { head.body.as_ref() }.value() } else { None }
     }
 
-    /// The results of the task, for those who know launches by them.
+    /// The results of the task, for code that knows launches by their results.
     pub(crate) fn results(&self) -> Arc<Results> {
         let head = self.head();
         let results = head.standing_for();
@@ -325,7 +325,7 @@ impl Head {
     }
 
     fn is_launched(&self) -> bool {
-        // SAFETY: whoever asks has the only reference.
+        // SAFETY: the caller has the only reference.
         unsafe { &*self.progress.get() }.parent.is_some()
     }
 
@@ -359,7 +359,7 @@ impl Head {
         let watchers = list.get_or_insert_default();
         watchers.add(waker);
         self.word.watch();
-        // It may have ended before anybody could tell that it is watched.
+        // It may have ended before the thread that ends it could see that it is watched.
         let Some(outcome) = self.outcome() else { return Poll::Pending };
         // Nothing else may tell. A waker that stayed could keep the task that it wakes, and that this one.
         let wakers = watchers.take_wakers();
@@ -398,8 +398,7 @@ impl Head {
         results
     }
 
-    /// The task has ended, and is watched: wakes those who wait, and gives the results that stand for one that ended
-    /// well.
+    /// The task has ended, and is watched: wakes the waiters, and gives the results that stand for one that ended well.
     pub(super) fn tell(&self, outcome: Outcome) -> Option<Arc<Results>> {
         let mut list = self.watchers.lock();
         let watchers = list.as_mut()?;

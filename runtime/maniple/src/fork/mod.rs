@@ -9,8 +9,8 @@
 //!   types; [`spare`]: its memory;
 //! - [`source`]: what gives a result, a fork or a launch; [`sources`]: what a task waits for before it begins;
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
-//! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`parent`]: the protocols: who may run it; who knows it, and
-//!   waits for it; who could wake it; how its parent counts it;
+//! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`parent`]: the protocols: the right to run it; the
+//!   references to it, and the waits for it; the wakers that could wake it; how its parent counts it;
 //! - [`migration`]: tasks that a thief runs on another node.
 
 mod asking;

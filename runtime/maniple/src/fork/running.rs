@@ -117,9 +117,9 @@ pub(super) enum By<'a> {
     Runtime,
 }
 
-/// The task has ended: tells everybody, and gives up the reference.
+/// The task has ended: tells its watchers and its parent, and gives up the reference.
 pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
-    // SAFETY: whoever ends a task has the right to run it, which ends here.
+    // SAFETY: the thread that ends a task has the right to run it, which ends here.
     let (head, progress, body) = unsafe { fork.inside() };
     head.schedule.end();
     let (parent, number) = progress.parent.take().expect("a task that runs was launched");

@@ -42,11 +42,11 @@ impl Schedule {
         }
     }
 
-    /// The task can't go on. False if it was woken meanwhile: it is still the caller's, who must queue it.
+    /// The task can't go on. False if it was woken meanwhile: it is still the caller's, which must queue it.
     #[inline]
     #[must_use]
     pub(super) fn suspend(&self) -> bool {
-        // Release: whoever runs it next sees what this one left.
+        // Release: the thread that runs it next sees what this one left.
         let idle = self.0.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if !idle {
             self.0.swap(QUEUED, Ordering::AcqRel);

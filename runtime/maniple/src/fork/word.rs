@@ -1,4 +1,5 @@
-//! One word that tells who still knows a forked task, whether it has ended, and whether that is waited for.
+//! One word that tells which references to a forked task are left, whether it has ended, and whether that is waited
+//! for.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -62,7 +63,7 @@ impl Word {
     /// One more reference, made by the owner of one.
     #[inline]
     pub(super) fn add(&self) {
-        // As in `Arc`: who gives the reference away orders what comes before.
+        // As in `Arc`: the thread that gives the reference away orders what comes before.
         check_count(self.0.fetch_add(REFERENCE, Ordering::Relaxed));
     }
 
@@ -75,18 +76,18 @@ impl Word {
     /// One waker less; its reference stays, and is the caller's. Whether it was the last.
     #[inline]
     pub(super) fn remove_waker(&self) -> bool {
-        // Release: who finds that there are none sees what the waker did.
+        // Release: a thread that finds that there are none sees what the waker did.
         self.0.fetch_sub(WAKER, Ordering::AcqRel) / WAKER == 1
     }
 
-    /// Whether there are no wakers. Then there will be none, unless who asks makes one: it takes one to make another,
+    /// Whether there are no wakers. Then there will be none, unless the caller makes one: it takes one to make another,
     /// or to be running the task.
     #[inline]
     pub(super) fn has_no_waker(&self) -> bool {
         self.0.load(Ordering::Acquire) < WAKER
     }
 
-    /// One reference less; but true if it is the only one, which the caller still has: he ends or frees the task.
+    /// One reference less; but true if it is the only one, which the caller still has: it ends or frees the task.
     #[inline]
     #[must_use]
     pub(super) fn remove(&self) -> bool {
@@ -107,7 +108,7 @@ impl Word {
         self.0.load(Ordering::Acquire) / REFERENCE == 1
     }
 
-    /// How the task ended, if it has. What it left is seen by who learns this.
+    /// How the task ended, if it has. A thread that learns this sees what the task left.
     #[inline]
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let word = self.0.load(Ordering::Acquire);
@@ -124,7 +125,7 @@ impl Word {
         self.0.fetch_or(WATCHED, Ordering::AcqRel);
     }
 
-    /// The task has ended; the caller ran it, and gives up his reference with that unless there is more to do.
+    /// The task has ended; the caller ran it, and gives up its reference with that unless there is more to do.
     #[inline]
     #[must_use]
     pub(super) fn end(&self, outcome: Outcome) -> Last {

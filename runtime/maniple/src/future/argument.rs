@@ -38,7 +38,7 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
         }
     }
 
-    /// [`get`](Self::get), for the last one who needs it.
+    /// [`get`](Self::get), for the last caller that needs it.
     ///
     /// # Errors
     /// As for [`get`](Self::get).
@@ -60,8 +60,8 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
     }
 }
 
-/// Values only: a future is known on its node alone, so its value goes, if that is there. Who compares arguments tells
-/// what is promised by its name.
+/// Values only: a future is known on its node alone, so its value goes, if that is there. Code that compares arguments
+/// tells what is promised by its name.
 impl<T: Serialize + Clone + Send + Sync + 'static> Serialize for Argument<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match self {

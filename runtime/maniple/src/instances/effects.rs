@@ -140,7 +140,8 @@ fn reduces(application: &Application) -> impl Iterator<Item = Result<Transfer, T
 /// Does what a leaf task does itself when it begins, and records that in the profile.
 ///
 /// # Safety
-/// The task comes after all who used the buffers and the values before, and all who use them next come after the task.
+/// The task comes after all operations that used the buffers and the values before, and all that use them next come
+/// after the task.
 pub(crate) unsafe fn begin(beginning: &Beginning, profiler: Option<&Profiler>) -> Result<()> {
     for buffer in &beginning.empties {
         // SAFETY: promised by the caller.

@@ -25,8 +25,8 @@ use crate::recorder::Recorder;
 
 /// Memory that can hold some fields of a region, or contributions to them.
 ///
-/// It knows nothing of what it holds; the equivalence sets do. Who uses it is recorded there too, in views; what a set
-/// forgets it hands to [`validity::Instance::leave_behind`], so that nobody who comes later overtakes those uses.
+/// It knows nothing of what it holds; the equivalence sets do. Its uses are recorded there too, in views; what a set
+/// forgets it hands to [`validity::Instance::leave_behind`], so that no later user overtakes those uses.
 pub(crate) struct PhysicalInstance {
     id: InstanceId,
     realm: Realm,
@@ -40,7 +40,7 @@ pub(crate) struct PhysicalInstance {
     /// The memory was taken back: nothing may use the instance any more.
     detached: AtomicBool,
     ready: Event,
-    /// That was long ago: nobody need wait for it.
+    /// That was long ago: no operation need wait for it.
     was_ready: AtomicBool,
     /// Copies in instances of lower rank go first when a memory is full.
     rank: AtomicI64,
@@ -245,7 +245,7 @@ impl PhysicalInstance {
         Ok((claim.bytes() > 0).then_some(claim))
     }
 
-    /// Takes a claim back. Whoever is let through by that is told soon, as it may need what is locked here.
+    /// Takes a claim back. The waiters that this lets through are told soon, as they may need what is locked here.
     pub(crate) fn unclaim(&self, claim: &Claim) {
         self.claimed.lock().clear();
         if let Some(granted) = self.storage.unclaim(claim).filter(|granted| !granted.is_empty()) {

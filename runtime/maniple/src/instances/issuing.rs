@@ -74,8 +74,8 @@ impl Issuing<'_> {
         if let Self::Again(ends) = self {
             let event = ends.take();
             let has_failed = |event| matches!(store.realm.status(event), EventStatus::Poisoned(_));
-            // A replay applies contributions also to values that an earlier run has lost, which whoever needs them is
-            // told. To the analysis they are lost then.
+            // A replay applies contributions also to values that an earlier run has lost, which the graph nodes that
+            // need them are told. To the analysis they are lost then.
             let lost = || after.needs.iter().copied().find(|&need| has_failed(need));
             return if has_failed(event) { event } else { lost().unwrap_or(event) };
         }

@@ -5,8 +5,8 @@ use maniple_analysis::validity::Places;
 
 /// Remembers the places of a point that is mapped again and again with the same instances.
 ///
-/// Nobody waits for them: who finds that another has taken them finds them out anew, of which the last to put them back
-/// is remembered. That hardly happens: whoever looks has locked the states that they are about.
+/// No thread waits for them: a thread that finds that another has taken them finds them out anew, and those that are
+/// put back last are remembered. That hardly happens: a thread that looks has locked the states that they are about.
 #[derive(Default)]
 #[allow(clippy::box_collection, reason = "a pointer is exchanged by one instruction")]
 pub(crate) struct KnownPlaces(AtomicCell<Option<Box<Places>>>);

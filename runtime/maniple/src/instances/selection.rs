@@ -60,8 +60,8 @@ pub(crate) struct Request<'a> {
     pub(crate) privilege: Privilege,
     /// Other requirements of the same task may reduce to the same data: each needs a buffer of its own.
     pub(crate) must_buffer: bool,
-    /// The task may get memory that is still to be freed. Not one whose parent is a task: who frees the memory may wait
-    /// for that parent.
+    /// The task may get memory that is still to be freed. Not one whose parent is a task: the operation that frees the
+    /// memory may wait for that parent.
     pub(crate) may_wait: bool,
     /// Buffers that other requirements of the same task have got.
     pub(crate) taken: &'a [InstanceId],
@@ -333,7 +333,7 @@ impl RegionData {
         let least = open.iter().min_by_key(|(contributors, buffer)| (*contributors, buffer.id()));
         let least = least.map(|(_, buffer)| Arc::clone(buffer));
         let buffer = match (least, free.into_iter().next()) {
-            // Those who fold into one buffer do so one after the other: more buffers than processors gain nothing.
+            // Tasks that fold into one buffer do so one after the other: more buffers than processors gain nothing.
             (Some(least), _) if open.len() >= store.machine().processors().len() => least,
             (_, Some(free)) => {
                 empty(store, request, &free, before);
@@ -414,7 +414,7 @@ impl RegionData {
     }
 }
 
-/// Has a buffer emptied that nobody needs any more.
+/// Has a buffer emptied that nothing needs any more.
 fn empty(store: &Store, request: &Request<'_>, buffer: &Arc<PhysicalInstance>, before: &mut Preparation) {
     let (ready, leftovers) = (buffer.ready(), buffer.leftovers());
     // Should the selection be taken back, nothing has happened.
@@ -430,7 +430,7 @@ fn empty(store: &Store, request: &Request<'_>, buffer: &Arc<PhysicalInstance>, b
     after.follows.extend(leftovers);
     let emptied = request.issuing.refill(store, buffer, &after, request.issuer);
     before.of(request.number).need(emptied);
-    // Should the selection be taken back, whoever uses the buffer or its memory next must still come after this.
+    // Should the selection be taken back, the next user of the buffer or its memory must still come after this.
     buffer.leave_behind_instead(emptied);
 }
 

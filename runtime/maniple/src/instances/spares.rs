@@ -39,7 +39,8 @@ pub(crate) trait Listed: Any + Send + Sync {
     fn rank(&self) -> i64;
 }
 
-/// An instance that may be given up, with the state whose it is. Whoever takes it off a list knows both by their types.
+/// An instance that may be given up, with the state whose it is. The code that takes it off a list knows both by their
+/// types.
 #[derive(Clone)]
 pub(crate) struct Spare {
     pub(crate) instance: Weak<dyn Listed>,

@@ -84,7 +84,7 @@ impl RegionState {
 }
 
 impl RegionData {
-    /// Whether nobody can name the region any more: no handle is left, nor an operation in flight, nor anything else
+    /// Whether nothing can name the region any more: no handle is left, nor an operation in flight, nor anything else
     /// that was made with one. Then it will not be used again.
     pub(crate) fn is_nameless(&self) -> bool {
         let tree = self.validity.root().tree();
@@ -101,7 +101,7 @@ impl RegionData {
     }
 
     /// The region is destroyed, and another will have its name, which holds nothing yet. The memory goes as it does
-    /// with other regions that are destroyed: when those who use it have ended.
+    /// with other regions that are destroyed: when the operations that use it have ended.
     pub(crate) fn begin_anew(&mut self) {
         self.is_renewed = true;
         if !self.in_replay {
@@ -117,13 +117,13 @@ impl RegionData {
         any
     }
 
-    /// Gives up all data if nobody can name the region any more. Whether there was any.
+    /// Gives up all data if nothing can name the region any more. Whether there was any.
     pub(crate) fn give_up_if_nameless(&mut self) -> bool {
         !self.in_replay && self.validity.sink().is_none() && self.is_nameless() && self.forget_data()
     }
 
-    /// Gives up an instance of this state as far as that loses no value that anybody can name. Also tells how many sets
-    /// were looked at.
+    /// Gives up an instance of this state as far as that loses no value that anything can name. Also tells how many
+    /// sets were looked at.
     pub(crate) fn give_up(
         &mut self,
         instance: &Arc<PhysicalInstance>,

@@ -41,7 +41,7 @@ pub(crate) struct Store {
     pub(crate) recordings: Recordings,
     has_ranks: AtomicBool,
     spares: Arc<Spares>,
-    /// Searches for room since all states were looked at for such that nobody can name.
+    /// Searches for room since all states were looked at for such that nothing can name.
     searches: AtomicUsize,
     pub(crate) loads: Loads,
 }
@@ -155,7 +155,7 @@ impl Store {
         self.give_up_one((memory, rank), None) || self.give_up_nameless()
     }
 
-    /// The same for somebody who works on one of the states. Copies of lower rank go first.
+    /// The same for a caller that works on one of the states. Copies of lower rank go first.
     pub(crate) fn make_room_for(&self, memory: MemoryId, own: &mut RegionData) -> bool {
         if self.give_up_one((memory, i64::MAX), Some(own)) {
             return true;
@@ -171,7 +171,7 @@ impl Store {
         own.give_up_if_nameless() || self.give_up_nameless()
     }
 
-    /// Gives up the data of regions that nobody can name any more. Whether there were any.
+    /// Gives up the data of regions that nothing can name any more. Whether there were any.
     pub(crate) fn give_up_nameless(&self) -> bool {
         self.searches.store(0, Ordering::Relaxed);
         let nameless = |state: &Arc<RegionState>| state.try_lock().is_some_and(|mut data| data.give_up_if_nameless());
@@ -225,7 +225,7 @@ impl Store {
         };
         match own {
             Some(own) if std::ptr::addr_eq(own.state().as_ptr(), state.as_ptr()) => one(own),
-            // Without its state it goes when those who use it have ended.
+            // Without its state it goes when its users have ended.
             _ => state
                 .upgrade()
                 .and_then(|state| state.downcast::<RegionState>().ok())

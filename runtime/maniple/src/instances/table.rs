@@ -133,12 +133,12 @@ impl InstanceTable {
         self.by_place.values().flatten().map(|entry| &entry.instance)
     }
 
-    /// Forgets instances that hold nothing any more and that nobody uses.
+    /// Forgets instances that hold nothing any more and that nothing uses.
     pub(crate) fn collect(&mut self) {
         self.retain(|instance| instance.holders() > 0 || Arc::strong_count(instance) > 1);
     }
 
-    /// Forgets an instance that holds nothing any more, if nobody uses it but the caller and the table. Whether it is
+    /// Forgets an instance that holds nothing any more, if nothing uses it but the caller and the table. Whether it is
     /// gone.
     pub(crate) fn collect_one(&mut self, instance: &Arc<PhysicalInstance>) -> bool {
         const CALLER_AND_TABLE: usize = 2;

@@ -33,7 +33,7 @@ impl Sharing {
 
 /// Knowledge of the points of regions.
 pub(crate) trait View {
-    /// The points of a space; none if they are not known, as whoever looks at this has no point that uses them.
+    /// The points of a space; none if they are not known, as no point of the node that looks at them uses them.
     fn points(&self, space: &IndexSpaceNode) -> Option<Shape>;
 
     /// All points of pieces of a partition that are known.

@@ -264,12 +264,12 @@ impl TaskLauncher {
         self.parcels = Some(parcels);
     }
 
-    /// The parcels that the task waits for, for one who sees to that it does.
+    /// The parcels that the task waits for, for a caller that sees to it that the task does.
     pub(crate) fn take_parcels(&mut self) -> Option<Arc<ParcelFuture>> {
         self.parcels.take()
     }
 
-    /// Has the task wait for its parcels as for any results: for who waits for those.
+    /// Has the task wait for its parcels as for any results: for a launch that waits for results alone.
     pub(crate) fn wait_by_event(&mut self, realm: &Realm) {
         if let Some(parcels) = self.parcels.take() {
             let (whole, complete) =

@@ -45,7 +45,7 @@ impl Requirements {
     }
 }
 
-/// An empty list that nobody else has.
+/// An empty list to which there is no other reference.
 fn spare() -> Arc<Vec<Requirement>> {
     SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten().unwrap_or_default()
 }

@@ -23,7 +23,7 @@ use crate::results::Sources;
 use crate::task::arguments::Arguments;
 use crate::task::{OnFailure, TaskDefinition};
 
-/// A launch that arrives, lent by who launches it.
+/// A launch that arrives, lent by the code that launches it.
 pub(crate) struct Launching<'a> {
     pub(crate) launcher: &'a mut TaskLauncher,
     pub(crate) domain: AnyRect,
@@ -102,7 +102,7 @@ impl<'a> Launching<'a> {
         self.on_failure.take().or_else(|| self.launcher.on_failure())
     }
 
-    /// By what it is known to who looks for repeats: of a whole, its first part.
+    /// By what the search for repeats knows it: of a whole, its first part.
     pub(crate) fn unit_token(&self) -> u64 {
         self.part.and_then(Part::begins).map_or_else(|| self.token(), WholeNumber::token)
     }

@@ -14,7 +14,7 @@ pub(crate) struct Findings {
     pub(crate) are_told: bool,
 }
 
-/// A launch as strict traces know it, for whoever maps it.
+/// A launch as strict traces know it, for the code that maps it.
 #[derive(Clone, Default)]
 pub(crate) struct StrictLaunch {
     /// In the innermost run.

@@ -34,7 +34,7 @@ impl WholeNumber {
         Some(Part { whole: self, number: u8::try_from(number).ok()?, others })
     }
 
-    /// By what it is known to who looks for repeats.
+    /// By what the search for repeats knows it.
     pub(crate) fn token(self) -> u64 {
         // No hash of a launch; should it be one of another by chance, that is found out.
         self.0.wrapping_mul(0x9E37_79B9_7F4A_7C15)

@@ -39,8 +39,8 @@ pub(crate) struct MappedPoint {
 
 /// The decisions about a launch site. They hold on to instances, so they can be forgotten at any time.
 ///
-/// No lock is taken for a point: who maps it takes the decision out of its cell, and puts one back. Should two map the
-/// same point at a time, one finds nothing and asks again.
+/// No lock is taken for a point: the thread that maps it takes the decision out of its cell, and puts one back. Should
+/// two map the same point at a time, one finds nothing and asks again.
 #[derive(Default)]
 pub(crate) struct Decisions {
     /// The site is launched from again and again.

@@ -266,7 +266,8 @@ impl PointMapping<'_> {
         self.each_access(states, (chosen, places), |analysis, access, places| analysis.commit(access, places, event));
     }
 
-    /// Locates each access and visits it. Where copies were forgotten, so are the instances that nobody holds any more.
+    /// Locates each access and visits it. Where copies were forgotten, so are the instances that nothing holds any
+    /// more.
     fn each_access(
         &self,
         states: &mut LockedStates<'_>,

@@ -233,7 +233,7 @@ impl Migration {
         let Sent { remote, tasks, reason, with_data } = self.in_flight.remove(number)?;
         // One for each task, or some would never end.
         (results.len() == tasks).then_some(())?;
-        // Who steals tasks without data asks by itself.
+        // A node that steals tasks without data asks by itself.
         if reason == Reason::Stolen
             && with_data > 0
             && results.iter().any(|result| !matches!(result, TaskResult::Refused(_)))
@@ -246,7 +246,8 @@ impl Migration {
             remote.complete(results);
             if with_data > 0 {
                 migration.with_data.fetch_sub(with_data, Ordering::SeqCst);
-                // Who found no memory since the tasks have ended, and saw that they were still counted, waits for this.
+                // Work that found no memory since the tasks have ended, and saw that they were still counted, waits for
+                // this.
                 if let Some(executor) = migration.executor() {
                     executor.memory_may_be_free();
                 }
@@ -259,7 +260,8 @@ impl Migration {
         match steal {
             Steal::Request => {
                 self.thieves.ask(usize::from(from.0));
-                // Noted before the queues are looked at: what is queued afterwards is given by whoever queues it.
+                // Noted before the queues are looked at: what is queued afterwards is given by the thread that queues
+                // it.
                 let migration = Arc::clone(self);
                 self.when_open(move |_| {
                     if !migration.give(1) {

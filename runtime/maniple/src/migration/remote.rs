@@ -16,7 +16,8 @@ use crate::statistics::Counters;
 /// Tasks of this node that run on another one.
 pub(crate) trait Remote: Send {
     /// Ends the tasks with their results, one for each in the order of the packet, or runs here what was refused there.
-    /// Called by a worker; or, if the job has ended, by whoever ends it.
+    /// Called by a worker; or, if the job has ended, by the thread that ends it or the one that would have sent the
+    /// packet.
     fn complete(self: Box<Self>, results: Vec<TaskResult>);
 }
 

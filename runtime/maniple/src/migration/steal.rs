@@ -1,6 +1,6 @@
 //! The policy of stealing: which node is asked for work, and which node gets some.
 //!
-//! A node without work asks the others, one after the other; whoever has no task to spare remembers the thief, and
+//! A node without work asks the others, one after the other; a node that has no task to spare remembers the thief, and
 //! gives it the next one. Whether a thief may have a certain task is for the mapper to say (`Mapper::permit_steal`,
 //! `permit_steal_with_data`), which the callers ask.
 

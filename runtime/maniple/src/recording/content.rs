@@ -76,7 +76,7 @@ impl Content {
     }
 }
 
-/// How it stands with those who made a set's values, or contributed to them.
+/// The state of the operations that made a set's values, or contributed to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Makers {
     /// All have ended well.

@@ -66,7 +66,7 @@ pub(crate) enum Step {
     Fill(usize),
 }
 
-/// One fill. It has no nodes: the value is put into instances for those who look.
+/// One fill. It has no nodes: the value is put into instances by the launches that look.
 pub(crate) struct FillTape {
     pub(crate) site: Arc<FillSite>,
     /// See [`FillNumbers`].

@@ -225,7 +225,7 @@ impl<D: FnOnce(TaskResult) + Send + 'static> Work for Execution<D> {
                     core.store.counters.tasks.add(1);
                     core.store.counters.tasks_received.add(1);
                 }
-                // Its instances are gone: who waits for room may find it.
+                // Its instances are gone: work that waits for room may find it.
                 core.task_ended();
                 done(match outcome {
                     Ok((value, values)) => TaskResult::Ended { value, values: values.into() },

@@ -3,7 +3,7 @@
 //! The points of an index space are dealt to the nodes in *blocks* of about the same volume. A node has of every such
 //! partition what its pieces have in its own block, and the pieces that its tasks use; so a partition takes all nodes
 //! together as much memory as one would need for it. What a set operation has in a block follows from what its operands
-//! have there: it needs no message. Who asks for a piece that is not here gets all of them, from all blocks.
+//! have there: it needs no message. A caller that asks for a piece that is not here gets all of them, from all blocks.
 
 use std::any::Any;
 use std::hash::{Hash, Hasher};
@@ -174,11 +174,11 @@ impl PieceSource for DistributedPartition {
         assert!(Realm::may_wait(), "{ASKED_IN_CALLBACK}");
         match self.all() {
             Ok(pieces) => pieces,
-            // The job ends with its own error, whatever becomes of who asks.
+            // The job ends with its own error, whatever becomes of the caller.
             Err(error) if !self.directory.is_closed() => {
                 unwind_unavailable(format!("the pieces of a partition are on other nodes: {error}"))
             }
-            // Whoever asks has kept the partition for longer than the runtime.
+            // The caller has kept the partition for longer than the runtime.
             Err(_) => panic!("{Gone}; look at them before"),
         }
     }

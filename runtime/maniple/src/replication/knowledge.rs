@@ -7,7 +7,7 @@ use maniple_region::{FieldMask, LogicalRegion, Privilege, Shape, ShapeTable};
 
 /// The known places of the values of a region tree.
 pub(super) enum Knowledge {
-    /// All, as all nodes know who uses what.
+    /// All, as all nodes know which node uses what.
     Whole(Box<Coherence>),
     /// As far as it is in the own block: the pieces of a partition are not known everywhere.
     InBlocks(Box<Blocks>),

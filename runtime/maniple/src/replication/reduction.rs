@@ -77,7 +77,7 @@ impl Reduction {
 /// All results of a launch folded: a result that all nodes get.
 pub(super) fn reduce(launch: &Arc<SharedResults>, folding: Folding) -> Arc<Results> {
     let node = &launch.node;
-    // Whoever waits for the outcome waits for what all nodes have done so far.
+    // A wait for the outcome is a wait for what all nodes have done so far.
     launch.check.add_awaited(node, use_of_results("reduces", launch.launched_as()));
     let name = CollectiveName { operation: node.begin_operation(NAME), part: 0 };
     let complete = node.realm().user_event();

@@ -216,14 +216,14 @@ impl Completion {
         }
     }
 
-    /// The launch has ended: tells those who wait. Only for one that ends when it is told to, once.
+    /// The launch has ended: tells the waiters. Only for one that ends when it is told to, once.
     pub(crate) fn end(&self, realm: &Realm, failure: Option<Arc<Fault>>) {
         if let Some(waiting) = self.end_unheard(failure.as_ref()) {
             tell(realm, waiting, failure);
         }
     }
 
-    /// As [`end`](Self::end), but leaves it to the caller to [`tell`] those who wait.
+    /// As [`end`](Self::end), but leaves it to the caller to [`tell`] the waiters.
     pub(crate) fn end_unheard(&self, failure: Option<&Arc<Fault>>) -> Option<UserEvent> {
         let Self::OnDemand { ending, .. } = self else { return None };
         let mut ending = ending.lock();
@@ -238,7 +238,7 @@ impl Completion {
     }
 }
 
-/// Tells those who wait for an event that it has come, or why not.
+/// Tells the waiters for an event that it has come, or why not.
 pub(crate) fn tell(realm: &Realm, waiting: UserEvent, failure: Option<Arc<Fault>>) {
     match failure {
         None => realm.trigger(waiting),

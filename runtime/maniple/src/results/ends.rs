@@ -1,4 +1,4 @@
-//! Which points of a launch have ended before the launch has, and who waits for one of them.
+//! Which points of a launch have ended before the launch has, and which points are waited for.
 //!
 //! A thread that ends a point notes that, and then looks whether single points are waited for; a thread that wants to
 //! wait says so, and then looks whether the point has ended: one sees the other, as all of this is sequentially
@@ -73,7 +73,7 @@ impl Ends {
     pub(super) fn watch(&self, realm: &Realm, index: usize, has_ended: impl FnOnce() -> bool) -> Wait {
         let mut waiting = self.waiting.lock();
         let is_first = !self.is_watched.swap(true, Ordering::SeqCst);
-        // Whoever ends it from now on comes for the lock.
+        // A thread that ends the point from now on comes for the lock.
         if has_ended() {
             if is_first {
                 self.is_watched.store(false, Ordering::SeqCst);

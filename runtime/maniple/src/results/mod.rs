@@ -98,8 +98,8 @@ pub(crate) struct Results {
     /// Of what the launch takes point by point, some is a failure. Only for one that is replayed: points of others wait
     /// for their own.
     takes_failure: AtomicBool,
-    /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are
-    /// there, so that a chain of futures is not kept by its end.
+    /// Results that these were computed from: a reader that sees these fail has seen those fail. Forgotten when these
+    /// are there, so that a chain of futures is not kept by its end.
     sources: Mutex<Sources>,
     /// The forked task whose value is the result, once it has ended well.
     fork: OnceLock<Box<dyn StandIn>>,
@@ -252,7 +252,7 @@ impl Results {
     }
 
     pub(crate) fn produced_by(&self, operation: &Arc<Operation>) {
-        // Set once, by whoever launches the operation.
+        // Set once, by the thread that launches the operation.
         let _ = self.producer.set(Arc::downgrade(operation));
         self.recorded_by(operation.scope.store().recorder.as_ref());
     }
@@ -319,14 +319,14 @@ impl Results {
 
     /// A point of a replay has ended well. Whether single points may be waited for: then [`Self::tell_ended_points`].
     ///
-    /// Results that are `()` are not kept, and whoever waits for one of a replay waits for all. To end a point costs no
-    /// fence, so one who begins to wait at this very time may be told only when the next point ends.
+    /// Results that are `()` are not kept, and a waiter for one of a replay waits for all. To end a point costs no
+    /// fence, so a waiter that begins to wait at this very time may be told only when the next point ends.
     #[inline]
     pub(crate) fn set_replayed(&self, index: usize, value: Value) -> bool {
         self.values.set_good(|| self.points(), index, value) && self.ends.may_be_watched()
     }
 
-    /// Keeps the result of a point of an index launch, and tells those who wait for it.
+    /// Keeps the result of a point of an index launch, and tells its waiters.
     pub(crate) fn point_ended(&self, index: usize, value: Result<Value>) {
         self.set(index, value);
         if self.ends.mark(|| self.points(), index)
@@ -336,7 +336,7 @@ impl Results {
         }
     }
 
-    /// Tells those who wait for points that have ended.
+    /// Tells the waiters for points that have ended.
     #[cold]
     pub(crate) fn tell_ended_points(&self) {
         for (index, waiting) in self.ends.take_all_that(|index| self.values().get(index).is_some()) {

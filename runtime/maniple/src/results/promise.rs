@@ -87,7 +87,7 @@ impl Promise {
         }
         let (realm, failure) = (results.realm.clone(), failure.map(Arc::<Fault>::from));
         let waiting = results.completion.end_unheard(failure.as_ref());
-        // Who hears that they are there may want their memory before we are back.
+        // A waiter that hears that they are there may want their memory before this call is back.
         drop(results);
         if let Some(waiting) = waiting {
             completion::tell(&realm, waiting, failure);

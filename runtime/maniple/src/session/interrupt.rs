@@ -84,7 +84,7 @@ impl<T, E, F: Future<Output = Result<T, E>>> Future for Interruptible<'_, F> {
         let state = &self.interrupt.0;
         let mut waiting = state.waiting.lock();
         self.leave(&mut waiting);
-        // Whoever sets it afterwards finds the waker; whoever has done so before is seen here.
+        // A thread that sets the interrupt afterwards finds the waker; one that has set it before is seen here.
         waiting.wakers.push((self.number, context.waker().clone()));
         if state.is_set.load(Ordering::SeqCst) { Poll::Ready(Ok(None)) } else { Poll::Pending }
     }

@@ -106,7 +106,7 @@ impl Session {
     /// let session = runtime.begin()?;
     /// let (future, interrupt) = (session.launch(answer()), Interrupt::new());
     /// interrupt.set();
-    /// // Too late or not: whoever asks again without it, has the answer.
+    /// // Too late or not: a wait without the interrupt gives the answer.
     /// assert!(matches!(session.wait_until(future.clone(), &interrupt)?, None | Some(42)));
     /// assert_eq!(session.wait(future)?, 42);
     /// session.finish()?;
@@ -139,7 +139,7 @@ impl Session {
         if self.nodes() == 1 {
             return found;
         }
-        // A failure is there too, and is found again by who asks again.
+        // A failure is there too, and is found again by a later wait.
         let is_there = !matches!(found, Ok(None));
         let are_there = self.wait(self.per_node(is_there).all())?;
         if are_there.into_iter().all(|is_there| is_there) { found } else { Ok(None) }

@@ -21,9 +21,9 @@ pub(crate) struct Arguments {
 /// The kind of values that arguments own, which decides when they have to be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Own {
-    /// Nothing. Dropping them does nothing, so it matters to nobody when that happens.
+    /// Nothing. Dropping them does nothing, so it does not matter when that happens.
     Nothing,
-    /// Futures of values that own nothing: nobody sees them dropped, but they keep memory.
+    /// Futures of values that own nothing: the program does not see them dropped, but they keep memory.
     Futures,
     /// Something that may have a destructor of the program's.
     Values,
@@ -93,12 +93,12 @@ impl Arguments {
         }
     }
 
-    /// For who changes them, if nobody else looks at them.
+    /// The arguments, to change them, if nothing else refers to them.
     pub(crate) fn get_mut<A: 'static>(&mut self) -> Option<&mut A> {
         place_of(self.values.as_mut()?)?.as_mut()
     }
 
-    /// The launch has ended: futures go, if nobody else looks at them.
+    /// The launch has ended: futures go, if nothing else refers to them.
     #[inline]
     pub(crate) fn let_futures_go(&mut self) {
         if self.own == Own::Futures
@@ -108,7 +108,7 @@ impl Arguments {
         }
     }
 
-    /// Makes them others, of a type that nobody but the runtime knows, in the same place if nobody looks at these any
+    /// Makes them others, of a type that only the runtime knows, in the same place if nothing else refers to these any
     /// more.
     pub(crate) fn renew<A: Any + Send + Sync>(&mut self, values: A) {
         match self.get_mut() {
@@ -122,7 +122,7 @@ impl Arguments {
         self.values.as_ref().map_or(std::ptr::null(), |values| Arc::as_ptr(values).cast())
     }
 
-    /// Leaves the memory to a later launch, if nobody looks at the values any more.
+    /// Leaves the memory to a later launch, if nothing else refers to the values any more.
     pub(crate) fn recycle(mut self) {
         if self.own == Own::Values {
             return;
@@ -151,7 +151,7 @@ impl Drop for Arguments {
     }
 }
 
-/// Memory for values of this type, if it is that and nobody else looks at it.
+/// Memory for values of this type, if it is that and nothing else refers to it.
 fn place_of<A: 'static>(values: &mut Arc<dyn Place>) -> Option<&mut Option<A>> {
     (Arc::get_mut(values)? as &mut dyn Any).downcast_mut()
 }

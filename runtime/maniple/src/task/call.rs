@@ -473,8 +473,8 @@ impl<'a> LeafCall<'a> {
         // SAFETY: the field's declared type was checked above, buffers hold the operator's contributions by
         // construction, and all instances are filled or written before they are valid; selection gave an instance that
         // covers the region. The task's preconditions came before this call and its event comes after, so the physical
-        // analysis keeps away whoever interferes; within the task, requirements that interfere were refused at the
-        // launch and a field is taken for writing once a call. The instance outlives the call, which owns it.
+        // analysis keeps away the operations that interfere; within the task, requirements that interfere were refused
+        // at the launch and a field is taken for writing once a call. The instance outlives the call, which owns it.
         unsafe { Column::new(instance, field, space) }.ok_or_else(|| self.not_mapped(requirement, field))
     }
 

@@ -157,7 +157,7 @@ impl TaskDefinition {
     /// choice [open](maniple_mapper::TaskMapping::any_variant), as it is where a task has none for the processor.
     ///
     /// It is asked once for each request, and outside of all locks; launches that need the answer wait, and later ones
-    /// know it, whoever launches. What it makes is used wherever it fits. None, or a panic, stands for no
+    /// know it, whichever task launches. What it makes is used wherever it fits. None, or a panic, stands for no
     /// implementation: the mapping has [failed](maniple_mapper::MappingFailure::NoVariant). Of one task up to 4,096
     /// requests are answered. What is made launches nothing, and runs on this node.
     ///

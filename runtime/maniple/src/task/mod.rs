@@ -2,8 +2,8 @@
 //!
 //! - [`definition`]: a task and its variants; [`generator`]: variants that are made while the program
 //!   runs; [`registry`]: tasks that `#[task]` made known at link time;
-//! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; `digest`: what nodes compare of
-//!   what they pass; [`migratable`]: how tasks go to other nodes.
+//! - [`call`]: what a body sees of the call; [`workers`]: the workers that help with its loops; `digest`: what nodes
+//!   compare of what they pass; [`migratable`]: how tasks go to other nodes.
 
 pub(crate) mod arguments;
 pub(crate) mod body;

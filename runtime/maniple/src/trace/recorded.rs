@@ -52,7 +52,8 @@ struct Run {
 }
 
 impl Recorded {
-    /// A replay begins, if a record is kept: everything has ended, also who made the values that it finds.
+    /// A replay begins, if a record is kept: everything has ended, also the operations that made the values that it
+    /// finds.
     pub(super) fn begin(context: &ContextState, template: &Template, fence: Option<LaunchNumber>) -> Option<Self> {
         let (recorder, task) = (context.core.store.recorder.as_ref()?, context.recorded?);
         recorder.stand_still(task, recorder.numbers_of(template.makers()));

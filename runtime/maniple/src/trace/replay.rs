@@ -93,9 +93,9 @@ struct Launched {
     launched: Option<Provenance>,
 }
 
-// SAFETY: a slot is written by whoever issues the launch, before the stage's gate is opened and after the slot's last
-// run has ended; in between workers only read it, until all points of the stage have ended: then whoever saw that
-// tidies it up. Gate, counters and end order the accesses.
+// SAFETY: a slot is written by the thread that issues the launch, before the stage's gate is opened and after the
+// slot's last run has ended; in between workers only read it, until all points of the stage have ended: then the thread
+// that saw that tidies it up. Gate, counters and end order the accesses.
 unsafe impl Sync for LaunchSlot {}
 
 impl Replay {
@@ -145,7 +145,7 @@ impl Replay {
             return true;
         }
         self.is_full.store(true, Ordering::Relaxed);
-        // Against the fence in `run_ended`: either we see the armed slot, or it sees that somebody waits.
+        // Against the fence in `run_ended`: either we see the armed slot, or it sees that a session waits.
         fence(Ordering::SeqCst);
         runs.is_armed(run)
     }
@@ -163,7 +163,7 @@ impl Replay {
         if self.recorded.is_some() || !launcher.sources().is_empty() {
             launcher.wait_by_event(self.context.core.realm());
         }
-        // Something is to be done at its end in any case, not only for those who ask later.
+        // Something is to be done at its end in any case, not only for a caller that asks later.
         let is_watched = !launcher.sources().is_empty() || self.recorded.is_some() || !self.ends_by_run;
         let takes_per_point = takes_per_point(launcher.sources());
         let slot = self.slot(run, stage);
@@ -571,7 +571,7 @@ impl GraphWork for Replay {
         let has_failed = self.slot(run, stage as usize).has_failed.load(Ordering::Acquire);
         let failure = has_failed.then(|| results.first_error()).flatten();
         if failure.is_some() {
-            // Nobody may be looking, and then the launching task fails.
+            // The results may never be looked at, and then the launching task fails.
             self.context.watch(results);
         }
         results.forget_sources();

@@ -152,7 +152,7 @@ fn nothing_that_a_template_counts_on_is_given_up_from_the_moment_at_which_it_was
         let (trace, _) = cx.state.tracing().book.get(TraceId::Named("step"));
         let template = trace.lock().templates.pop().expect("a step was recorded");
         let store = &cx.state.core.store;
-        // As whoever looks for room does.
+        // As a search for room does.
         let give_up = || {
             for stage in &template.stages {
                 for (bound, region) in

@@ -32,7 +32,7 @@ impl Mappable for TracedFill {
         let bounds = slice::from_ref(&self.fill.bound);
         let mut states = LockedStates::lock(bounds);
         if let Some((recording, _)) = &self.recording {
-            // What is filled is part of what a run finds: so are those who use it, after whom others will come.
+            // What is filled is part of what a run finds: so are its users, after which others will come.
             recording.touch(&mut states, bounds, &operation.scope.store().realm);
         }
         let numbers = self.fill.carry_out(operation, &mut states);

@@ -1,8 +1,8 @@
 //! Values that fill regions without being stored, in the record of a replay.
 //!
-//! A recorded node that puts such a value into an instance was told who gave it: a fill of the recording, or one before
-//! it. Replayed, it gets the value of the same fill of its own run, or what is there before that run; and what is there
-//! before a run, a fill of the run before may have given.
+//! A recorded node that puts such a value into an instance was told what gave it: a fill of the recording, or one
+//! before it. Replayed, it gets the value of the same fill of its own run, or what is there before that run; and what
+//! is there before a run, a fill of the run before may have given.
 
 use maniple_record::{Kind, OperationNumber, Value};
 

@@ -12,7 +12,7 @@ use crate::task::arguments::Arguments;
 #[derive(Debug, Default)]
 pub(super) struct Mark(AtomicU64);
 
-/// A launch of the program, lent by who launches it.
+/// A launch of the program, lent by the code that launches it.
 pub(crate) struct Whole<'a> {
     pub(crate) number: WholeNumber,
     /// How many internal launches come before the task.

@@ -1,4 +1,4 @@
-//! Failures reach those who need what failed, and nobody else; none is lost.
+//! Failures reach the operations that need what failed, and no others; none is lost.
 
 use maniple::ProcessorId;
 use maniple::mapper::{DefaultMapper, InstanceChoice, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo};

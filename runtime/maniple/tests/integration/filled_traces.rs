@@ -231,7 +231,7 @@ fn a_fill_makes_good_what_a_replayed_task_failed_to_write() {
             }
             Ok(seen)
         });
-        // Who takes the sum also needs the value, which a failed run has invalidated for all that follow.
+        // The task that takes the sum also needs the value, which a failed run has invalidated for all that follow.
         let seen = seen.unwrap();
         let good = |turn: usize| turn < 7;
         for (turn, (tried, look)) in seen.into_iter().enumerate() {

@@ -371,7 +371,7 @@ fn a_body_may_await_what_other_threads_bring() {
             let shared = Shared::default();
             let future = cx.launch(await_thread(Arc::clone(&shared)));
             let thread = std::thread::spawn(move || {
-                // Also before anybody waits, and more than once.
+                // Also before the task waits, and more than once.
                 for last in [false, false, true] {
                     let waker = {
                         let mut shared = shared.lock().unwrap();

@@ -1,4 +1,4 @@
-//! Forked tasks that do not end as they should: bodies that nobody wakes, destructors that panic, wakes that come at
+//! Forked tasks that do not end as they should: bodies that are never woken, destructors that panic, wakes that come at
 //! any time.
 
 use std::future::{pending, poll_fn};
@@ -163,7 +163,7 @@ fn number(number: u32) -> u32 {
     number
 }
 
-/// A flag, and who waits for it: told of it without a lock or an exchange.
+/// A flag, and the waker of the task that waits for it: the task is told of it without a lock or an exchange.
 #[derive(Default)]
 struct Flag {
     is_up: AtomicBool,
@@ -213,7 +213,7 @@ fn no_wake_is_lost_however_many_come_together() {
     }
 }
 
-/// Somebody who panics when he is woken, so that nobody hears.
+/// A waker that panics when it is used, so that no task hears of the panic.
 struct Bomb;
 
 impl Wake for Bomb {

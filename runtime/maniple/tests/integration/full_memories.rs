@@ -1,4 +1,5 @@
-//! Memories that are full: what can be given up is known before it is wanted, and who finds no room is told once.
+//! Memories that are full: what can be given up is known before it is wanted, and a task that finds no room is told
+//! once.
 
 use maniple::machine::{Affinity, Machine, MemoryKind};
 use maniple::mapper::{DefaultMapper, InstanceChoice, Mapper, MappingContext, RequirementMapping, Slice, TaskInfo};

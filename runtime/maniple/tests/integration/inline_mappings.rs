@@ -94,7 +94,7 @@ fn a_mapping_takes_its_place_in_the_program_when_it_is_called() {
         let mapping = mapping.await?;
         assert_eq!(mapping.to_vec(), [1; 4]);
         drop(mapping);
-        // Nobody awaits it: dropped, it lets go of the data.
+        // The mapping is not awaited: dropped, it lets go of the data.
         drop(cx.map_write(&counts, Count::value));
         cx.launch(add(&counts, 10)).await?;
         Ok(cx.map_read(&counts, Count::value).await?.to_vec())

@@ -107,7 +107,7 @@ fn peaks_are_the_most_bytes_of_instances_at_a_time_since_they_were_reset() {
     assert_eq!((large.capacity, small.capacity), (1 << 24, 1 << 20));
     assert_eq!((large.memory, small.memory), (LARGE, SMALL));
     while memory(&runtime, SMALL).used > 0 {
-        // The region has gone; its last instance goes with who has used it last.
+        // The region has gone; its last instance goes with its last user.
         std::thread::yield_now();
     }
     runtime.reset_peaks();

@@ -33,7 +33,7 @@ fn a_task_that_is_launched_once_takes_a_piece_and_no_partition() {
     assert_eq!(outcome.unwrap(), (5, vec![5]));
 }
 
-/// Everybody gets the same region.
+/// Every point gets the same region.
 struct Always(LogicalRegion);
 
 impl CustomProjection for Always {

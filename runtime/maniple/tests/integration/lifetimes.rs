@@ -1,4 +1,4 @@
-//! Regions that nobody can name any more are forgotten, with their memory; so are failures that were seen.
+//! Regions that nothing can name any more are forgotten, with their memory; so are failures that were seen.
 
 use maniple::machine::{Affinity, MemoryKind};
 use maniple::prelude::*;
@@ -120,7 +120,7 @@ fn a_failure_that_a_mapping_has_shown_is_seen() {
             }
             Ok(())
         });
-        // What nobody was told of is not seen.
+        // A failure that the program was not told of is not seen.
         assert_eq!(outcome.is_ok(), awaits, "{outcome:?}");
     }
 }

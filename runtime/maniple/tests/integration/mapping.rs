@@ -43,7 +43,7 @@ async fn read_later(cx: &Context, #[reads(left, right)] cells: Region<Cell>, gat
     cx.launch(read_right(&cells).tag(1)).await
 }
 
-/// Tasks with the tag 1 are put where both fields are, as far as anybody can tell; `read_both` makes that instance.
+/// Tasks with the tag 1 are put where both fields are, as far as can be told; `read_both` makes that instance.
 #[derive(Clone)]
 struct Together;
 

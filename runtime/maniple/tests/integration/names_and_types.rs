@@ -171,7 +171,7 @@ fn destroyed_index_spaces_and_field_spaces_make_nothing_new_and_disturb_nothing_
         cx.launch(add(&cells)).await?;
         assert!(is_destroyed(cx.destroy_field_space(&fields).unwrap_err()));
         assert!(is_destroyed(cx.logical_region(cells.logical().space(), &fields).unwrap_err()));
-        // Who was launched before may want one.
+        // A task that was launched before may want one.
         fields.allocate("more", maniple::FieldType::of::<i64>())?;
         assert_eq!(cx.map_read(&cells, Cell::value).await?.to_vec(), [2; 10]);
 

@@ -209,7 +209,7 @@ fn rows_that_are_collected_count_in_memory_and_those_that_do_not_fit_are_refused
         assert_eq!(kept.len(), 2);
         assert!(runtime.memories()[0].peak >= 48_000);
         assert!(matches!(&refused, Error::OutOfMemory { operation, .. } if operation == "find"), "{refused}");
-        // Rows that nobody needs make room.
+        // Rows that are not needed any more make room.
         cx.destroy_region(kept.pop().unwrap())?;
         cx.execution_fence().await?;
         cx.collect(cx.index_launch(2, find(sizes))).await?;

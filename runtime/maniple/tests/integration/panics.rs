@@ -69,7 +69,7 @@ impl Wake for Bomb {
 #[task]
 async fn never(_cx: &Context, never: Arc<Never>) {
     std::future::poll_fn(|context| {
-        // Somebody might wake it.
+        // Another thread might wake it.
         *never.waker.lock().unwrap() = Some(context.waker().clone());
         std::task::Poll::<()>::Pending
     })

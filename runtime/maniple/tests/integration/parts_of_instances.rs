@@ -97,7 +97,7 @@ fn what_is_given_back_is_what_was_counted() {
         })
         .unwrap();
     while memory(&runtime).used > 0 {
-        // The last instance goes with who has used it last.
+        // The last instance goes with its last user.
         std::thread::yield_now();
     }
     assert_eq!(memory(&runtime).peak, BYTES);

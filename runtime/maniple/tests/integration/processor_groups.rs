@@ -119,8 +119,8 @@ fn replays_deal_points_to_all_members_of_their_group_and_to_no_other() {
                 }
                 cx.execution_fence().await?;
                 mapper.ran_on.lock().unwrap().clear();
-                // From here on each step is a replay. Who is free may take all points of a member that is slow to wake
-                // up, but not again and again.
+                // From here on each step is a replay. A free worker may take all points of a member that is slow to
+                // wake up, but not again and again.
                 let (mut times, members) = (8, group.iter().copied().collect());
                 while mapper.ran_on() != members && times < 8000 {
                     (0..40).for_each(|_| _ = cx.trace("step", step));

@@ -247,8 +247,8 @@ fn a_buffer_that_was_emptied_in_vain_is_not_emptied_behind_the_back_of_those_who
         let (total, cells) = (cx.region::<Cell>(2)?, cx.region::<Cell>(10)?);
         cx.launch(write(&cells));
         for _ in 0..3 {
-            // Both times that the mapper is hopeful, the buffer has been chosen and emptied before anybody sees that
-            // there is no room.
+            // Both times that the mapper is hopeful, the buffer has been chosen and emptied before the runtime sees
+            // that there is no room.
             cx.launch(add_sum(&total, &cells));
             cx.launch(sum(&total)).await?;
         }

@@ -1,5 +1,5 @@
-//! Leaves that share loops with idle workers: who takes part, what panics, and that launches and replays are alike in
-//! it.
+//! Leaves that share loops with idle workers: which workers take part, what panics, and that launches and replays are
+//! alike in it.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Tasks that wait for what never comes end as failures, wherever the runtime can know it: when nobody has a waker of
-//! theirs.
+//! Tasks that wait for what never comes end as failures, wherever the runtime can know it: when no waker of theirs is
+//! left.
 
 use std::future::{pending, poll_fn};
 use std::sync::mpsc;

@@ -1,4 +1,4 @@
-//! Nobody waits for what comes after him in the program, so nobody waits in a circle.
+//! No operation waits for what comes after it in the program, so none waits in a circle.
 
 use std::sync::{Arc, Mutex, mpsc};
 

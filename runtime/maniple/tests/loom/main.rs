@@ -116,7 +116,7 @@ impl Stranding {
         Arc::new(Self { task: Waiting::suspended(is_queued), word, abandoned: AtomicUsize::new(0) })
     }
 
-    /// As [`Waiting::run_queued`]; the task is abandoned if it waits and nobody can wake it.
+    /// As [`Waiting::run_queued`]; the task is abandoned if it waits and nothing can wake it.
     fn run_queued(&self) {
         let Waiting { schedule, queued, flags, inside } = &*self.task;
         while queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {

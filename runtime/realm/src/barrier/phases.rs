@@ -145,7 +145,7 @@ impl<T: Default> Phases<T> {
         Ok(())
     }
 
-    /// Takes everything that is still open: the barrier is no more, also for those who come to it later.
+    /// Takes everything that is still open: the barrier is no more, also for threads that come to it later.
     pub(crate) fn close(&self) -> Vec<T> {
         let mut state = self.state.lock();
         state.closed = true;
@@ -154,8 +154,8 @@ impl<T: Default> Phases<T> {
     }
 
     /// Announces what is due, in order: one thread at a time does, without the lock, until nothing is due. So phases
-    /// trigger in order although whoever completes them may be interrupted, and announcing may arrive at the barrier
-    /// again.
+    /// trigger in order although the thread that completes them may be interrupted, and announcing may arrive at the
+    /// barrier again.
     fn announce<'a>(&'a self, mut state: Guard<'a, T>, announce: impl Fn(u32, T)) {
         if state.announcing {
             return;

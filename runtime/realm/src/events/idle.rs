@@ -27,7 +27,7 @@ struct Waiting {
 /// Locks are taken in this order: this one, then a waiter's.
 #[derive(Default)]
 pub(crate) struct IdleWaiters {
-    /// How many there are, for those who look without the lock.
+    /// How many there are, for threads that look without the lock.
     count: AtomicUsize,
     of_events: Mutex<HashMap<Event, Vec<Arc<Waiter>>>>,
 }
@@ -52,7 +52,7 @@ impl IdleWaiters {
 
     /// One for the event, which from now on wakes this waker. If the event has triggered meanwhile it wakes none.
     pub(crate) fn take(&self, event: Event, waker: &Waker) -> Option<Arc<Waiter>> {
-        // Whoever misses one makes another.
+        // A future that misses one makes another.
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }

@@ -5,8 +5,8 @@
 //! triggered, and what it stood for failed. Poison spreads along [`After::needs`].
 //!
 //! Read on in `word` (the protocol), `slot` (the table behind the handles), `faults` (why events were poisoned),
-//! `precondition` (what operations wait for) and `idle` (whom an awaited event wakes). What a trigger sets off is
-//! described in [`operation`](crate::operation).
+//! `precondition` (what operations wait for) and `idle` (the waiters that an awaited event wakes). What a trigger sets
+//! off is described in [`operation`](crate::operation).
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! One slot is one operation and its event. A slot is 128 bytes: the first line holds everything that synchronises and
 //! schedules, the second the body, so that an event without a body touches one line. How a body is called (`B`) is for
-//! those to say who store it.
+//! the code to say that stores it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
@@ -45,8 +45,8 @@ pub(crate) enum Kind {
     Queued,
 }
 
-/// The plain part of a slot: written by its maker before the slot is published, read by whoever makes it ready and runs
-/// it.
+/// The plain part of a slot: written by its maker before the slot is published, read by the thread that makes it ready
+/// and by the one that runs it.
 pub(crate) struct Header<B: 'static> {
     /// How the body is called.
     pub(crate) body: Option<&'static B>,
@@ -184,7 +184,7 @@ impl<B> Table<B> {
         let last = (first + BATCH as u32).min(CAPACITY);
         assert!(first < last, "{CAPACITY} operations are pending at once, the most a realm can hold: launch fewer");
         pool.fresh = last;
-        // There is room for all slots when they are given back: whoever frees one allocates nothing.
+        // There is room for all slots when they are given back: a thread that frees one allocates nothing.
         pool.free.reserve(last as usize);
         self.grow(locate(last - 1).0);
         // Backwards, so that they are popped in the order of their addresses.

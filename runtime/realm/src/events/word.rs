@@ -29,7 +29,7 @@ pub(crate) enum Phase {
     Past,
 }
 
-/// One event of a slot and everyone who waits for it, in one word.
+/// One event of a slot and all its waiters, in one word.
 ///
 /// ```text
 /// 63        40 39     36    35        34        33        32     31                  0

@@ -53,9 +53,9 @@ enum State {
 pub(crate) enum Who {
     /// The worker whose lane it is.
     Owner,
-    /// Another worker, that of this lane, who leaves nodes alone that are pinned and not for it.
+    /// Another worker, that of this lane, which leaves nodes alone that are pinned and not for it.
     Thief(usize),
-    /// Another worker, who leaves all nodes alone.
+    /// Another worker, which leaves all nodes alone.
     Bystander,
 }
 
@@ -153,7 +153,7 @@ impl Active {
 
     /// Wakes the worker of a lane if it sleeps and a node is ready that it should run, after something has been done
     /// that may have made one so. If the node may run elsewhere and that worker is only one more than there are cores,
-    /// those who are awake will look at its lane before they sleep.
+    /// the workers that are awake will look at its lane before they sleep.
     #[cold]
     fn wake_if_ready(&self, presence: &Presence, lane: usize) {
         let may_wake = presence.has_idle_core();
@@ -221,7 +221,7 @@ impl Active {
                 }
                 State::Ready => {
                     if self.slots.claims.at(run, place).claim(run, self.slots.count()) {
-                        // Those who wait for it keep the line, too.
+                        // Workers that wait for the node keep the line, too.
                         prefetch_for_writing(self.slots.node_ends.at(run, place));
                         self.step(lane, &mut cursor, ahead == 0, who);
                         if who == Who::Owner {
@@ -286,8 +286,8 @@ impl Active {
     }
 
     /// Goes to the next node of the lane. If nothing unclaimed was passed, neither need others look at it again, and
-    /// the lane's cursor moves too. A thief moves it only from where he found it: were he to set it back when its
-    /// worker has gone to sleep, [`open`](Self::open) would not know what that waits for.
+    /// the lane's cursor moves too. A thief moves it only from where it found it: were the thief to set it back when
+    /// the lane's worker has gone to sleep, [`open`](Self::open) would not know what that worker waits for.
     #[inline]
     fn step(&self, lane: usize, cursor: &mut Cursor, moves_lane: bool, who: Who) {
         let before = pack(cursor.run, cursor.index);

@@ -226,7 +226,8 @@ impl Graph {
         }
     }
 
-    /// Finds for each node who is to be woken, and whether that may be several.
+    /// Finds for each node the other lanes whose workers are to be woken, and whether several nodes of its own lane
+    /// come after it.
     fn note_what_comes_after(&mut self) {
         let mut lanes_after: Vec<FxHashMap<u32, u32>> = vec![FxHashMap::default(); self.nodes.len()];
         // Junctions come before nodes only, and have the last places: what comes after one is known when it is its

@@ -41,7 +41,7 @@ impl Ends {
     /// Counts one more of so many in each run. True for the last of this one.
     #[inline]
     fn count(&self, ended: &AtomicU64, run: u64, in_each: u32) -> bool {
-        // Whoever is the last sees what all of them did.
+        // The thread that counts the last one sees what all of them did.
         ended.fetch_add(1, Ordering::AcqRel) + 1 == ((run >> self.turns) + 1) * u64::from(in_each)
     }
 
@@ -55,8 +55,8 @@ impl Ends {
         }
         let is_last = self.count(self.nodes.at(run, shift), run, nodes);
         if is_last {
-            // Whoever asks for the end of the stage says so first and then looks here; the caller will look whether it
-            // is asked for. As all of that is sequentially consistent, one sees the other.
+            // A thread that asks for the end of the stage says so first and then looks here; the caller will look
+            // whether it is asked for. As all of that is sequentially consistent, one sees the other.
             self.shifts.at(run, shift).end(run);
         }
         is_last

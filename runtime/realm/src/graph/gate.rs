@@ -14,7 +14,7 @@ pub struct Gate<'a> {
     is_watched: bool,
 }
 
-/// A gate that does not keep the graph running, for whoever opens it later.
+/// A gate that does not keep the graph running, for a holder that opens it later.
 pub struct WeakGate {
     runs: Weak<GraphRuns>,
     run: u64,

@@ -3,7 +3,7 @@
 //! A [`GraphSpec`] lists nodes in an order in which they could run one after another, and says which come after which,
 //! within one run and from one run to the next. [`Graph::new`] compiles it: edges that others imply go, each node gets
 //! its place in the *lane* of the worker that is its home. [`Realm::start_graph`](crate::Realm::start_graph) makes it
-//! run: whoever drives the [`GraphRuns`] opens one *stage* after another, a group of nodes that belong together, and
+//! run: the driver of the [`GraphRuns`] opens one *stage* after another, a group of nodes that belong together, and
 //! workers run the nodes of open stages as soon as what they come after has ended. Runs overlap: the next one's nodes
 //! start where the edges allow.
 //!

@@ -42,7 +42,7 @@ impl Registry {
     pub(crate) fn add(&self, graph: &Arc<Active>) {
         let mut graphs = self.graphs.write();
         graphs.push(Arc::clone(graph));
-        // Whoever sees work in the graph was woken after this, or will look before it sleeps.
+        // A worker that sees work in the graph was woken after this, or will look before it sleeps.
         self.count.store(graphs.len(), Ordering::SeqCst);
         self.version.fetch_add(1, Ordering::SeqCst);
     }

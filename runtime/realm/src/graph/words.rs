@@ -1,5 +1,5 @@
-//! The words that decide when a node of a graph may run, and who runs it. The protocol is described in the folder's
-//! `README.md`.
+//! The words that decide when a node of a graph may run, and which worker runs it. The protocol is described in the
+//! folder's `README.md`.
 //!
 //! The file knows nothing of graphs, so that loom can check it alone (`tests/loom`).
 
@@ -20,7 +20,7 @@ impl ClaimWord {
     /// faster.
     #[inline]
     pub(crate) fn claim(&self, run: u64, slots: u64) -> bool {
-        // By what it was claimed for last: a thief who slept for a whole turn of the slots claims nothing of a later
+        // By what it was claimed for last: a thief that slept for a whole turn of the slots claims nothing of a later
         // run.
         let before = (run + 1).saturating_sub(slots);
         // Relaxed: what the node sees of others, it sees by their ends and by the gate.
@@ -28,13 +28,13 @@ impl ClaimWord {
     }
 }
 
-/// By which a node tells of its end in one slot: one more than the last run in which it has ended. Only who ran it
-/// writes it.
+/// By which a node tells of its end in one slot: one more than the last run in which it has ended. Only the worker that
+/// ran it writes it.
 #[derive(Default)]
 pub(crate) struct EndWord(AtomicU64);
 
 impl EndWord {
-    /// The node has ended in a run. Whoever sees that sees what the node did.
+    /// The node has ended in a run. A thread that sees that sees what the node did.
     ///
     /// Sequentially consistent, as the looks of those that wait for it before they fall asleep: see the folder's
     /// `README.md`.
@@ -58,8 +58,8 @@ pub(crate) struct JunctionWord(AtomicU64);
 const NUMBER: u64 = u32::MAX as u64;
 
 impl JunctionWord {
-    /// Whether all of so many nodes have ended in a run: looks at those of which that is not known. Whoever hears that
-    /// they have sees what they did.
+    /// Whether all of so many nodes have ended in a run: looks at those of which that is not known. A caller that is
+    /// told that they have sees what they did.
     #[inline]
     pub(crate) fn is_passed(&self, run: u64, nodes: usize, has_ended: impl Fn(usize) -> bool) -> bool {
         let word = self.0.load(Ordering::Acquire);

@@ -1,9 +1,9 @@
 //! Which parts of an instance count as used, of one whose bytes count page by page.
 //!
 //! The system makes a page of a large block when it is first touched. So an instance that is for more points than its
-//! node uses takes the memory of those that it uses, and that is what is counted: whoever gives points of it to a task
-//! [claims](super::Instance::claim) them before. Smaller ones are counted so, too, though the allocator may have made
-//! their pages before.
+//! node uses takes the memory of those that it uses, and that is what is counted: a caller that gives points of it to a
+//! task [claims](super::Instance::claim) them before. Smaller ones are counted so, too, though the allocator may have
+//! made their pages before.
 
 use std::ops::Range;
 

@@ -44,8 +44,8 @@ enum Entry {
 pub struct Ledger {
     capacity: u64,
     used: u64,
-    /// Bytes of others that lie in the memory: there for whoever asks now, and not there for those who were promised
-    /// some.
+    /// Bytes of others that lie in the memory: there for a request that is made now, and not there for the requests
+    /// that were promised some.
     charged: u64,
     peak: u64,
     /// Announced releases and deferred allocations in the order of requests.
@@ -75,8 +75,8 @@ impl Ledger {
     }
 
     /// Counts bytes that are in the memory already, allocated by others: they may be more than there is room for.
-    /// Promises that were made rest on the capacity without them, so that whoever holds these may wait for whoever was
-    /// promised bytes.
+    /// Promises that were made rest on the capacity without them, so that the holder of the charged bytes may wait for
+    /// a request that was promised bytes.
     pub fn charge(&mut self, bytes: u64) {
         self.charged += bytes;
         self.peak = self.peak.max(self.used());

@@ -21,7 +21,7 @@ impl BuildId {
     }
 
     /// The build of the running program, named after what is in its file (a check sum and the length). This is against
-    /// mistakes, not against malice: who knows the secret may say what he likes.
+    /// mistakes, not against malice: a node that knows the secret may name any build.
     ///
     /// # Errors
     ///

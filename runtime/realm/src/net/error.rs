@@ -53,7 +53,7 @@ pub enum SendError {
     /// [`Endpoint::when_room`](super::Endpoint::when_room) calls.
     #[error("the window of {to} is full: wait for `when_room`, then send the message again")]
     Busy {
-        /// To whom it was to go.
+        /// The node that it was to go to.
         to: NodeId,
         /// The message.
         message: Message,

@@ -61,7 +61,7 @@ pub enum Header {
     },
     /// Bytes for a segment of the receiver.
     PutChunk {
-        /// Number of the transfer, given by who put.
+        /// Number of the transfer, given by the node that puts.
         transfer: u64,
         /// Number of the segment.
         segment: u64,
@@ -84,7 +84,7 @@ pub enum Header {
     },
     /// Asks for bytes of a segment of the receiver.
     GetAsk {
-        /// Number of the transfer, given by who gets.
+        /// Number of the transfer, given by the node that gets.
         transfer: u64,
         /// Number of the segment.
         segment: u64,

@@ -15,7 +15,7 @@ impl fmt::Display for HandlerId {
     }
 }
 
-/// A message that a node sends: who handles it, a header that is copied, a payload that is not.
+/// A message that a node sends: the handler, a header that is copied, a payload that is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub(crate) handler: HandlerId,

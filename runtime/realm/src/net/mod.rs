@@ -10,7 +10,7 @@
 //!
 //! # The parts, in reading order
 //!
-//! * [`message`]: messages and who handles them; [`error`]: what can fail;
+//! * [`message`]: messages and their handlers; [`error`]: what can fail;
 //! * [`endpoint`]: a node's end of the network; [`segment`]: memory that transfers use;
 //! * [`transport`]: the seam; [`frame`]: what crosses it;
 //! * [`loopback`]: many nodes in one process, each step chosen by a seed;

@@ -90,7 +90,7 @@ impl Outbox {
         queue.is_due = !queue.is_empty();
     }
 
-    /// The next bytes of a lane to be sent, if they are to leave. Calls whoever wants to know that.
+    /// The next bytes of a lane to be sent, if they are to leave. Calls the frames' `sent` callbacks.
     pub(super) fn take(&self, lane: Lane) -> Option<Vec<u8>> {
         let mut queue = self.queue.lock();
         if !queue.is_due {

@@ -2,13 +2,13 @@
 //!
 //! A [`Segment`] keeps its memory alive and names it for other nodes. The network touches the memory of one segment
 //! from one thread at a time, under a lock of the segment, so transfers never race with each other. They must not race
-//! with anybody else either:
+//! with any other use either:
 //!
 //! * [`Segment::from_vec`] owns its bytes, and hands them out again only when no transfer can reach them any more. It
 //!   is safe.
 //! * [`Segment::of_instance`] and [`Segment::of_memory`] name memory that others use. Making one is `unsafe`, because
-//!   whoever does promises that all nodes' transfers and all other uses are ordered, by events and messages, as they
-//!   are between tasks.
+//!   the caller promises that all nodes' transfers and all other uses are ordered, by events and messages, as they are
+//!   between tasks.
 
 use std::any::Any;
 use std::fmt;

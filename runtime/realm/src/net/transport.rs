@@ -1,4 +1,4 @@
-//! The seam: what moves frames between nodes, and who gets them.
+//! The seam: what moves frames between nodes, and what gets them.
 //!
 //! A transport knows nothing of messages, windows or barriers: [`Endpoint`](super::Endpoint) makes those of frames, for
 //! every transport alike. A transport owes to it:

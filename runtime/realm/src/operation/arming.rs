@@ -70,8 +70,8 @@ impl Operations {
     }
 
     /// Makes the slot, which the caller owns and has filled in, wait for `after`. `Some` if it is ready at once; then
-    /// the caller still owns it. Otherwise whoever triggers the last precondition does, and the caller must not touch
-    /// it again.
+    /// the caller still owns it. Otherwise the thread that triggers the last precondition does, and the caller must not
+    /// touch it again.
     #[inline]
     pub(crate) fn arm(&self, index: u32, slot: &Slot, after: After<'_>) -> Option<Ready> {
         if after.needs.is_empty() && after.follows.is_empty() {

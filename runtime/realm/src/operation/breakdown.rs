@@ -31,7 +31,7 @@ impl fmt::Display for Breakdown {
 
 impl std::error::Error for Breakdown {}
 
-/// Whether the realm has broken down, and who waits and wants to hear of it.
+/// Whether the realm has broken down, and the waiters that want to hear of it.
 #[derive(Default)]
 pub(crate) struct Breakdowns {
     first: OnceLock<Arc<Fault>>,
@@ -79,7 +79,7 @@ impl Breakdowns {
     /// Has a waiter woken by a breakdown; not if there has been one.
     pub(crate) fn watch(&self, whom: Whom) -> Result<BreakdownWatch<'_>, Arc<Fault>> {
         let mut waiting = self.waiting.lock();
-        // Set under the lock: who is in the list then is woken, and who comes later sees it.
+        // Set under the lock: a waiter in the list then is woken, and one that comes later sees it.
         if let Some(fault) = self.first() {
             return Err(Arc::clone(fault));
         }

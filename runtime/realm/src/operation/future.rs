@@ -26,7 +26,7 @@ struct Wake {
 
 impl Body for Wake {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
-        // The waker may be anybody's.
+        // The waker may be any code of the program.
         let woken =
             call.operations.unheard(|| "the waker of a future that awaits an event".to_owned(), || self.waiter.wake());
         if woken == Some(true) {
@@ -70,7 +70,7 @@ impl Future for EventFuture {
         }
         let operations = Arc::clone(&self.operations);
         // The future does not keep the realm up, so it may find it going down. A waker that is called with the gate
-        // held may poll in place: it must not wait for whoever wants to close the gate, who waits for us.
+        // held may poll in place: it must not wait for the thread that wants to close the gate, which waits for us.
         let _gate = operations.gate.read_recursive();
         if operations.is_stopping() {
             return Poll::Ready(Err(Arc::new(Fault::new(Abandoned))));

@@ -1,7 +1,7 @@
 //! Jobs: work that is ready when it is queued, and that has no event to wait for.
 //!
 //! A job has no slot: it is one object of its owner's, which a worker runs when it comes to it. It goes to the deque of
-//! the worker that queues it, last in, first out; others steal the oldest. Who waits for a job, and how often it is
+//! the worker that queues it, last in, first out; others steal the oldest. What waits for a job, and how often it is
 //! queued, is its owner's affair.
 
 use std::fmt;
@@ -41,7 +41,7 @@ impl JobHead {
 /// A job to be run once: see [`Realm::queue_job`](crate::Realm::queue_job). One pointer wide, whatever it is.
 pub struct Job(NonNull<JobHead>);
 
-// SAFETY: who made it vouches that it may be run, or dropped, by any thread.
+// SAFETY: the maker of the job vouches that it may be run, or dropped, by any thread.
 unsafe impl Send for Job {}
 
 impl Job {
@@ -64,7 +64,7 @@ impl Job {
         Self(head)
     }
 
-    /// The object, if it is of this kind: whoever asked runs it, or queues it again.
+    /// The object, if it is of this kind: the caller runs it, or queues it again.
     pub(crate) fn into_raw_of(self, table: &'static JobTable) -> Result<NonNull<JobHead>, Self> {
         if std::ptr::eq(self.table(), table) { Ok(ManuallyDrop::new(self).0) } else { Err(self) }
     }

@@ -33,7 +33,7 @@ thread_local! {
     static OUTSIDE: RefCell<OutsideSlots> = const { RefCell::new(OutsideSlots { operations: None, slots: None }) };
 }
 
-/// Makes this thread another worker, or none. Whoever does so sees to it that it is there until this is called again.
+/// Makes this thread another worker, or none. The caller sees to it that the queue is there until this is called again.
 pub(crate) fn set_current(queue: *const LocalQueue) {
     CURRENT.set(queue);
 }
@@ -228,7 +228,7 @@ impl LocalQueue {
         self.operations.presence.sleep.announce();
     }
 
-    /// As whom this worker takes something from the queues.
+    /// This worker, as one that takes something from the queues.
     #[inline]
     pub(crate) fn taker(&self) -> Taker<'_, Job, impl Fn(u32)> {
         let table = &self.operations.table;

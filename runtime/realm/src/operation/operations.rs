@@ -60,8 +60,8 @@ pub(crate) struct Operations {
     /// Why what is pending is discarded, if it is: see [`Realm::shut_down`](crate::Realm::shut_down).
     discarding: OnceLock<Arc<Fault>>,
     stopping: AtomicBool,
-    /// Held for reading by those who touch slots without a handle that keeps the realm up; for writing while the last
-    /// worker begins to abandon what is pending.
+    /// Held for reading by threads that touch slots without a handle that keeps the realm up; for writing while the
+    /// last worker begins to abandon what is pending.
     pub(crate) gate: RwLock<()>,
 }
 

@@ -116,8 +116,8 @@ impl Operations {
         }
     }
 
-    /// Wakes a worker for an operation that any may run. While settling, only for the first and now and
-    /// then: whoever wakes up wakes the next if there is more to do.
+    /// Wakes a worker for an operation that any may run. While settling, only for the first and now and then: a worker
+    /// that wakes up wakes the next if there is more to do.
     #[inline]
     pub(crate) fn announce_queued(&self) {
         if self.is_to_be_announced() {

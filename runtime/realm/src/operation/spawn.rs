@@ -103,7 +103,7 @@ impl Operations {
         self.spawn_callback(after, Callback(callback))
     }
 
-    /// As [`when`](Self::when), for a caller who does not want to know how the callback ended.
+    /// As [`when`](Self::when), for a caller that does not want to know how the callback ended.
     pub(crate) fn when_unheard<F>(&self, after: After<'_>, callback: F)
     where
         F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,

@@ -36,7 +36,7 @@ const QUEUED: u8 = 1;
 const RUNNING: u8 = 2;
 const NOTIFIED: u8 = 3;
 const DONE: u8 = 4;
-/// Queued, and not known to anybody who could wake it.
+/// Queued, and not known to any thread that could wake it.
 const NEW: u8 = 5;
 
 /// An async body is pending, but nothing has kept its waker: it would wait for ever.
@@ -69,8 +69,8 @@ struct Task<F> {
     event: Event,
     state: AtomicU8,
     wakers: AtomicUsize,
-    /// `None` once it is done. Touched only by whoever took the state from `QUEUED` to `RUNNING`, or by the realm's
-    /// end.
+    /// `None` once it is done. Touched only by the thread that took the state from `QUEUED` to `RUNNING`, or by the
+    /// realm's end.
     future: UnsafeCell<Option<F>>,
 }
 
@@ -241,7 +241,8 @@ unsafe fn drop_waker<F: Send + 'static>(data: *const ()) {
 
 impl<F: Send + 'static> Task<F> {
     fn wake(&self) {
-        // A waker does not keep the realm up, so it may find it going down. Whoever wakes may be in the gate already.
+        // A waker does not keep the realm up, so it may find it going down. The thread that wakes may be in the gate
+        // already.
         let _gate = self.operations.gate.read_recursive();
         if self.operations.is_stopping() {
             return;

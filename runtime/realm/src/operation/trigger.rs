@@ -111,12 +111,12 @@ impl Operations {
         promised.map(|(index, slot)| self.complete(index, slot, Err(Arc::clone(why)))).count() > 0
     }
 
-    /// Drops the bodies that never ran, telling those who wait for them.
+    /// Drops the bodies that never ran, telling what waits for them.
     pub(crate) fn abandon_pending(&self) {
         let fault = Arc::new(Fault::new(Abandoned));
         for (_, slot) in self.table.all() {
-            // SAFETY: the workers are gone, no handle is left, and who has none stops at the gate: nothing else uses
-            // slots.
+            // SAFETY: the workers are gone, no handle is left, and a thread that has none stops at the gate: nothing
+            // else uses slots.
             let header = unsafe { slot.header_mut() };
             let kind = std::mem::take(&mut header.kind);
             if let (Kind::Inline | Kind::Queued, Some(table)) = (kind, header.body.take()) {

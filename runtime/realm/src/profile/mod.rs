@@ -219,7 +219,7 @@ impl Profiler {
         buffer::with(&self.0, |buffer| buffer.write());
     }
 
-    /// An operation was launched by whoever this thread works for.
+    /// An operation was launched by the operation whose work this thread is doing.
     #[cold]
     pub(crate) fn launched(&self, operation: OperationId, after: impl IntoIterator<Item = OperationId>) {
         let time = self.now_ns();
@@ -248,7 +248,7 @@ impl Profiler {
         buffer::with(&self.0, |buffer| buffer.push(Record::Awaited { operation: buffer.current, event, time }));
     }
 
-    /// Calls `wait`, in which whoever this thread works for waits.
+    /// Calls `wait`, in which the operation whose work this thread is doing waits.
     pub fn while_waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
         self.around(common::WAITING, self.current(), wait)
     }

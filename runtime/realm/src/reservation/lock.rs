@@ -52,8 +52,8 @@ impl Lock {
         }
         let mut queue = self.queue.lock();
         while let Err(word) = self.try_acquire(mode) {
-            // It is held in another mode, or is queued. Setting the flag sends those who release to the lock
-            // that we hold.
+            // It is held in another mode, or is queued. Setting the flag sends threads that release to the lock that we
+            // hold.
             let queued = self.word.compare_exchange(word, word | QUEUED, Ordering::Relaxed, Ordering::Relaxed);
             if queued.is_ok() {
                 let ticket = ticket();
@@ -82,13 +82,13 @@ impl Lock {
         }
     }
 
-    /// Releases once; gives the tickets of those who hold it now instead.
+    /// Releases once; gives the tickets of the requests that hold it now instead.
     pub(crate) fn release(&self) -> Result<Vec<u64>, NotHeld> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & QUEUED != 0 {
                 let mut queue = self.queue.lock();
-                // Acquire: whoever holds it next must see what those did who released it before there was a queue.
+                // Acquire: the next holder must see what the holders did that released it before there was a queue.
                 word = self.word.load(Ordering::Acquire);
                 if word & QUEUED != 0 {
                     return Ok(self.release_queued(word, &mut queue));
@@ -104,7 +104,7 @@ impl Lock {
         }
     }
 
-    /// The tickets of all who are queued, when there can be no release any more.
+    /// The tickets of all requests that are queued, when there can be no release any more.
     pub(crate) fn give_up(&self) -> Vec<u64> {
         self.queue.lock().drain(..).map(|request| request.ticket).collect()
     }
@@ -118,7 +118,7 @@ impl Lock {
         self.grant(queue)
     }
 
-    /// Passes the reservation to the first in the queue, and to those right behind who share its mode.
+    /// Passes the reservation to the first in the queue, and to those right behind that share its mode.
     fn grant(&self, queue: &mut VecDeque<Request>) -> Vec<u64> {
         let mode = queue.front().map_or(EXCLUSIVE, |first| first.mode);
         let sharing = queue.iter().take_while(|request| request.mode == mode).count();

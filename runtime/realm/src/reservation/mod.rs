@@ -1,7 +1,8 @@
 //! Reservations: locks that are acquired by an event instead of by blocking.
 //!
-//! The queue is fair: whoever asked first gets it first, and those of one shared mode who stand in line together get it
-//! together. Without competition, acquiring and releasing cost a compare-and-swap each, and make no event.
+//! The queue is fair: the request that came first gets it first, and requests of one shared mode that stand in line
+//! together get it together. Without competition, acquiring and releasing cost a compare-and-swap each, and make no
+//! event.
 //!
 //! ```
 //! use maniple_realm::{After, Realm, Spawn, reservation::Mode};
@@ -34,7 +35,7 @@ mod lock;
 /// A lock whose acquisition is an event. Clones are handles to the same lock.
 ///
 /// Acquisitions and releases that wait for preconditions have handles of their own. When the last one goes while the
-/// lock is held, it can't be released any more: the events of those who wait for it are poisoned with
+/// lock is held, it can't be released any more: the events of the requests that wait for it are poisoned with
 /// [`NeverReleased`].
 #[derive(Clone)]
 pub struct Reservation(Arc<Shared>);
@@ -82,7 +83,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The shared mode for all who only read.
+    /// The shared mode for all holders that only read.
     pub const READ: Self = Self::Shared(NonZeroU32::MIN);
 
     fn code(self) -> u32 {
@@ -126,7 +127,7 @@ impl Reservation {
     /// See [`Realm::release`](crate::Realm::release).
     pub(crate) fn release(&self, operations: &Operations, after: After<'_>) -> Event {
         self.check_own(operations);
-        // Whoever waits for the reservation must not pay for what went wrong under it.
+        // A request that waits for the reservation must not pay for what went wrong under it.
         let events: SmallVec<[Event; 8]> = after.needs.iter().chain(after.follows).copied().collect();
         let remaining = operations.remaining(After::follows(&events));
         if remaining.as_single() != Some(Event::NONE) {

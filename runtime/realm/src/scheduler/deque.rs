@@ -1,4 +1,4 @@
-//! A worker's deque of operations: for the worker itself last in, first out; for others, who take many at once, first
+//! A worker's deque of operations: for the worker itself last in, first out; for others, which take many at once, first
 //! in, first out. The protocol is told in the crate's `README.md`.
 //!
 //! The file knows nothing of operations, so that loom can check it alone (`tests/loom`).
@@ -30,12 +30,13 @@ pub(crate) struct Deque<const MOST: usize = 32> {
 pub(crate) struct Stealer<const MOST: usize = 32>(Arc<Shared>);
 
 struct Shared {
-    /// Changed by whoever takes items at the front, and by the worker to have others who are about to fail.
+    /// Changed by a thief that takes items at the front, and by the worker to have a thief fail that is about to take
+    /// some.
     front: CachePadded<AtomicU64>,
     /// Changed by the worker alone.
     back: CachePadded<AtomicU32>,
-    /// Which of the rings is in use: each has twice the room of the one before, and is made when that is full. Who
-    /// still looks at an old one finds there what he has seen to be in the deque.
+    /// Which of the rings is in use: each has twice the room of the one before, and is made when that is full. A thief
+    /// that still looks at an old one finds there what it has seen to be in the deque.
     ring: AtomicU32,
     rings: [OnceLock<Box<[AtomicU32]>>; RINGS],
 }
@@ -114,7 +115,8 @@ impl<const MOST: usize> Deque<MOST> {
     #[inline]
     fn publish(&self, back: u32) {
         self.back.set(back);
-        // Who sees the number sees the item. And who is about to sleep sees it, or this worker sees that he is.
+        // A thread that sees the number sees the item. And a worker that is about to sleep sees it, or this worker sees
+        // that the other is about to sleep.
         store_before_loads(&self.shared.back, back);
     }
 
@@ -123,7 +125,7 @@ impl<const MOST: usize> Deque<MOST> {
     fn make_room(&self) -> &[AtomicU32] {
         let (index, back) = (self.ring.get(), self.back.get());
         let ring = self.shared.ring(index, Self::FIRST_ROOM);
-        // Acquire: who took items has read them before this worker writes others in their place.
+        // Acquire: a thief that took items has read them before this worker writes others in their place.
         let front = number_of(self.shared.front.load(Ordering::Acquire));
         self.seen_front.set(front);
         if (distance(front, back) as usize) < ring.len() {
@@ -162,8 +164,8 @@ impl<const MOST: usize> Deque<MOST> {
                 self.shared.back.store(back, Ordering::Release);
                 return None;
             }
-            // Who has seen this `front` takes at most the items right behind it; if this may be one of them, he has to
-            // look again.
+            // A thief that has seen this `front` takes at most the items right behind it; if this may be one of them,
+            // it has to look again.
             let is_out_of_reach = before >= MOST as i32;
             if is_out_of_reach || self.renew(&mut front) {
                 self.back.set(last);
@@ -172,7 +174,7 @@ impl<const MOST: usize> Deque<MOST> {
         }
     }
 
-    /// Has everybody fail who is about to take what is at `front`; or sees that it has changed.
+    /// Has every thief fail that is about to take what is at `front`; or sees that `front` has changed.
     #[inline]
     fn renew(&self, front: &mut u64) -> bool {
         let renewed = self.shared.front.compare_exchange(*front, renewed(*front), Ordering::SeqCst, Ordering::SeqCst);

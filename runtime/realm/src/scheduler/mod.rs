@@ -2,8 +2,8 @@
 //! that workers look at.
 //!
 //! Read on in `class` and `destination` (how urgent work is, and whose), `deque` and `queue` (where it waits), `sleep`
-//! (when workers sleep), `seat` (who does a worker's work) and `presence` (which workers are at what). An operation is
-//! the index of its slot here, and a job of any type.
+//! (when workers sleep), `seat` (which thread does a worker's work) and `presence` (which workers are at what). An
+//! operation is the index of its slot here, and a job of any type.
 
 mod class;
 pub(crate) mod deque;

@@ -21,7 +21,7 @@ pub(crate) struct Presence {
     /// While graphs run, for each worker how many other things than nodes it is at, one on top of another.
     pub(crate) elsewhere: Box<[CachePadded<AtomicU32>]>,
     /// The place of the worker whose work a thread of the program's does while it waits. With it go what that worker
-    /// has recorded: what it does is in its own row of a profile, whoever does it.
+    /// has recorded: what it does is in its own row of a profile, whichever thread does it.
     pub(crate) seat: Seat<Records>,
     /// How many threads the system runs at a time, if those are fewer than the workers.
     fewer_cores: Option<usize>,
@@ -30,7 +30,7 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Workers that serve these processors, for whom the system has so many cores.
+    /// Workers that serve these processors, for which the system has so many cores.
     pub(crate) fn new(processors: &[ProcessorId], cores: usize) -> Self {
         Self {
             sleep: Sleep::new(processors.len(), cores),

@@ -77,9 +77,9 @@ impl RankedQueue {
     }
 }
 
-/// A queue that anyone may put something in: first in, first out. Taking takes no lock.
+/// A queue that any thread may put something in: first in, first out. Taking takes no lock.
 struct SharedQueue {
-    /// Apart from what everybody reads who looks for something to do.
+    /// Apart from what every worker reads that looks for something to do.
     back: CachePadded<Mutex<Deque>>,
     front: Stealer,
 }
@@ -247,7 +247,7 @@ impl<J> Queues<J> {
     pub(crate) fn add_group(&self, realm: u32, members: Box<[usize]>) -> GroupId {
         let mut groups = self.groups.write();
         groups.push(Arc::new(Group { members, queue: RankedQueue::new() }));
-        // Whoever is handed the group's name, and queues by it, does so after this.
+        // A thread that is handed the group's name, and queues by it, does so after this.
         self.any_groups.store(true, Ordering::Relaxed);
         GroupId { realm, number: groups.len() as u32 - 1 }
     }
@@ -362,7 +362,7 @@ impl<J> Queues<J> {
         self.shared_jobs.len() + self.workers.iter().map(|worker| worker.jobs.len()).sum::<usize>()
     }
 
-    /// The oldest job that is for anyone, or of the worker that has most of them.
+    /// The oldest job that is for any worker, or of the worker that has most of them.
     pub(crate) fn steal_oldest_job(&self) -> Option<J> {
         let richest = || self.workers.iter().max_by_key(|worker| worker.jobs.len());
         retry(|| self.shared_jobs.steal())

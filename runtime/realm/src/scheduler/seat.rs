@@ -1,4 +1,4 @@
-//! A worker's place, and who has it: the worker's own thread, or a thread of the program's that would sleep otherwise.
+//! A worker's place, and its holder: the worker's own thread, or a thread of the program's that would sleep otherwise.
 //! The protocol is described in the crate's `README.md`.
 //!
 //! The file knows nothing of workers, so that loom can check it alone (`tests/loom`).
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Parker};
 
 /// The seat of one worker. What belongs to the worker's thread alone is the *place*: it goes from hand to hand, and
-/// only who has it may use it.
+/// only its holder may use it.
 pub(crate) struct Seat<P> {
     state: Mutex<State<P>>,
     /// Whether a guest waits for the place, as `state` says. The worker's own thread looks here, without the lock,
@@ -64,8 +64,8 @@ impl<P> Seat<P> {
         self.is_wanted.load(Ordering::SeqCst) != 0
     }
 
-    /// Whether a guest has the place. One that has just taken it is seen by who has made a fence since, or else sees
-    /// what came before that.
+    /// Whether a guest has the place. One that has just taken it is seen by a thread that has made a fence since, or
+    /// else sees what came before that.
     #[inline]
     pub(crate) fn has_guest(&self) -> bool {
         self.attendance.load(Ordering::SeqCst) == GUEST
@@ -77,8 +77,8 @@ impl<P> Seat<P> {
         self.attendance.load(Ordering::SeqCst) == VACANT
     }
 
-    /// Lets a guest in who waits for the place, and waits until it is given back, or it was not used for a while, or it
-    /// is vacant and `is_needed`.
+    /// Lets a guest in that waits for the place, and waits until it is given back, or it was not used for a while, or
+    /// it is vacant and `is_needed`.
     pub(crate) fn lend(&self, place: P, is_needed: impl Fn() -> bool) -> P {
         let mut state = self.state.lock();
         let Holder::Own(guest) = &mut state.holder else { unreachable!("the worker's own thread has the place") };
@@ -100,7 +100,7 @@ impl<P> Seat<P> {
             let is_quiet = visits_before.replace(state.visits) == Some(state.visits);
             match std::mem::replace(&mut state.holder, Holder::Own(None)) {
                 Holder::Returned(place) => return place,
-                // Who left it does something else. What waits in the worker's queues shall not.
+                // The guest that left it does something else. What waits in the worker's queues shall not.
                 Holder::Vacant(place) if is_quiet || is_needed() => {
                     self.attendance.store(OWN_THREAD, Ordering::SeqCst);
                     return place;

@@ -1,4 +1,4 @@
-//! When workers sleep and who wakes them. The protocol is described in the crate's `README.md`.
+//! When workers sleep and what wakes them. The protocol is described in the crate's `README.md`.
 //!
 //! The file knows nothing of queues, so that loom can check it alone (`tests/loom`).
 
@@ -11,13 +11,13 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, Parker, fence};
 /// The sleeping state of a realm's workers.
 ///
 /// A worker is *running*, *searching* (looking for work, counted in `searching`) or *asleep* (its bit is set, and it
-/// waits at its parker or is about to). Whoever clears a worker's bit wakes it, and counts it as searching on its
-/// behalf. One of those asleep may be *on watch*: it is woken as any other, and looks by itself now and then.
+/// waits at its parker or is about to). The thread that clears a worker's bit wakes it, and counts it as searching on
+/// its behalf. One of those asleep may be *on watch*: it is woken as any other, and looks by itself now and then.
 pub(crate) struct Sleep {
     asleep: Box<[AtomicU64]>,
     searching: CachePadded<AtomicU32>,
     parkers: Box<[Parker]>,
-    /// While so many are awake, work for anyone wakes no worker, if one is on watch.
+    /// While so many are awake, work for any worker wakes none, if one is on watch.
     cores: usize,
     /// The worker on watch, counted from 1; 0 for none.
     watcher: AtomicU32,
@@ -165,7 +165,8 @@ impl Sleep {
 
     #[cold]
     fn wake_any(&self) {
-        // Those awake look at all queues before they sleep; whoever is on watch looks in case they don't come to it.
+        // The workers awake look at all queues before they sleep; the worker on watch looks in case they don't come to
+        // it.
         if !self.has_idle_core() && self.watcher.load(Ordering::SeqCst) != 0 {
             return;
         }
@@ -193,7 +194,7 @@ impl Sleep {
         asleep && self.wake_cleared(worker)
     }
 
-    /// Wakes everybody who is asleep.
+    /// Wakes every worker that is asleep.
     pub(crate) fn wake_all(&self) {
         for worker in 0..self.parkers.len() {
             self.wake(worker);

@@ -3,10 +3,10 @@
 //!
 //! The real code runs, not a model of it. Within [`Simulation::run`] every thread that the crate would start, and every
 //! one that the program [adds](Simulation::thread), is a coroutine with a stack of its own. It runs until it would
-//! sleep, wait, or begin something new (an operation, a node of a graph, a launch); then the seed decides who is next:
+//! sleep, wait, or begin something new (an operation, a node of a graph, a launch); then the seed decides what is next:
 //! another thread, or the network, which receives a frame. So a run is a function of its seed, and an interleaving that
 //! went wrong comes again. When nothing can go on any more although threads are left, that is a [`Hang`], reported at
-//! once, with who waits for what.
+//! once, with what each thread waits for.
 //!
 //! Time is the number of turns taken. What sleeps for a while wakes up when no thread can go on.
 //!
@@ -146,7 +146,7 @@ impl<T> Answer<T> {
 pub struct Report {
     /// Turns that were taken.
     pub turns: u64,
-    /// A hash of who took them: two runs with the same one were the same.
+    /// A hash of what took them: two runs with the same one were the same.
     pub digest: u64,
     /// Threads that threads of the program have started and left behind, asleep: their realm is still in use. A process
     /// that ends would end them.

@@ -79,7 +79,8 @@ pub(super) enum Happening {
 
 pub(super) struct Scheduler {
     random: RefCell<Rng>,
-    /// How likely whoever ran last runs on if it can, of 256: some runs change threads at each turn, and some rarely.
+    /// How likely the thread that ran last runs on if it can, of 256: some runs change threads at each turn, and some
+    /// rarely.
     persistence: u8,
     threads: RefCell<Vec<Option<Sleeper>>>,
     /// Processes that there have been.

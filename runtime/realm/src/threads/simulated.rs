@@ -30,7 +30,7 @@ pub enum DiskUse {
     Finish,
 }
 
-/// The process of a simulation that something belongs to: what it starts is that process's, whoever calls it.
+/// The process of a simulation that something belongs to: what it starts is that process's, whichever thread calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home(pub(crate) usize);
 

@@ -13,7 +13,7 @@ const STACK: usize = 256 << 10;
 /// Calls a function every so often on a thread of its own. In a [simulation](crate::simulation) the time is over when
 /// no other thread can go on.
 ///
-/// A ticker that is dropped calls no more; whoever needs the thread to have ended [stops](Self::stop) it.
+/// A ticker that is dropped calls no more; a caller that needs the thread to have ended [stops](Self::stop) it.
 pub struct Ticker {
     state: Arc<State>,
     thread: Option<Thread>,

@@ -323,7 +323,7 @@ impl Pointers {
     }
 }
 
-/// A field without bytes may be laid out over more points than anybody could visit.
+/// A field without bytes may be laid out over more points than a program could visit.
 #[test]
 fn fields_without_bytes_are_transferred_at_once() {
     struct Nothing;

@@ -1,15 +1,15 @@
-//! How the chunks of one loop are dealt to those who run them, and how the loop's owner learns that all have ended. The
-//! protocol is described in the crate's `README.md`.
+//! How the chunks of one loop are dealt to the threads that run them, and how the loop's owner learns that all have
+//! ended. The protocol is described in the crate's `README.md`.
 //!
 //! The file knows nothing of workers, so that loom can check it alone (`tests/loom`).
 
 use crate::sync::{AtomicU64, Ordering, Parker};
 
-/// The chunks of a loop. Whoever [takes](Self::take) one runs it and [ends](Self::end) it; the owner
+/// The chunks of a loop. The thread that [takes](Self::take) one runs it and [ends](Self::end) it; the owner
 /// [waits](Self::wait) for the end of all.
 pub(crate) struct Chunks {
     count: u64,
-    /// So many were taken, or more, as those who find none left count too.
+    /// So many were taken, or more, as threads that find none left count too.
     taken: AtomicU64,
     /// So many have not ended; and whether the owner waits for that.
     left: AtomicU64,
@@ -31,7 +31,8 @@ impl Chunks {
         if !self.has_more() {
             return None;
         }
-        // Who takes which is decided by the order of the changes to this one counter; nothing else is ordered by it.
+        // Which thread takes which is decided by the order of the changes to this one counter; nothing else is ordered
+        // by it.
         let chunk = self.taken.fetch_add(1, Ordering::Relaxed);
         (chunk < self.count).then_some(chunk as usize)
     }
@@ -74,7 +75,7 @@ impl Chunks {
     /// Waits, once, until all chunks have ended. Only the owner does, and when there are none left to be taken: so it
     /// waits for what others are running.
     pub(crate) fn wait(&self) {
-        // Either the last chunk ends before this, or whoever ends it sees that the owner waits.
+        // Either the last chunk ends before this, or the thread that ends it sees that the owner waits.
         if self.left.fetch_or(WAITING, Ordering::AcqRel) != 0 {
             self.owner.park();
         }

@@ -58,7 +58,7 @@ impl Local {
         self.workers.rest();
         let base = self.stack.0.get();
         let before = exchange_current(ptr::null());
-        // Whoever is lent the place sees this: the seat is locked in between.
+        // The guest that is lent the place sees this: the seat is locked in between.
         self.workers.lent.store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
         let records = Profiler::exchange(Records::default());
         // Asked while no other thread has the place.
@@ -332,8 +332,8 @@ impl Signal {
         self.is_given.load(Ordering::SeqCst)
     }
 
-    /// In one step: what came before a signal that is given now is seen by whoever looks afterwards, or the signal is
-    /// there the next time.
+    /// In one step: what came before a signal that is given now is seen by the thread that looks afterwards, or the
+    /// signal is there the next time.
     fn take(&self) -> bool {
         self.is_given.swap(false, Ordering::SeqCst)
     }

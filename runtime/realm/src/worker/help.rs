@@ -207,7 +207,7 @@ impl Local {
             }
         };
         self.depth.set(self.depth.get() - 1);
-        // Whoever waited may go on for long: what was kept to be run next is for others.
+        // The body that waited may go on for long: what was kept to be run next is for other workers.
         self.queue.release_next();
         met
     }

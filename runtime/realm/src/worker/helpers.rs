@@ -18,7 +18,8 @@ pub(crate) struct Helpers {
     is_resting: Box<[AtomicU32]>,
     /// The number of operations that each worker has ended, and in the last place of the nudges from elsewhere.
     ended: Box<[CachePadded<AtomicU64>]>,
-    /// How many nodes of graphs each worker has run: of use only for who looks whether it gets on.
+    /// How many nodes of graphs each worker has run: of use only for the worker on watch, which looks whether each gets
+    /// on.
     nodes: Box<[CachePadded<AtomicU64>]>,
 }
 

@@ -24,7 +24,7 @@ impl Local {
     #[inline]
     pub(super) fn run_jobs(&self, job: Job) {
         self.run_job(job);
-        // Who helps has a condition to look at.
+        // A worker that helps has a condition to look at.
         if self.depth.get() == 0 {
             for _ in 1..JOBS_IN_A_ROW {
                 let Some(job) = self.next_own_job() else { break };

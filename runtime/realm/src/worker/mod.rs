@@ -287,7 +287,7 @@ impl Local {
                 (0..round.min(SEARCH_ROUNDS)).for_each(|_| std::hint::spin_loop());
             }
             if is_polling && round % YIELD_EVERY == YIELD_EVERY - 1 {
-                // Whoever shares the core may be the one that we wait for.
+                // A thread that shares the core may be the one that we wait for.
                 threads::yield_now();
             }
         }
@@ -392,8 +392,8 @@ const SEARCH_ROUNDS: u32 = 32;
 /// In a simulation nothing comes soon, or everything does.
 const SIMULATED_ROUNDS: u32 = 2;
 
-/// While what other nodes send is received by whoever looks: some 200 microseconds, since it takes that long to send,
-/// be told, and wake up.
+/// While what other nodes send is received by the worker that looks: some 200 microseconds, since it takes that long to
+/// send, be told, and wake up.
 const POLLING_ROUNDS: u32 = 2048;
 
 /// The same, where each look is a call of the system, or some.
@@ -402,5 +402,5 @@ const CALLING_ROUNDS: u32 = 512;
 /// So often the network is looked at before whatever else there may be.
 const POLLS_A_ROUND: usize = 4;
 
-/// After so many of these rounds, a few microseconds, whoever shares the core has its turn.
+/// After so many of these rounds, a few microseconds, a thread that shares the core has its turn.
 const YIELD_EVERY: u32 = 128;

@@ -130,7 +130,7 @@ impl Local {
     }
 
     fn leave_nodes_to_others(&self) -> bool {
-        // Against the opening of a gate: either who opens it sees this, or we see what is ready.
+        // Against the opening of a gate: either the thread that opens it sees this, or we see what is ready.
         self.presence().elsewhere[self.index()].fetch_add(1, Ordering::SeqCst);
         if self.presence().sleep.is_anybody_asleep()
             && let Ok(mut known) = self.known.try_borrow_mut()

@@ -15,8 +15,8 @@ use crate::profile::{OperationId, Profiler, Tag, common};
 /// The loop's body.
 type Body<'a> = dyn Fn(usize) + Sync + 'a;
 
-/// A loop under way. At any time at most one job invites others to it; whoever takes that up, and sees that there is
-/// more to do, invites the next.
+/// A loop under way. At any time at most one job invites others to it; the worker that takes that up, and sees that
+/// there is more to do, invites the next.
 #[repr(C)]
 struct Loop {
     head: JobHead,
@@ -49,9 +49,9 @@ impl Workers {
 
 impl Local {
     fn share(&self, count: usize, body: &Body<'_>) {
-        // SAFETY: only the lifetime is changed. The body is called by those alone who have taken a chunk that has not
-        // ended, and this function does not end, by panic neither, before all chunks have: nothing between here and
-        // there panics, as chunks are caught.
+        // SAFETY: only the lifetime is changed. The body is called by those threads alone that have taken a chunk that
+        // has not ended, and this function does not end, by panic neither, before all chunks have: nothing between here
+        // and there panics, as chunks are caught.
         let body = unsafe { transmute::<*const Body<'_>, *const Body<'static>>(body) };
         let head = JobHead::new(&INVITATION);
         let operation = self.operations().profiler.as_ref().map_or(OperationId::NONE, Profiler::current);
@@ -150,7 +150,7 @@ impl Loop {
     unsafe fn recorded(head: NonNull<JobHead>) -> (OperationId, Tag) {
         // SAFETY: the job is this loop's invitation, whose reference is still there.
         let shared = unsafe { head.cast::<Self>().as_ref() };
-        // Who comes too late does nothing for the operation, which may have ended.
+        // A worker that comes too late does nothing for the operation, which may have ended.
         if shared.chunks.has_more() {
             (shared.operation, Tag::of(common::SHARE))
         } else {

@@ -36,7 +36,7 @@ impl Watch {
 
 impl Local {
     /// Parks, not yet having done so since it fell asleep. Until it is woken; or, if it is the one on watch, until
-    /// there is work that those who are awake do not come to.
+    /// there is work that the workers awake do not come to.
     pub(super) fn park_or_watch(&self) {
         let graphs_run = !self.graphs.is_empty() && !self.presence().is_simulated;
         if !self.presence().sleep.begin_watch(self.index(), graphs_run) {

@@ -135,7 +135,7 @@ impl Workers {
     /// Poisons, on a thread that is no worker, all that is pending, and tells bodies so instead of running them.
     pub(crate) fn discard_pending(&self, why: &Arc<Fault>) {
         self.operations.discard(why);
-        // Whoever is told may have begun something else.
+        // A waiter that is told may have begun something else.
         while self.operations.break_promises(why) {
             self.wait_until_all_sleep();
         }

@@ -168,7 +168,7 @@ fn a_pinned_async_body_is_polled_on_its_processor_alone() {
     realm.wait(done).unwrap();
 }
 
-/// Gives its waker away, once, and is ready when somebody says so.
+/// Gives its waker away, once, and is ready when the test says so.
 struct Given {
     to: mpsc::Sender<Waker>,
     is_given: bool,

@@ -200,7 +200,7 @@ proptest! {
 
 proptest! {
     /// Barriers of several realms are arrived at, asked for and destroyed, by their own realm and by the other: only
-    /// their own has anything to do with them, and nobody is left waiting.
+    /// their own has anything to do with them, and no thread is left waiting.
     #[test]
     fn barriers_of_several_realms_have_nothing_to_do_with_each_other(
         steps in proptest::collection::vec((0..2_usize, 0..2_usize, 0..2_usize, 0..8_u32), 0..60),

@@ -1,4 +1,4 @@
-//! Panics of which nobody would hear end every wait, with the reason.
+//! Panics that would be reported to no thread end every wait, with the reason.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};

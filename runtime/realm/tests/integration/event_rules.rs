@@ -419,7 +419,7 @@ fn failures_one_after_another_use_the_same_memory_as_successes() {
         events.push(event);
     }
     assert!(realm.most_pending() < 1000, "{} operations were pending one at a time", realm.most_pending());
-    // What has come of each is known for ever, also to those who come to wait for it.
+    // What has come of each is known for ever, also to a thread that comes to wait for it.
     for (number, &event) in events.iter().enumerate() {
         let expected = if number % 3 == 0 { String::new() } else { format!("number {number}") };
         assert_eq!(text_of(&realm.status(event)), expected);

@@ -165,7 +165,7 @@ fn what_is_meant_for_the_worker_runs_though_the_guest_does_not_come_back() {
         let body = Arc::clone(&ran);
         let on = Spawn { target: Target::On(realm.processors()[0]), ..Spawn::ANYWHERE };
         realm.spawn(on, move || _ = body.fetch_add(1, Ordering::SeqCst));
-        // Nobody waits in the realm: the worker's own thread takes its place again.
+        // No thread waits in the realm: the worker's own thread takes its place again.
         while ran.load(Ordering::SeqCst) == 0 {
             thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! When nobody has work, somebody is asked for it.
+//! When no worker has work, the function given to `on_idle` is asked for some.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

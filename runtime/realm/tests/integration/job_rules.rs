@@ -1,4 +1,4 @@
-//! Jobs: where they are queued, who runs them, and in what order.
+//! Jobs: where they are queued, which worker runs them, and in what order.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

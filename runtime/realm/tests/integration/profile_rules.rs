@@ -228,11 +228,11 @@ fn transfers_tell_their_channel_and_memories_the_bytes_in_use() {
         let (a, b) = (instance(), instance());
         let fill = Transfer::fill(Rect::from(0..100).into(), (&a, FieldId(0)), FillValue::of(1u64)).unwrap();
         let copy = Transfer::copy(Rect::from(0..50).into(), (&a, FieldId(0)), (&b, FieldId(0))).unwrap();
-        // SAFETY: nobody else uses the instances.
+        // SAFETY: nothing else uses the instances.
         let filled = unsafe { realm.transfer(vec![fill], After::NOTHING) };
-        // SAFETY: nobody else uses the instances after the fill.
+        // SAFETY: nothing else uses the instances after the fill.
         done = unsafe { realm.transfer(vec![copy], &filled) };
-        // SAFETY: nobody uses the instances after the copy.
+        // SAFETY: nothing uses the instances after the copy.
         let gone = [&a, &b].map(|instance| unsafe { realm.destroy_instance(instance, &done) }.unwrap());
         realm.wait(realm.merge(&gone)).unwrap();
     });

@@ -1,4 +1,4 @@
-//! Loops that a body shares with idle workers: who runs what, what panics, and what is left behind.
+//! Loops that a body shares with idle workers: which thread runs what, what panics, and what is left behind.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ fn on_worker<R: Send + 'static>(
     Ok(result.recv().unwrap())
 }
 
-/// More often than anybody should have to look for what another thread is about to do.
+/// More often than a thread should have to look for what another thread is about to do.
 const LOOKS: usize = 10_000_000;
 
 /// Lets others run until the flag is set, or it is clear that it won't be.

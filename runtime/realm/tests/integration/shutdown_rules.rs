@@ -160,7 +160,7 @@ fn a_realm_that_has_broken_down_is_ended_by_its_owner_whoever_has_handles() {
     drop(sender);
     assert_eq!(dropped.iter().count(), 8);
     assert_eq!(realm.wait(last).unwrap_err().to_string(), "the others are gone");
-    // Who comes too late is not blamed for it; nothing is run any more.
+    // A trigger that comes too late is not blamed for it; nothing is run any more.
     realm.trigger(never);
     assert!(is_abandoned(realm.wait(realm.spawn(Spawn::ANYWHERE, || ()))));
 }

@@ -1,4 +1,4 @@
-//! Events: who waits for one is told once, whoever races with whom.
+//! Events: each waiter of one is told once, whichever threads race.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

@@ -10,8 +10,8 @@ use super::sleep::Sleep;
 use super::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker, fence};
 use super::words::{ClaimWord, EndWord, Gate, JunctionWord, Manner};
 
-/// To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever: so somebody
-/// has ended a run with it. What that run did nobody asks for.
+/// To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever: so a run has
+/// ended with it. No thread asks what that run did.
 fn not_ended_yet() -> EndWord {
     let word = EndWord::default();
     word.end(0);
@@ -164,7 +164,7 @@ fn nodes_of_an_open_stage_see_its_launch_and_in_which_manner_it_was_opened() {
             };
             let theirs = stage.clone();
             let worker = thread::spawn(move || run(&theirs));
-            // SAFETY: loom checks it: nobody looks at it before the gate is open.
+            // SAFETY: loom checks it: no thread looks at it before the gate is open.
             stage.2.with_mut(|launch| unsafe { *launch = 1 });
             stage.0.open(3, manner, false);
             let seen = worker.join().unwrap();
@@ -174,8 +174,8 @@ fn nodes_of_an_open_stage_see_its_launch_and_in_which_manner_it_was_opened() {
     }
 }
 
-/// The end of a stage, of which nobody wanted to know when it was opened: what `graph/ends.rs` and `graph/active.rs` do
-/// with it.
+/// The end of a stage, of which no thread wanted to know when it was opened: what `graph/ends.rs` and `graph/active.rs`
+/// do with it.
 struct Ending {
     gate: Gate,
     ended: [EndWord; 2],
@@ -198,7 +198,7 @@ impl Ending {
 
     /// The only node of a shift. True if it is its worker that tells of the end of the stage.
     fn run(&self, shift: usize) -> bool {
-        // SAFETY: loom checks it: nobody looks at it before the end.
+        // SAFETY: loom checks it: no thread looks at it before the end.
         self.outputs[shift].with_mut(|output| unsafe { *output = 1 });
         self.ended[shift].end(RUN);
         let tells = self.gate.is_watched() && self.has_ended() && self.told.fetch_max(1, Ordering::Relaxed) == 0;
@@ -290,7 +290,7 @@ impl Ring {
         let mut next = self.next.lock();
         while *next < RUNS && self.slot(*next).armed.load(Ordering::Acquire) == *next {
             let slot = self.slot(*next);
-            // SAFETY: loom checks it: nobody looks at it before the gate is open.
+            // SAFETY: loom checks it: no thread looks at it before the gate is open.
             slot.launch.with_mut(|launch| unsafe { *launch = *next });
             slot.gate.open(*next, Manner::Run, false);
             *next += 1;

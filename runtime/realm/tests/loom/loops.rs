@@ -48,7 +48,7 @@ impl Loop {
     }
 }
 
-/// Owner and helpers of a loop, who come at any time.
+/// Owner and helpers of a loop, which come at any time.
 fn share(helpers: usize, count: usize, panicking: Option<usize>) -> [u32; 3] {
     let shared = Loop::new(count);
     let helpers: Vec<_> = (0..helpers)

@@ -14,7 +14,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// Acquires; whoever gets the reservation, now or by another's release, does its work at once and releases.
+    /// Acquires; the visit that gets the reservation, now or by another's release, does its work at once and releases.
     fn visit(&self, mode: u32, ticket: u64) {
         if self.lock.acquire(mode, || ticket).is_none() {
             self.hold(mode);

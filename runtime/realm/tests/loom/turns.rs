@@ -11,7 +11,7 @@ use crate::turn::Turns;
 struct Connection {
     turns: Turns,
     come: AtomicU32,
-    /// How many were read, by whoever had the turn.
+    /// How many were read, by the thread that had the turn.
     read: AtomicU32,
 }
 

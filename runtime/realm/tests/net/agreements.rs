@@ -11,7 +11,7 @@ use crate::rules;
 
 const SPREAD: HandlerId = HandlerId(1);
 
-/// Handlers that send on: each message has a number of generations to go, and a seed that tells to whom.
+/// Handlers that send on: each message has a number of generations to go, and a seed that tells to which node.
 fn spreading(handled: &Counter, sent: &Counter, nodes: usize) -> Handlers {
     let (handled, sent) = (handled.clone(), sent.clone());
     Handlers::new().on(SPREAD, move |message| {

@@ -13,7 +13,7 @@ use crate::cluster::{Cluster, Counter, List, Loopback};
 
 const HELLO: HandlerId = HandlerId(0);
 
-/// Nodes that send messages on at random; gives who handled what, when.
+/// Nodes that send messages on at random; gives which node handled what, when.
 fn wander(seed: u64, delay: u64) -> Vec<(u64, u16, u16, u8)> {
     let (nodes, seen) = (6, List::default());
     let network = Network::seeded(nodes, seed, delay);

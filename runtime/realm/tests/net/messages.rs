@@ -89,7 +89,7 @@ rules! {
             Handlers::new()
                 .on(HELLO, move |message| {
                     let (from, name, payload) = (message.from(), message.header().to_vec(), message.take_payload());
-                    // As it is, to whoever sent it, and to the node after.
+                    // As it is, to the node that sent it, and to the node after.
                     for to in [from, NodeId((node.0 + 1) % 3)] {
                         message.send(to, Message::new(ANSWER).header(&name).payload(payload.clone())).unwrap();
                     }
@@ -136,7 +136,7 @@ rules! {
         cluster.shutdown();
     }
 
-    /// Everybody sends to everybody through a narrow window, and every message is answered by a longer one.
+    /// Every node sends to every node through a narrow window, and every message is answered by a longer one.
     fn a_storm_of_messages_whose_handlers_answer_comes_to_its_end(make: make) {
         let (nodes, each) = (4, 30);
         let (asked, answered) = (Counter::default(), Counter::default());

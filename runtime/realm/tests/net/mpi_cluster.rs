@@ -86,7 +86,7 @@ fn tell(mut socket: &UnixStream, what: &impl Serialize) -> io::Result<()> {
     socket.write_all(&bytes)
 }
 
-/// `None` if nobody is there any more.
+/// `None` if the process at the other end is gone.
 fn hear<T: DeserializeOwned>(mut socket: &UnixStream) -> Option<T> {
     let mut length = [0; 4];
     socket.read_exact(&mut length).ok()?;
@@ -246,7 +246,7 @@ struct Remote {
     socket: UnixStream,
     speaking: Mutex<()>,
     receiver: OnceLock<Arc<dyn Receiver>>,
-    /// Runs what is to be called when bytes were taken, as a transport does: not under the locks of who sends.
+    /// Runs what is to be called when bytes were taken, as a transport does: not under the locks of the sender.
     sent: Sender<Callback<()>>,
     listener: OnceLock<ThreadId>,
     ended: Mutex<Option<Answers<()>>>,

@@ -75,7 +75,7 @@ fn end_by(signal: Signal) -> ! {
     }
 }
 
-/// Everybody puts its rank into a place of everybody, and reads it back.
+/// Every node puts its rank into a place of every node, and reads it back.
 fn talk(own: &Arc<Endpoint>, next: impl Fn() -> RemoteSegment) {
     let nodes = own.nodes();
     let mine = Segment::from_vec(vec![0; nodes * CELL]);

@@ -168,7 +168,7 @@ fn a_process_that_was_stopped_does_not_take_its_own_absence_for_that_of_others()
     let silence = 400;
     let job = Job::start(&[PATIENT, silence]);
     job.signal(1, Signal::STOP);
-    // Longer than node 1 would wait for anybody.
+    // Longer than node 1 would wait for any node.
     let since = Instant::now();
     while since.elapsed() < Duration::from_millis(2 * silence) {
         std::thread::yield_now();

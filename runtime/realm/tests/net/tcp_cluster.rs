@@ -56,7 +56,7 @@ impl<const SHARED: bool, const APART: bool> Cluster for Tcp<SHARED, APART> {
         rule(&mut |nodes, options, handlers| {
             let (file, secret) = (meeting_file(), Secret::random().unwrap());
             let settings = |rank| settings(rank, nodes, Meeting::File(file.clone()), &secret);
-            // Those who connect to another address than their own take it for that of another machine.
+            // Nodes that connect to another address than their own take it for that of another machine.
             let address = |rank| Ipv4Addr::new(127, 0, 0, if APART && rank == 0 { 2 } else { 1 });
             let listen = |rank| address(rank).into();
             let join = |rank| {
@@ -88,7 +88,7 @@ impl<const SHARED: bool, const APART: bool> Cluster for Tcp<SHARED, APART> {
         let has_others = self.endpoints.iter().any(|endpoint| endpoint.nodes() > 1);
         assert_eq!(polled.is_empty(), !has_others);
         let (polled, is_over) = (&polled, &AtomicBool::new(false));
-        // Now somebody looks, now nobody does, now two do.
+        // Now one thread looks, now none does, now two do.
         let look = move |random: &mut fastrand::Rng| {
             for polled in polled {
                 match random.u8(..8) {

@@ -6,12 +6,13 @@
 //! - `order`: an order in which the operations can have happened, and whether of two one was made to wait for the
 //!   other;
 //! - `atoms`: points that no operation tells apart, so that sets of points become short lists of numbers;
-//! - `versions`, on `sets`: what a field holds at a point, told by who made it: its last writer, and who has
-//!   contributed since;
-//! - `program`: the operations one after another in program order, on one copy of the data: what everybody must see;
+//! - `versions`, on `sets`: what a field holds at a point, told by the operations that made it: its last writer, and
+//!   those that have contributed since;
+//! - `program`: the operations one after another in program order, on one copy of the data: what every operation must
+//!   see;
 //! - `mapping`: whether operations that interfere were mapped in program order;
-//! - `replay`: the operations in an order in which they can have happened, over the instances: what everybody did see,
-//!   and which pairs must be ordered for that;
+//! - `replay`: the operations in an order in which they can have happened, over the instances: what every operation did
+//!   see, and which pairs must be ordered for that;
 //! - `violation`: what can be wrong.
 //!
 //! Three things are taken on trust: that operations do what the record says, that the machine layer starts an operation

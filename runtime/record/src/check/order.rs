@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use crate::check::violation::Violation;
 use crate::record::{Kind, Record};
 
-/// An order in which the operations can have happened one after another, and who was made to wait for whom.
+/// An order in which the operations can have happened one after another, and which operation was made to wait for
+/// which.
 ///
 /// Operations are known by their positions in the record.
 pub(crate) struct Order {

@@ -118,7 +118,7 @@ impl Class {
 }
 
 impl Graph {
-    /// The graph without the edges that others imply: whoever comes after the end of a longer way comes after its
+    /// The graph without the edges that others imply: a node that comes after the end of a longer way comes after its
     /// beginning too (Aho, Garey and Ullman 1972). Takes time proportional to nodes times edges, but for 1024 nodes at
     /// once.
     #[must_use]
@@ -136,7 +136,8 @@ impl Graph {
         self
     }
 
-    /// The graph without some nodes: whoever came after one of them comes after those that it came after.
+    /// The graph without some nodes: a node that came after a removed one comes after those that the removed one came
+    /// after.
     pub(super) fn without(self, is_left_out: impl Fn(usize, &Node) -> bool) -> Self {
         let mut before: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.nodes.len()];
         let order = self.order();

@@ -98,7 +98,7 @@ impl Arrays {
         };
         let mut outcomes = Vec::new();
         for turn in turns {
-            // Who has to wait is given nothing, at the place where it will be its turn.
+            // The task of a piece that has to wait is given nothing, at the place where it will be its turn.
             let is_due = move |piece: usize| turn.is_none_or(|turn| turn == piece);
             let options = TaskOptions { layout, ..TaskOptions::default() };
             let task = TaskDefinition::new(&format!("{what} {name}")).codec(Codec::of::<Outcome>());

@@ -51,7 +51,7 @@ fn compare<T: Numbers + Multiply>(blas: &Blas, extents: [usize; 3], make: fn(i32
         let mut right = Stored::new(&mut rng, inner, columns, of_right, make);
         let mut found = Stored::new(&mut rng, rows, columns, of_result, make);
         let mut expected = Stored { elements: found.elements.clone(), ..found };
-        // SAFETY: the matrices are of these extents, and nobody else's.
+        // SAFETY: the matrices are of these extents, and nothing else uses them.
         unsafe {
             let [left, right] = [left.matrix(), right.matrix()];
             assert!(blas.multiply_any(extents, found.matrix(), left, right, accumulate), "{extents:?}, way {way}");

@@ -45,7 +45,8 @@ pub(super) fn fields_of(mask: &FieldMask) -> Vec<usize> {
 pub(super) type Sent = BTreeMap<(usize, Rank, Rank, u32), (Vec<(usize, usize)>, Vec<i64>)>;
 
 impl Model {
-    /// Carries out what each node alone has found that it has to do. Nodes must agree on who sends what to whom.
+    /// Carries out what each node alone has found that it has to do. Nodes must agree on which node sends what to
+    /// which.
     pub(super) fn carry_out(&mut self, of_nodes: &[Vec<Step>]) {
         let exchanges = |steps: &[Step]| steps.iter().filter(|step| matches!(step, Step::Exchange { .. })).count();
         let rounds = exchanges(&of_nodes[0]);
@@ -83,7 +84,7 @@ impl Model {
             for (node, fields, _, exchange) in &now {
                 self.send((round, *node), fields, &exchange.sends, &mut sent);
             }
-            // Whoever has got all passes on some.
+            // A node that has received all of its parcels passes some on.
             while !now.is_empty() {
                 let has_all = |(node, _, _, exchange): &(Rank, &FieldMask, _, &Arc<Exchange>)| {
                     exchange

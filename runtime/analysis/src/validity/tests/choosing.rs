@@ -44,7 +44,7 @@ impl Program {
         self.instance((memory, ready), (region, fields), (operator, false))
     }
 
-    /// Lets go of instances that nobody needs.
+    /// Lets go of instances that are not needed.
     pub(super) fn retire(&mut self) {
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.instances).into_iter().partition(|entry| {
             entry.instance.holders() > 0 || Arc::strong_count(&entry.instance) > 1 || entry.instance.is_lent

@@ -69,7 +69,7 @@ pub(super) enum Command {
     Forget {
         instances: u8,
     },
-    /// Lets go of instances that nobody needs.
+    /// Lets go of instances that are not needed.
     Retire,
     /// Steps end.
     Advance,

@@ -1,4 +1,4 @@
-//! Whether nobody else can put code into a folder.
+//! Whether no other user can put code into a folder.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -52,8 +52,8 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Checks that `folder`, a path without links, is the user's own, that nobody else may write to it, and that nobody
-/// else can put another one in its place.
+/// Checks that `folder`, a path without links, is the user's own, that no other user may write to it, and that no other
+/// user can put another one in its place.
 pub(super) fn check(folder: &Path, owner: Owner) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -75,8 +75,8 @@ pub(super) fn check(folder: &Path, owner: Owner) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks that nobody but the user and the system's administrator can rename what is in the folder `above`. With the
-/// sticky bit, only the owners of what is in it can.
+/// Checks that only the user and the system's administrator can rename what is in the folder `above`. With the sticky
+/// bit, only the owners of what is in it can.
 #[cfg(unix)]
 fn check_above(above: &Path, data: &Metadata, owner: Owner) -> io::Result<()> {
     const ADMINISTRATOR: u32 = 0;

@@ -144,7 +144,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Waits for the others, if there are any who do the same.
+    /// Waits for the other threads that do the same, if there are any.
     fn barrier(&mut self) {
         match self.level {
             Level::Block => self.line("__syncthreads();"),

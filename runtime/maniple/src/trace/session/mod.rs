@@ -229,7 +229,7 @@ impl Session {
                 results
             }
             Err(error) => {
-                // It has not taken any results: who sees it fail has not seen how they ended.
+                // It has not taken any results: a reader that sees it fail has not seen how they ended.
                 let error = error.launched_at(launching.launcher.provenance());
                 let results = Results::failed(realm, origin, domain, &error);
                 context.watch(&results);

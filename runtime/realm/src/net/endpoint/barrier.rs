@@ -23,7 +23,7 @@ impl<T> Default for Step<T> {
     }
 }
 
-/// A node's view of barriers, one after the other. `T` is for whoever waits.
+/// A node's view of barriers, one after the other. `T` stands for a waiter.
 pub(super) struct Barrier<T> {
     rank: usize,
     nodes: usize,

@@ -19,7 +19,7 @@ const KEPT: usize = 256 << 20;
 pub(super) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
 impl Buffers {
-    /// The smallest buffer that is long enough, if it is not much longer: whoever has the bytes may keep it for long.
+    /// The smallest buffer that is long enough, if it is not much longer: the holder of the bytes may keep it for long.
     /// Or a new and empty one.
     fn take(&self, length: usize) -> Vec<u8> {
         if length < LONG {

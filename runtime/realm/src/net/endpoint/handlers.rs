@@ -48,8 +48,8 @@ impl Incoming<'_> {
         self.endpoint
     }
 
-    /// Answers. Unlike [`Endpoint::send`], this is never refused for want of room: who waits for room in a handler
-    /// would stop the credit that makes it.
+    /// Answers. Unlike [`Endpoint::send`], this is never refused for want of room: a handler that waits for room would
+    /// stop the credit that makes it.
     ///
     /// # Errors
     ///

@@ -57,8 +57,8 @@ impl Default for Options {
 /// A node's end of the network.
 ///
 /// It is made of a [`Transport`] and [`Handlers`], by [`start`](Self::start); transfers need registered memory besides
-/// ([`register`](Self::register)). Whoever drops the last handle before [`shutdown`](Self::shutdown) was completed
-/// leaves the job as one who has failed. What is called back runs where handlers run, and must be as short.
+/// ([`register`](Self::register)). A node that drops the last handle before [`shutdown`](Self::shutdown) was completed
+/// leaves the job as one that has failed. What is called back runs where handlers run, and must be as short.
 pub struct Endpoint {
     rank: NodeId,
     options: Options,
@@ -198,7 +198,7 @@ impl Endpoint {
         }
     }
 
-    /// Leaves the job for a reason that is to be told to the others, for whom this node is lost from now on.
+    /// Leaves the job for a reason that is to be told to the others, for which this node is lost from now on.
     pub fn abort(&self, reason: impl Into<String>) {
         self.fail(None, reason.into());
     }
@@ -307,7 +307,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells whoever waits for all nodes, or for a transfer, that it will not come to pass.
+    /// Tells each waiter for all nodes, or for a transfer, that what it waits for will not come to pass.
     fn give_up(&self, error: &NetError) {
         self.give_up_together(error);
         self.transfers.take_all(None).into_iter().for_each(|done| done(Err(error.clone())));

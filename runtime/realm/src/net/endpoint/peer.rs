@@ -70,7 +70,7 @@ impl Peer {
         self.outstanding.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?;
         let ask = self.unasked.fetch_add(cost, Ordering::AcqRel) + cost >= window / 4;
         if ask {
-            // Others who counted since then have found that much too, and ask as well.
+            // Other threads that counted since then have found that much too, and ask as well.
             self.unasked.store(0, Ordering::Release);
         }
         Some(ask)
@@ -79,7 +79,7 @@ impl Peer {
     /// Keeps the call until there is room, or gives it back with what it is to be told.
     pub(super) fn when_room(&self, window: u64, call: Done) -> Option<(Done, Result<(), Loss>)> {
         let mut waiting = self.waiting.lock();
-        // Looked at under the lock: who makes room, or loses the node, takes the lock afterwards.
+        // Looked at under the lock: a thread that makes room, or loses the node, takes the lock afterwards.
         if let Some(loss) = self.loss.get() {
             return Some((call, Err(loss.clone())));
         }
@@ -90,7 +90,7 @@ impl Peer {
         None
     }
 
-    /// Messages of so many bytes were handled. Gives those who waited for room, if there is room.
+    /// Messages of so many bytes were handled. Gives the calls that waited for room, if there is room.
     pub(super) fn credit(&self, window: u64, bytes: u64) -> Result<Vec<Done>, Violation> {
         let give = |outstanding: u64| outstanding.checked_sub(bytes);
         let before = self.outstanding.fetch_update(Ordering::AcqRel, Ordering::Acquire, give);
@@ -106,7 +106,7 @@ impl Peer {
         self.loss.get()
     }
 
-    /// Notes that it is lost, the first time, and gives those who waited.
+    /// Notes that it is lost, the first time, and gives the calls that waited for room.
     pub(super) fn lose(&self, loss: Loss) -> Option<Vec<Done>> {
         self.loss.set(loss).ok()?;
         Some(self.take_waiting())

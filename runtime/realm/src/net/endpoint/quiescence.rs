@@ -35,7 +35,7 @@ impl Counts {
     }
 }
 
-/// A node's view of the detection. `T` is for whoever waits.
+/// A node's view of the detection. `T` stands for a waiter.
 pub(super) struct Quiescence<T> {
     rank: usize,
     nodes: usize,

@@ -52,9 +52,9 @@ impl Endpoint {
         let call: Done = Box::new(call);
         self.take_part(call, |together, call| {
             together.quiescence.enter(call);
-            // Before anything is looked at: who becomes passive looks at it afterwards, and one of the two sees the
-            // other. Under the lock, as whoever had it before us may have found no waiter, and said so; who has it
-            // after us finds this call.
+            // Before anything is looked at: a thread that makes the node passive looks at it afterwards, and one of the
+            // two sees the other. Under the lock, as the thread that had it before us may have found no waiter, and
+            // said so; the one that has it after us finds this call.
             self.is_watching.store(true, Ordering::SeqCst);
             let mut step = Step::default();
             together.quiescence.settle(&|| self.sample(), &mut step);
@@ -153,7 +153,8 @@ impl Endpoint {
     /// Adds a waiter, unless there can be none any more.
     fn take_part(&self, call: Done, enter: impl FnOnce(&mut Together, Done) -> Step<Done>) {
         let mut together = self.together.lock();
-        // Looked at under the lock: who closes or loses a node takes it afterwards, to find those who wait.
+        // Looked at under the lock: a thread that closes the endpoint or loses a node takes it afterwards, to find the
+        // waiters.
         let error = if self.has_closed.load(Ordering::Acquire) {
             Some(NetError::Closed)
         } else {

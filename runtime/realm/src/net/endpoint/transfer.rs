@@ -23,7 +23,7 @@ use crate::net::message::HandlerId;
 use crate::net::segment::{Segment, Span};
 use crate::net::transport::{Flush, Frames, Place};
 
-/// Names registered memory of some node: plain data, to be sent to whoever is to put into it or get from it.
+/// Names registered memory of some node: plain data, to be sent to the node that is to put into it or get from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RemoteSegment {
     node: u16,
@@ -274,7 +274,8 @@ impl Endpoint {
         });
         let mut pending = self.transfers.pending.lock();
         pending.insert(number, Pending { there, into, done });
-        // Again, under the lock: who loses the node or closes takes it afterwards, to find those who wait.
+        // Again, under the lock: a thread that loses the node or closes the endpoint takes it afterwards, to find the
+        // transfers that wait.
         if let Err(error) = self.reach(node) {
             pending.remove(&number);
             return Err(error);

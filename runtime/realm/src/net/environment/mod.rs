@@ -5,7 +5,7 @@
 //! | launcher | rank and number from | nodes talk by |
 //! | --- | --- | --- |
 //! | none | | there is one |
-//! | `maniple launch`, or anybody who sets these | [`RANK`], [`NODES`] | TCP, with [`RENDEZVOUS`] and [`SECRET`] |
+//! | `maniple launch`, or anything that sets these | [`RANK`], [`NODES`] | TCP, with [`RENDEZVOUS`] and [`SECRET`] |
 //! | Open MPI's `mpirun` | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE` | MPI with the feature `mpi`; TCP where [`RENDEZVOUS`] is set |
 //! | `mpiexec` of MPICH and its kin | `PMI_RANK`, `PMI_SIZE` | the same |
 //! | Slurm's `srun` | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | the same |
@@ -346,7 +346,7 @@ impl Variables<'_> {
     }
 
     fn way(&self, launcher: Launcher, nodes: usize) -> Result<Way, PlaceError> {
-        // Ours always says where to meet; whoever sets the variables by hand and forgets that one is told so.
+        // Ours always says where to meet; a user that sets the variables by hand and forgets that one is told so.
         let _meets = launcher == Launcher::Maniple || self.has(RENDEZVOUS);
         #[cfg(feature = "tcp")]
         if _meets {

@@ -1,6 +1,6 @@
 //! Many nodes in one process, for tests and simulation.
 //!
-//! Nothing moves by itself: whoever holds the [`Network`] calls [`step`](Network::step), which receives one frame at
+//! Nothing moves by itself: the holder of the [`Network`] calls [`step`](Network::step), which receives one frame at
 //! one node, handlers and all, on the calling thread. Which one is chosen by a seed: each frame gets a delay, in ticks
 //! of a time that exists in the network alone, but never overtakes another one of its pair and lane. So a run is a
 //! function of the seed and of what the nodes do. Nothing here reads a clock or starts a thread, unless

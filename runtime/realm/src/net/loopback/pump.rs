@@ -22,7 +22,7 @@ impl Pump {
                 while !stop.load(Ordering::Acquire) {
                     if !network.step() {
                         let mut schedule = network.core.schedule.lock();
-                        // Looked at under the lock that those who signal have taken before.
+                        // Looked at under the lock that a signalling thread has taken before.
                         if !schedule.has_events() && !stop.load(Ordering::Acquire) {
                             network.core.work.wait(&mut schedule);
                         }

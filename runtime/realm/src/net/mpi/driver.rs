@@ -430,7 +430,7 @@ impl<'a> Driver<'a> {
         peer.is_lost = true;
         peer.has_given_up = matches!(loss, Loss::Aborted(_));
         let last = match &loss {
-            // It waits until everybody has heard.
+            // It waits until all nodes have heard.
             Loss::Aborted(_) => word(Header::Goodbye, ""),
             loss => word(Header::Abort, cut(&format!("it could not go on with {node}: {loss}"), 4000)),
         };

@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// How often to look though no worker attends: for what was sent without a bell.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// So many ticks without anybody who attends, and the thread goes to sleep.
+/// So many ticks without a worker that attends, and the thread goes to sleep.
 const TICKS: usize = 8;
 
 pub(super) struct Attendance {
@@ -111,7 +111,7 @@ fn watch(shared: &Weak<SharedMemory>, state: &State) {
             shared.upgrade().inspect(|shared| shared.look_now_and_then());
         }
         state.is_ticking.store(false, Ordering::SeqCst);
-        // Whoever begins to attend now finds no thread ticking, and wakes this one; who did before is seen.
+        // A worker that begins to attend now finds no thread ticking, and wakes this one; one that did before is seen.
         if !state.is_attended.load(Ordering::SeqCst) {
             thread::park_timeout(IDLE);
         }

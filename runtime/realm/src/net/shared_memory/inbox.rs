@@ -51,7 +51,7 @@ const COUNT: u32 = 6;
 /// The alignment of memory to be lent: it begins and ends at a page, also where pages are large.
 const PAGE: usize = 64 << 10;
 
-/// Whose inbox has so few rings looks at them all; for others there is the flag.
+/// A node whose inbox has so few rings looks at them all; for others there is the flag.
 const FEW: usize = 4;
 
 /// The data that a neighbour needs to open an inbox.
@@ -68,7 +68,7 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// The same to a neighbour who is to write to this ring.
+    /// The same to a neighbour that is to write to this ring.
     pub(super) fn of_ring(&self, ring: usize) -> Self {
         Self { ring: ring as u32, ..self.clone() }
     }
@@ -335,7 +335,7 @@ impl Inbox {
 
     /// The writer of a ring waits for room: it has to try once more after this.
     pub(super) fn want_room(&self, ring: usize) {
-        // Release: who is told of the room sees what was there to be written.
+        // Release: the thread that is told of the room sees what was there to be written.
         self.atomic32(self.ring(ring) + WANTS_ROOM).store(1, Ordering::Release);
         // Against the one in `take_wish`: either the reader sees the wish, or the writer the room.
         fence(Ordering::SeqCst);

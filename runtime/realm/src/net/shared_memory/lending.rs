@@ -1,8 +1,8 @@
-//! Memory that a node lends for the bodies of messages to its neighbours, who read them where they are: what is long is
-//! not cut into cells, and not copied on its way.
+//! Memory that a node lends for the bodies of messages to its neighbours, which read them where they are: what is long
+//! is not cut into cells, and not copied on its way.
 //!
-//! It is the end of the inbox's file. A *block* is one body, behind a line of its own with the number of neighbours who
-//! still read it. It is free again when its owner has let go of it and that number is zero. Who reads it takes the
+//! It is the end of the inbox's file. A *block* is one body, behind a line of its own with the number of neighbours
+//! that still read it. It is free again when its owner has let go of it and that number is zero. A reader takes the
 //! owner's word for place and length, once they are found to be within the memory; the owner trusts no neighbour: a
 //! number that never becomes zero costs it that block.
 
@@ -124,7 +124,7 @@ impl Lending {
     pub(super) fn lend(self: &Arc<Self>, length: usize) -> Option<Loan> {
         let whole = length.checked_next_multiple_of(LINE)?.checked_add(LINE)?;
         let mut blocks = self.blocks.lock();
-        // Acquire: whoever has read it has done so.
+        // Acquire: a neighbour that is counted as a reader no more has done its reading.
         blocks.collect(whole / LOOK, |start| self.readers(start).load(Ordering::Acquire) > 0);
         let start = blocks.take(whole)?;
         if !self.make_ready(&mut blocks, start + whole) {
@@ -204,8 +204,8 @@ struct Block {
 impl AsRef<[u8]> for Block {
     fn as_ref(&self) -> &[u8] {
         let start = self.lending.map.as_ptr().wrapping_add(self.start + LINE);
-        // SAFETY: the block is within the mapping, which `lending` keeps, and is in no other use. Neighbours, who have
-        // shown that they are this program, only read it.
+        // SAFETY: the block is within the mapping, which `lending` keeps, and is in no other use. Neighbours, which
+        // have shown that they are this program, only read it.
         unsafe { slice::from_raw_parts(start, self.length) }
     }
 }
@@ -232,7 +232,7 @@ impl Drop for Block {
     }
 }
 
-/// The bytes of a block of a neighbour's, who lends this area, if they are within. They count as read until the last of
+/// The bytes of a block of a neighbour that lends this area, if they are within. They count as read until the last of
 /// them are let go of.
 pub(super) fn borrow(map: &Arc<MmapRaw>, area: &Range<usize>, block: u64, length: u64) -> Option<Bytes> {
     let (start, length) = (usize::try_from(block).ok()?, usize::try_from(length).ok()?);
@@ -249,8 +249,8 @@ struct Borrowed {
 
 impl AsRef<[u8]> for Borrowed {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: within the mapping, as `borrow` has found. Its owner, who has shown that it is this program, does not
-        // change the block before it is told that nothing reads it.
+        // SAFETY: within the mapping, as `borrow` has found. Its owner, which has shown that it is this program, does
+        // not change the block before it is told that nothing reads it.
         unsafe { slice::from_raw_parts(self.map.as_ptr().add(self.start + LINE), self.length) }
     }
 }

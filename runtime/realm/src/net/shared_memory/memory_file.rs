@@ -1,11 +1,11 @@
 //! Files that are nothing but memory, which other processes of this user can open as long as their maker keeps them.
-//! However he ends, nothing stays behind.
+//! However the maker ends, nothing stays behind.
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-/// A file in memory. Once it is dropped no others can open it; who has it mapped keeps it.
+/// A file in memory. Once it is dropped no others can open it; a process that has it mapped keeps it.
 pub(super) struct MemoryFile(Inner);
 
 #[cfg(target_os = "linux")]

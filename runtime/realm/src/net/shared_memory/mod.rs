@@ -1,9 +1,10 @@
 //! Messages between nodes of one machine by memory that they share, over another transport that does the rest.
 //!
 //! Each node has an inbox, a file in memory with a ring of bytes for each neighbour, and offers it to them over the
-//! other transport. Whoever can open it says so and sends messages by it from then on, long ones by memory that it
-//! lends; bytes of puts and gets, signs of life, and how a node ends, stay with the other transport. A message takes
-//! well under a microsecond, if a worker looks: see [`Polled`]. `README.md` in the folder above describes the protocol.
+//! other transport. A neighbour that can open it says so and sends messages by it from then on, long ones by memory
+//! that it lends; bytes of puts and gets, signs of life, and how a node ends, stay with the other transport. A message
+//! takes well under a microsecond, if a worker looks: see [`Polled`]. `README.md` in the folder above describes the
+//! protocol.
 
 mod attendance;
 mod inbox;
@@ -186,7 +187,7 @@ impl SharedMemory {
         self.other.send(node, frames, Flush::Now);
     }
 
-    /// Tells all who were not told yet of what lies in their inboxes.
+    /// Tells all neighbours that were not told yet of what lies in their inboxes.
     fn ring_where_owed(&self) {
         if self.owes_bells.load(Ordering::Relaxed) && self.owes_bells.swap(false, Ordering::AcqRel) {
             for neighbour in &self.neighbours {
@@ -259,8 +260,8 @@ impl SharedMemory {
         RECEIVING.set(was_receiving);
         // What handlers have sent goes out together.
         self.flush();
-        // Whoever closes looks as well, after he has said so: only what was pending here until now may have kept him
-        // from it.
+        // The thread that closes looks as well, after it has said so: only what was pending here until now may have
+        // kept it from closing.
         if has_pushed || self.is_closing.load(Ordering::Relaxed) {
             self.close_if_sent();
         }
@@ -487,7 +488,7 @@ impl Transport for SharedMemory {
         let sent = writing.send(frames).and_then(|is_left| {
             if is_left {
                 neighbour.has_pending.store(true, Ordering::Release);
-                // Asks for room once more: who was told of it before this found nothing that waits for it.
+                // Asks for room once more: a thread that was told of it before this found nothing that waits for it.
                 neighbour.has_pending.store(writing.push()?, Ordering::Release);
             }
             Ok(())
@@ -548,7 +549,7 @@ impl Transport for SharedMemory {
     }
 
     fn join(&self) {
-        // Whoever receives may hold what the other transport's thread waits for.
+        // A thread that receives may hold what the other transport's thread waits for.
         if !RECEIVING.get() {
             self.other.join();
             // Nothing comes any more; and what the thread has recorded is to be written before a profile ends.

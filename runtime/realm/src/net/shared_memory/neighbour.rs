@@ -23,7 +23,7 @@ pub(super) struct Neighbour {
     pub(super) has_answered: AtomicBool,
     /// Whether it has opened our inbox, and reads what we lend.
     pub(super) can_borrow: AtomicBool,
-    /// How much of its ring was read, for who asks whether there is more.
+    /// How much of its ring was read, for a thread that asks whether there is more.
     pub(super) read: AtomicU64,
     /// Locked while anything of this node is received: one frame at a time.
     pub(super) incoming: Mutex<Incoming>,

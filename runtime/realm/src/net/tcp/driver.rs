@@ -107,8 +107,8 @@ impl Shared {
     }
 
     pub(super) fn flush(&self) {
-        // Whoever flushes often has mostly sent nothing this way. Set behind what is put there: who takes it back takes
-        // all that it stood for.
+        // A thread that flushes often has mostly sent nothing this way. Set behind what is put there: the thread that
+        // takes it back takes all that it stood for.
         if !self.has_dirty.load(Ordering::Relaxed) || !self.has_dirty.swap(false, Ordering::AcqRel) {
             return;
         }
@@ -247,7 +247,7 @@ async fn drive(
         shared,
         sender,
     };
-    // From the first moment, whoever joins and then takes its time is not to seem dead.
+    // From the first moment: a node that joins and then takes its time is not to seem dead.
     let beats = tokio::spawn(beat(driver.settings.heartbeat, driver.sender.clone()));
     while let Some(event) = events.recv().await {
         driver.deal_with(event);

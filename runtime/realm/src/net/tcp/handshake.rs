@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The secret does not cross the wire. A recorded proof is worth nothing later, since the other's random bytes are in
-//! it, and nothing in the other direction, since the role is. Whoever gives no valid proof learns only that. Builds and
-//! ranks are compared afterwards, and both sides are told. What follows on the connection is not encrypted: on a
+//! it, and nothing in the other direction, since the role is. A peer that gives no valid proof learns only that. Builds
+//! and ranks are compared afterwards, and both sides are told. What follows on the connection is not encrypted: on a
 //! network where others can change what is sent, use a tunnel.
 //!
 //! Before the proof nothing is believed: hellos have a bounded length, and all of it must come within the time for
@@ -114,7 +114,7 @@ pub(super) async fn greet<S: AsyncRead + AsyncWrite + Unpin>(
     let mut start = [0; 10];
     stream.read_exact(&mut start).await.map_err(broken)?;
     if start[..8] != *MAGIC {
-        // Whoever it is, it says nothing to the terminal of who reads this.
+        // Whatever the peer is, it says nothing to the reader's terminal.
         let found = format!("it begins with \"{}\"", start[..8].escape_ascii());
         return Err(JoinError::NotANode { peer: peer.to_owned(), found });
     }

@@ -2,8 +2,8 @@
 //!
 //! One thread at a time *writes*: the one that finds no other writing, be it a sender or the network's thread. Others
 //! append to the queue, and the writer takes what has gathered with its next write: under load, small messages travel
-//! together without anybody waiting for more of them. A writer who finds the socket full, or only bulk left, leaves the
-//! rest to the *writer task* on the network's thread: senders are never held up by a socket.
+//! together without any thread waiting for more of them. A writer that finds the socket full, or only bulk left, leaves
+//! the rest to the *writer task* on the network's thread: senders are never held up by a socket.
 //!
 //! ```text
 //! idle --send--> writing by the sender --nothing left--> idle
@@ -172,8 +172,8 @@ impl Link {
         }
     }
 
-    /// Writes until nothing is left or something is in the way. For whoever has set `is_writing`, which is cleared if
-    /// nothing is left.
+    /// Writes until nothing is left or something is in the way. For the thread or task that `is_writing` is set for,
+    /// which is cleared if nothing is left.
     fn write(&self, is_task: bool) -> Written {
         let mut batch = VecDeque::new();
         let mut turn = TURN;

@@ -1,10 +1,10 @@
 //! How the nodes of a job find each other.
 //!
-//! Node 0 listens where all can find it: at an address that everybody was given, or at one that it writes into a file
-//! that everybody reads. The others connect to it and tell where they listen themselves; when all have come, node 0
-//! gives everybody the list, and each node connects to those of lower rank. So there is one connection for each pair of
-//! nodes. Once a node has them all it stops listening, and tells node 0; when all have, node 0 lets them begin. A node
-//! that dies meanwhile closes its connection to node 0, which tells all others why nothing will come of it.
+//! Node 0 listens where all can find it: at an address that every node was given, or at one that it writes into a file
+//! that every node reads. The others connect to it and tell where they listen themselves; when all have come, node 0
+//! gives every node the list, and each node connects to those of lower rank. So there is one connection for each pair
+//! of nodes. Once a node has them all it stops listening, and tells node 0; when all have, node 0 lets them begin. A
+//! node that dies meanwhile closes its connection to node 0, which tells all others why nothing will come of it.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -33,15 +33,15 @@ use crate::net::wire::cut;
 /// How many connections may be greeting at once: strangers cannot take all descriptors.
 const MOST_GREETINGS: usize = 128;
 
-/// How long a greeting may take whose place another connection waits for: strangers who say nothing cannot keep nodes
+/// How long a greeting may take whose place another connection waits for: strangers that say nothing cannot keep nodes
 /// out.
 const LONGEST_IF_CROWDED: Duration = Duration::from_secs(1);
 
 /// How long to wait before looking again for node 0.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How much longer those wait who have reached node 0: it alone knows who has not come, and says so when its own time
-/// is over.
+/// How much longer a node waits that has reached node 0: node 0 alone knows which nodes have not come, and says so when
+/// its own time is over.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// As many nodes are named of those that have not come.
@@ -427,7 +427,7 @@ fn ended_early() -> JoinError {
     JoinError::Refused { peer: "node 0".to_owned(), reason }
 }
 
-/// Names those who have not come.
+/// Names the nodes that have not come.
 fn missing_of(found: &Connections, first: usize) -> String {
     let missing: Vec<_> = (first..found.len()).filter(|&node| found[node].is_none()).collect();
     named(&missing, found.len())
@@ -469,7 +469,7 @@ type Greeted = Result<(Hello, TcpStream), JoinError>;
 
 async fn accept_all(listener: TcpListener, door: Arc<Mutex<Door>>, sender: mpsc::UnboundedSender<Greeted>) {
     let places = Arc::new(Semaphore::new(MOST_GREETINGS));
-    // Ends with this task, and all greetings with it: strangers who say nothing do not stay when the job has begun.
+    // Ends with this task, and all greetings with it: strangers that say nothing do not stay when the job has begun.
     let mut greetings = JoinSet::new();
     // When each that is left has begun, and what ends it when it is dropped.
     let mut begun: VecDeque<(Instant, oneshot::Sender<()>)> = VecDeque::new();

@@ -99,7 +99,7 @@ fn the_meeting_file_follows_no_link_and_is_gone_when_all_have_come() {
     let (file, secret) = (meeting_file(), Secret::random().unwrap());
     let victim = file.with_extension("victim");
     std::fs::write(&victim, "precious").unwrap();
-    // Where anybody may write, others may put links at names that they can guess.
+    // Where any user may write, others may put links at names that they can guess.
     let guesses = ["new".to_owned(), format!("{}.new", std::process::id())].map(|guess| file.with_extension(guess));
     for guess in &guesses {
         std::os::unix::fs::symlink(&victim, guess).unwrap();
@@ -243,7 +243,7 @@ fn a_node_that_does_not_know_the_secret_does_not_join_and_does_not_disturb() {
 #[test]
 fn who_waits_in_vain_is_told_for_whom_and_who_was_refused() {
     let secret = Secret::random().unwrap();
-    // Time enough for a stranger, however slow the machine is: again with more, if he came too late.
+    // Time enough for a stranger, however slow the machine is: again with more, if it came too late.
     let attempt = |patience: Duration| {
         let file = meeting_file();
         let first = Settings { join_timeout: patience, ..settings(0, 3, &file, &secret) };
@@ -450,7 +450,7 @@ fn random_and_mutated_bytes_at_the_port_let_nobody_in() {
         for mut stranger in lingering {
             let mut said = Vec::new();
             let _ = stranger.read_to_end(&mut said);
-            // A greeting and at most a proof: never a verdict, which is for those who know the secret.
+            // A greeting and at most a proof: never a verdict, which is for nodes that know the secret.
             assert!(said.len() <= 12 + 4 + 2 + 32 + 2 + 21 + 3 + 32, "{}", said.len());
         }
         drop((first, second));

@@ -21,7 +21,7 @@ const LEFT: u32 = 2;
 #[derive(Default)]
 pub(crate) struct Turns(AtomicU32);
 
-/// The turn of who holds this.
+/// The turn of the thread that holds this.
 pub(crate) struct Turn<'a>(&'a Turns);
 
 impl Turns {

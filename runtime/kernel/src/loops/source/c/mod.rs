@@ -145,7 +145,7 @@ impl<'a> Printer<'a> {
     fn head(&self, name: &str, more: &[String]) -> String {
         let mut parameters = vec!["const team_t team".to_owned()];
         for (type_, name) in self.scope.iter().flat_map(Visible::parts) {
-            // Where strides are known, the parameter is there all the same, under a name that nobody uses.
+            // Where strides are known, the parameter is there all the same, under a name that nothing uses.
             let known = if self.is_known(&name) { "known_" } else { "" };
             parameters.push(format!("{type_} {known}{name}"));
         }
