@@ -50,7 +50,7 @@ pub enum JoinError {
     },
     /// A node runs another program.
     #[error(
-        "{node} does not run the build of node 0, {ours}: all nodes of a job run the same program; copy it to every machine and start again"
+        "{node} does not run the build of node 0 (this node runs {ours}): all nodes of a job run the same program; copy it to every machine and start again"
     )]
     DifferentBuild {
         /// The first such node.
