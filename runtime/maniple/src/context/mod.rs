@@ -4,7 +4,7 @@ mod created;
 mod destroyed;
 mod ending;
 mod fetch;
-mod filling;
+mod fill_operation;
 mod in_flight;
 mod inline_uses;
 mod local_fields;
@@ -37,7 +37,7 @@ use crate::operation::MapperNumber;
 use crate::results::{Origin, Results};
 use crate::watched::Watched;
 
-pub(crate) use self::filling::{DESTRUCTION, FillNumbers, FillOperation, NEW_FIELDS, Zeroing};
+pub(crate) use self::fill_operation::{DESTRUCTION, FillNumbers, FillOperation, NEW_FIELDS, Zeroing};
 use self::in_flight::InFlight;
 pub(crate) use self::local_fields::Local;
 pub(crate) use self::parts::{Part, Parts, Slot};

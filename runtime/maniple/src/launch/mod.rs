@@ -4,7 +4,7 @@
 //! [`Launch`]. [`check`] refuses launches whose requirements or points would get in each other's way.
 
 mod check;
-mod filling;
+mod fill;
 mod launcher;
 mod requirements;
 mod site;
@@ -13,7 +13,7 @@ mod strict;
 mod whole;
 
 pub(crate) use check::{Everywhere, Sharing, View, check, check_point};
-pub(crate) use filling::{FillSite, Filling};
+pub(crate) use fill::{FillSite, Filling};
 pub(crate) use launcher::Described;
 pub use launcher::{Launch, TaskLauncher};
 pub(crate) use site::{LaunchSite, Launching, TaskLaunch};

@@ -4,7 +4,7 @@
 //!
 //! - [`stream`]: where launches go; [`trace`]: a trace and the templates that were recorded of it;
 //!   [`Context::trace`](crate::Context::trace);
-//! - [`filling`]: the same for fills, of which [`traced_fill`] is one that is analysed;
+//! - [`fill_dispatch`]: the same for fills, of which [`traced_fill`] is one that is analysed;
 //! - [`strict`]: whether the program launches the same in each run, where it asked for that;
 //! - [`session`]: a run of recordings and replays, as one operation of the context's stream;
 //! - [`template`]: a [recording](crate::recording) compiled to a static graph;
@@ -15,7 +15,7 @@
 
 mod automatic;
 mod catch_up;
-mod filling;
+mod fill_dispatch;
 mod invalidated;
 mod node_record;
 mod nodes;

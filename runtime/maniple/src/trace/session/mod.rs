@@ -8,7 +8,7 @@
 //! Launches that arrive while nothing is decided yet wait in line. The launching task never waits.
 
 mod concluding;
-mod filling;
+mod expected_fill;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
