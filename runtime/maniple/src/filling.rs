@@ -42,7 +42,11 @@ impl Context {
     #[track_caller]
     pub fn fill_field<T: FieldValue>(&self, region: impl AsRef<LogicalRegion>, field: FieldId, value: T) -> Result<()> {
         let (region, ty) = (region.as_ref(), FieldType::of::<T>());
-        let with = Replica::of(&self.state).and_then(|_| Compared::one(&value, ty));
+        let with = match Replica::of(&self.state) {
+            // The declared type alone tells whether values have padding.
+            Some(_) => Compared::one(&value, region.fields().type_of(field)?),
+            None => None,
+        };
         self.fill_with(region, (field, ty), (FillValue::of(value), with))
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::data::Numbers;
+use super::data::{Numbers, Operand};
 use super::error::SparseError;
 use crate::concrete::Statement;
 use crate::element::{Element, ElementType, Scalar};
-use crate::format::{Format, Level};
+use crate::format::Level;
 use crate::kernel::{Argument, Kernels, Team, View};
 use crate::level::LevelData;
 use crate::lower::{Appending, NumberTypes, Output, Slot, StoredKernel, stored};
@@ -63,21 +63,6 @@ impl Loops {
         made.insert(key, kernel.clone());
         kernel
     }
-}
-
-/// A tensor that kernels read.
-pub(super) trait Operand {
-    /// How it is stored.
-    fn format(&self) -> &Format;
-
-    /// Its levels.
-    fn levels(&self) -> &[LevelData];
-
-    /// The elements of a tensor whose levels are dense, by their coordinates.
-    fn elements(&self) -> Result<View<'_>, SparseError>;
-
-    /// The elements by their positions.
-    fn values(&self) -> Result<View<'_>, SparseError>;
 }
 
 /// The memory that a kernel writes to.

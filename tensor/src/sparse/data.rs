@@ -2,13 +2,27 @@
 
 use std::borrow::Cow;
 
-use super::calls::Operand;
 use super::error::SparseError;
 use crate::element::{Element, ElementType};
 use crate::format::Format;
 use crate::kernel::{View, row_major};
 use crate::level::{Array, LevelData, Width, with_numbers};
 use crate::storage::SparseTensor;
+
+/// A tensor that kernels read.
+pub(super) trait Operand {
+    /// How it is stored.
+    fn format(&self) -> &Format;
+
+    /// Its levels.
+    fn levels(&self) -> &[LevelData];
+
+    /// The elements of a tensor whose levels are dense, by their coordinates.
+    fn elements(&self) -> Result<View<'_>, SparseError>;
+
+    /// The elements by their positions.
+    fn values(&self) -> Result<View<'_>, SparseError>;
+}
 
 /// A tensor that kernels read.
 pub(super) struct Data<'a, T: Clone> {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::calls::{Assembled, Calls, Loops, Operand, Shared, Written, all_of};
-use super::data::{Data, strides, whole};
+use super::calls::{Assembled, Calls, Loops, Shared, Written, all_of};
+use super::data::{Data, Operand, strides, whole};
 use super::error::SparseError;
 use crate::element::{Element, ElementType};
 use crate::kernel::{Kernels, Team, View};

@@ -121,8 +121,9 @@ fn rounds_over_rows_need_room_for_what_two_of_them_name() {
         let result = EXTENTS[0] as u64 / nodes * ENTRIES[0] as u64 * ENTRIES[1] as u64 * 12;
         // What is packed has two coordinates before.
         let result = if format == "csr" { result } else { result * 8 / 3 };
-        // Its own rows, those that pass by, and the result; and the first matrix, and what is small.
-        let most = EXTENTS[1] as u64 * ROW / nodes + promised + result + (128 << 10);
+        // Its own rows, those that pass by, and the result; and the first matrix, what is small, and what comes early
+        // from nodes that are ahead.
+        let most = EXTENTS[1] as u64 * ROW / nodes + promised + result + (256 << 10);
         for found in compute((&product, &plan), &given, (nodes, most, true)) {
             found.unwrap_or_else(|error| panic!("{format} on {nodes} nodes in {rounds} rounds: {error}"));
         }
