@@ -16,7 +16,7 @@ pub fn prepare(kernel: KernelKind, scratch: &mut [u64]) {
     }
 }
 
-/// Whether a scratch was prepared and has not been spoilt since. No kernel changes the first word.
+/// Whether a scratch was prepared and has not been overwritten since. No kernel changes the first word.
 #[must_use]
 pub fn is_intact(scratch: &[u64]) -> bool {
     scratch.first().is_none_or(|&first| first == MAGIC)

@@ -170,11 +170,11 @@ impl<'a> LeafCall<'a> {
         field: FieldId,
         visit: &mut dyn FnMut(&[i64], &mut [T]),
     ) -> Result<()> {
-        self.rows_mut(requirement, (field, FieldType::of::<T>()))?.for_each(visit);
+        self.rows_mut(requirement, field, FieldType::of::<T>())?.for_each(visit);
         Ok(())
     }
 
-    fn rows_mut(&self, requirement: usize, (field, ty): (FieldId, FieldType)) -> Result<RowsMut<'a>> {
+    fn rows_mut(&self, requirement: usize, field: FieldId, ty: FieldType) -> Result<RowsMut<'a>> {
         let physical = self.writable(requirement, field)?;
         let instance = self.mapped(physical, requirement, field, ty)?;
         self.take(requirement, field)?;

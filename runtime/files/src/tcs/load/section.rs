@@ -106,7 +106,7 @@ struct Chunks<'s, S: ?Sized> {
 }
 
 impl<'s, S: Source + ?Sized> Chunks<'s, S> {
-    fn new(source: &'s S, header: &'s Header, (part, rest): (Part, Range<u64>)) -> Self {
+    fn new(source: &'s S, header: &'s Header, part: Part, rest: Range<u64>) -> Self {
         Self { source, header, part, rest, bytes: Vec::new(), sum: Summing::default() }
     }
 
@@ -142,7 +142,7 @@ pub fn read_numbers(
         Part::Values => 0..0,
     };
     let size = header.size(part) as usize;
-    let mut chunks = Chunks::new(source, header, (part, range));
+    let mut chunks = Chunks::new(source, header, part, range);
     while let Some((first, bytes)) = chunks.next()? {
         for (place, bytes) in (first..).zip(bytes.chunks_exact(size)) {
             match number(bytes) {
@@ -167,7 +167,7 @@ pub struct Values<'s, S: ?Sized> {
 impl<'s, S: Source + ?Sized> Values<'s, S> {
     /// These elements of a file.
     pub fn new(source: &'s S, header: &'s Header, range: Range<u64>) -> Self {
-        Self { chunks: Chunks::new(source, header, (Part::Values, range)), given: 0 }
+        Self { chunks: Chunks::new(source, header, Part::Values, range), given: 0 }
     }
 
     /// Sets elements to the next ones, of the type that the header says: all of them, or as many as are left.
