@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use maniple::profile::{ProfileError, RecordingError};
 use maniple::record::Violation;
 use maniple_tensor::distributed::DistributedError;
+use maniple_tensor::files::{FileError, InputError};
 
-use crate::input::InputError;
 use crate::report::{bytes, bytes_apart};
 
 /// The result of a simulation.
@@ -141,6 +141,17 @@ pub(crate) fn refused_file<T>(found: Result<T, DistributedError>) -> maniple::Re
             Ok(Err(Error::write(name.as_ref(), std::io::Error::other(reason))))
         }
         Err(other) => Err(other.into()),
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Input(error) => Self::Input(error),
+            FileError::Write { path, source } => Self::write(&path, source),
+            FileError::Unsorted { file, line, reason, .. } => InputError::Line { file, line, reason }.into(),
+            other => Self::Usage(other.to_string()),
+        }
     }
 }
 

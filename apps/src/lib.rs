@@ -42,7 +42,6 @@ pub mod error;
 pub mod graphs;
 mod headings;
 pub mod info;
-pub mod input;
 #[cfg(unix)]
 pub mod launch;
 pub mod metg;

@@ -29,6 +29,7 @@
 //! | [`choose`] | schedules where the user gives none |
 //! | [`substitute`] | leaf kernels by a library of matrix products |
 //! | [`distributed`] | plans on the runtime: tensors as regions, launches as index launches |
+//! | [`files`] | tensors in files of all kinds, read and written |
 //! | [`compute`] | the front door: statements by their text, on tensors of the runtime |
 //!
 //! Kernels are written in the language of `maniple-kernel`, and run by it: [`element`], [`loops`] and [`kernel`] are
@@ -45,6 +46,7 @@ pub mod concrete;
 pub mod cost;
 pub mod distributed;
 mod errors;
+pub mod files;
 pub mod format;
 pub mod generate;
 mod identical;

@@ -16,14 +16,13 @@ use maniple::Context;
 use maniple_files::matrix_market::{Entry, Field, Header, Layout, Reader, Symmetry};
 use maniple_tensor::distributed::{DistributedError, EntryFile, Tensor};
 use maniple_tensor::element::{Complex, ElementType};
+use maniple_tensor::files::{InputError, processors};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::storage::EntryList;
 
 use super::matrix::{Matrix, from_entries};
-use crate::input::InputError;
 use crate::options::place;
 use crate::report::counted;
-use crate::tensor::files::processors;
 use crate::tensor::source::check_same;
 
 /// A matrix in a file, of which the header was read.

@@ -26,10 +26,10 @@ use maniple_tensor::distributed::DistributedError;
 use self::problem::Problem;
 use self::system::{End, Limits, Outcome, System};
 use crate::error::{Error, Result, refused_file};
-use crate::input::InputError;
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive, workers_of_job};
 use crate::progress::Progress;
 use crate::report::{Table, counted, scientific, seconds};
+use maniple_tensor::files::InputError;
 
 /// The long description of `maniple run cg`, which its `--help` shows.
 pub const ABOUT: &str = "\

@@ -16,8 +16,8 @@ use nalgebra::DMatrix;
 use super::rounds::{Found, Mode, iterate};
 use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, factors, relative_error};
 use crate::error::{Error as AppError, Result as AppResult};
-use crate::input::InputError;
 use crate::tensor::source::Source;
+use maniple_tensor::files::InputError;
 
 /// A tensor in a file.
 pub(super) struct Given {

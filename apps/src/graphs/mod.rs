@@ -24,11 +24,11 @@ use maniple_tensor::plan::Plan;
 use maniple_tensor::sparse;
 
 use crate::error::{Error, Result, refused_file};
-use crate::input::InputError;
 use crate::options::{RuntimeOptions, place, workers_of_job};
 use crate::report::{Table, counted, seconds};
 use crate::tensor::operands::MOST_ELEMENTS;
 use crate::tensor::source::Source;
+use maniple_tensor::files::InputError;
 
 /// Which graph.
 #[derive(Args, Clone, Debug)]

@@ -18,6 +18,7 @@ use maniple_tensor::traffic::Traffic;
 use super::limit::check_tasks;
 use super::options::AlgorithmName;
 use super::problem::Problem;
+use super::tasks::Place;
 use crate::error::{Error, Result};
 
 /// How the statement runs.
@@ -158,12 +159,15 @@ impl Choices {
         self.0.iter().find_map(Choice::library)
     }
 
-    /// The placement of a tensor at the beginning, and its machine.
-    #[must_use]
-    pub fn place(&self, tensor: &TensorVariable) -> Option<(&Placement, &Machine)> {
+    /// Where a tensor is at the beginning.
+    pub(super) fn place(&self, tensor: &TensorVariable) -> Option<Place> {
         self.0.iter().find_map(|choice| {
-            let placements = &choice.algorithm.placements;
-            placements.iter().find(|(known, _)| known == tensor).map(|(_, placement)| (placement, &choice.machine))
+            let mut placements = choice.algorithm.placements.iter();
+            placements.find(|(known, _)| known == tensor).map(|(_, placement)| Place {
+                tensor: tensor.name().to_owned(),
+                placement: placement.clone(),
+                machine: choice.machine.clone(),
+            })
         })
     }
 

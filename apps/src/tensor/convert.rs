@@ -2,13 +2,13 @@
 
 use clap::Args;
 use maniple_files::tcs::Width;
-use maniple_tensor::element::ElementType;
+use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::files::{Contents, FileError, InputError, TensorFile};
 use maniple_tensor::format::Format;
+use maniple_tensor::notation::cast;
 use maniple_tensor::storage::{Duplicates, DynamicEntries};
 
-use super::files::{Contents, SparseFile, TensorFile, format_of, zero};
 use crate::error::{Error, Result};
-use crate::input::InputError;
 use crate::options::whole;
 use crate::report::counted;
 
@@ -49,7 +49,7 @@ pub struct Options {
     /// The file to write, of one of the same kinds; of a pipe or device the kind is said before it, as in
     /// mtx:/dev/stdout
     #[arg(value_name = "OUT")]
-    pub to: SparseFile,
+    pub to: TensorFile,
 
     /// The extents of the tensor in a .tns file, which does not tell them, such as 100,200 [default: the largest
     /// coordinates]
@@ -93,12 +93,16 @@ pub fn run(options: &Options) -> Result<String> {
     };
     options.to.check_writable()?;
     let to = match options.width {
-        Some(width) => options.to.clone().with_width(width)?,
+        Some(_) if !options.to.has_levels() => {
+            let name = options.to.path().display();
+            return Err(Error::Usage(format!("--width is for .tcs files, and {name} is none")));
+        }
+        Some(width) => options.to.clone().with_width(width),
         None => options.to.clone(),
     };
-    let from = options.from.clone().spooled()?.sparse()?;
+    let from = options.from.clone().spooled()?;
     let extents = (!options.extents.is_empty()).then_some(&options.extents[..]);
-    if extents.is_some() && from.tells_extents() {
+    if extents.is_some() && !from.is_coordinates() {
         return Err(Error::Usage(format!("--extents: {} tells its extents itself", from.path().display())));
     }
     if options.sort && !(from.is_text() && to.has_levels()) {
@@ -106,19 +110,28 @@ pub fn run(options: &Options) -> Result<String> {
             "--sort sorts lines of text (.mtx, .tns) that become a .tcs file; others need no sorting".to_owned(),
         ));
     }
-    let is_empty = from.is_without_entries()?;
     let format = options.format.as_ref();
-    if !is_empty && let Some((format, written)) = from.convert_text(&to, (format, extents), options.sort)? {
-        return Ok(told(&to, &written.extents, &format, (written.entries, written.added)));
+    let fitting = |error: FileError| match error {
+        FileError::Unfit(reason) if format.is_some() => Error::Usage(reason.replacen("format ", "--format ", 1)),
+        FileError::Unsorted { file, line, reason, is_half } => {
+            let advice = if is_half { "; say --sort, which sorts both halves" } else { ", or say --sort" };
+            InputError::Line { file, line, reason: reason + advice }.into()
+        }
+        other => other.into(),
+    };
+    let is_empty = from.is_without_entries()?;
+    if !is_empty && let Some(done) = from.convert_text(&to, (format, extents), options.sort).map_err(fitting)? {
+        return Ok(told(&to, &done.extents, &done.format, (done.entries, done.added)));
     }
-    let element = from.element()?;
+    let opened = from.open(false)?;
+    let (element, own) = (opened.element(), opened.format().filter(|_| to.has_levels()));
     let Contents { dimensions, fill, entries } = match is_empty {
         true => without_entries(element, extents).map_err(unsuitable)?,
-        false => from.read(element)?,
+        false => opened.read(element)?,
     };
     let dimensions = extended(dimensions, extents).map_err(unsuitable)?;
-    let own = from.header()?.filter(|_| to.has_levels()).and_then(|header| format_of(&header).ok());
-    let format = to.checked_format(from.path(), dimensions.len(), format.or(own.as_ref()))?;
+    let wanted = format.or(own.as_ref());
+    let format = to.checked_format(from.path(), dimensions.len(), wanted).map_err(fitting)?;
     let read = entries.len();
     let packed = entries.pack(&format, &dimensions, fill, Duplicates::Sum);
     let (tensor, added) = packed.map_err(|error| unsuitable(error.to_string()))?;
@@ -131,7 +144,7 @@ fn without_entries(element: ElementType, extents: Option<&[u64]>) -> std::result
     let extents =
         extents.ok_or("there are no entries, which would tell the extents: say them, as with --extents 100,200")?;
     let entries = DynamicEntries::new(element, extents.len());
-    Ok(Contents { dimensions: signed(extents), fill: zero(element), entries })
+    Ok(Contents { dimensions: signed(extents), fill: cast(Scalar::I32(0), element), entries })
 }
 
 /// The extents that are given, if the tensor has room in them; without, its own.
@@ -155,7 +168,7 @@ fn signed(extents: &[u64]) -> Vec<i64> {
 
 /// Returns a report of the file that was written, with its number of entries, and of further ones that were added to
 /// these.
-fn told(to: &SparseFile, extents: &[impl ToString], format: &Format, (entries, added): (u64, u64)) -> String {
+fn told(to: &TensorFile, extents: &[impl ToString], format: &Format, (entries, added): (u64, u64)) -> String {
     let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
     let added = match added as usize {
         0 => String::new(),

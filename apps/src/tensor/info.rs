@@ -1,13 +1,12 @@
 //! The contents of a file of a sparse tensor, and the formats that suit it.
 
 use clap::Args;
+use maniple_tensor::files::{Contents, InputError, TensorFile, in_full};
 use maniple_tensor::format::Format;
 use maniple_tensor::storage::{Duplicates, DynamicTensor, ModeStatistics, Statistics, StorageError};
 
-use super::files::{Contents, TensorFile, described, in_full};
 use super::svg_file::SvgFile;
 use crate::error::{Error, Result};
-use crate::input::InputError;
 use crate::report::Table;
 
 /// The long description of `maniple tensor info`, which its `--help` shows.
@@ -54,19 +53,20 @@ pub fn run(options: &Options) -> Result<String> {
         picture.check()?;
     }
     let file = options.file.path().display();
-    let from = options.file.clone().spooled()?.sparse()?;
-    if from.is_without_entries()? {
+    let from = options.file.clone().spooled()?.open(false)?;
+    if from.is_without_entries() {
         if options.draw.is_some() {
             return Err(Error::Usage(format!("--draw: {file} has no entries, which would tell the extents")));
         }
         let note = "0: a .tns file tells the number of dimensions and the extents by its entries alone";
         return Ok(format!("{file}\n{}", Table::new().line("entries", note)));
     }
-    let contents = from.read(from.element()?)?;
+    let (element, stored) = (from.element(), from.described());
+    let contents = from.read(element)?;
     let unsuitable =
         |error: StorageError| Error::from(InputError::Unsuitable { name: file.to_string(), reason: error.to_string() });
     let (table, tensor) = told(contents).map_err(unsuitable)?;
-    let table = table.maybe("stored", from.header()?.as_ref().map(described));
+    let table = table.maybe("stored", stored);
     if let Some(picture) = &options.draw {
         let format = options.format.clone().unwrap_or_else(|| tensor.format().clone());
         let stored = tensor.convert(&format).map_err(unsuitable)?;

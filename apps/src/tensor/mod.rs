@@ -1,21 +1,21 @@
 //! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index
-//! variables; `types`: the type of its elements; [`mod@choose`]: the algorithm and the grid; [`values`]: the operands'
-//! elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on
-//! sparse tensors, [`operands`]: on which ones, `loops`: in which loops, and `tasks`: as tasks; [`info`], [`convert`]:
-//! what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]:
-//! what is printed.
+//! variables; `extents`, `declared`: its tensors; `types`: the type of its elements; [`mod@choose`]: the algorithm and the grid; `values`: the operands'
+//! elements, `random` ones and those of files; here: what runs; [`sparse`]: what runs on sparse tensors, `operands`:
+//! on which ones, `loops`: in which loops; `tasks`: both, as tasks; [`info`], [`convert`]: what is in a file, and in
+//! another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
 
 mod blocks;
 pub mod check;
 pub mod choose;
 pub mod convert;
-pub mod files;
+mod declared;
+mod extents;
 pub mod info;
 mod limit;
 mod loops;
-pub mod operands;
+pub(crate) mod operands;
 pub mod options;
 pub mod picture;
 pub mod problem;
@@ -27,36 +27,28 @@ pub mod split;
 mod svg_file;
 mod tasks;
 mod types;
-pub mod values;
+mod values;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use maniple::ProcessorKind;
 use maniple::prelude::*;
-use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper, Writers, is_stored_as_npy};
-use maniple_tensor::element::Scalar;
-use maniple_tensor::machine::Machine;
+use maniple_tensor::compute::{Planned, Statements};
+use maniple_tensor::distributed::TensorMapper;
+use maniple_tensor::files::TensorFile;
 use maniple_tensor::notation::TensorVariable;
-use maniple_tensor::placement::{Placed, Placement};
-use maniple_tensor::plan::Plan;
-use maniple_tensor::rectangle::Rectangle;
 use maniple_tensor::substitute::use_library;
-use maniple_tensor::with_element;
 
 use self::choose::{Choices, Wishes, choose};
-use self::files::{Array, TensorFile};
 pub use self::options::{ABOUT, CommandLine, EXAMPLES, Options, Subcommand};
-use self::problem::{Input, Problem};
+use self::problem::Problem;
 pub use self::report::{Checked, Report};
-use self::values::Values;
-use crate::error::{Error as AppError, Result as AppResult, refused_file};
+use self::tasks::{Around, Made, Place, Tasks};
+use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{place, workers_of_job};
-use crate::output;
-use crate::progress::Progress;
-use crate::verify::{is_within, worse};
+use crate::verify::is_within;
 use crate::warnings;
 
 /// The advice to a user whose run found too little memory.
@@ -127,10 +119,11 @@ pub fn answer(line: &CommandLine) -> AppResult<Answer> {
 pub fn run(options: &Options) -> AppResult<Answer> {
     warnings::print();
     options.check()?;
-    if sparse::is_asked_for(options) {
-        return sparse::run(options);
+    let inputs = operands::open(options)?;
+    if sparse::is_asked_for(options, &inputs) {
+        return sparse::run(options, inputs);
     }
-    let problem = Problem::new(options)?;
+    let problem = Problem::new(options, inputs)?;
     if let Some(library) = &options.blas {
         use_library(library).map_err(|error| AppError::Usage(error.to_string()))?;
     }
@@ -148,7 +141,7 @@ pub fn run(options: &Options) -> AppResult<Answer> {
             let processors = workers_of_job(runtime)?;
             let choices = plan(options, &problem, processors)?;
             choices.check()?;
-            run_on(runtime, &Task { options, problem: &problem, choices: &choices, processors })
+            run_on(runtime, options, &problem, &choices)
         },
     )?;
     Ok(Answer::Report(Box::new(report)))
@@ -172,214 +165,48 @@ fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Ch
     Ok(choices)
 }
 
-fn run_on(runtime: &Runtime, task: &Task<'_>) -> AppResult<Report> {
-    // Errors name the statement, and not lines of this program.
-    let text = task.problem.text();
-    let (report, results) = runtime.run(async |cx| refused_file(task.run(&cx.at(&text), runtime).await))??;
-    if let Some(checked) = &report.checked
+/// Runs the statements by their plans, and compares and writes the results.
+fn run_on(runtime: &Runtime, options: &Options, problem: &Problem, choices: &Choices) -> AppResult<Report> {
+    let planned = choices.0.iter().map(|choice| Planned::dense(Arc::clone(&choice.plan)));
+    let tasks = Tasks::of(Statements::new(planned.collect()));
+    let is_made = |tensor: &TensorVariable| !problem.files.contains_key(tensor.name());
+    let inputs = problem.program.inputs();
+    let made = inputs.iter().filter(|tensor| is_made(tensor)).map(|tensor| (tensor.name().to_owned(), Made::Random));
+    let made: BTreeMap<String, Made> = made.collect();
+    let places: Vec<Place> = problem.divided.tensors().iter().filter_map(|tensor| choices.place(tensor)).collect();
+    let outputs = options.output.iter().map(|(name, file)| {
+        let result = problem.written(name.as_deref())?;
+        Ok((result.name().to_owned(), file.clone()))
+    });
+    let outputs: Vec<(String, TensorFile)> = outputs.collect::<AppResult<_>>()?;
+    let around = Around {
+        given: &BTreeMap::new(),
+        files: &problem.files,
+        made: &made,
+        places: &places,
+        renews: true,
+        outputs: &outputs,
+        needs_all: options.verify,
+    };
+    let body = async |cx: &Context, runtime: &Runtime| {
+        let outcome = tasks.run_on((cx, runtime), options, around).await?;
+        let checked = match options.verify {
+            true => Some(check::compared(cx, runtime, options, (problem, &outcome)).await?),
+            false => None,
+        };
+        Ok((outcome, checked))
+    };
+    let (outcome, checked) = tasks::launched(runtime, &problem.text(), around, &body)?;
+    if let Some(checked) = &checked
         && !is_within(checked.deviation, 1.0)
     {
         return Err(AppError::Verification(checked.wrong()));
     }
-    for (name, file) in task.options.output.iter().filter(|_| runtime.node() == 0) {
-        if let Some(result) = results.get(task.problem.written(name.as_deref())?.name()) {
+    for (name, file) in outputs.iter().filter(|_| runtime.node() == 0) {
+        if let Some(result) = outcome.tensors.get(name).filter(|_| !outcome.done.written.contains_key(name)) {
             file.write(result)?;
         }
     }
-    Ok(report)
-}
-
-/// The computation that runs on the runtime.
-struct Task<'a> {
-    options: &'a Options,
-    problem: &'a Problem,
-    choices: &'a Choices,
-    /// The processors of the job.
-    processors: usize,
-}
-
-/// A tensor, its elements before anything was computed, the pieces in which they are made, and where they are.
-struct Operand {
-    tensor: Tensor,
-    values: Option<Values>,
-    /// The elements before, if tasks have read the tensor and a statement assigns to it.
-    before: Option<Tensor>,
-    pieces: Vec<Rectangle>,
-    placement: Option<(Placement, Machine)>,
-}
-
-impl Task<'_> {
-    async fn run(&self, cx: &Context, runtime: &Runtime) -> Result<(Report, Results), DistributedError> {
-        let variables = self.problem.divided.tensors();
-        let mut operands: Vec<Operand> = Vec::new();
-        for variable in &variables {
-            operands.push(self.operand(cx, variable).await?);
-        }
-        let tensors: Vec<&Tensor> = operands.iter().map(|operand| &operand.tensor).collect();
-        let plans: Vec<Arc<Plan>> = self.choices.0.iter().map(|choice| Arc::clone(&choice.plan)).collect();
-        let computation = Computation::in_order(cx, &plans, &tensors).await?;
-        let is_short = self.options.runtime.memory.is_some() && cx.nodes() > 1;
-        let progress = Progress::steps(self.options.repeat + 1, &self.options.runtime);
-        let (mut times, mut moved) = (Vec::new(), 0);
-        for repeat in 0..=self.options.repeat {
-            for operand in &operands {
-                self.prepare(cx, operand).await?;
-            }
-            cx.execution_fence().await?;
-            let (started, before) = (Instant::now(), runtime.statistics().parcel_bytes_sent);
-            match is_short {
-                true => computation.run_in_steps(cx).await?,
-                false => computation.launch(cx)?.await?,
-            }
-            times.push(started.elapsed());
-            moved = runtime.statistics().parcel_bytes_sent - before;
-            progress.set(repeat + 1, String::new);
-        }
-        drop(progress);
-        // The slowest node says how long it took.
-        let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
-        let moved = cx.per_node(moved).reduce(Sum).await?;
-        let mut results = Results::new();
-        for variable in self.problem.program.results() {
-            let last = || self.problem.program.results().last().cloned();
-            let is_written = |name: &Option<String>| match name {
-                Some(name) => name == variable.name(),
-                None => last().as_ref() == Some(&variable),
-            };
-            let mut is_wanted = self.options.verify;
-            for (_, file) in self.options.output.iter().filter(|(name, _)| is_written(name)) {
-                let operand = operands.iter().find(|operand| *operand.tensor.variable() == variable);
-                is_wanted |= match operand.filter(|_| !self.options.verify) {
-                    Some(operand) => !self.store_by_tasks(cx, &operand.tensor, file).await?,
-                    None => true,
-                };
-            }
-            if is_wanted {
-                results.insert(variable.name().to_owned(), self.result(cx, &operands, &variable).await?);
-            }
-        }
-        let checked = match self.options.verify {
-            true => Some(self.check(cx, runtime, &operands, &results).await?),
-            false => None,
-        };
-        let moved = (runtime.nodes() > 1).then_some(moved);
-        Ok((Report::new(self.problem, self.choices, &times, moved, checked), results))
-    }
-
-    /// A result, whole.
-    async fn result(
-        &self,
-        cx: &Context,
-        operands: &[Operand],
-        result: &TensorVariable,
-    ) -> Result<Array, DistributedError> {
-        let Some(Operand { tensor, .. }) = operands.iter().find(|operand| operand.tensor.variable() == result) else {
-            return Err(DistributedError::Missing { tensor: result.name().to_owned(), given: String::new() });
-        };
-        let dimensions = result.dimensions().to_vec();
-        with_element!(result.element(), T => Ok(Array::new::<T>(dimensions, tensor.read_elements(cx).await?)))
-    }
-
-    async fn operand(&self, cx: &Context, variable: &TensorVariable) -> Result<Operand, DistributedError> {
-        let placement = self.choices.place(variable).map(|(placement, machine)| (placement.clone(), machine.clone()));
-        let (program, inputs) = (&self.problem.program, &self.problem.inputs);
-        let is_read = program.inputs().contains(variable);
-        let (tensor, values) = match inputs.get(variable.name()).filter(|_| is_read) {
-            Some(Input::ByTasks(file)) => (Tensor::read_entries(cx, variable, file).await?.0, None),
-            Some(Input::Whole(array)) => (Tensor::new(cx, variable)?, Some(Values::Given(array.clone()))),
-            None => (Tensor::new(cx, variable)?, is_read.then(|| Values::random(self.options.runtime.seed, variable))),
-        };
-        let before = match is_read && values.is_none() && program.results().contains(variable) {
-            true => Some(tensor.snapshot(cx, &variable.renamed(&format!("{}_before", variable.name()))).await?),
-            false => None,
-        };
-        let pieces = placement.as_ref().and_then(|(placement, machine)| pieces(variable, placement, machine));
-        let pieces = pieces.unwrap_or_else(|| tensor.slabs(self.processors));
-        Ok(Operand { tensor, values, before, pieces, placement })
-    }
-
-    /// Makes a tensor's elements anew, where they are placed.
-    async fn prepare(&self, cx: &Context, operand: &Operand) -> Result<(), DistributedError> {
-        if let Some(values) = &operand.values {
-            values.put(cx, &operand.tensor, &operand.pieces)?;
-        }
-        if let Some(before) = &operand.before {
-            operand.tensor.copy_from(cx, before).await?;
-        }
-        match &operand.placement {
-            Some((placement, machine)) => operand.tensor.place(cx, placement, machine)?.await,
-            None => Ok(()),
-        }
-    }
-
-    /// Has tasks write a result to a file, each node its part, if there are several nodes and the file can be written
-    /// so. Whether it is.
-    async fn store_by_tasks(&self, cx: &Context, tensor: &Tensor, file: &TensorFile) -> Result<bool, DistributedError> {
-        let is_by_tasks = cx.nodes() > 1
-            && file.is_numpy()
-            && !output::is_special(file.path())
-            && is_stored_as_npy(tensor.variable().format());
-        if is_by_tasks {
-            let writers = if self.options.serial_writes { Writers::InTurn } else { Writers::Together };
-            tensor.store_npy(cx, file.path(), writers).await?;
-        }
-        Ok(is_by_tasks)
-    }
-
-    async fn check(
-        &self,
-        cx: &Context,
-        runtime: &Runtime,
-        operands: &[Operand],
-        results: &Results,
-    ) -> Result<Checked, DistributedError> {
-        let started = Instant::now();
-        let senseless = |error: String| Error::from_task(Senseless(error));
-        let definitions = self.problem.definitions().map_err(|error| senseless(error.to_string()))?;
-        let (mut count, mut largest, mut is_exact) = (0, 0.0, true);
-        for definition in &definitions {
-            let target = definition.left().tensor.name();
-            let chosen = check::chosen(definition, self.options.runtime.seed);
-            count += chosen.len();
-            is_exact &= definition.element().is_integer();
-            // Each node looks at some of them.
-            let own = chosen.into_iter().skip(runtime.node()).step_by(runtime.nodes());
-            let load = |variable: &TensorVariable, coordinates: &[i64]| {
-                if let Some(result) = results.get(variable.name()).filter(|_| variable.name() != target) {
-                    return result.at(coordinates).unwrap_or(Scalar::I32(0));
-                }
-                let operand = operands.iter().find(|operand| operand.tensor.variable() == variable);
-                let values = operand.and_then(|operand| operand.values.as_ref());
-                values.map_or(Scalar::I32(0), |values| values.get(variable, coordinates))
-            };
-            let found = |number: i64| {
-                results.get(target).and_then(|found| found.get(number as usize)).unwrap_or(Scalar::I32(0))
-            };
-            let deviation = check::largest_deviation(definition, own, found, &load).map_err(senseless)?;
-            largest = worse(largest, cx.per_node(deviation).fold(0.0, worse).await?);
-        }
-        Ok(Checked { count, deviation: largest, time: started.elapsed(), is_exact })
-    }
-}
-
-/// The results, by name.
-type Results = BTreeMap<String, Array>;
-
-/// The pieces of a tensor where it is placed.
-fn pieces(variable: &TensorVariable, placement: &Placement, machine: &Machine) -> Option<Vec<Rectangle>> {
-    let placed = Placed::new(placement, &Rectangle::whole(variable.dimensions()), machine).ok()?;
-    let piece = |point: Vec<usize>| placed.piece(&point).rectangles().collect::<Vec<_>>();
-    Some(placed.machine().points().flat_map(piece).collect())
-}
-
-/// The definition has no value.
-#[derive(Debug, thiserror::Error)]
-#[error("the result cannot be compared with the definition: {0}")]
-struct Senseless(String);
-
-fn slowest(so_far: Vec<Duration>, times: Vec<Duration>) -> Vec<Duration> {
-    match so_far.is_empty() {
-        true => times,
-        false => so_far.into_iter().zip(times).map(|(a, b)| a.max(b)).collect(),
-    }
+    let moved = (runtime.nodes() > 1).then(|| outcome.done.sent[1].iter().sum());
+    Ok(Report::new(problem, choices, &outcome.times, moved, checked))
 }

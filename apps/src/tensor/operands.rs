@@ -1,186 +1,130 @@
 //! The operands of statements on sparse tensors: from files, from generators, or random ones.
 
-use maniple_tensor::distributed::{TcsFile, as_element, is_packed_by_tasks};
+use std::collections::BTreeMap;
+
+use maniple_tensor::distributed::{as_element, is_packed_by_tasks};
 use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::files::{Contents, FileInParts, InputError, Opened, TensorFile};
 use maniple_tensor::format::Level;
 use maniple_tensor::generate::Generator;
-use maniple_tensor::notation::{TensorVariable, cast, is_fill, is_zero};
-use maniple_tensor::storage::{Duplicates, DynamicEntries, DynamicTensor, EntryList, StorageError};
+use maniple_tensor::notation::{TensorVariable, cast, is_fill};
+use maniple_tensor::storage::{Duplicates, DynamicEntries, DynamicTensor, StorageError};
 
-use super::files::{Contents, FileByTasks, SparseFile, no_imaginary_parts, zero};
 use super::options::Options;
 use super::values;
 use crate::error::{Error, Result};
-use crate::input::InputError;
 use crate::options::place;
 
-/// A tensor of a file, as far as the file was read.
-pub(super) enum Given {
-    /// A file that tasks can read, of which no more was read than tells the extents.
-    ByTasks(FileByTasks, SparseFile),
-    /// All that a file has.
-    All(Read),
-    /// The entries of a file that does not tell its extents, which are larger than their coordinates; and not the
-    /// number of dimensions, if it has none.
-    Listed(Read),
+/// The file of an operand, opened once.
+pub(super) struct Input {
+    /// The file, as it is named.
+    pub(super) named: TensorFile,
+    /// The same file, whose header was read.
+    pub(super) file: Opened,
+}
+
+/// The files of operands, by their names.
+pub(super) type Inputs = BTreeMap<String, Input>;
+
+/// Opens all files that are read. Of several nodes, each reads its parts of those that it can read in parts.
+///
+/// # Errors
+/// [`Error::Usage`] if two are of one operand, [`Error::Input`] if one can't be read.
+pub(super) fn open(options: &Options) -> Result<Inputs> {
+    let mut inputs = Inputs::new();
+    for (name, named) in &options.input {
+        let has_parts = place().nodes > 1;
+        let named = if has_parts { named.clone() } else { named.clone().spooled()? };
+        let file = named.open(has_parts)?;
+        if inputs.insert(name.clone(), Input { named, file }).is_some() {
+            return Err(Error::Usage(format!("--input says twice what {name} is")));
+        }
+    }
+    Ok(inputs)
+}
+
+impl Input {
+    /// Checks that the file tells how it stores the operand of this name, or has all of its elements, where no format
+    /// is given.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has the entries of a sparse tensor.
+    pub(super) fn check_named(&self, name: &str) -> Result<()> {
+        if !self.file.is_list() {
+            return Ok(());
+        }
+        let format = match (self.file.is_without_entries(), self.file.dimensions().len()) {
+            (true, _) => "coo".to_owned(),
+            (false, 1) => "{C}".to_owned(),
+            (false, 2) => "csr".to_owned(),
+            (false, order) => format!("csf:{order}"),
+        };
+        let quoted = if format.contains('{') { "'" } else { "" };
+        let option = format!("--format {quoted}{name}={format}{quoted}");
+        let reason = format!("the tensor is sparse: say how to store it, such as {option}");
+        Err(InputError::unsuitable(self.named.path(), reason).into())
+    }
+
+    /// The file as tasks read it for a computation with elements of a type, if they do: each node parts of it, or on
+    /// one node the levels as they are.
+    pub(super) fn parts(&self, element: ElementType) -> Option<&FileInParts> {
+        let has_nodes = place().nodes > 1;
+        let is_real = |own: ElementType| element.is_complex() || !own.is_complex();
+        self.file.parts().filter(|file| match file {
+            FileInParts::Levels(levels) => {
+                let own = levels.element();
+                let is_cast = || levels.format().is_ok_and(|format| is_packed_by_tasks(&format));
+                levels.is_whole() && (own == element || has_nodes && is_real(own) && is_cast())
+            }
+            FileInParts::Entries(entries) => has_nodes && is_real(entries.element()),
+        })
+    }
 }
 
 /// A tensor, or entries, as read from a file.
-pub(super) enum Read {
+enum Read {
     /// A tensor as the file stores it.
     Stored(DynamicTensor),
-    /// Entries, and the value of all other elements.
-    Entries(DynamicEntries, Scalar),
-}
-
-impl Given {
-    /// Makes it that of a tensor of so many dimensions, if all others after these have an extent of 1, as of a vector
-    /// in a file of a matrix. Whether it is.
-    pub(super) fn take_order(&mut self, order: usize) -> bool {
-        match self {
-            Self::ByTasks(FileByTasks::Levels(_), _) | Self::All(Read::Stored(_)) => return false,
-            Self::ByTasks(FileByTasks::Entries(file), _) => match file.with_order(order) {
-                Some(of_order) => *file = of_order,
-                None => return false,
-            },
-            Self::All(read) | Self::Listed(read) => read.take_order(order),
-        }
-        true
-    }
-
-    /// Whether the file tells the extents.
-    pub(super) fn tells_extents(&self) -> bool {
-        match self {
-            Self::ByTasks(FileByTasks::Entries(file), _) => file.tells_extents(),
-            Self::ByTasks(FileByTasks::Levels(_), _) | Self::All(_) => true,
-            Self::Listed(_) => false,
-        }
-    }
-
-    /// Makes a file without entries, which tells nothing of dimensions, that of a tensor of so many. Whether it is one.
-    pub(super) fn take_empty(&mut self, order: usize) -> bool {
-        match self {
-            Self::Listed(Read::Entries(entries, _)) if entries.is_empty() => {
-                *entries = DynamicEntries::new(entries.element(), order);
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// Gives a file that does not tell them its extents, which are no smaller than those of its entries.
-    pub(super) fn take_extents(&mut self, extents: &[i64]) {
-        if let Self::ByTasks(FileByTasks::Entries(file), _) = self
-            && let Some(extended) = file.with_extents(extents)
-        {
-            *file = extended;
-        }
-    }
-
-    /// The value of the elements that a file does not store; `None` if that is zero, or tasks read the file.
-    pub(super) fn fill(&self) -> Option<Scalar> {
-        let fill = match self {
-            Self::All(Read::Entries(_, fill)) | Self::Listed(Read::Entries(_, fill)) => *fill,
-            Self::All(Read::Stored(stored)) | Self::Listed(Read::Stored(stored)) => stored.fill(),
-            Self::ByTasks(..) => return None,
-        };
-        (!is_zero(fill)).then_some(fill)
-    }
-}
-
-impl Read {
-    /// Leaves out coordinates after the first ones, where entries have more.
-    fn take_order(&mut self, order: usize) {
-        if let Self::Entries(entries, _) = self {
-            entries.truncate(order);
-        }
-    }
-}
-
-/// Reads the entries of the file of an operand, and the extents; of a file that tasks can read, the extents alone.
-pub(super) fn read_as(element: ElementType, name: &str, file: SparseFile) -> Result<(Vec<i64>, Given)> {
-    if file.is_without_entries()? {
-        return Ok((Vec::new(), Given::Listed(Read::Entries(DynamicEntries::new(element, 0), zero(element)))));
-    }
-    let is_real = |own: ElementType| element.is_complex() || !own.is_complex();
-    match file.levels()? {
-        Some(levels) if levels.is_whole() && is_loaded(&levels, element) => {
-            return Ok((levels.dimensions(), Given::ByTasks(FileByTasks::Levels(levels), file)));
-        }
-        None if place().nodes > 1 => {
-            if let Some(entries) = file.entries()?.filter(|entries| is_real(entries.element())) {
-                return Ok((entries.dimensions().to_vec(), Given::ByTasks(FileByTasks::Entries(entries), file)));
-            }
-        }
-        _ => {}
-    }
-    let given = if file.tells_extents() { Given::All } else { Given::Listed };
-    read_all(element, name, &file).map(|(dimensions, read)| (dimensions, given(read)))
-}
-
-/// Whether tasks load a file: one with elements of the type that is computed with, or on several nodes, those that
-/// tasks make of others.
-fn is_loaded(levels: &TcsFile, wanted: ElementType) -> bool {
-    let own = levels.element();
-    let is_cast = || levels.format().is_ok_and(|format| is_packed_by_tasks(&format));
-    own == wanted || place().nodes > 1 && (wanted.is_complex() || !own.is_complex()) && is_cast()
+    /// Entries.
+    Entries(DynamicEntries),
 }
 
 /// Reads all entries of the file of an operand, as elements of the type that is computed with.
-fn read_all(wanted: ElementType, name: &str, file: &SparseFile) -> Result<(Vec<i64>, Read)> {
-    if file.is_kept_by(wanted)? {
-        if let Some(stored) = file.stored(wanted)? {
-            return Ok((stored.dimensions().to_vec(), Read::Stored(stored)));
-        }
-        let Contents { dimensions, fill, entries } = file.read(wanted)?;
-        return Ok((dimensions, Read::Entries(entries, fill)));
+fn read_all(wanted: ElementType, name: &str, Input { named, file }: Input) -> Result<Read> {
+    let own = file.element();
+    if file.has(wanted) {
+        return Ok(match file.stored(wanted)? {
+            Some(stored) => Read::Stored(stored),
+            None => Read::Entries(file.read(wanted)?.entries),
+        });
     }
-    let own = file.element()?;
     if own.is_complex() && !wanted.is_complex() {
-        let reason = no_imaginary_parts(own, wanted);
-        return Err(InputError::Unsuitable { name: file.path().display().to_string(), reason }.into());
+        return Err(InputError::unsuitable(named.path(), no_imaginary_parts(own, wanted)).into());
     }
-    let Contents { dimensions, fill, entries } = file.read(own)?;
+    let Contents { fill, entries, .. } = file.read(own)?;
     let refused = |number: Scalar| {
-        let problem = format!("{name} has the element {number}, which is no {wanted}");
+        let problem = format!("{name} has the element {number}, which is no {}", wanted.name());
         Error::Usage(format!("{problem}: leave --type out, or take another one"))
     };
+    as_element(fill, wanted).ok_or_else(|| refused(fill))?;
     let entries = entries.cast(wanted, &|number| as_element(number, wanted)).map_err(refused)?;
-    Ok((dimensions, Read::Entries(entries, as_element(fill, wanted).ok_or_else(|| refused(fill))?)))
-}
-
-/// Reads the entries of a file whose other elements are zero, and the extents.
-pub(crate) fn read(file: &SparseFile) -> Result<(Vec<i64>, EntryList<f64>)> {
-    let Contents { dimensions, fill, entries } = file.read(ElementType::F64)?;
-    if !is_zero(fill) {
-        let reason = format!("what is not stored is {fill}, and must be 0 here");
-        return Err(InputError::Unsuitable { name: file.path().display().to_string(), reason }.into());
-    }
-    Ok((dimensions, entries.downcast().expect("entries have the type that was asked for")))
+    Ok(Read::Entries(entries))
 }
 
 /// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every
 /// hundredth.
-pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<Given>) -> Result<DynamicTensor> {
+pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<Input>) -> Result<DynamicTensor> {
     let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
     let refused = |error: StorageError| Error::Usage(format!("{tensor}: {error}"));
     let is_generated = options.generate.iter().any(|(name, _)| name == tensor.name());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
-    let given = match given {
-        Some(Given::ByTasks(_, file)) => {
-            let mut read = read_all(tensor.element(), tensor.name(), &file)?.1;
-            read.take_order(dimensions.len());
-            Some(read)
-        }
-        Some(Given::All(read) | Given::Listed(read)) => Some(read),
-        None => None,
-    };
+    let given = given.map(|input| read_all(tensor.element(), tensor.name(), input)).transpose()?;
     let entries = match given {
         Some(Read::Stored(stored)) if !is_fill(stored.fill(), tensor.fill()) => stored.entries(),
         Some(Read::Stored(stored)) => {
             return stored.convert(format).map_err(refused);
         }
-        Some(Read::Entries(entries, _)) => entries,
+        Some(Read::Entries(entries)) => entries,
         None if is_dense && !is_generated => {
             let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
             if count.is_none_or(|count| count > MOST_ELEMENTS) {
@@ -208,6 +152,12 @@ pub(super) fn operand(options: &Options, tensor: &TensorVariable, given: Option<
     };
     let packed = entries.pack(format, dimensions, tensor.fill(), Duplicates::Sum);
     Ok(packed.map_err(refused)?.0)
+}
+
+/// The message of the error that complex elements would lose their imaginary parts.
+pub(super) fn no_imaginary_parts(own: ElementType, wanted: ElementType) -> String {
+    let (own, wanted) = (own.name(), wanted.name());
+    format!("its elements are {own}, and {wanted} has no imaginary parts: say --type {own}")
 }
 
 /// Returns the generator of a sparse tensor of which no file has the entries, and its seed.

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand as _, ValueEnum};
 use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType;
+use maniple_tensor::files::TensorFile;
 use maniple_tensor::format::{Format, ParseError};
 use maniple_tensor::generate::Generator;
 use maniple_tensor::machine::Grid;
 use maniple_tensor::placement::Placement;
 
-use super::files::TensorFile;
 use super::split::Split;
 use super::svg_file::SvgFile;
 use super::{convert, info};

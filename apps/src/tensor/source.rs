@@ -7,12 +7,12 @@ use std::path::Path;
 use maniple::Context;
 use maniple_tensor::distributed::{DistributedError, EntryFile, TcsFile, Tensor};
 use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::files::{Contents, FileInParts, InputError, Opened, TensorFile};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::storage::{Duplicates, EntryList, pack};
 
-use super::files::SparseFile;
-use super::operands::read;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::options::place;
 
 /// The source of the entries of a sparse tensor.
 pub(crate) enum Source {
@@ -29,23 +29,29 @@ impl Source {
     /// are added in the type of the file, if that is of arrays.
     ///
     /// # Errors
-    /// [`Error::Usage`](crate::error::Error::Usage) if its name does not say what it is,
-    /// [`Error::Input`](crate::error::Error::Input) if it can't be read.
+    /// [`Error::Usage`] if its name does not say what it is,
+    /// [`Error::Input`] if it can't be read.
     pub(crate) fn open(path: &Path) -> Result<(Vec<i64>, Self)> {
-        let file = SparseFile::of_input(path)?;
-        let has_levels = |levels: &TcsFile| levels.is_whole() && levels.format().is_ok_and(|format| !format.is_dense());
-        if let Some(levels) = file.levels()?.filter(has_levels) {
-            return Ok((levels.dimensions(), Self::Levels(levels)));
+        let text = path.display().to_string();
+        let file = TensorFile::input(&text).map_err(|error| Error::Usage(format!("{text}: {error}")))?;
+        let file = if place().nodes > 1 { file } else { file.spooled()? };
+        let opened = file.open(true)?;
+        match opened.parts() {
+            Some(FileInParts::Levels(levels))
+                if levels.is_whole() && levels.format().is_ok_and(|format| !format.is_dense()) =>
+            {
+                Ok((levels.dimensions(), Self::Levels(levels.clone())))
+            }
+            Some(FileInParts::Entries(entries)) => {
+                let element = match entries.element() {
+                    element if element.is_complex() || !file.is_text() => element,
+                    // Text has numbers of any type.
+                    _ => ElementType::F64,
+                };
+                Ok((entries.dimensions().to_vec(), Self::Entries(entries.clone(), element)))
+            }
+            _ => Self::whole(&file, opened),
         }
-        if let Some(entries) = file.entries()? {
-            let element = match file.element()? {
-                element if element.is_complex() || !file.is_text() => element,
-                // Text has numbers of any type.
-                _ => ElementType::F64,
-            };
-            return Ok((entries.dimensions().to_vec(), Self::Entries(entries, element)));
-        }
-        Self::whole(&file)
     }
 
     /// The same of a file whose elements are to be added as doubles, whatever their type is.
@@ -61,8 +67,13 @@ impl Source {
         }
     }
 
-    fn whole(file: &SparseFile) -> Result<(Vec<i64>, Self)> {
-        let (dimensions, entries) = read(file)?;
+    fn whole(file: &TensorFile, opened: Opened) -> Result<(Vec<i64>, Self)> {
+        if let Some(fill) = opened.fill() {
+            let reason = format!("what is not stored is {fill}, and must be 0 here");
+            return Err(InputError::unsuitable(file.path(), reason).into());
+        }
+        let Contents { dimensions, entries, .. } = opened.read(ElementType::F64)?;
+        let entries: EntryList<f64> = entries.downcast().expect("entries have the type that was asked for");
         let mut stored = EntryList::new(dimensions.len());
         entries.iter().filter(|(_, value)| *value != 0.0).for_each(|(at, value)| stored.push(&at, value));
         Ok((dimensions, Self::Whole(file.path().display().to_string(), stored)))

@@ -3,30 +3,31 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use maniple_files::tcs::Kind;
 use maniple_tensor::compute::has_no_loop_around;
 use maniple_tensor::distributed::is_made_by_tasks;
 use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::files::TensorFile;
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::kernel::{Kernels, Scoped};
-use maniple_tensor::notation::{IndexVariable, TensorVariable, cast, is_fill, is_zero};
+use maniple_tensor::notation::{IndexVariable, TensorVariable, is_zero};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
 use maniple_tensor::storage::DynamicTensor;
 
 use super::Answer;
 use super::blocks;
-use super::files::{SparseFile, TensorFile, format_of, left, of_order};
+use super::declared::declared;
+use super::extents::index_variables;
 use super::loops::{Loops, usage};
-use super::operands::{Given, MOST_ELEMENTS, generator, number, operand, read_as};
+use super::operands::{Input, Inputs, MOST_ELEMENTS, generator, number, operand};
 use super::options::Options;
 use super::picture::arranged;
-use super::problem::{
-    Extents, accesses, check_reductions, index_variables, said, schedules, sized, sketched, usual_extent,
-};
-use super::tasks::{Around, Done, Made, Tasks, check_places};
+use super::problem::{check_reductions, said, schedules};
+use super::tasks::{Around, Done, Made, Tasks, places};
 use super::types;
 use crate::error::{Error, Result};
 use crate::options::place;
@@ -78,38 +79,25 @@ impl fmt::Display for Report {
 }
 
 /// Whether a tensor is stored sparsely, or made so.
-pub fn is_asked_for(options: &Options) -> bool {
+pub(super) fn is_asked_for(options: &Options, inputs: &Inputs) -> bool {
     let is_sparse = |format: &Format| format.levels().iter().any(|level| *level != Level::Dense) || !format.is_plain();
     // Entries of a sparse tensor that is to be stored densely.
-    let is_listed = |name: &str, file: &TensorFile| {
-        file.path().exists() && file.sparse().is_ok_and(|file| file.check_named(name).is_err())
-    };
-    let is_sparse_file = |(name, file): &(String, TensorFile)| {
-        file.has_levels() || options.format.iter().any(|(other, _)| other == name) && is_listed(name, file)
-    };
+    let has_format = |name: &String| options.format.iter().any(|(other, _)| other == name);
+    let is_sparse_file =
+        |(name, input): (&String, &Input)| input.file.levels().is_some() || has_format(name) && input.file.is_list();
     !options.generate.is_empty()
         || !options.fill.is_empty()
         || options.format.iter().any(|(_, format)| is_sparse(format))
-        || options.input.iter().any(is_sparse_file)
+        || inputs.iter().any(is_sparse_file)
 }
 
 /// The options, with the formats that `.tcs` files say where --format does not. Of other files with the entries of a
 /// sparse tensor --format has to say it.
-fn with_formats_of_files(options: &Options) -> Result<Options> {
+fn with_formats_of_files(options: &Options, inputs: &Inputs) -> Result<Options> {
     let mut told = options.clone();
-    for (_, file) in &mut told.input {
-        *file = file.clone().spooled()?;
-    }
-    for (name, file) in &told.input.clone() {
-        if told.format.iter().any(|(other, _)| other == name) {
-            continue;
-        }
-        let file = file.sparse()?;
-        file.check_named(name)?;
-        let header = file.header()?;
-        if let Some(format) = header.and_then(|header| format_of(&header).ok()) {
-            told.format.push((name.clone(), format));
-        }
+    for (name, input) in inputs.iter().filter(|(name, _)| options.format.iter().all(|(other, _)| other != *name)) {
+        input.check_named(name)?;
+        told.format.extend(input.file.format().map(|format| (name.clone(), format)));
     }
     Ok(told)
 }
@@ -119,29 +107,24 @@ fn with_formats_of_files(options: &Options) -> Result<Options> {
 /// # Errors
 /// [`Error::Usage`] if options do not fit each other, [`Error::Input`] and [`Error::Write`] for files,
 /// [`Error::Verification`].
-pub fn run(options: &Options) -> Result<Answer> {
+pub(super) fn run(options: &Options, inputs: Inputs) -> Result<Answer> {
     refuse_others(options)?;
-    let options = &with_formats_of_files(options)?;
+    let options = &with_formats_of_files(options, &inputs)?;
     let text = &*said(&options.statement)?;
-    let of_file = |(name, file): &'_ (String, TensorFile)| Ok((name.clone(), file.sparse()?.element()?));
-    let files: Vec<(String, ElementType)> = options.input.iter().map(of_file).collect::<Result<_>>()?;
-    let element =
-        types::of_program(options, (text, &index_variables(text)), files.iter().map(|(name, own)| (&**name, *own)));
-    run_as(element, options, text)
+    let own = inputs.iter().map(|(name, input)| (&**name, input.file.element()));
+    let element = types::of_program(options, (text, &index_variables(text)), own);
+    run_as(element, options, (text, inputs))
 }
 
 /// Refuses files with blocks of which one has all coordinates of a variable from another one on than the other: what is
 /// not in a block is not known to be zero.
-fn check_blocks(options: &Options, program: &Program) -> Result<()> {
-    let mut headers = BTreeMap::new();
-    for (name, file) in &options.input {
-        headers.extend(file.sparse()?.header()?.map(|header| (name.as_str(), header)));
-    }
+fn check_blocks(inputs: &Inputs, program: &Program) -> Result<()> {
     for statement in program.statements() {
         let mut known: Vec<(&IndexVariable, &str, u64)> = Vec::new();
         for access in statement.right().accesses() {
             let name = access.tensor.name();
-            let levels = headers.get(name).into_iter().flat_map(|header| &header.levels);
+            let header = inputs.get(name).and_then(|input| input.file.levels());
+            let levels = header.into_iter().flat_map(|header| &header.levels);
             for level in levels.filter(|level| level.kind == Kind::Dense) {
                 let (Some(variable), start) = (access.variables.get(level.mode), level.range.start) else { continue };
                 if let Some((_, other, first)) = known.iter().find(|(own, _, from)| *own == variable && *from != start)
@@ -158,15 +141,9 @@ fn check_blocks(options: &Options, program: &Program) -> Result<()> {
     Ok(())
 }
 
-fn run_as(element: ElementType, options: &Options, text: &str) -> Result<Answer> {
-    let mut given = BTreeMap::new();
-    for (name, file) in &options.input {
-        if given.insert(name.clone(), read_as(element, name, file.sparse()?)?).is_some() {
-            return Err(Error::Usage(format!("--input says twice what {name} is")));
-        }
-    }
-    let program = declared(options, element, text, &mut given)?;
-    check_blocks(options, &program)?;
+fn run_as(element: ElementType, options: &Options, (text, mut given): (&str, Inputs)) -> Result<Answer> {
+    let program = declared(options, (text, element), &mut given)?;
+    check_blocks(&given, &program)?;
     check_reductions(&program)?;
     let schedules = schedules(options, &program)?;
     if options.grid.is_some() && !options.schedule.is_empty() {
@@ -196,7 +173,7 @@ fn run_as(element: ElementType, options: &Options, text: &str) -> Result<Answer>
     let divided = program.by_terms(|statement| is_divided && has_no_loop_around(statement));
     let mut loops = Loops::new(&divided, &schedules, &grid, options)?;
     let tasks = loops.tasks()?;
-    check_places(options, &tasks.as_ref().map_or_else(|| program.inputs(), Tasks::operands))?;
+    let places = places(options, &tasks.as_ref().map_or_else(|| program.inputs(), Tasks::operands))?;
     if tasks.is_none() {
         options.check_without_tasks()?;
     }
@@ -237,30 +214,40 @@ fn run_as(element: ElementType, options: &Options, text: &str) -> Result<Answer>
                 continue;
             }
         }
-        if let (Some((_, Given::ByTasks(file, _))), Some(tasks)) = (&given, &tasks)
+        let parts = given.as_ref().and_then(|input| input.parts(element));
+        if let (Some(file), Some(tasks)) = (parts, &tasks)
             && file.fits(tasks.formats(&tensor).iter())
         {
             files.insert(tensor.name().to_owned(), file.clone());
-            if !needs_all {
-                continue;
-            }
+            continue;
         }
         if let (None, Some(tasks), true) = (&given, &tasks, place().nodes > 1 && !is_random)
             && tasks.formats(&tensor).iter().all(is_made_by_tasks)
         {
             let (generator, seed) = generator(options, &tensor)?;
             made.insert(tensor.name().to_owned(), Made::Generated(generator, seed));
-            if !needs_all {
-                continue;
-            }
+            continue;
         }
-        tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given.map(|(_, given)| given))?);
+        tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given)?);
     }
     if tasks.is_none() {
         loops.store_by_blocks(&mut tensors)?;
     }
-    let inputs = tensors.clone();
+    let mut inputs = tensors.clone();
     let outputs = outputs(options, &program)?;
+    // What tasks make, an explanation may have too.
+    let is_given = |name: &String| !made.contains_key(name);
+    let given = tensors.iter().filter(|(name, _)| is_given(name));
+    let given: BTreeMap<String, DynamicTensor> = given.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
+    let around = Around {
+        given: &given,
+        files: &files,
+        made: &made,
+        places: &places,
+        renews: false,
+        outputs: &outputs,
+        needs_all,
+    };
     if options.explain {
         let read = files.iter().map(|(name, file)| file.described(name));
         let of_rows = made.iter().filter_map(|(name, how)| match how {
@@ -270,10 +257,7 @@ fn run_as(element: ElementType, options: &Options, text: &str) -> Result<Answer>
         let explained = loops.explain(&tensors)? + &read.chain(of_rows).collect::<String>();
         let graph = tasks.as_ref().map_or_else(String::new, |tasks| format!("tasks:\n{}", tasks.graph()));
         let sent = match tasks.filter(|_| place().nodes > 1) {
-            Some(tasks) => {
-                let around = Around { given: &inputs, files: &files, made: &made, outputs: &outputs, needs_all };
-                "\n".to_owned() + &tasks.rehearse(options, around)?
-            }
+            Some(tasks) => "\n".to_owned() + &tasks.rehearse(options, around)?,
             None => String::new(),
         };
         if let Some(file) = &options.draw {
@@ -284,9 +268,8 @@ fn run_as(element: ElementType, options: &Options, text: &str) -> Result<Answer>
     let team = Scoped { threads };
     let (mut times, mut done) = (Vec::new(), Done::default());
     if let Some(tasks) = &tasks {
-        let around = Around { given: &inputs, files: &files, made: &made, outputs: &outputs, needs_all };
         let outcome = tasks.run(options, around)?;
-        (tensors, times, done) = (outcome.tensors, outcome.times, outcome.done);
+        (inputs, tensors, times, done) = (outcome.inputs, outcome.tensors, outcome.times, outcome.done);
     }
     let repeats = if tasks.is_some() { 0..0 } else { 0..options.repeat + 1 };
     if !repeats.is_empty() {
@@ -316,7 +299,7 @@ fn run_as(element: ElementType, options: &Options, text: &str) -> Result<Answer>
         }
     }
     if place().rank.0 == 0 {
-        outputs.iter().for_each(|(_, file)| left::tell(file.path()));
+        outputs.iter().for_each(|(_, file)| tell_of_left(file));
     }
     let (first, rest) = times.split_first().map_or((Duration::ZERO, &times[..]), |(first, rest)| (*first, rest));
     let mut sorted = rest.to_vec();
@@ -361,21 +344,33 @@ fn check_memory(options: &Options, tensors: &BTreeMap<String, DynamicTensor>, mo
 }
 
 /// The files that results go to, with the name of each.
-fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, SparseFile)>> {
+fn outputs(options: &Options, program: &Program) -> Result<Vec<(String, TensorFile)>> {
     let results = program.results();
     let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
     let file = |(name, file): &(Option<String>, TensorFile)| {
         let found = names.iter().rev().find(|known| name.as_deref().is_none_or(|name| name == **known));
         let name = found.ok_or_else(|| Error::Usage(format!("--output: the results are {}", names.join(", "))))?;
-        Ok(((*name).to_owned(), file.sparse()?))
+        Ok(((*name).to_owned(), file.clone()))
     };
-    let files: Vec<(String, SparseFile)> = options.output.iter().map(file).collect::<Result<_>>()?;
+    let files: Vec<(String, TensorFile)> = options.output.iter().map(file).collect::<Result<_>>()?;
     for (number, (name, _)) in files.iter().enumerate() {
         if files[..number].iter().any(|(other, _)| other == name) {
             return Err(Error::Usage(format!("--output says twice where {name} goes")));
         }
     }
     Ok(files)
+}
+
+/// Says on the standard error which files beside one may be deleted.
+fn tell_of_left(file: &TensorFile) {
+    for left in file.left() {
+        // The output may be closed.
+        let _ = writeln!(
+            io::stderr(),
+            "warning: `{}` is what another program has written of this file: delete it, unless that program still runs",
+            left.display()
+        );
+    }
 }
 
 /// Draws all tensors that there are, each in the parts that the loops make of it.
@@ -410,126 +405,6 @@ fn refuse_others(options: &Options) -> Result<()> {
         return Err(Error::Usage(format!("{problem}: give --type {element} for all")));
     }
     Ok(())
-}
-
-/// The program, with the extents and formats of its tensors.
-fn declared(
-    options: &Options,
-    element: ElementType,
-    text: &str,
-    given: &mut BTreeMap<String, (Vec<i64>, Given)>,
-) -> Result<Program> {
-    let names = index_variables(text);
-    let sketch = sketched(text, element, &names)?;
-    for (name, (dimensions, given)) in given.iter_mut() {
-        let order = accesses(&sketch, name)?[0].tensor.order();
-        if given.take_empty(order) {
-            *dimensions = vec![0; order];
-        }
-        let is_column = dimensions.len() > order && order > 0 && dimensions[order..].iter().all(|extent| *extent == 1);
-        if is_column && given.take_order(order) {
-            dimensions.truncate(order);
-        }
-    }
-    let mut extents = Extents::default();
-    for (name, extent) in &options.size {
-        if !names.contains(name) {
-            let known = names.join(", ");
-            return Err(Error::Usage(format!("--size {name}={extent}: the statement has the index variables {known}")));
-        }
-        extents.set(name, *extent, "--size")?;
-    }
-    extents.set_parts(&sketch)?;
-    let made = options.generate.iter().filter_map(|(name, kind)| Some((name, kind.dimensions()?, kind.to_string())));
-    let read = given.iter().map(|(name, (dimensions, given))| {
-        let source = if given.tells_extents() { "by --input" } else { "in its file" };
-        (name, dimensions.clone(), source.to_owned())
-    });
-    for (name, dimensions, source) in
-        read.chain(made.map(|(name, dimensions, kind)| (name, dimensions, format!("by {kind}"))))
-    {
-        for access in accesses(&sketch, name)? {
-            if access.variables.len() != dimensions.len() {
-                let (expected, found) = (access.variables.len(), dimensions.len());
-                return Err(Error::Usage(format!(
-                    "{name} has {} in the statement, and {found} {source}",
-                    counted(expected, "dimension", "dimensions")
-                )));
-            }
-            match given.get(name).is_none_or(|(_, given)| given.tells_extents()) {
-                true => extents.set_by(access, &dimensions, &source)?,
-                false => extents.set_least(access, &dimensions, &source),
-            }
-        }
-    }
-    extents.settle(&sketch)?;
-    for (name, (dimensions, given)) in given.iter_mut().filter(|(_, (_, given))| !given.tells_extents()) {
-        *dimensions = extents.of_accesses(&accesses(&sketch, name)?, dimensions);
-        given.take_extents(dimensions);
-    }
-    let usual = usual_extent(&sketch);
-    let sized = sized(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
-    // Of the type that was asked for, also if the statement needs another one: it is said then why.
-    let typed = |tensor: &TensorVariable| TensorVariable::new(tensor.name(), element, tensor.dimensions().to_vec());
-    let mut tensors: Vec<TensorVariable> = sized.tensors().iter().map(typed).collect();
-    let made = options.generate.iter().filter_map(|(name, kind)| Some((name, kind.dimensions()?)));
-    let read = given.iter().map(|(name, (dimensions, _))| (name, dimensions.clone()));
-    let whole: BTreeMap<&String, Vec<i64>> = made.chain(read).collect();
-    for tensor in &mut tensors {
-        // Files may have more than the parts that are taken of them.
-        if let Some(dimensions) = whole.get(&tensor.name().to_owned()) {
-            *tensor = tensor.with_dimensions(dimensions);
-        }
-    }
-    for (number, (name, format)) in options.format.iter().enumerate() {
-        if options.format[..number].iter().any(|(before, _)| before == name) {
-            return Err(Error::Usage(format!("--format says twice how {name} is stored")));
-        }
-        let found = tensors.iter_mut().find(|tensor| tensor.name() == name);
-        let tensor =
-            found.ok_or_else(|| Error::Usage(format!("--format {name}: the statement has no tensor of this name")))?;
-        if format.rank() != tensor.order() {
-            let (order, rank) = (tensor.order(), format.rank());
-            return Err(Error::Usage(format!(
-                "--format {name}={format} is for {rank} dimensions, and {name} has {order}{}",
-                of_order(format, order)
-            )));
-        }
-        *tensor = tensor.stored(format.clone());
-    }
-    for tensor in &mut tensors {
-        let of_file = given.get(tensor.name()).and_then(|(_, given)| given.fill());
-        if let Some(fill) = fill(options, tensor, of_file)? {
-            *tensor = tensor.filled(fill);
-        }
-    }
-    if let Some((name, _)) = options.fill.iter().find(|(name, _)| tensors.iter().all(|tensor| tensor.name() != name)) {
-        return Err(Error::Usage(format!("--fill {name}: the statement has no tensor of this name")));
-    }
-    Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))
-}
-
-/// Returns the fill value of a tensor, which its elements have that are not stored: by `--fill`, or by its file.
-fn fill(options: &Options, tensor: &TensorVariable, of_file: Option<Scalar>) -> Result<Option<Scalar>> {
-    let element = tensor.element();
-    let mut said = options.fill.iter().filter(|(name, _)| name == tensor.name()).map(|(_, number)| *number);
-    let Some(number) = said.next() else { return Ok(of_file.map(|fill| cast(fill, element))) };
-    let wrong = |problem: String| Err(Error::Usage(format!("--fill {tensor}={number}: {problem}")));
-    if said.next().is_some() {
-        return wrong(format!("--fill says twice what {tensor} is filled with"));
-    }
-    let fill = cast(Scalar::F64(number), element);
-    let is_exact = !element.is_integer() || cast(fill, ElementType::F64) == Scalar::F64(number);
-    if !is_exact {
-        return wrong(format!("elements are of type {element}, which has no such number"));
-    }
-    if let Some(other) = of_file.map(|of_file| cast(of_file, element)).filter(|of_file| !is_fill(*of_file, fill)) {
-        return wrong(format!("by --input, what is not stored is {other}"));
-    }
-    if tensor.format().is_dense() && tensor.format().is_plain() && !is_zero(fill) {
-        return wrong("it is dense, and stores all elements; say another --format".to_owned());
-    }
-    Ok(Some(fill))
 }
 
 /// How far a sum of many products may be from another order of summing it, in units of its size.

@@ -1,4 +1,4 @@
-//! The elements of operands.
+//! Random elements of operands.
 
 use maniple::Context;
 use maniple_tensor::distributed::{DistributedError, Tensor};
@@ -8,53 +8,36 @@ use maniple_tensor::rectangle::Rectangle;
 use maniple_tensor::storage::{DynamicTensor, SparseTensor, StorageError};
 use maniple_tensor::with_element;
 
-use super::files::Array;
-use super::random::{Random, mixed};
+use super::random::{Random as _, mixed};
 
-/// The elements of a tensor, wherever they are.
-#[derive(Clone, Debug)]
-pub enum Values {
-    /// Random ones, which follow from this key and the coordinates.
-    Random(u64),
-    /// The elements of a file.
-    Given(Array),
-}
+/// Random elements of a tensor, which follow from this key and the coordinates.
+#[derive(Clone, Copy, Debug)]
+pub struct Random(u64);
 
-impl Values {
-    /// Random elements for a tensor of this name.
+impl Random {
+    /// Those of a tensor of this name.
     #[must_use]
-    pub fn random(seed: u64, tensor: &TensorVariable) -> Self {
-        Self::Random(key(seed, tensor))
+    pub fn new(seed: u64, tensor: &TensorVariable) -> Self {
+        Self(key(seed, tensor))
     }
 
     /// The element at these coordinates.
     #[must_use]
-    pub fn get(&self, tensor: &TensorVariable, coordinates: &[i64]) -> Scalar {
+    pub fn get(self, tensor: &TensorVariable, coordinates: &[i64]) -> Scalar {
         let position = position(tensor.dimensions(), coordinates);
-        match self {
-            Self::Random(key) => with_element!(tensor.element(), T => T::random(*key, position).to_scalar()),
-            // Coordinates are within the tensor.
-            Self::Given(array) => array.get(position as usize).unwrap_or(Scalar::I32(0)),
-        }
+        with_element!(tensor.element(), T => T::random(self.0, position).to_scalar())
     }
 
     /// Gives a tensor these elements, each piece by a task.
     ///
     /// # Errors
     /// The errors of the runtime.
-    pub fn put(&self, cx: &Context, tensor: &Tensor, pieces: &[Rectangle]) -> Result<(), DistributedError> {
+    pub fn put(self, cx: &Context, tensor: &Tensor, pieces: &[Rectangle]) -> Result<(), DistributedError> {
         let variable = tensor.variable();
-        match self {
-            Self::Random(key) => {
-                let (key, dimensions) = (*key, variable.dimensions().to_vec());
-                with_element!(variable.element(), T => {
-                    tensor.generate(cx, pieces, move |point| T::random(key, position(&dimensions, point)))
-                })
-            }
-            Self::Given(array) => with_element!(variable.element(), T => {
-                array.shared::<T>().map_or(Ok(()), |elements| tensor.write_elements(cx, elements))
-            }),
-        }
+        let dimensions = variable.dimensions().to_vec();
+        with_element!(variable.element(), T => {
+            tensor.generate(cx, pieces, move |point| T::random(self.0, position(&dimensions, point)))
+        })
     }
 }
 

@@ -31,6 +31,8 @@ mod tensor_entries_on_nodes;
 mod tensor_explained_on_nodes;
 mod tensor_failure;
 mod tensor_files;
+#[cfg(target_os = "linux")]
+mod tensor_opens;
 mod tensor_parts;
 #[cfg(unix)]
 mod tensor_pipes;

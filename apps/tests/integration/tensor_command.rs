@@ -277,12 +277,7 @@ fn how_tensors_are_stored_changes_nothing() {
         assert!(value(&report, "verified").ends_with(": all equal"), "{nodes} nodes: {report}");
     }
     refuses(PRODUCT, "--format D={D,D}", 2, "--format D: the statement has A, B, C");
-    refuses(
-        PRODUCT,
-        "--format B={D}",
-        2,
-        "--format B={D}(0): a format of 1 level does not store a tensor of 2 dimensions",
-    );
+    refuses(PRODUCT, "--format B={D}", 2, "--format B={D}(0) is for 1 dimension, and B has 2");
     let wrong = "invalid value 'B={D,X}' for '--format <NAME=FORMAT>': `{D,X}` is no format: expected levels D (dense), C (compressed), S (singleton), B (bitmap), H (hashed), R (range), E \
                  (counter), L (runlength), and the order of modes, such as `{D,C}(0,1)`; or what each level stores, such as `(i,j) -> (i/4: D, j/4: C, i%4: D, j%4: D)`; or one of dense, rows, columns, csr, csc, \
                  coo, dcsr, dcsc, csf, bcsr:RxC, ell, dia, bitmap, hash; or letters such as `ds:1,0`\n\nFor more information, try '--help'.";

@@ -176,12 +176,12 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
     refused(
         "short.npy",
         numpy("<f8", false, "(2, 2)", &[0; 24]),
-        ": this is no whole .npy file: it ends after 24 of 32 bytes of its elements",
+        ": it says that it has 2 x 2 elements, but has only 24 bytes of them",
     );
     refused(
         "promises.npy",
         numpy("<f8", false, "(1000000, 1000000)", &[0; 24]),
-        ": it says that it has 1000000 x 1000000 elements, but has only 152 bytes",
+        ": it says that it has 1000000 x 1000000 elements, but has only 24 bytes of them",
     );
     for (shape, told) in [
         ("(4294967296, 4294967296, 2)", "4294967296 x 4294967296 x 2"),
@@ -219,7 +219,7 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
     refused(
         "sparse.mtx",
         market("coordinate real general\n1 1 1\n1 1 1\n"),
-        ":1: the matrix is sparse ('coordinate'): say how to store it, such as --format B=csr",
+        ": the tensor is sparse: say how to store it, such as --format B=csr",
     );
     refused("wide.mtx", market("array real symmetric\n1 2\n"), ":2: the matrix is 1 by 2; a symmetric one is square");
     refused("broken.mtx", market("array real general\n2 1\n1\n"), ":3: the file ends after 1 of 2 entries");
@@ -271,9 +271,24 @@ fn what_is_too_large_for_a_type_is_refused_with_its_place() {
     let integers =
         file("large-integers.npy", numpy("<i8", false, "(2,)", &bytes([1_i64, 1 << 40].map(i64::to_le_bytes))));
     for (statement, input, wanted, told) in [
-        ("A(i,j) = B(i,j)", &floats, "f32", "element [1, 1] is -1e300, which is too large for f32: say --type f64"),
-        ("A(i,j) = B(i,j)", &floats, "c32", "element [1, 1] is -1e300, which is too large for c32: say --type f64"),
-        ("A(i) = B(i)", &integers, "i32", "element [1] is 1099511627776, which is too large for i32: say --type i64"),
+        (
+            "A(i,j) = B(i,j)",
+            &floats,
+            "f32",
+            "element [1, 1] is -1e300, which is no f32: read it as elements of another type",
+        ),
+        (
+            "A(i,j) = B(i,j)",
+            &floats,
+            "c32",
+            "element [1, 1] is -1e300, which is no c32: read it as elements of another type",
+        ),
+        (
+            "A(i) = B(i)",
+            &integers,
+            "i32",
+            "element [1] is 1099511627776, which is no i32: read it as elements of another type",
+        ),
     ] {
         let arguments = ["--input", &format!("B={input}"), "--type", wanted];
         refuses(statement, &arguments, 1, &format!("{input}: {told}"));

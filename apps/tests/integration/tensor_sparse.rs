@@ -117,7 +117,7 @@ fn fill_values_are_said_on_the_command_line_and_by_files() {
         verifies("B(i,j) = A(i,j) / A(i,j)", &[&roads[..], &["--format", "B=csr", "--fill", "B=nan"]].concat());
     assert!(report.contains("B as {D,C}(0,1) with 3 elements"), "{report}");
     for (options, message) in [
-        (&["--fill", "Z=1"][..], "--fill Z: the statement has no tensor of this name"),
+        (&["--fill", "Z=1"][..], "--fill Z=1: the statement has y, A, x"),
         (&["--fill", "A=x"], "'x' is no number"),
         (&["--fill", "A=1", "--fill", "A=1"], "says twice"),
         (&["--fill", "y=1"], "it is dense"),
@@ -152,7 +152,7 @@ fn what_sparse_tensors_cannot_do_yet_is_refused_with_what_helps() {
     assert_eq!(error, "error: --format A={C,C,C}(0,1,2) is for 3 dimensions, and A has 2\n");
     let error = refused(&["--generate", "A=poisson:3", "--size", "i=4"]);
     assert!(error.starts_with("error: index variable i has 4 values by --size, and 9 by"), "{error}");
-    assert!(refused(&["--format", "Z=csr"]).contains("no tensor of this name"));
+    assert!(refused(&["--format", "Z=csr"]).contains("--format Z: the statement has y, A, x"));
     assert!(refused(&["--format", "A=csr", "--type", "A=f32"]).contains("give --type f32 for all"));
     let broken = write("sparse-broken.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 2\n4 1 1\n");
     let (code, _, error) = run(spmv, &["--format", "A=csr", "--input", &format!("A={broken}")]);

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use fastrand::Rng;
-use maniple_apps::tensor::files::SparseFile;
 use maniple_files::{matrix_market, tns, write_parts};
+use maniple_tensor::files::TensorFile;
 use maniple_tensor::kernel::{Scoped, Team};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 
@@ -42,14 +42,21 @@ fn is_written(format: &str, extents: &[i64], entries: &Sorted) {
     let (tensor, order) = (tensor(format, extents, entries).into(), extents.len());
     let name = |extension| format!("{}/tensor_text.{extension}", env!("CARGO_TARGET_TMPDIR"));
     let (flat, matrix) = (name("tns"), name("mtx"));
-    SparseFile::of(Path::new(&flat)).unwrap().write(&tensor).unwrap();
+    TensorFile::of(Path::new(&flat)).unwrap().write(&tensor).unwrap();
     assert!(fs::read(&flat).unwrap() == lines(entries, order), "{format} {extents:?}");
     if order <= 2 {
         let size = (extents[0] as u64, extents.get(1).map_or(1, |&extent| extent as u64));
         let mut expected = Vec::new();
-        matrix_market::write_head::<f64>(&mut expected, size, entries.len() as u64).unwrap();
-        expected.extend(lines(entries, 2));
-        SparseFile::of(Path::new(&matrix)).unwrap().write(&tensor).unwrap();
+        if ["{D}", "{D,D}"].contains(&format) {
+            let mut elements = vec![0.0; (size.0 * size.1) as usize];
+            let number = |at: &[i64]| at.get(1).map_or(0, |column| column * extents[0]) + at[0];
+            entries.iter().for_each(|(at, value)| elements[number(at) as usize] = *value);
+            matrix_market::write_array(&mut expected, size, elements.into_iter()).unwrap();
+        } else {
+            matrix_market::write_head::<f64>(&mut expected, size, entries.len() as u64).unwrap();
+            expected.extend(lines(entries, 2));
+        }
+        TensorFile::of(Path::new(&matrix)).unwrap().write(&tensor).unwrap();
         assert!(fs::read(&matrix).unwrap() == expected, "{format} {extents:?}");
     }
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use maniple_apps::tensor::convert::{self, Options};
-use maniple_apps::tensor::files::SparseFile;
 use maniple_files::npz::{Archive, Compression, Sparse, Structure, Values};
 use maniple_tensor::element::ElementType;
+use maniple_tensor::files::{FileError, TensorFile};
 use maniple_tensor::storage::{DynamicTensor, SparseTensor};
 
 use super::{Stage, matrix};
@@ -29,8 +29,8 @@ const PART: u64 = 10;
 pub fn convert(stage: &Stage) -> Result<Vec<Row>> {
     let (from, to) = (text(stage, "tns")?, stage.folder.join("converted.tcs"));
     let options = Options {
-        from: SparseFile::of(&from)?.into(),
-        to: SparseFile::of(&to)?,
+        from: TensorFile::of(&from).map_err(Error::tensor)?,
+        to: TensorFile::of(&to).map_err(Error::tensor)?,
         extents: Vec::new(),
         format: None,
         width: None,
@@ -55,16 +55,20 @@ pub fn convert(stage: &Stage) -> Result<Vec<Row>> {
 /// If that fails.
 pub fn matrix_market(stage: &Stage) -> Result<Vec<Row>> {
     let (from, into) = (text(stage, "mtx")?, stage.folder.join("written.mtx"));
-    let (file, to) = (SparseFile::of(&from)?, SparseFile::of(&into)?);
+    let (file, to) = (TensorFile::of(&from).map_err(Error::tensor)?, TensorFile::of(&into).map_err(Error::tensor)?);
     let matrix = DynamicTensor::from(stored(stage)?);
-    let read = in_turns(stage, Rival::SciPy, ("read-mtx", &from), || file.read(ElementType::F64).map(drop))?;
-    let write = in_turns(stage, Rival::SciPy, ("write-mtx", &from), || to.write(&matrix))?;
+    let read = in_turns(stage, Rival::SciPy, ("read-mtx", &from), || read(&file).map_err(Error::tensor))?;
+    let write = in_turns(stage, Rival::SciPy, ("write-mtx", &from), || to.write(&matrix).map_err(Error::tensor))?;
     let bytes = size(&from)? / 1e6;
     let mut rows = vec![Row::new("a Matrix Market file, read", bytes / read.0, "MB/s")];
     rows.extend(read.1.map(|times| Row::new("  of the speed of SciPy", times, "times").must(AtLeast(1.0))));
     rows.push(Row::new("a Matrix Market file, written", bytes / write.0, "MB/s"));
     rows.extend(write.1.map(|times| Row::new("  of the speed of SciPy", times, "times").must(AtLeast(3.0))));
     Ok(rows)
+}
+
+fn read(file: &TensorFile) -> std::result::Result<(), FileError> {
+    file.open(false)?.read(ElementType::F64).map(drop)
 }
 
 /// Reads a `.npz` file whose arrays are not compressed.
@@ -97,7 +101,8 @@ fn stored(stage: &Stage) -> Result<SparseTensor<f64>> {
     if !path.exists() {
         matrix::write(&path, stage.bytes / PART)?;
     }
-    let found = SparseFile::of(&path)?.stored(ElementType::F64)?;
+    let found = TensorFile::of(&path).and_then(|file| file.open(false)?.stored(ElementType::F64));
+    let found = found.map_err(Error::tensor)?;
     found
         .and_then(|found| found.downcast_ref().cloned())
         .ok_or_else(|| Error::tensor(std::io::Error::other(format!("{} has no f64", path.display()))))
@@ -107,7 +112,8 @@ fn stored(stage: &Stage) -> Result<SparseTensor<f64>> {
 fn text(stage: &Stage, extension: &str) -> Result<PathBuf> {
     let path = stage.folder.join(format!("matrix-{}.{extension}", stage.bytes));
     if !path.exists() {
-        SparseFile::of(&path)?.write(&stored(stage)?.into())?;
+        let tensor = stored(stage)?.into();
+        TensorFile::of(&path).and_then(|file| file.write(&tensor)).map_err(Error::tensor)?;
     }
     Ok(path)
 }

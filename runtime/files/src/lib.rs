@@ -15,6 +15,7 @@
 //! | `lines` | [`Entries`], a line each, read by several threads |
 //! | `entry_lines` | [`EntryLines`], and [`write_parts`]: entries written by several threads |
 //! | `in_order` | texts that threads make, written in order |
+//! | [`output`] | files that are written whole or not at all |
 //! | `text` | lines of text, of which nothing is taken for granted |
 //! | `error` | [`ReadError`]: the line or byte, and the [`Problem`] there |
 //!
@@ -46,6 +47,7 @@ pub mod matrix_market;
 pub mod npy;
 pub mod npz;
 mod number;
+pub mod output;
 mod parallel;
 mod section;
 pub mod tcs;

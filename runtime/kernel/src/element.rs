@@ -114,10 +114,11 @@ impl ElementType {
     }
 }
 
-impl fmt::Display for ElementType {
-    /// Writes the type as Rust names it: `f64`, `Complex<f32>`.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
+impl ElementType {
+    /// The name of the type in options and files: `f64`, `c32`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Bool => "bool",
             Self::U8 => "u8",
             Self::I8 => "i8",
@@ -127,8 +128,19 @@ impl fmt::Display for ElementType {
             Self::I64 => "i64",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::C32 => "c32",
+            Self::C64 => "c64",
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    /// Writes the type as Rust names it: `f64`, `Complex<f32>`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
             Self::C32 => "Complex<f32>",
             Self::C64 => "Complex<f64>",
+            real => real.name(),
         })
     }
 }

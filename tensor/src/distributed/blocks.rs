@@ -13,8 +13,11 @@ use maniple::{Privilege, Requirement, Target};
 use super::assemble::Assembly;
 use super::error::DistributedError;
 use super::fields::{index_type, updated, widened};
+use super::kept::Kept;
 use super::leaf::{Kernel, MadeViews};
-use super::packing::{Block, Blocks, Entries, Intervals, Measured, Packing, all_measured, without_entries};
+use super::packing::{
+    Block, Blocks, Entries, Intervals, KeptBlocks, Measured, Packing, all_measured, measured, without_entries,
+};
 use super::tensor::Tensor;
 use crate::lower::Output;
 use crate::notation::TensorVariable;
@@ -37,9 +40,10 @@ impl Assembly<'_> {
         };
         let written = Entries { requirement: self.launching.fetches.len(), ..entries.clone() };
         let kernel = self.kernel(Output::Entries, index)?;
-        let writing = self.writing(kernel, (written, Arc::clone(&coordinates)));
+        let kept = Kept::new(cx);
+        let writing = self.writing(kernel, (written, Arc::clone(&coordinates)), Arc::clone(&kept));
         let positions = all_measured(self.in_steps::<Measured>(&writing, &given).await?, result)?;
-        let packing = Packing { blocks, variable: result, coordinates, entries, of_blocks };
+        let packing = Packing { blocks, variable: result, coordinates, entries, of_blocks, kept };
         let made = packing.stored(positions).await?;
         cx.destroy_region(&room.region)?;
         Ok(made)
@@ -77,17 +81,24 @@ impl Assembly<'_> {
     }
 
     /// The task that writes what a point computes, and gives how many positions each level has for it.
-    fn writing(&self, kernel: Kernel, (entries, blocks): (Entries, Intervals)) -> Arc<TaskDefinition> {
+    fn writing(
+        &self,
+        kernel: Kernel,
+        (entries, blocks): (Entries, Intervals),
+        kept: Arc<KeptBlocks>,
+    ) -> Arc<TaskDefinition> {
         let (leaf, color) = (self.leaf(kernel), self.color());
         let result = self.launching.plan.statement.result().clone();
         self.task(("compute", Codec::of::<Measured>()), move |call| {
-            let rows = blocks[color(call)?];
+            let number = color(call)?;
+            let rows = blocks[number];
             if rows.0 == rows.1 {
                 return Ok(Ok(vec![0_i64; result.format().rank()]));
             }
             let block = Block { variable: &result, rows, least: &[] };
             let Some(own) = entries.of_values().only(call)? else {
-                return Ok(block.measured(vec![Vec::new(); result.order()], &[]));
+                let packed = block.packed_of(vec![Vec::new(); result.order()], &[]);
+                return Ok(measured(&kept, (number as i64, &[]), packed));
             };
             let coordinates = entries.of_coordinates().map(|field| field.write(call));
             let (mut coordinates, mut values) =
@@ -102,7 +113,8 @@ impl Assembly<'_> {
             };
             leaf(call, made)?;
             let coordinates = coordinates.iter().map(|coordinates| widened(coordinates.bytes(), entries.index));
-            Ok(block.measured(coordinates.collect(), values.bytes()))
+            let packed = block.packed_of(coordinates.collect(), values.bytes());
+            Ok(measured(&kept, (number as i64, &[]), packed))
         })
     }
 }

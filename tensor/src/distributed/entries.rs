@@ -13,7 +13,7 @@ use super::batches::Batches;
 use super::convert::Source;
 use super::error::DistributedError;
 use super::lists::{Evidence, Lists, Wrong, check_packed, packed};
-use super::numbers::{as_element, no_element};
+use super::numbers::{HAS_ELEMENT, as_element, no_element};
 use super::packing::task;
 use super::pending::Pending;
 use super::tensor::Tensor;
@@ -192,5 +192,5 @@ fn changed<T: Element>(
         Some(value) => into.push_scalar(at, value),
         None => wrong = wrong.or(Some(value.to_scalar())),
     });
-    Ok(wrong.map_or(Ok(Evidence::default()), |number| Err(no_element(number, element))))
+    Ok(wrong.map_or(Ok(Evidence::default()), |number| Err(no_element(|| HAS_ELEMENT.to_owned(), number, element))))
 }

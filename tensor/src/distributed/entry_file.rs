@@ -3,21 +3,24 @@
 use std::fmt;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use maniple_files::matrix_market::{Field, Header, Layout, Reader};
+use maniple_files::matrix_market::{self, Field, Header, Layout, Reader};
 use maniple_files::npz::{Archive, unpack};
 use maniple_files::tcs::Source;
-use maniple_files::{ArrayText, EntryArrays, EntryText, Number, NumberType, Order, Parallel, ReadError};
+use maniple_files::{ArrayText, Entries, EntryArrays, EntryText, Number, NumberType, Order, Parallel, ReadError, tns};
+use parking_lot::Mutex;
 
 use super::error::DistributedError;
 use super::lists::{Evidence, Wrong};
 use super::numbers::element_of;
 use super::tcs::Counted;
-use crate::element::ElementType;
+use crate::element::{Element, ElementType};
+use crate::notation::cast;
+use crate::storage::{DynamicEntries, EntryList};
 use crate::with_element;
 
 /// A file of a tensor's entries, of which each node reads what its tasks list: a `.mtx` file, a `.tns` file, a `.npy`
@@ -50,13 +53,7 @@ impl EntryFile {
     ///
     /// [`ReadError`] if it can't be read, or is no such file.
     pub fn matrix_market(path: &Path, parallel: &dyn Parallel) -> Result<Self, ReadError> {
-        let reader = Reader::new(BufReader::new(File::open(path)?))?;
-        let (header, source) = (*reader.header(), Counted::new(File::open(path)?));
-        let entries = match header.layout {
-            Layout::Coordinate => Kind::Text(Arc::new(EntryText::matrix_market(source)?)),
-            Layout::Array => Kind::Matrix(Arc::new(ArrayText::matrix_market(source, parallel)?)),
-        };
-        Self::new(path, entries, &[header.rows, header.columns])
+        Self::matrix_market_of(&path.display().to_string(), File::open(path)?, parallel)
     }
 
     /// Opens a `.tns` file, and reads all of it, as nothing else tells the extents: those of the smallest tensor that
@@ -66,9 +63,7 @@ impl EntryFile {
     ///
     /// [`ReadError`] if it can't be read, or is no such file of real numbers.
     pub fn tns(path: &Path, parallel: &dyn Parallel) -> Result<Self, ReadError> {
-        let text = EntryText::tns(Counted::new(File::open(path)?))?;
-        let extents = text.extents(parallel)?;
-        Self::new(path, Kind::Text(Arc::new(text)), &extents)
+        Self::tns_of(&path.display().to_string(), File::open(path)?, parallel)
     }
 
     /// Opens a `.npy` file, and reads its header.
@@ -77,9 +72,7 @@ impl EntryFile {
     ///
     /// [`ReadError`] if it can't be read, or is no such file.
     pub fn npy(path: &Path) -> Result<Self, ReadError> {
-        let arrays = EntryArrays::npy(Counted::new(File::open(path)?))?;
-        let extents = arrays.shape().to_vec();
-        Self::new(path, Kind::Arrays(Arc::new(arrays)), &extents)
+        Self::npy_of(&path.display().to_string(), File::open(path)?)
     }
 
     /// Opens a `.npz` file of a sparse array, and reads the headers of its arrays. One whose arrays are compressed is
@@ -90,7 +83,32 @@ impl EntryFile {
     ///
     /// [`ReadError`] if it can't be read, or is no such file; or if it can't be unpacked.
     pub fn npz(path: &Path) -> Result<Option<Self>, ReadError> {
-        let mut source = File::open(path)?;
+        Self::npz_of(&path.display().to_string(), File::open(path)?)
+    }
+
+    pub(crate) fn matrix_market_of(name: &str, source: File, parallel: &dyn Parallel) -> Result<Self, ReadError> {
+        let header = *Reader::new(BufReader::new(&source))?.header();
+        let source = Counted::new(source);
+        let entries = match header.layout {
+            Layout::Coordinate => Kind::Text(Arc::new(EntryText::matrix_market(source)?)),
+            Layout::Array => Kind::Matrix(Arc::new(ArrayText::matrix_market(source, parallel)?)),
+        };
+        Self::new(name, entries, &[header.rows, header.columns])
+    }
+
+    pub(crate) fn tns_of(name: &str, source: File, parallel: &dyn Parallel) -> Result<Self, ReadError> {
+        let text = EntryText::tns(Counted::new(source))?;
+        let extents = text.extents(parallel)?;
+        Self::new(name, Kind::Text(Arc::new(text)), &extents)
+    }
+
+    pub(crate) fn npy_of(name: &str, source: File) -> Result<Self, ReadError> {
+        let arrays = EntryArrays::npy(Counted::new(source))?;
+        let extents = arrays.shape().to_vec();
+        Self::new(name, Kind::Arrays(Arc::new(arrays)), &extents)
+    }
+
+    pub(crate) fn npz_of(name: &str, mut source: File) -> Result<Option<Self>, ReadError> {
         if Archive::new(BufReader::new(&source))?.is_compressed() {
             let mut unpacked = tempfile::tempfile()?;
             let mut into = BufWriter::new(&mut unpacked);
@@ -102,13 +120,13 @@ impl EntryFile {
         }
         let Some(arrays) = EntryArrays::npz(Counted::new(source))? else { return Ok(None) };
         let extents = arrays.shape().to_vec();
-        Self::new(path, Kind::Arrays(Arc::new(arrays)), &extents).map(Some)
+        Self::new(name, Kind::Arrays(Arc::new(arrays)), &extents).map(Some)
     }
 
-    fn new(path: &Path, entries: Kind, extents: &[u64]) -> Result<Self, ReadError> {
+    fn new(name: &str, entries: Kind, extents: &[u64]) -> Result<Self, ReadError> {
         // What is beyond is found outside of the extents when it is read.
         let dimensions = extents.iter().map(|&extent| i64::try_from(extent).unwrap_or(i64::MAX)).collect();
-        let mut file = Self { name: path.display().to_string().into(), entries, dimensions, length: 0 };
+        let mut file = Self { name: name.into(), entries, dimensions, length: 0 };
         file.length = file.source().length()?;
         Ok(file)
     }
@@ -171,7 +189,7 @@ impl EntryFile {
     }
 
     /// Whether the elements can be read as those of a type without any other between: all others are converted.
-    pub(super) fn has(&self, element: ElementType) -> bool {
+    pub fn has(&self, element: ElementType) -> bool {
         let wanted = with_element!(element, T => <T as Number>::TYPE);
         self.number().map_or_else(|| self.field().is_kept_by(wanted), |number| number == wanted)
     }
@@ -182,7 +200,7 @@ impl EntryFile {
     }
 
     /// In which order the file has all elements, if it has.
-    pub(super) fn order(&self) -> Option<Order> {
+    pub(crate) fn order(&self) -> Option<Order> {
         match &self.entries {
             Kind::Text(_) => None,
             Kind::Matrix(text) => text.order(),
@@ -212,6 +230,38 @@ impl EntryFile {
             Kind::Arrays(arrays) => arrays.read_part(part, visit).map(|checksums| (0, checksums)),
         };
         read.map_err(|error| told(&error))
+    }
+
+    /// All entries, with elements of a type: those of text may be read as any that [has them](Self::has), and those of
+    /// arrays are cast.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if the file can't be read, or is wrong.
+    pub fn entries(&self, element: ElementType, parallel: &dyn Parallel) -> Result<DynamicEntries, ReadError> {
+        let mut entries = match &self.entries {
+            Kind::Text(_) | Kind::Matrix(_) => {
+                let mut text = vec![0; self.length as usize];
+                self.source().read_at(0, &mut text)?;
+                with_element!(element, T => self.listed_in::<T>(&text, parallel))?
+            }
+            Kind::Arrays(arrays) => with_element!(self.element(), T => listed::<T>(arrays, parallel))?,
+        };
+        entries.truncate(self.dimensions.len());
+        let cast = entries.cast(element, &|number| Some(cast(number, element)));
+        Ok(cast.expect("numbers of all types are cast to all types"))
+    }
+
+    fn listed_in<T: Element + Number>(
+        &self,
+        text: &[u8],
+        parallel: &dyn Parallel,
+    ) -> Result<DynamicEntries, ReadError> {
+        let Entries { coordinates, values } = match self.header() {
+            Some(_) => matrix_market::read_entries::<T>(text, parallel)?.1,
+            None => tns::read_entries::<T>(text, 1, None, parallel)?.1,
+        };
+        Ok(EntryList::of(coordinates, values).into())
     }
 
     /// Checks what tells of all parts, in their order.
@@ -264,6 +314,34 @@ impl EntryFile {
         let name = line.map_or_else(|| self.name.to_string(), |line| format!("{}:{line}", self.name));
         DistributedError::File { name, reason, is_input: true }
     }
+}
+
+/// All entries of a file of arrays.
+fn listed<T: Element + Number>(
+    arrays: &EntryArrays<Counted>,
+    parallel: &dyn Parallel,
+) -> Result<DynamicEntries, ReadError> {
+    let parts = parallel.parts().max(1);
+    let read: Vec<Mutex<Option<_>>> = (0..parts).map(|_| Mutex::new(None)).collect();
+    parallel.run(parts, &|part| {
+        let mut list = EntryList::<T>::new(arrays.shape().len());
+        let mut signed = vec![0; arrays.shape().len()];
+        let checksums = arrays.read_part((part as u64, parts as u64), &mut |at: &[u64], value: T| {
+            signed.iter_mut().zip(at).for_each(|(signed, &at)| *signed = at as i64);
+            list.push(&signed, value);
+        });
+        *read[part].lock() = Some(checksums.map(|checksums| (list, checksums)));
+    });
+    let unread = || ReadError::from(io::Error::other("a part of the file was not read"));
+    let (mut lists, mut checksums) = (Vec::new(), Vec::new());
+    for part in read {
+        let (list, checksum) = part.into_inner().ok_or_else(unread)??;
+        lists.push(list);
+        checksums.push(checksum);
+    }
+    arrays.check_read(&checksums)?;
+    let all = EntryList::concatenated(arrays.shape().len(), lists);
+    Ok(all.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?.into())
 }
 
 /// The problem that a reader reports, with the line if the reader knows it.

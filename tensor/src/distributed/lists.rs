@@ -14,6 +14,7 @@ use super::batches::{Batches, Take};
 use super::error::DistributedError;
 use super::fetch::by_color;
 use super::fields::{index_type, is_narrow, narrowed};
+use super::kept::Kept;
 use super::modes::is_in_region;
 use super::packing::{Blocks, Entries, Packing, task, without_entries};
 use super::rows::blocks_for;
@@ -46,6 +47,12 @@ pub(super) trait Lists: Send + Sync {
     /// Lists the entries of the part of a task's point: the same ones in the same order each time, with elements of the
     /// type of the tensor that they become.
     fn list(&self, call: &LeafCall<'_>, into: &mut Batches<'_>) -> maniple::Result<Result<Evidence, Wrong>>;
+
+    /// Whether to list takes so long that entries are kept, where there is room, from when they are counted until they
+    /// are written.
+    fn are_kept(&self) -> bool {
+        false
+    }
 
     /// Checks what tells of all parts, in their order. Nodes may find other things, if they have other files.
     fn check(&self, _all: &[Evidence]) -> Result<(), Wrong> {
@@ -127,7 +134,8 @@ pub(super) async fn packed(
     let blocks: Vec<Interval> = (0..count).map(|block| (begin(block), begin(block + 1))).collect();
     let ends = blocks.iter().map(|(_, end)| *end).collect();
     let outermost = Arc::new(Outermost { level: variable.format().expressions()[0].clone(), ends });
-    let (counted, evidence) = counted(cx, variable, &lists, &outermost).await?;
+    let kept = Kept::new(cx);
+    let (counted, evidence) = counted(cx, variable, (&lists, &kept), &outermost).await?;
     // Entries lie part by part, in the order of their blocks.
     let mut total = 0;
     let mut starts: Vec<Vec<i64>> = counted.clone();
@@ -146,7 +154,7 @@ pub(super) async fn packed(
     let of_parts = room.region.partition(&of_parts).map_err(Error::from)?;
     let target = Target::Partition(of_parts, by_color(lists.parts(), |part| part));
     let given = Requirement::new(target, entries.mask(), Privilege::Discard);
-    list(cx, variable, (&lists, evidence), (given, &entries), (starts.clone(), total, outermost));
+    list(cx, variable, (&lists, &kept, evidence), (given, &entries), (starts.clone(), total, outermost));
 
     let of_block = |block: usize| {
         let own = starts.iter().zip(&counted).map(|(starts, counts)| starts[block]..starts[block] + counts[block]);
@@ -157,7 +165,7 @@ pub(super) async fn packed(
     let of_blocks = room.region.partition(&of_blocks).map_err(Error::from)?;
     let coordinates = blocks.clone().into();
     let blocks = Blocks { cx, points: count, of_point: Arc::new(|point| point), parts: blocks };
-    let packing = Packing { blocks: &blocks, variable, coordinates, entries, of_blocks };
+    let packing = Packing { blocks: &blocks, variable, coordinates, entries, of_blocks, kept: Kept::new(cx) };
     let positions = packing.measured(&[]).await?;
     let made = packing.stored(positions).await?;
     cx.destroy_region(&room.region)?;
@@ -177,21 +185,48 @@ fn list_batches(
     Ok(evidence)
 }
 
+/// The entries of a part in the batches in which they were listed, and what tells of the part.
+struct Listing {
+    batches: Vec<(Vec<Vec<i64>>, Vec<u8>)>,
+    bytes: usize,
+    evidence: Evidence,
+}
+
+impl Listing {
+    fn add(&mut self, coordinates: &[Vec<i64>], elements: &[u8]) {
+        let entries = coordinates.first().map_or(0, Vec::len);
+        self.bytes += coordinates.len() * entries * size_of::<i64>() + elements.len();
+        self.batches.push((coordinates.to_vec(), elements.to_vec()));
+    }
+}
+
 /// How many entries of each block each part has, and what tells of the parts.
 async fn counted(
     cx: &Context,
     variable: &TensorVariable,
-    lists: &Arc<dyn Lists>,
+    (lists, kept): (&Arc<dyn Lists>, &Arc<Kept<Listing>>),
     outermost: &Arc<Outermost>,
 ) -> Result<(Vec<Vec<i64>>, Vec<Evidence>), DistributedError> {
     let (each, order, outermost) = (Arc::clone(lists), variable.order(), Arc::clone(outermost));
+    let (kept, element) = (Arc::clone(kept), variable.element());
     let codec = Codec::of::<(Vec<i64>, Result<Evidence, Wrong>)>();
     let task = task(("count entries of", variable), codec, move |call| {
         let (mut counts, mut blocks) = (vec![0_i64; outermost.ends.len()], Vec::new());
-        let evidence = list_batches(&*each, (order, None), call, &mut |coordinates, _| {
+        let new = || Listing { batches: Vec::new(), bytes: 0, evidence: Evidence::default() };
+        let mut listing = each.are_kept().then(new);
+        let element = listing.is_some().then_some(element);
+        let evidence = list_batches(&*each, (order, element), call, &mut |coordinates, elements| {
             outermost.blocks_of(coordinates, &mut blocks);
             blocks.iter().for_each(|&block| counts[block] += 1);
+            if let Some(listing) = &mut listing {
+                listing.add(coordinates, elements);
+            }
+            listing.take_if(|listing| listing.bytes > kept.room());
         })?;
+        if let (Some(listing), Ok(evidence)) = (listing, &evidence) {
+            let bytes = listing.bytes;
+            kept.put(call.point().coords()[0], Listing { evidence: evidence.clone(), ..listing }, bytes);
+        }
         Ok((counts, evidence))
     });
     let launcher = lists.requirements().iter().cloned().fold(TaskLauncher::new(&task), TaskLauncher::requirement);
@@ -208,12 +243,12 @@ async fn counted(
 fn list(
     cx: &Context,
     variable: &TensorVariable,
-    (lists, evidence): (&Arc<dyn Lists>, Vec<Evidence>),
+    (lists, kept, evidence): (&Arc<dyn Lists>, &Arc<Kept<Listing>>, Vec<Evidence>),
     (given, entries): (Requirement, &Entries),
     (starts, total, outermost): (Vec<Vec<i64>>, i64, Arc<Outermost>),
 ) {
     let (each, order, element) = (Arc::clone(lists), variable.order(), variable.element());
-    let entries = Entries { requirement: lists.requirements().len(), ..entries.clone() };
+    let (kept, entries) = (Arc::clone(kept), Entries { requirement: lists.requirements().len(), ..entries.clone() });
     let task = task(("list entries of", variable), Codec::of::<i64>(), move |call| {
         let part = call.point().coords()[0] as usize;
         let mut next = starts[part].clone();
@@ -224,7 +259,7 @@ fn list(
         let mut coordinates: Vec<_> = coordinates.iter_mut().map(|all| all.row(own)).collect();
         let mut values = values.row(own);
         let (mut places, mut narrow) = (Vec::new(), Vec::new());
-        let outcome = list_batches(&*each, (order, Some(element)), call, &mut |at, elements| {
+        let mut take = |at: &[Vec<i64>], elements: &[u8]| {
             outermost.blocks_of(at, &mut places);
             for place in &mut places {
                 let next = &mut next[*place];
@@ -235,7 +270,14 @@ fn list(
                 coordinates.set(&places, narrowed(at, entries.index, &mut narrow));
             }
             values.set(&places, elements);
-        })?;
+        };
+        let outcome = match kept.take(part as i64) {
+            Some(Listing { batches, evidence, .. }) => {
+                batches.iter().for_each(|(coordinates, elements)| take(coordinates, elements));
+                Ok(evidence)
+            }
+            None => list_batches(&*each, (order, Some(element)), call, &mut take)?,
+        };
         let found = outcome.map_err(|wrong| Error::application(each.error(wrong).to_string()))?;
         // Each block ends where the next one starts.
         let after = starts.get(part + 1).map_or(total, |starts| starts[0]);

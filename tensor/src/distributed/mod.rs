@@ -40,6 +40,7 @@ mod fields;
 mod generated;
 mod held;
 mod home;
+mod kept;
 mod launched;
 mod leaf;
 mod level_pieces;

@@ -49,15 +49,19 @@ fn is_finite(number: Scalar) -> bool {
     }
 }
 
-/// The problem of a number that is no element of a type.
-pub(super) fn no_element(number: Scalar, element: ElementType) -> Wrong {
+/// How the problem begins of an element of which the place is not known.
+pub(super) const HAS_ELEMENT: &str = "it has the element";
+
+/// The problem of a number that is no element of a type; `what` says which one, before the number.
+pub(super) fn no_element(what: impl FnOnce() -> String, number: Scalar, element: ElementType) -> Wrong {
     let number = match number {
         // As `1e300`, and not with all its digits.
         Scalar::F32(number) => format!("{number:?}"),
         Scalar::F64(number) => format!("{number:?}"),
         number => number.to_string(),
     };
-    (None, format!("it has the element {number}, which is no {element}: read it as elements of another type"))
+    let wanted = element.name();
+    (None, format!("{} {number}, which is no {wanted}: read it as elements of another type", what()))
 }
 
 /// Whether a float is the integer that was cast to it.

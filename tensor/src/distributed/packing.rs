@@ -17,6 +17,7 @@ use maniple::{
 use super::error::DistributedError;
 use super::fetch::by_color;
 use super::fields::{Required, field_type, only};
+use super::kept::Kept;
 use super::levels::{Component, Levels, Narrowed, components, words};
 use super::operators::{Adds, operator};
 use super::rows::Body;
@@ -24,10 +25,10 @@ use super::tensor::Tensor;
 use crate::element::{Element, ElementType};
 use crate::format::Level;
 use crate::kernel::Serial;
-use crate::level::{Array, LevelData, Per, Stored};
+use crate::level::{Array, Per, Stored};
 use crate::loops::Reduction;
 use crate::notation::TensorVariable;
-use crate::storage::{Duplicates, EntryList, SparseTensor, StorageError, pack, pack_block};
+use crate::storage::{Duplicates, DynamicTensor, EntryList, SparseTensor, StorageError, pack, pack_block};
 use crate::with_element;
 
 /// From the first to before the last, for each block.
@@ -141,25 +142,13 @@ impl Entries {
         fields.reduce(|all, field| all.union(&field)).unwrap_or_default()
     }
 
-    /// Packs the entries of a block, which a point is given: the data of its levels. The elements go to a field, if
-    /// there is one for them.
-    fn packed(
-        &self,
-        call: &LeafCall<'_>,
-        block: &Block<'_>,
-        values: Option<Required>,
-    ) -> maniple::Result<Result<Arc<Vec<LevelData>>, StorageError>> {
+    /// Packs the entries of a block, which a point is given.
+    fn packed(&self, call: &LeafCall<'_>, block: &Block<'_>) -> maniple::Result<Result<DynamicTensor, StorageError>> {
         let coordinates = self.of_coordinates().map(|field| field.numbers(call));
         let coordinates = coordinates.collect::<maniple::Result<Vec<_>>>()?;
         with_element!(self.element, T => {
             let packed = block.packed::<T>(coordinates, self.of_values().read::<T, T>(call)?);
-            if let (Ok(packed), Some(Required { requirement, field, .. })) = (&packed, values) {
-                let mut values = call.write::<T, 1>(requirement, field)?;
-                if let Some(own) = only(values.space().rects()) {
-                    values.span_mut(own).copy_from_slice(packed.values());
-                }
-            }
-            Ok(packed.map(|packed| Arc::clone(packed.shared_levels())))
+            Ok(packed.map(DynamicTensor::from))
         })
     }
 }
@@ -179,19 +168,29 @@ impl Block<'_> {
         pack_block(&Serial, stored, EntryList::of(coordinates, values), (self.rows.0..self.rows.1, self.least))
     }
 
-    /// How many positions each level has for entries, of which the elements are there as bytes.
-    pub(super) fn measured(&self, coordinates: Vec<Vec<i64>>, values: &[u8]) -> Measured {
+    /// The block in levels, of entries of which the elements are there as bytes.
+    pub(super) fn packed_of(&self, coordinates: Vec<Vec<i64>>, values: &[u8]) -> Result<DynamicTensor, StorageError> {
         with_element!(self.variable.element(), T => {
             let values = values.chunks_exact(size_of::<T>()).map(bytemuck::checked::pod_read_unaligned);
-            positions(self.packed::<T>(coordinates, values.collect()).map(|packed| Arc::clone(packed.shared_levels())))
+            self.packed::<T>(coordinates, values.collect()).map(DynamicTensor::from)
         })
     }
 }
 
-/// How many positions each level has, or why there are no levels.
-fn positions(packed: Result<Arc<Vec<LevelData>>, StorageError>) -> Measured {
+/// Blocks that were packed to measure them, each with how many positions levels had to have at least.
+pub(super) type KeptBlocks = Kept<(Vec<usize>, DynamicTensor)>;
+
+/// How many positions each level of a block has, or why there are no levels. The block is kept.
+pub(super) fn measured(
+    kept: &KeptBlocks,
+    (number, least): (i64, &[usize]),
+    packed: Result<DynamicTensor, StorageError>,
+) -> Measured {
     let packed = packed.map_err(|error| error.to_string())?;
-    Ok(packed.iter().map(|level| level.positions as i64).collect())
+    let positions = packed.levels().iter().map(|level| level.positions as i64).collect();
+    let bytes = packed.bytes();
+    kept.put(number, (least.to_vec(), packed), bytes);
+    Ok(positions)
 }
 
 /// A component of a level that points write: which one it is, its numbers of each block and what is added to these, and
@@ -214,6 +213,8 @@ pub(super) struct Packing<'a> {
     pub(super) entries: Entries,
     /// The entries of each block.
     pub(super) of_blocks: LogicalPartition,
+    /// The blocks that were packed to measure them.
+    pub(super) kept: Arc<KeptBlocks>,
 }
 
 impl Packing<'_> {
@@ -221,13 +222,15 @@ impl Packing<'_> {
     pub(super) async fn measured(&self, least: &[usize]) -> Result<Vec<Vec<i64>>, DistributedError> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
-        let least: Vec<usize> = least.to_vec();
+        let (least, kept): (Vec<usize>, _) = (least.to_vec(), Arc::clone(&self.kept));
         let task = task(("measure", self.variable), Codec::of::<Measured>(), move |call| {
-            let rows = coordinates[of_point(call.point().coords()[0]) as usize];
+            let number = of_point(call.point().coords()[0]);
+            let rows = coordinates[number as usize];
             if rows.0 == rows.1 {
                 return Ok(Ok(vec![0; variable.format().levels().len()]));
             }
-            Ok(positions(entries.packed(call, &Block { variable: &variable, rows, least: &least }, None)?))
+            let packed = entries.packed(call, &Block { variable: &variable, rows, least: &least })?;
+            Ok(measured(&kept, (number, &least), packed))
         });
         let launcher = TaskLauncher::new(&task).requirement(self.given());
         let measured = self.blocks.cx.index_launch(self.blocks.domain(), launcher.typed::<Measured>()).all().await?;
@@ -251,9 +254,10 @@ impl Packing<'_> {
             Level::Counter => positions.iter().map(|positions| slots(level, positions)).max().unwrap_or(0),
             _ => 0,
         };
-        let least: Vec<usize> = (0..rank).map(most).collect();
-        if least.iter().any(|&least| least > 0) {
-            positions = self.measured(&least).await?;
+        let mut least: Vec<usize> = (0..rank).map(most).collect();
+        match least.iter().any(|&least| least > 0) {
+            true => positions = self.measured(&least).await?,
+            false => least.clear(),
         }
         let of_level = |level: usize| positions.iter().map(|all| all[level]).collect::<Vec<i64>>();
         let levels: Vec<(Intervals, i64)> = (0..rank)
@@ -322,6 +326,7 @@ impl Packing<'_> {
     fn storing(&self, least: Vec<usize>, (all, values): (Vec<Written>, Required)) -> Arc<TaskDefinition> {
         let (variable, entries) = (self.variable.clone(), self.entries.clone());
         let (coordinates, of_point) = (Arc::clone(&self.coordinates), Arc::clone(&self.blocks.of_point));
+        let kept = Arc::clone(&self.kept);
         task(("assemble", self.variable), Codec::of::<i64>(), move |call| {
             let number = of_point(call.point().coords()[0]) as usize;
             let rows = coordinates[number];
@@ -329,7 +334,12 @@ impl Packing<'_> {
                 return Ok(0_i64);
             }
             let block = Block { variable: &variable, rows, least: &least };
-            let levels = entries.packed(call, &block, Some(values))?.map_err(Error::from_task)?;
+            let packed = match kept.take(number as i64).filter(|(own, _)| *own == least) {
+                Some((_, packed)) => packed,
+                None => entries.packed(call, &block)?.map_err(Error::from_task)?,
+            };
+            put(call, values, &packed)?;
+            let levels = packed.levels();
             for written in &all {
                 let array = levels[written.level].component(written.stored.name);
                 match (written.stored.per, written.element) {
@@ -393,6 +403,21 @@ pub(super) fn set_all(cx: &Context, component: &Component, number: i64) -> Resul
         _ => cx.fill_field(&region, component.field, number)?,
     }
     Ok(())
+}
+
+/// Writes the elements of a block to where they belong.
+fn put(
+    call: &LeafCall<'_>,
+    Required { requirement, field, .. }: Required,
+    packed: &DynamicTensor,
+) -> maniple::Result<()> {
+    with_element!(packed.element(), T => {
+        let mut values = call.write::<T, 1>(requirement, field)?;
+        if let (Some(own), Some(found)) = (only(values.space().rects()), packed.values::<T>()) {
+            values.span_mut(own).copy_from_slice(found);
+        }
+        Ok(())
+    })
 }
 
 /// Writes a component of a level of a block to where it belongs.

@@ -1,7 +1,7 @@
 //! Tensors read from [files of entries](super::entry_file) by tasks.
 //!
-//! Each task reads the entries of its range twice: to count them, and to list them. No node has all of the tensor. All
-//! elements of a dense tensor are read once.
+//! Each task reads the entries of its range to count them. They are kept until they are listed, where there is room for
+//! them, and read once more otherwise. No node has all of the tensor. All elements of a dense tensor are read once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::entry_file::{EntryFile, told};
 use super::error::DistributedError;
 use super::lists::{Evidence, Lists, Wrong, check_packed, packed, tasks_for};
 use super::modes::is_in_region;
-use super::numbers::{as_element, element_that_is, no_element};
+use super::numbers::{HAS_ELEMENT, as_element, element_that_is, no_element};
 use super::pending::Pending;
 use super::rows::blocks_for;
 use super::tensor::Tensor;
@@ -31,7 +31,7 @@ const READ_AT_ONCE: i64 = 1 << 15;
 impl Tensor {
     /// The tensor that statements call `variable`, with the entries of a file: those at the same place are added in the
     /// order of the file. Elements of another type become those of the tensor; floats are rounded. Each node reads the
-    /// ranges that are dealt to it, twice, and packs the blocks that are; of a dense tensor whose file has all elements
+    /// ranges that are dealt to it, twice if they are larger than a sixteenth of its memory, and packs the blocks that are; of a dense tensor whose file has all elements
     /// it reads once the blocks that are its. Waits until all is read. With the bytes that each node has read.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Tensor {
                 let (expected, found) = (describe(variable.dimensions()), describe(file.dimensions()));
                 return Err(DistributedError::Shape { tensor: variable.name().to_owned(), expected, found });
             }
-            let is_dense = is_in_region(variable.format());
+            let is_dense = is_in_region(variable.format()) || variable.order() == 0;
             if !is_dense {
                 check_packed(variable)?;
             }
@@ -73,6 +73,7 @@ impl Tensor {
                 false => variable.clone(),
             };
             let mut tensor = match file.order().filter(|_| is_dense) {
+                Some(_) if variable.order() == 0 => read_number(cx, variable, file).await?,
                 Some(order) => {
                     with_element!(variable.element(), T => read_dense::<T>(cx, variable, file, order).await)?
                 }
@@ -93,20 +94,38 @@ impl Tensor {
     }
 }
 
-/// Reads elements of a file that has all, as elements of a type.
-fn read_elements<T: Element + Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<T>, Wrong> {
+/// Reads elements of a file that has all, as elements of a type; `at` gives the coordinates of one by its number.
+fn read_elements<T: Element + Number>(
+    file: &EntryFile,
+    elements: Range<u64>,
+    at: &dyn Fn(i64) -> Vec<i64>,
+) -> Result<Vec<T>, Wrong> {
     if file.has(<T as Element>::TYPE) {
         return file.read_elements(elements);
     }
+    let first = elements.start as i64;
     let scalars = with_element!(file.element(), S => scalars::<S>(file, elements))?;
-    scalars
-        .into_iter()
-        .map(|number| element_that_is(number).ok_or_else(|| no_element(number, <T as Element>::TYPE)))
-        .collect()
+    let element = |(number, scalar)| {
+        let what = || format!("element {:?} is", at(first + number as i64));
+        element_that_is(scalar).ok_or_else(|| no_element(what, scalar, <T as Element>::TYPE))
+    };
+    scalars.into_iter().enumerate().map(element).collect()
 }
 
 fn scalars<S: Element + Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, Wrong> {
     Ok(file.read_elements::<S>(elements)?.into_iter().map(Element::to_scalar).collect())
+}
+
+/// Reads the one element of a tensor without dimensions, on each node.
+async fn read_number(cx: &Context, variable: &TensorVariable, file: &EntryFile) -> Result<Tensor, DistributedError> {
+    let read = with_element!(variable.element(), T => {
+        read_elements::<T>(file, 0..1, &|_| Vec::new()).map(|found| found[0].to_scalar())
+    });
+    let all = cx.per_node(read.as_ref().map(drop).map_err(Clone::clone)).all().await?;
+    all.into_iter().collect::<Result<(), _>>().map_err(|wrong| file.wrong(wrong))?;
+    let tensor = Tensor::new(cx, variable)?;
+    tensor.fill(cx, read.map_err(|wrong| file.wrong(wrong))?)?;
+    Ok(tensor)
 }
 
 /// Reads all elements, which the file has in an order, in pieces that lie in the file without a gap.
@@ -130,7 +149,10 @@ async fn read_dense<T: Element + FieldValue + Number>(
                 1 => place..(place + READ_AT_ONCE.max(into.len() as i64)).min(run.end),
                 _ => run,
             };
-            *window = (next.start, read_elements::<T>(&source, next.start as u64..next.end as u64)?);
+            *window = (
+                next.start,
+                read_elements::<T>(&source, next.start as u64..next.end as u64, &|number| runs.coordinates(number))?,
+            );
         }
         let found = window.1[(place - window.0) as usize..].iter().step_by(step as usize);
         into.iter_mut().zip(found).for_each(|(into, found)| *into = *found);
@@ -198,6 +220,16 @@ impl Runs {
         pieces.into_iter().map(Rectangle::new).collect()
     }
 
+    /// The coordinates of an element, by its number in the file.
+    fn coordinates(&self, number: i64) -> Vec<i64> {
+        let (mut at, mut rest) = (vec![0; self.dimensions.len()], number);
+        for &mode in &self.order {
+            let stride = self.strides[mode].max(1);
+            (at[mode], rest) = (rest / stride, rest % stride);
+        }
+        at
+    }
+
     /// The range of elements in the file that is the piece around an element.
     fn around(&self, at: &[i64]) -> Range<i64> {
         let (cut, block) = self.cut;
@@ -249,7 +281,7 @@ impl Parts {
                 Some(value) => within.hand_on(at, |into, at| into.push_scalar(at, value)),
                 None => wrong = wrong.or(Some(value.to_scalar())),
             })?;
-        wrong.map_or(Ok(read), |number| Err(no_element(number, self.element)))
+        wrong.map_or(Ok(read), |number| Err(no_element(|| HAS_ELEMENT.to_owned(), number, self.element)))
     }
 }
 
@@ -269,6 +301,10 @@ impl Lists for Parts {
             None => Ok(read),
             Some(at) => Err((None, format!("an entry, at {at:?}, is outside of {extents:?}"))),
         }))
+    }
+
+    fn are_kept(&self) -> bool {
+        true
     }
 
     fn check(&self, all: &[Evidence]) -> Result<(), Wrong> {

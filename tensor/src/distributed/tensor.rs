@@ -357,8 +357,8 @@ impl Tensor {
         self.levels.as_ref().map_or(&self.region, |levels| levels.region(space))
     }
 
-    /// Whether it is not dense.
-    pub(super) fn is_in_levels(&self) -> bool {
+    /// Whether it is stored in levels: otherwise it is dense.
+    pub fn is_in_levels(&self) -> bool {
         self.levels.is_some()
     }
 

@@ -121,6 +121,11 @@ impl DynamicTensor {
         with_tensor!(self, tensor => tensor.bytes())
     }
 
+    /// The element at these coordinates, as of [`SparseTensor::get`].
+    pub fn get(&self, coordinates: &[i64]) -> Scalar {
+        with_tensor!(self, tensor => tensor.get(coordinates).to_scalar())
+    }
+
     /// Visits all entries with their coordinates, as [`SparseTensor::for_each`] does.
     pub fn for_each(&self, visit: &mut dyn FnMut(&[i64], Scalar)) {
         with_tensor!(self, tensor => tensor.for_each(|coordinates, value| visit(coordinates, value.to_scalar())));

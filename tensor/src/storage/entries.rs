@@ -87,7 +87,7 @@ impl<T: Copy> EntryList<T> {
     }
 
     /// The entries of all lists, one after the other.
-    pub(super) fn concatenated(rank: usize, lists: Vec<Self>) -> Result<Self, StorageError> {
+    pub(crate) fn concatenated(rank: usize, lists: Vec<Self>) -> Result<Self, StorageError> {
         let mut all = Self::new(rank);
         let count = lists.iter().map(Self::len).sum();
         let memory = |_| StorageError::Memory(count as u128 * size_of::<i64>() as u128);

@@ -315,6 +315,11 @@ impl<T: Element> SparseTensor<T> {
         if !coordinates.iter().zip(&self.dimensions).all(is_inside) {
             return self.fill;
         }
+        if self.format.is_dense() && self.format.is_plain() {
+            let order = self.format.order().iter();
+            let position = order.fold(0, |position, &mode| position * self.dimensions[mode] + coordinates[mode]);
+            return self.values[position as usize];
+        }
         let at: Vec<i64> = self.format.expressions().iter().map(|expression| expression.value(coordinates)).collect();
         self.find(0, 0, &at).map_or(self.fill, |position| self.values[position])
     }

@@ -6,10 +6,19 @@
 pub mod bounded;
 pub mod reference;
 
+use std::time::Instant;
+
+use maniple::prelude::*;
+use maniple_tensor::distributed::DistributedError;
 use maniple_tensor::element::{Complex, ElementType, Scalar};
 use maniple_tensor::notation::{Assignment, TensorVariable, cast};
 
 use self::bounded::Bounds;
+use super::options::Options;
+use super::problem::Problem;
+use super::report::Checked;
+use super::tasks::Outcome;
+use super::values::Random;
 use crate::verify::worse;
 
 /// An element of any tensor of the statement, before it was computed.
@@ -46,12 +55,7 @@ pub fn chosen(assignment: &Assignment, seed: u64) -> Vec<i64> {
 /// # Errors
 /// The reason why the definition has no value: an integer is divided by zero.
 pub fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Load<'_>) -> Result<f64, String> {
-    let mut coordinates = assignment.left().tensor.dimensions().to_vec();
-    let mut rest = number;
-    for coordinate in coordinates.iter_mut().rev() {
-        let extent = *coordinate;
-        (*coordinate, rest) = (rest % extent, rest / extent);
-    }
+    let coordinates = coordinates(&assignment.left().tensor, number);
     if assignment.element().is_integer() {
         let expected = reference::element(assignment, &coordinates, load)?;
         return Ok(if expected == found { 0.0 } else { f64::INFINITY });
@@ -74,6 +78,59 @@ pub fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Loa
     };
     let distance = Complex::new(distance(found.re, expected.value.re), distance(found.im, expected.value.im)).norm();
     Ok(distance / (2.0 * expected.error))
+}
+
+/// Compares the results of a program with their definitions: all elements, or some.
+///
+/// # Errors
+/// [`DistributedError::Runtime`] if a definition has no value.
+pub(super) async fn compared(
+    cx: &Context,
+    runtime: &Runtime,
+    options: &Options,
+    (problem, outcome): (&Problem, &Outcome),
+) -> Result<Checked, DistributedError> {
+    let (started, seed) = (Instant::now(), options.runtime.seed);
+    let senseless = |error: String| Error::from_task(Senseless(error));
+    let definitions = problem.definitions().map_err(|error| senseless(error.to_string()))?;
+    let (mut count, mut largest, mut is_exact) = (0, 0.0, true);
+    for definition in &definitions {
+        let target = &definition.left().tensor;
+        let chosen = chosen(definition, seed);
+        count += chosen.len();
+        is_exact &= definition.element().is_integer();
+        // Each node looks at some of them.
+        let own = chosen.into_iter().skip(runtime.node()).step_by(runtime.nodes());
+        let load = |variable: &TensorVariable, coordinates: &[i64]| {
+            // What its definition says of a result is of what it was before; other results are complete by then.
+            let all = if variable.name() == target.name() { &outcome.inputs } else { &outcome.tensors };
+            let random = || Random::new(seed, variable).get(variable, coordinates);
+            all.get(variable.name()).map_or_else(random, |tensor| tensor.get(coordinates))
+        };
+        let found = |number: i64| {
+            let result = outcome.tensors.get(target.name());
+            result.map_or(Scalar::I32(0), |result| result.get(&coordinates(target, number)))
+        };
+        let deviation = largest_deviation(definition, own, found, &load).map_err(senseless)?;
+        largest = worse(largest, cx.per_node(deviation).fold(0.0, worse).await?);
+    }
+    Ok(Checked { count, deviation: largest, time: started.elapsed(), is_exact })
+}
+
+/// The definition has no value.
+#[derive(Debug, thiserror::Error)]
+#[error("the result cannot be compared with the definition: {0}")]
+struct Senseless(String);
+
+/// The coordinates of an element, by its number.
+fn coordinates(tensor: &TensorVariable, number: i64) -> Vec<i64> {
+    let mut coordinates = tensor.dimensions().to_vec();
+    let mut rest = number;
+    for coordinate in coordinates.iter_mut().rev() {
+        let extent = *coordinate;
+        (*coordinate, rest) = (rest % extent, rest / extent);
+    }
+    coordinates
 }
 
 /// The largest deviation of some elements.

@@ -9,29 +9,26 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
+use maniple::ProcessorKind;
 use maniple::prelude::*;
-use maniple_files::tcs::Width;
 use maniple_tensor::compute::{Planned, Prepared, Statements, Tensors};
-use maniple_tensor::distributed::{
-    DistributedError, Tensor, TensorMapper, TextForm, Writers, check_placement, is_stored_as_npy,
-};
-use maniple_tensor::element::Scalar;
-use maniple_tensor::format::{Format, Level};
+use maniple_tensor::distributed::{DistributedError, Tensor, TensorMapper, Writers, check_placement};
+use maniple_tensor::files::{FileInParts, TensorFile};
+use maniple_tensor::format::Format;
 use maniple_tensor::generate::Generator;
 use maniple_tensor::machine::{Grid, Machine, MachineError};
-use maniple_tensor::notation::{TensorVariable, cast};
+use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::placement::{Placed, Placement};
 use maniple_tensor::plan::Graph;
+use maniple_tensor::rectangle::Rectangle;
 use maniple_tensor::sparse::Computation as Computed;
 use maniple_tensor::storage::DynamicTensor;
 
-use super::files::{FileByTasks, SparseFile};
 use super::limit::check_tasks;
 use super::options::Options;
-use super::slowest;
-use super::values::Values;
+use super::values::Random;
 use crate::error::{Error as AppError, Result as AppResult, refused_file};
 use crate::options::place;
-use crate::output::is_special;
 use crate::progress::Progress;
 use crate::report::counted;
 
@@ -41,16 +38,29 @@ const MADE_AT_ONCE: usize = 4;
 /// The inputs of tasks, and the outputs that they are asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
-    /// Tensors that each node has whole.
+    /// Tensors that each node has whole, as tasks neither read nor make them.
     pub(super) given: &'a BTreeMap<String, DynamicTensor>,
-    /// Tensors that tasks read from files, whether they are given too or not.
-    pub(super) files: &'a BTreeMap<String, FileByTasks>,
-    /// Tensors that tasks make, whether they are given too or not.
+    /// Tensors that tasks read from files.
+    pub(super) files: &'a BTreeMap<String, FileInParts>,
+    /// Tensors that tasks make.
     pub(super) made: &'a BTreeMap<String, Made>,
+    /// Where parts of tensors lie at the beginning.
+    pub(super) places: &'a [Place],
+    /// Whether dense tensors are made and placed again before each run, so that each has to move as much.
+    pub(super) renews: bool,
     /// The files that results go to.
-    pub(super) outputs: &'a [(String, SparseFile)],
-    /// Whether each node needs the results whole.
+    pub(super) outputs: &'a [(String, TensorFile)],
+    /// Whether each node needs the operands and the results whole.
     pub(super) needs_all: bool,
+}
+
+/// Where the parts of a tensor lie.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The name of the tensor.
+    pub(super) tensor: String,
+    pub(super) placement: Placement,
+    pub(super) machine: Machine,
 }
 
 /// How tasks make a tensor.
@@ -62,47 +72,22 @@ pub(super) enum Made {
     Generated(Generator, u64),
 }
 
-/// How tasks write a result to a file.
-enum WrittenAs {
-    /// All of its elements.
-    Elements,
-    /// The contents of its levels, with numbers of so many bytes.
-    Levels(Width),
-    /// Lines of text.
-    Lines(TextForm),
-}
-
 impl Around<'_> {
-    /// The tensors that tasks neither read from files nor make.
-    fn given_whole(&self) -> Given {
-        let is_given = |name: &String| !self.files.contains_key(name) && !self.made.contains_key(name);
-        let given = self.given.iter().filter(|(name, _)| is_given(name));
-        given.map(|(name, tensor)| (name.clone(), tensor.clone())).collect()
-    }
-
-    /// The file that tasks write a result to, and how.
-    fn stored_to(&self, result: &TensorVariable) -> Option<(&SparseFile, WrittenAs)> {
-        // Pipes and devices are written by one node.
-        let (_, file) = self.outputs.iter().find(|(own, file)| own == result.name() && !is_special(file.path()))?;
-        let by_nodes = place().nodes > 1 && !self.needs_all;
-        if file.is_numpy() && by_nodes && is_stored_as_npy(result.format()) {
-            return Some((file, WrittenAs::Elements));
-        }
-        if let Some(form) = file.text().filter(|_| by_nodes && !result.format().is_dense())
-            && result.fill() == cast(Scalar::I32(0), result.element())
-            && (result.order() <= 2 || form == TextForm::Coordinates)
-        {
-            return Some((file, WrittenAs::Lines(form)));
-        }
-        // A number has no levels, and of other levels one node writes what they store.
-        let width = file.width().filter(|_| !self.needs_all && result.order() > 0 && is_of_files(result.format()))?;
-        Some((file, WrittenAs::Levels(width)))
+    /// The file that tasks write a result to.
+    fn stored_to(&self, result: &TensorVariable) -> Option<&TensorFile> {
+        let (_, file) = self.outputs.iter().find(|(own, _)| own == result.name())?;
+        (!self.needs_all && file.is_written_in_parts(result, place().nodes)).then_some(file)
     }
 
     /// Whether a result is needed whole on each node.
     fn needs(&self, result: &TensorVariable) -> bool {
         let is_written = self.outputs.iter().any(|(own, _)| own == result.name());
         self.needs_all || is_written && self.stored_to(result).is_none()
+    }
+
+    /// Whether tasks read or make a tensor.
+    fn has(&self, name: &str) -> bool {
+        self.files.contains_key(name) || self.made.contains_key(name)
     }
 }
 
@@ -112,42 +97,41 @@ type Given = BTreeMap<String, DynamicTensor>;
 /// Runs something on all nodes, if they have the same tensors and files, with a mapper for tensors.
 fn on_runtime<R: fmt::Display>(
     options: &Options,
-    (given, files): (&Given, &BTreeMap<String, FileByTasks>),
+    around: Around<'_>,
     body: impl AsyncFn(&Context, &Runtime) -> Result<R, DistributedError>,
 ) -> AppResult<R> {
-    options.runtime.run_by(
-        || Box::new(TensorMapper::new()),
-        |runtime| {
-            runtime.run(async |cx| {
-                if let Some(told) = differing(cx, given, files).await? {
-                    return Ok(Err(AppError::Usage(told)));
-                }
-                // Errors name the statement, and not lines of this program.
-                match body(&cx.at(&options.statement), runtime).await {
-                    Ok(outcome) => Ok(Ok(outcome)),
-                    Err(
-                        error @ (DistributedError::Placement(_)
-                        | DistributedError::Pieces { .. }
-                        | DistributedError::Dense { .. }),
-                    ) => Ok(Err(AppError::Usage(format!("--place: {error}")))),
-                    Err(error @ DistributedError::Unfit { .. }) => Ok(Err(AppError::Usage(error.to_string()))),
-                    Err(other) => refused_file(Err(other)),
-                }
-            })?
-        },
-    )
+    let mapper = || Box::new(TensorMapper::new()) as Box<_>;
+    options.runtime.run_by(mapper, |runtime| launched(runtime, &options.statement, around, &body))
+}
+
+/// Runs something on all nodes of a runtime, if they have the same tensors and files. Errors name the statement, and
+/// not lines of this program.
+pub(super) fn launched<R>(
+    runtime: &Runtime,
+    statement: &str,
+    around: Around<'_>,
+    body: &impl AsyncFn(&Context, &Runtime) -> Result<R, DistributedError>,
+) -> AppResult<R> {
+    runtime.run(async |cx| {
+        if let Some(told) = differing(cx, around.given, around.files).await? {
+            return Ok(Err(AppError::Usage(told)));
+        }
+        match body(&cx.at(statement), runtime).await {
+            Ok(outcome) => Ok(Ok(outcome)),
+            Err(
+                error @ (DistributedError::Placement(_)
+                | DistributedError::Pieces { .. }
+                | DistributedError::Dense { .. }),
+            ) => Ok(Err(AppError::Usage(format!("--place: {error}")))),
+            Err(error @ DistributedError::Unfit { .. }) => Ok(Err(AppError::Usage(error.to_string()))),
+            Err(other) => refused_file(Err(other)),
+        }
+    })?
 }
 
 /// The bytes of data that this node has sent to others.
 fn sent(runtime: &Runtime) -> u64 {
     runtime.statistics().parcel_bytes_sent
-}
-
-/// Whether `.tcs` files have levels as a format has them.
-fn is_of_files(format: &Format) -> bool {
-    let is_kind = |level: &Level| matches!(level, Level::Dense | Level::Compressed);
-    let are_strict = format.properties().iter().all(|level| level.unique && level.ordered);
-    format.is_plain() && format.levels().iter().all(is_kind) && are_strict
 }
 
 /// The work of tasks: bytes of files, stored elements, and bytes sent, by the names of tensors or in all.
@@ -165,7 +149,9 @@ pub(super) struct Done {
 
 /// The results of tasks.
 pub(super) struct Outcome {
-    /// The tensors that each node has whole, by name.
+    /// The operands that each node has whole, by name: all, if they are needed.
+    pub(super) inputs: BTreeMap<String, DynamicTensor>,
+    /// These, and the results that each node has whole.
     pub(super) tensors: BTreeMap<String, DynamicTensor>,
     /// How long each run took.
     pub(super) times: Vec<Duration>,
@@ -184,10 +170,10 @@ impl fmt::Display for Outcome {
 async fn differing(
     cx: &Context,
     given: &Given,
-    files: &BTreeMap<String, FileByTasks>,
+    files: &BTreeMap<String, FileInParts>,
 ) -> maniple::Result<Option<String>> {
     let names = given.keys().cloned().chain(files.iter().map(|(name, file)| format!("{name}, from {},", file.name())));
-    let digests: Vec<u64> = given.values().map(digest).chain(files.values().map(FileByTasks::digest)).collect();
+    let digests: Vec<u64> = given.values().map(digest).chain(files.values().map(FileInParts::digest)).collect();
     let nodes = cx.per_node(digests).all().await?;
     let Some(first) = nodes.first() else { return Ok(None) };
     // Files of other kinds on some nodes are read in other ways.
@@ -249,15 +235,17 @@ impl Tasks {
         self.0.formats(tensor)
     }
 
+    /// Statements that are planned.
+    pub(super) fn of(statements: Statements) -> Self {
+        Self(statements)
+    }
+
     /// Runs the statements as often as is asked for, and once more before, each time on these tensors.
     ///
     /// # Errors
     /// [`AppError::Runtime`] if a task fails.
     pub(super) fn run(&self, options: &Options, around: Around<'_>) -> AppResult<Outcome> {
-        let given = around.given_whole();
-        on_runtime(options, (&given, around.files), async |cx, runtime| {
-            self.run_on((cx, runtime), options, (&given, around)).await
-        })
+        on_runtime(options, around, async |cx, runtime| self.run_on((cx, runtime), options, around).await)
     }
 
     /// All operands, in the formats in which statements use them, where they are placed.
@@ -265,14 +253,13 @@ impl Tasks {
         &self,
         cx: &Context,
         options: &Options,
-        (given, around): (&Given, Around<'_>),
+        around: Around<'_>,
     ) -> Result<(Tensors, Done), DistributedError> {
         let mut all = Tensors::new(Vec::new(), options.runtime.memory.is_some() && cx.nodes() > 1);
         let (statements, mut done) = (&self.0, Done::default());
-        let is_given = |name: &str| around.files.contains_key(name) || around.made.contains_key(name);
         let mut variables = self.operands();
         // What is added to a dense result goes into what it has.
-        for result in statements.results().filter(|result| is_given(result.name())) {
+        for result in statements.results().filter(|result| around.has(result.name())) {
             if !variables.iter().any(|variable| variable.name() == result.name()) {
                 variables.push(result.clone());
             }
@@ -300,19 +287,21 @@ impl Tasks {
                 (None, Some(Made::Generated(generator, seed))) if !is_there => {
                     add(Tensor::generated(cx, variable, generator, *seed).await?);
                 }
-                (Some(_), _) | (None, Some(Made::Generated(..))) => {}
-                (None, Some(Made::Random)) => {
+                (None, Some(Made::Random)) if !is_there => {
                     let tensor = Tensor::new(cx, variable)?;
-                    let pieces = tensor.slabs(MADE_AT_ONCE * cx.nodes());
-                    Values::random(options.runtime.seed, variable).put(cx, &tensor, &pieces)?;
+                    if !around.renews {
+                        let pieces = tensor.slabs(MADE_AT_ONCE * cx.nodes());
+                        Random::new(options.runtime.seed, variable).put(cx, &tensor, &pieces)?;
+                    }
                     all.add(tensor);
                 }
-                (None, None) => add_given(cx, &mut all, (given, variable))?,
+                (Some(_), _) | (None, Some(_)) => {}
+                (None, None) => add_given(cx, &mut all, (around.given, variable))?,
             }
         }
         for result in statements.results().filter(|result| result.format().is_dense()) {
             if !all.has(result.name()) {
-                add_given(cx, &mut all, (given, result))?;
+                add_given(cx, &mut all, (around.given, result))?;
             }
         }
         let operands = self.operands();
@@ -323,24 +312,37 @@ impl Tasks {
         let is_used =
             |tensor: &Tensor| statements.assign(tensor.variable().name()) || operands.contains(tensor.variable());
         all.retain(cx, is_used)?;
-        place_all(cx, &all, options).await?;
-        all.keep(cx, |name| statements.assign(name) && is_given(name)).await?;
+        if !around.renews {
+            place_all(cx, &all, around.places).await?;
+        }
+        let is_kept = |name: &str| match around.renews {
+            true => around.files.contains_key(name),
+            false => around.has(name),
+        };
+        all.keep(cx, |name| statements.assign(name) && is_kept(name)).await?;
         Ok((all, done))
     }
 
-    async fn run_on(
+    /// [`run`](Self::run) in a task of all nodes.
+    pub(super) async fn run_on(
         &self,
         (cx, runtime): (&Context, &Runtime),
         options: &Options,
-        (given, around): (&Given, Around<'_>),
+        around: Around<'_>,
     ) -> Result<Outcome, DistributedError> {
-        let (all, mut done) = self.gathered(cx, options, (given, around)).await?;
+        let (all, mut done) = self.gathered(cx, options, around).await?;
+        let mut inputs = around.given.clone();
+        // Each node gets others when all is computed: what it has then is not to be sent to it.
+        self.read_whole(cx, (&all, around), &mut inputs, |name| self.0.assign(name)).await?;
         let mut prepared = Prepared::new(cx, self.0.clone(), all).await?;
         let progress = Progress::steps(options.repeat + 1, &options.runtime);
         let (mut times, mut moved) = (Vec::new(), [0; 2]);
         for repeat in 0..=options.repeat {
             prepared.reset().await?;
-            write_given(cx, prepared.tensors(), given)?;
+            write_given(cx, prepared.tensors(), around.given)?;
+            if around.renews {
+                self.renew((cx, runtime), options, (prepared.tensors(), around)).await?;
+            }
             cx.execution_fence().await?;
             let (started, before) = (Instant::now(), sent(runtime));
             prepared.compute().await?;
@@ -349,15 +351,17 @@ impl Tasks {
             progress.set(repeat + 1, String::new);
         }
         drop(progress);
+        // The slowest node says how long it took.
         let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
         for (sent, moved) in done.sent.iter_mut().zip(moved) {
             *sent = cx.per_node(moved).all().await?;
         }
-        let mut found = around.given.clone();
+        self.read_whole(cx, (prepared.tensors(), around), &mut inputs, |name| !self.0.assign(name)).await?;
+        let mut found = inputs.clone();
         for tensor in prepared.tensors().all() {
             let (name, format) = (tensor.variable().name(), tensor.variable().format());
             let is_result = self.0.results().any(|result| result.name() == name && result.format() == format);
-            let is_declared = given.get(name).is_some_and(|given| given.format() == format) || format.is_dense();
+            let is_declared = around.given.get(name).is_some_and(|given| given.format() == format) || format.is_dense();
             if !(is_result || is_declared) {
                 continue;
             }
@@ -367,19 +371,72 @@ impl Tasks {
                 continue;
             }
             let writers = if options.serial_writes { Writers::InTurn } else { Writers::Together };
-            if let Some((file, how)) = around.stored_to(tensor.variable()) {
-                let written = match how {
-                    WrittenAs::Levels(width) => tensor.store_by(cx, file.path(), width, writers).await?,
-                    WrittenAs::Elements => tensor.store_npy(cx, file.path(), writers).await?,
-                    WrittenAs::Lines(form) => tensor.store_text(cx, (file.path(), form), writers).await?,
-                };
-                done.written.insert(name.to_owned(), written.bytes);
+            if let Some(file) = around.stored_to(tensor.variable())
+                && let Some(bytes) = file.store(cx, tensor, writers).await?
+            {
+                done.written.insert(name.to_owned(), bytes);
             }
             if around.needs(tensor.variable()) {
                 found.insert(name.to_owned(), tensor.read_dynamic(cx).await?);
             }
         }
-        Ok(Outcome { tensors: found, times, done })
+        Ok(Outcome { inputs, tensors: found, times, done })
+    }
+
+    /// Reads operands of some names whole, which tasks have read or generated, if all are needed.
+    async fn read_whole(
+        &self,
+        cx: &Context,
+        (all, around): (&Tensors, Around<'_>),
+        into: &mut BTreeMap<String, DynamicTensor>,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<(), DistributedError> {
+        let is_read = |name: &str| {
+            let is_made = matches!(around.made.get(name), Some(Made::Generated(..)));
+            around.needs_all && is_wanted(name) && (is_made || around.files.contains_key(name))
+        };
+        for tensor in all.all().iter().filter(|tensor| is_read(tensor.variable().name())) {
+            into.insert(tensor.variable().name().to_owned(), tensor.read_dynamic(cx).await?);
+        }
+        Ok(())
+    }
+
+    /// Makes dense tensors of random elements anew, and places all.
+    async fn renew(
+        &self,
+        (cx, runtime): (&Context, &Runtime),
+        options: &Options,
+        (all, around): (&Tensors, Around<'_>),
+    ) -> Result<(), DistributedError> {
+        let processors = runtime.nodes() * cx.machine().processors_of(ProcessorKind::Cpu).count();
+        for tensor in all.all() {
+            let variable = tensor.variable();
+            if !matches!(around.made.get(variable.name()), Some(Made::Random)) {
+                continue;
+            }
+            let own = around.places.iter().find(|place| place.tensor == variable.name());
+            let pieces = own.and_then(|place| place.pieces(variable));
+            let pieces = pieces.unwrap_or_else(|| tensor.slabs(processors));
+            Random::new(options.runtime.seed, variable).put(cx, tensor, &pieces)?;
+        }
+        place_all(cx, all, around.places).await
+    }
+}
+
+impl Place {
+    /// The pieces of a tensor.
+    fn pieces(&self, tensor: &TensorVariable) -> Option<Vec<Rectangle>> {
+        let placed = Placed::new(&self.placement, &Rectangle::whole(tensor.dimensions()), &self.machine).ok()?;
+        let piece = |point: Vec<usize>| placed.piece(&point).rectangles().collect::<Vec<_>>();
+        Some(placed.machine().points().flat_map(piece).collect())
+    }
+}
+
+/// The longest time of each run on any node.
+fn slowest(so_far: Vec<Duration>, times: Vec<Duration>) -> Vec<Duration> {
+    match so_far.is_empty() {
+        true => times,
+        false => so_far.into_iter().zip(times).map(|(a, b)| a.max(b)).collect(),
     }
 }
 
@@ -411,13 +468,12 @@ fn write_given(cx: &Context, all: &Tensors, given: &Given) -> Result<(), Distrib
 }
 
 /// Brings tensors to where they are placed.
-async fn place_all(cx: &Context, all: &Tensors, options: &Options) -> Result<(), DistributedError> {
-    let machine = machine(options, cx.nodes()).map_err(maniple::Error::from_task)?;
-    for (name, placement) in &options.place {
+async fn place_all(cx: &Context, all: &Tensors, places: &[Place]) -> Result<(), DistributedError> {
+    for Place { tensor: name, placement, machine } in places {
         for tensor in all.all().iter().filter(|tensor| tensor.variable().name() == name) {
-            match tensor.variable().format().is_dense() {
-                true => tensor.place(cx, placement, &machine)?.await?,
-                false => tensor.place_levels(cx, placement, &machine).await?.await?,
+            match tensor.is_in_levels() {
+                false => tensor.place(cx, placement, machine)?.await?,
+                true => tensor.place_levels(cx, placement, machine).await?.await?,
             }
         }
     }
@@ -429,17 +485,18 @@ fn machine(options: &Options, nodes: usize) -> Result<Machine, MachineError> {
     options.grid.clone().map_or_else(|| Grid::new([nodes]), Ok).map(Machine::from)
 }
 
-/// Refuses placements that do not fit tensors, before anything is read of them but where their files say what they
-/// have.
+/// Where tensors are to lie, as the options say.
 ///
 /// # Errors
-/// [`AppError::Usage`].
-pub(super) fn check_places(options: &Options, tensors: &[TensorVariable]) -> AppResult<()> {
+/// [`AppError::Usage`] if a placement does not fit its tensor, before anything is read of it but where its file says
+/// what it has.
+pub(super) fn places(options: &Options, tensors: &[TensorVariable]) -> AppResult<Vec<Place>> {
     let machine = machine(options, place().nodes).map_err(|error| AppError::Usage(error.to_string()))?;
-    for (name, placement) in &options.place {
+    let one = |(name, placement): &(String, Placement)| {
         let mut named = tensors.iter().filter(|tensor| tensor.name() == name);
         let checked = named.try_for_each(|tensor| check_placement(tensor, placement, &machine));
         checked.map_err(|error| AppError::Usage(format!("--place {name}={placement}: {error}")))?;
-    }
-    Ok(())
+        Ok(Place { tensor: name.clone(), placement: placement.clone(), machine: machine.clone() })
+    };
+    options.place.iter().map(one).collect()
 }

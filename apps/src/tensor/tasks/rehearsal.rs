@@ -8,7 +8,7 @@ use maniple::prelude::*;
 use maniple_tensor::distributed::{DistributedError, Rehearsal};
 use maniple_tensor::lower::Output;
 
-use super::{Around, Given, Tasks, on_runtime, sent, write_given};
+use super::{Around, Tasks, on_runtime, sent, write_given};
 use crate::error::Result as AppResult;
 use crate::report::by_nodes;
 use crate::tensor::options::Options;
@@ -28,20 +28,17 @@ impl Tasks {
     /// # Errors
     /// As of [`run`](Self::run).
     pub(in crate::tensor) fn rehearse(&self, options: &Options, around: Around<'_>) -> AppResult<String> {
-        let given = around.given_whole();
-        on_runtime(options, (&given, around.files), async |cx, runtime| {
-            self.rehearse_on((cx, runtime), options, (&given, around)).await
-        })
+        on_runtime(options, around, async |cx, runtime| self.rehearse_on((cx, runtime), options, around).await)
     }
 
     async fn rehearse_on(
         &self,
         (cx, runtime): (&Context, &Runtime),
         options: &Options,
-        (given, around): (&Given, Around<'_>),
+        around: Around<'_>,
     ) -> Result<String, DistributedError> {
         let begun = sent(runtime);
-        let (mut all, _) = self.gathered(cx, options, (given, around)).await?;
+        let (mut all, _) = self.gathered(cx, options, around).await?;
         cx.execution_fence().await?;
         let mut told = "sent to other nodes, as counted by moving it:\n".to_owned();
         tell(cx, &mut told, "before the first run", (BTreeMap::new(), sent(runtime) - begun)).await?;
@@ -57,7 +54,7 @@ impl Tasks {
             all.forget(cx)?;
             all.clone_from(&first);
             all.restore(cx).await?;
-            write_given(cx, &all, given)?;
+            write_given(cx, &all, around.given)?;
             cx.execution_fence().await?;
             let (mut of_tensors, mut begun) = (BTreeMap::<Arc<str>, u64>::new(), sent(runtime));
             let mut add = |moved: BTreeMap<Arc<str>, u64>| {

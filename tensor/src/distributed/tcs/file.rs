@@ -26,7 +26,7 @@ pub struct TcsFile {
 }
 
 /// A source that counts the bytes that are read of it on this node.
-pub(in super::super) struct Counted {
+pub(crate) struct Counted {
     source: Box<dyn Source + Send + Sync>,
     bytes: AtomicU64,
 }
@@ -121,7 +121,7 @@ impl TcsFile {
         self.source.bytes_read()
     }
 
-    pub(super) fn source(&self) -> &Counted {
+    pub(crate) fn source(&self) -> &Counted {
         &self.source
     }
 }

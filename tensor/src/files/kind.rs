@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 /// The advice to a user who names a file whose name tells no kind.
-pub const OF_NAMES: &str = "the name must end with .npy (NumPy), .mtx (Matrix Market), .tns (FROSTT), .tcs (levels) or .npz (SciPy), or have one of these before it, as in mtx:/dev/stdout";
+pub(super) const OF_NAMES: &str = "the name must end with .npy (NumPy), .mtx (Matrix Market), .tns (FROSTT), .tcs (levels) or .npz (SciPy), or have one of these before it, as in mtx:/dev/stdout";
 
 impl Kind {
     const ALL: [(&str, Self); 5] = [
@@ -37,7 +37,7 @@ impl Kind {
 
     /// A file as the user names it: its kind, by prefix or by the ending of its name, and its path. A prefix is a kind,
     /// as in `mtx:/dev/stdin`.
-    pub fn said(text: &str) -> (Option<Self>, &Path) {
+    pub(super) fn said(text: &str) -> (Option<Self>, &Path) {
         match text.split_once(':').and_then(|(kind, rest)| Some((Self::named(kind)?, rest))) {
             Some((kind, path)) if !path.is_empty() => (Some(kind), Path::new(path)),
             _ => (Path::new(text).extension().and_then(|ending| Self::named(ending.to_str()?)), Path::new(text)),
@@ -46,7 +46,7 @@ impl Kind {
 
     /// Returns the kind of a file by its first bytes. A file of no other kind counts as `.tns`, which has lines of
     /// numbers alone.
-    pub fn of_content(start: &[u8]) -> Self {
+    pub(super) fn of_content(start: &[u8]) -> Self {
         match () {
             () if start.starts_with(npy::MAGIC) => Self::Numpy,
             () if start.starts_with(b"PK") => Self::Archive,

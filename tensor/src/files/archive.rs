@@ -3,17 +3,16 @@
 use std::io;
 
 use maniple_files::npz::{Sparse, Structure, Values};
-use maniple_tensor::distributed::element_of;
-use maniple_tensor::element::{Element, Scalar};
-use maniple_tensor::format::Format;
-use maniple_tensor::storage::{DynamicTensor, EntryList};
-use maniple_tensor::with_element;
 
-use super::Stored;
-use super::contents::Contents;
+use super::contents::{Contents, Stored};
+use crate::distributed::element_of;
+use crate::element::{Element, Scalar};
+use crate::format::{Format, LevelExpression};
+use crate::storage::{DynamicTensor, EntryList};
+use crate::with_element;
 
 /// The contents of a file.
-pub fn contents(sparse: &Sparse) -> Contents {
+pub(super) fn contents(sparse: &Sparse) -> Contents {
     let dimensions = sparse.shape().iter().map(|&extent| extent as i64).collect();
     let fill = scalar(sparse.fill(), 0);
     let element = sparse.values().number().map_or(fill.element_type(), element_of);
@@ -50,7 +49,7 @@ fn scalar(values: &Values, place: usize) -> Scalar {
 }
 
 /// A tensor as SciPy stores it: as it is if it has compressed rows or columns, or blocks; otherwise by coordinates.
-pub fn archive(tensor: &DynamicTensor, shape: Vec<u64>) -> io::Result<Sparse> {
+pub(super) fn archive(tensor: &DynamicTensor, shape: Vec<u64>) -> io::Result<Sparse> {
     let named = |name: &str| name.parse::<Format>().is_ok_and(|format| *tensor.format() == format);
     let numbers = |level: usize, name: &str| {
         let array = tensor.levels()[level].component(name);
@@ -83,7 +82,7 @@ pub fn archive(tensor: &DynamicTensor, shape: Vec<u64>) -> io::Result<Sparse> {
 
 /// The extents of the blocks of a format that has nothing but them.
 fn blocks(format: &Format) -> Option<[u64; 2]> {
-    use maniple_tensor::format::LevelExpression::Within;
+    use LevelExpression::Within;
     let [_, _, Within(0, rows), Within(1, columns)] = format.expressions() else { return None };
     let named: Format = format!("bcsr:{rows}x{columns}").parse().ok()?;
     (named == *format).then_some([*rows as u64, *columns as u64])

@@ -6,28 +6,26 @@ use std::path::Path;
 
 use maniple_files::matrix_market::{Reader, Symmetry};
 use maniple_files::tcs::{
-    Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Header, Kind, Level, Matrix, Plan, Survey,
-    Tensor, Width, sort, survey, write,
+    Arrays, ConvertError, Duplicates, EntryProblem, EntryStream, Extent, Kind, Level, Matrix, Plan, Survey, Tensor,
+    Width, sort, survey, write,
 };
 use maniple_files::{ReadError, tns};
-use maniple_tensor::distributed::element_of;
-use maniple_tensor::element::{Element, ElementType};
-use maniple_tensor::format::{self, Format};
-use maniple_tensor::level::{self, Array, Component, LevelData};
-use maniple_tensor::notation::{BinaryOperator, binary};
-use maniple_tensor::storage::{DynamicTensor, EntryList, SparseTensor, StorageError};
-use maniple_tensor::with_element;
 
-use super::contents::Contents;
-use super::{Stored, zero};
-use crate::error::Error;
-use crate::input::InputError;
+use super::contents::{Contents, Stored, zero};
+use super::error::{FileError, InputError};
+use crate::distributed::{TcsFile, element_of};
+use crate::element::{Element, ElementType};
+use crate::format::{self, Format};
+use crate::level::{self, Array, Component, LevelData};
+use crate::notation::{BinaryOperator, binary};
+use crate::storage::{DynamicTensor, EntryList, SparseTensor, StorageError};
+use crate::with_element;
 
 /// So many bytes of entries are sorted at once.
 const MEMORY: usize = 16 << 20;
 
 /// The levels of a format, if `.tcs` files have such levels.
-pub fn levels(format: &Format) -> Option<(Vec<Kind>, Vec<usize>)> {
+pub(super) fn levels(format: &Format) -> Option<(Vec<Kind>, Vec<usize>)> {
     let kind = |level: &format::Level| match level {
         format::Level::Dense => Some(Kind::Dense),
         format::Level::Compressed => Some(Kind::Sparse),
@@ -38,11 +36,6 @@ pub fn levels(format: &Format) -> Option<(Vec<Kind>, Vec<usize>)> {
     kinds.filter(|_| format.is_plain() && is_sorted).map(|kinds| (kinds, format.order().to_vec()))
 }
 
-/// The format in which a file stores its tensor.
-pub fn format_of(header: &Header) -> Result<Format, format::FormatError> {
-    format(&header.levels)
-}
-
 fn format(levels: &[Level]) -> Result<Format, format::FormatError> {
     let kind = |level: &Level| if level.is_sparse() { format::Level::Compressed } else { format::Level::Dense };
     let kinds: Vec<format::Level> = levels.iter().map(kind).collect();
@@ -50,7 +43,7 @@ fn format(levels: &[Level]) -> Result<Format, format::FormatError> {
 }
 
 /// The format of a file where nothing else is said: compressed rows of a matrix, otherwise compressed levels.
-pub fn usual(order: usize) -> Result<Format, format::FormatError> {
+pub(super) fn usual(order: usize) -> Result<Format, format::FormatError> {
     let first = if order == 2 { format::Level::Dense } else { format::Level::Compressed };
     let kinds: Vec<format::Level> =
         (0..order).map(|level| if level == 0 { first } else { format::Level::Compressed }).collect();
@@ -58,8 +51,9 @@ pub fn usual(order: usize) -> Result<Format, format::FormatError> {
 }
 
 /// How the tensor of a file is stored, in words.
-pub fn described(header: &Header) -> String {
-    let stored = format_of(header).map_or_else(|error| error.to_string(), |format| format.to_string());
+pub(super) fn described(file: &TcsFile) -> String {
+    let (header, format) = (file.header(), file.format());
+    let stored = format.map_or_else(|error| error.to_string(), |format| format.to_string());
     let part = |level: &Level| {
         let split = level.split.as_ref()?;
         Some(format!(
@@ -72,13 +66,13 @@ pub fn described(header: &Header) -> String {
     format!("{stored}, {} bytes for each position and coordinate{piece}{parts}", header.width.bytes())
 }
 
-/// All that a file has.
-pub fn read(source: &File) -> Result<Contents, ReadError> {
-    with_element!(element_of(Header::read(source)?.number), T => listed::<T>(source))
+/// The entries of a file, with elements of its own type.
+pub(super) fn read(file: &TcsFile) -> Result<Contents, ReadError> {
+    with_element!(file.element(), T => listed::<T>(file))
 }
 
-fn listed<T: Stored>(source: &File) -> Result<Contents, ReadError> {
-    let tensor = Tensor::<T>::read(source)?;
+fn listed<T: Stored>(file: &TcsFile) -> Result<Contents, ReadError> {
+    let tensor = Tensor::<T>::read(file.source())?;
     let dimensions: Vec<i64> = tensor.extents().iter().map(|&extent| extent as i64).collect();
     let mut entries = EntryList::new(dimensions.len());
     let mut signed = vec![0; dimensions.len()];
@@ -91,11 +85,14 @@ fn listed<T: Stored>(source: &File) -> Result<Contents, ReadError> {
 
 /// The tensor of a file, with the arrays that the file has; none if its elements are of another type, or coordinates do
 /// not begin at 0.
-pub fn whole(source: &File, element: ElementType) -> Result<Option<Result<DynamicTensor, StorageError>>, ReadError> {
-    let header = Header::read(source)?;
-    if element_of(header.number) != element || header.levels.iter().any(|level| level.range.start > 0) {
+pub(super) fn whole(
+    file: &TcsFile,
+    element: ElementType,
+) -> Result<Option<Result<DynamicTensor, StorageError>>, ReadError> {
+    if file.element() != element || file.header().levels.iter().any(|level| level.range.start > 0) {
         return Ok(None);
     }
+    let source = file.source();
     with_element!(element, T => Tensor::<T>::read(source).map(|tensor| Some(of_file(tensor).map(DynamicTensor::from))))
 }
 
@@ -128,7 +125,7 @@ fn narrow(numbers: Vec<i64>, widths: &[level::Width], greatest: i64) -> Array {
 
 /// Writes a tensor as files have it: in its format if it has dense and compressed levels alone, otherwise with
 /// compressed levels.
-pub fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write) -> io::Result<()> {
+pub(super) fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write) -> io::Result<()> {
     let rank = tensor.dimensions().len();
     let (kinds, order) = levels(tensor.format()).unwrap_or_else(|| (vec![Kind::Sparse; rank], (0..rank).collect()));
     let levels: Vec<Level> = kinds
@@ -163,26 +160,26 @@ pub fn store(tensor: &DynamicTensor, width: Width, into: &mut impl Write) -> io:
 }
 
 /// A text file that becomes a `.tcs` file.
-pub struct Text<'a> {
+pub(super) struct Text<'a> {
     /// The path of the file.
-    pub path: &'a Path,
+    pub(super) path: &'a Path,
     /// The name of the file in messages.
-    pub name: &'a Path,
+    pub(super) name: &'a Path,
     /// Whether it is a Matrix Market file; otherwise a `.tns` file.
-    pub is_matrix: bool,
+    pub(super) is_matrix: bool,
     /// The extents, where the file does not tell them, and they are not those of the smallest tensor that has all
     /// entries.
-    pub extents: Option<&'a [u64]>,
+    pub(super) extents: Option<&'a [u64]>,
 }
 
 /// The summary of a text file that was converted.
-pub struct Written {
+pub(super) struct Written {
     /// The extents of the tensor.
-    pub extents: Vec<u64>,
+    pub(super) extents: Vec<u64>,
     /// How many entries there are.
-    pub entries: u64,
+    pub(super) entries: u64,
     /// How many more entries were added to others at the same place.
-    pub added: u64,
+    pub(super) added: u64,
 }
 
 impl Text<'_> {
@@ -197,12 +194,20 @@ impl Text<'_> {
     }
 
     /// The number of dimensions.
-    pub fn order(&self) -> Result<usize, ReadError> {
+    pub(super) fn order(&self) -> Result<usize, ReadError> {
         if self.is_matrix { Ok(2) } else { tns::Reader::<_, f64>::new(self.open()?).map(|reader| reader.order()) }
     }
 
+    /// The type that holds all elements.
+    pub(super) fn element(&self) -> Result<ElementType, ReadError> {
+        match self.is_matrix {
+            true => Ok(element_of(Reader::new(self.open()?)?.header().field.number())),
+            false => Ok(ElementType::F64),
+        }
+    }
+
     /// Writes a file with its entries, in little memory: reads it twice, or sorts it into a file in `scratch` first.
-    pub fn convert<T: Stored>(
+    pub(super) fn convert<T: Stored>(
         &self,
         levels: (Vec<Kind>, Vec<usize>),
         width: Width,
@@ -229,29 +234,24 @@ impl Text<'_> {
     }
 
     /// Makes the error that the user sees from an error of the conversion.
-    pub fn error(&self, error: ConvertError, to: &Path) -> Error {
-        let line = |line, reason| InputError::Line { file: self.name.to_owned(), line, reason }.into();
+    pub(super) fn error(&self, error: ConvertError, to: &Path) -> FileError {
+        let line = |line, reason| InputError::line(self.name, line, reason).into();
         match error {
             ConvertError::Read(error) => InputError::read(self.name, error).into(),
-            ConvertError::Entry { line: number, problem: EntryProblem::Unsorted { found, order, .. } }
-                if self.is_half() =>
-            {
+            ConvertError::Entry { line, problem: EntryProblem::Unsorted { found, order, .. } } if self.is_half() => {
                 let found = found.iter().map(|at| (at + 1).to_string()).collect::<Vec<_>>().join(", ");
                 let order = if order == [0, 1] { "rows" } else { "columns" };
                 let why = "the matrix is symmetric, and the file has one half of it: the entries of the other half";
-                line(
-                    number,
-                    format!(
-                        "{why}, such as ({found}), are not in the order of {order}; say --sort, which sorts both halves"
-                    ),
-                )
+                let reason = format!("{why}, such as ({found}), are not in the order of {order}");
+                FileError::Unsorted { file: self.name.to_owned(), line, reason, is_half: true }
             }
-            ConvertError::Entry { line: number, problem: problem @ EntryProblem::Unsorted { .. } } => {
-                line(number, format!("{problem}, or say --sort"))
+            ConvertError::Entry { line, problem: problem @ EntryProblem::Unsorted { .. } } => {
+                let reason = problem.to_string();
+                FileError::Unsorted { file: self.name.to_owned(), line, reason, is_half: false }
             }
             ConvertError::Entry { line: number, problem } => line(number, problem.to_string()),
-            ConvertError::Write(source) => Error::write(to, source),
-            other => InputError::Unsuitable { name: self.name.display().to_string(), reason: other.to_string() }.into(),
+            ConvertError::Write(source) => FileError::Write { path: to.to_owned(), source },
+            other => InputError::unsuitable(self.name, other.to_string()).into(),
         }
     }
 }

@@ -9,7 +9,7 @@ use tempfile::TempPath;
 
 /// A temporary file, which goes with the last copy of this.
 #[derive(Clone, Debug)]
-pub struct Spooled(Arc<TempPath>);
+pub(super) struct Spooled(Arc<TempPath>);
 
 impl PartialEq for Spooled {
     fn eq(&self, other: &Self) -> bool {
