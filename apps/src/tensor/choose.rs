@@ -159,7 +159,7 @@ impl Choices {
         self.0.iter().find_map(Choice::library)
     }
 
-    /// Where a tensor is at the beginning.
+    /// The place of a tensor at the beginning.
     pub(super) fn place(&self, tensor: &TensorVariable) -> Option<Place> {
         self.0.iter().find_map(|choice| {
             let mut placements = choice.algorithm.placements.iter();

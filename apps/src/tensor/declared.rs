@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::report::counted;
 
 /// The program whose tensors have an element type, unless an option gives one of them another; with their extents,
-/// formats and fill values. Files are those of its tensors then: of vectors, and with the extents that they do not tell.
+/// formats and fill values. Files are those of its tensors then: of vectors, and with the extents that they do not
+/// tell.
 ///
 /// # Errors
 /// [`Error::Usage`] if options, files and accesses do not fit each other.

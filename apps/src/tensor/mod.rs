@@ -1,10 +1,11 @@
 //! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index
-//! variables; `extents`, `declared`: its tensors; `types`: the type of its elements; [`mod@choose`]: the algorithm and the grid; `values`: the operands'
-//! elements, `random` ones and those of files; here: what runs; [`sparse`]: what runs on sparse tensors, `operands`:
-//! on which ones, `loops`: in which loops; `tasks`: both, as tasks; [`info`], [`convert`]: what is in a file, and in
-//! another form; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
+//! variables; `extents`, `declared`: its tensors; `types`: the type of its elements; [`mod@choose`]: the algorithm and
+//! the grid; `values`: the operands' elements, `random` ones and those of files; here: what runs; [`sparse`]: what runs
+//! on sparse tensors, `operands`: on which ones, `loops`: in which loops; `tasks`: both, as tasks; [`info`],
+//! [`convert`]: what is in a file, and in another form; [`picture`]: how, drawn; [`check`]: whether the result is
+//! right; [`report`]: what is printed.
 
 mod blocks;
 pub mod check;

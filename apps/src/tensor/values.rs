@@ -15,7 +15,7 @@ use super::random::{Random as _, mixed};
 pub struct Random(u64);
 
 impl Random {
-    /// Those of a tensor of this name.
+    /// The random elements of a tensor of this name.
     #[must_use]
     pub fn new(seed: u64, tensor: &TensorVariable) -> Self {
         Self(key(seed, tensor))

@@ -6,7 +6,7 @@ use maniple::Context;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-/// What is kept takes no more than this part of the largest memory of a node.
+/// The part of the largest memory of a node that kept results take at most, as a divisor.
 const PART: u64 = 16;
 
 /// Results by their numbers, as far as there is room for them. A task that finds none makes it itself: which ones are

@@ -31,8 +31,9 @@ const READ_AT_ONCE: i64 = 1 << 15;
 impl Tensor {
     /// The tensor that statements call `variable`, with the entries of a file: those at the same place are added in the
     /// order of the file. Elements of another type become those of the tensor; floats are rounded. Each node reads the
-    /// ranges that are dealt to it, twice if they are larger than a sixteenth of its memory, and packs the blocks that are; of a dense tensor whose file has all elements
-    /// it reads once the blocks that are its. Waits until all is read. With the bytes that each node has read.
+    /// ranges that are dealt to it, twice if they are larger than a sixteenth of its memory, and packs the blocks that
+    /// are; of a dense tensor whose file has all elements it reads once the blocks that are its. Waits until all is
+    /// read. With the bytes that each node has read.
     ///
     /// # Errors
     ///

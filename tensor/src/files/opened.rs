@@ -30,7 +30,7 @@ pub struct Opened {
     inside: Inside,
 }
 
-/// What is known of a file.
+/// The knowledge of a file.
 #[derive(Debug)]
 enum Inside {
     /// Its header.

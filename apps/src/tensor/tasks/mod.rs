@@ -44,7 +44,7 @@ pub(super) struct Around<'a> {
     pub(super) files: &'a BTreeMap<String, FileInParts>,
     /// Tensors that tasks make.
     pub(super) made: &'a BTreeMap<String, Made>,
-    /// Where parts of tensors lie at the beginning.
+    /// The places of parts of tensors at the beginning.
     pub(super) places: &'a [Place],
     /// Whether dense tensors are made and placed again before each run, so that each has to move as much.
     pub(super) renews: bool,
@@ -54,7 +54,7 @@ pub(super) struct Around<'a> {
     pub(super) needs_all: bool,
 }
 
-/// Where the parts of a tensor lie.
+/// The place of the parts of a tensor.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// The name of the tensor.
@@ -485,7 +485,7 @@ fn machine(options: &Options, nodes: usize) -> Result<Machine, MachineError> {
     options.grid.clone().map_or_else(|| Grid::new([nodes]), Ok).map(Machine::from)
 }
 
-/// Where tensors are to lie, as the options say.
+/// The places of tensors, as the options say.
 ///
 /// # Errors
 /// [`AppError::Usage`] if a placement does not fit its tensor, before anything is read of it but where its file says

@@ -8,12 +8,10 @@ use std::task::Poll;
 
 use maniple_space::AnyPoint;
 
-use super::cell::Fork;
-use super::sources::Sources;
 use crate::context::{Context, ContextState};
 use crate::error::Error;
+use crate::task::Value;
 use crate::task::arguments::{Arguments, Own};
-use crate::task::{TaskDefinition, Value};
 
 /// The call of the body of a task without regions: its context and point, besides the arguments.
 pub struct ForkCall {
@@ -95,9 +93,6 @@ pub(super) trait Body {
 
     /// The arguments, taken. Before the beginning.
     fn take_arguments(&mut self, own: Own) -> Arguments;
-
-    /// A task that is about to be launched with the same arguments. Before the beginning.
-    fn duplicate(&self, definition: &'static Arc<TaskDefinition>, own: Own, sources: Sources) -> Fork;
 }
 
 /// A body `B`, called by `C`, whose future is an `F`.
@@ -135,8 +130,13 @@ impl<B: Free, C, F> Typed<B, C, F> {
         Self { call, stage: Stage::Waiting, place: Place { arguments: ManuallyDrop::new(arguments) } }
     }
 
+    /// The call of the body.
+    pub(super) fn call(&self) -> &C {
+        &self.call
+    }
+
     /// The arguments, if they are there.
-    fn waiting(&self) -> Option<&B::Arguments> {
+    pub(super) fn waiting(&self) -> Option<&B::Arguments> {
         // SAFETY: the stage says what is there.
         (self.stage == Stage::Waiting).then(|| unsafe { &*self.place.arguments })
     }
@@ -243,10 +243,5 @@ where
     fn take_arguments(&mut self, own: Own) -> Arguments {
         let arguments = self.take_waiting().expect("arguments are taken once, before the launch");
         Arguments::known(arguments, own)
-    }
-
-    fn duplicate(&self, definition: &'static Arc<TaskDefinition>, own: Own, sources: Sources) -> Fork {
-        let arguments = self.waiting().expect("only what has not been launched is duplicated");
-        Fork::new::<B, C, F>(definition, (arguments.clone(), own), sources, self.call)
     }
 }

@@ -17,12 +17,11 @@ use std::task::{Poll, Waker};
 
 use maniple_realm::locks::Mutex;
 use maniple_realm::profile::{OperationId, Record, Tag};
-use maniple_realm::{Job, JobHead, fault};
+use maniple_realm::{Job, JobHead, JobTable, fault};
 use maniple_region::Provenance;
 
 use super::body::{Body, ForkCall, Free, FreeResult, Typed};
 use super::parent::Parent;
-use super::running::{JOB, abandon};
 use super::schedule::Schedule;
 use super::sources::Sources;
 use super::spare;
@@ -53,7 +52,7 @@ pub(crate) struct Head {
     job: JobHead,
     pub(super) word: Word,
     /// The part that knows the types: behind the head, in the same cell.
-    body: NonNull<dyn Body>,
+    body: NonNull<dyn Twin>,
     progress: UnsafeCell<Progress>,
     definition: &'static Arc<TaskDefinition>,
     /// There from the launch on.
@@ -93,6 +92,24 @@ pub(super) enum Phase {
     Draining(Result<(), Box<Error>>),
 }
 
+/// A body of which there can be another one.
+trait Twin: Body {
+    /// A task that is about to be launched with the same arguments. Before the beginning.
+    fn twin(&self, kind: (&'static JobTable, &'static Arc<TaskDefinition>), own: Own, sources: Sources) -> Fork;
+}
+
+impl<B, C, F> Twin for Typed<B, C, F>
+where
+    B: Free,
+    C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
+    F: Future<Output = FreeResult<B::Value>> + Send + 'static,
+{
+    fn twin(&self, kind: (&'static JobTable, &'static Arc<TaskDefinition>), own: Own, sources: Sources) -> Fork {
+        let arguments = self.waiting().expect("only what has not been launched is duplicated");
+        Fork::new::<B, C, F>(kind, (arguments.clone(), own), sources, *self.call())
+    }
+}
+
 #[repr(C)]
 struct Cell<B> {
     head: Head,
@@ -100,10 +117,10 @@ struct Cell<B> {
 }
 
 impl Fork {
-    /// A task about to be launched. What it has to wait for is among the sources.
+    /// A task about to be launched, which jobs of a kind run. What it has to wait for is among the sources.
     #[inline]
     pub(super) fn new<B, C, F>(
-        definition: &'static Arc<TaskDefinition>,
+        (table, definition): (&'static JobTable, &'static Arc<TaskDefinition>),
         (arguments, own): (B::Arguments, Own),
         sources: Sources,
         call: C,
@@ -123,7 +140,7 @@ impl Fork {
         // SAFETY: as above; nothing is there that would have to be dropped. All parts of the cell are written.
         unsafe {
             body.write(Typed::new(call, arguments));
-            (&raw mut (*head).job).write(JobHead::new(&JOB));
+            (&raw mut (*head).job).write(JobHead::new(table));
             (&raw mut (*head).word).write(Word::new());
             (&raw mut (*head).body).write(body);
             (&raw mut (*head).progress).write(UnsafeCell::new(Progress { sources, ..Progress::default() }));
@@ -207,7 +224,7 @@ impl Fork {
         let head = self.head();
         // SAFETY: the task has not been launched: it may be looked at by several, and is not changed.
         let (sources, body) = unsafe { (&(*head.progress.get()).sources, head.body.as_ref()) };
-        body.duplicate(head.definition, head.own, sources.clone())
+        body.twin((head.job.table(), head.definition), head.own, sources.clone())
     }
 
     /// The value, if the task has ended well.
@@ -297,7 +314,8 @@ impl Drop for Fork {
             let last = Self(self.0);
             if last.head().outcome().is_none() && last.head().is_launched() {
                 // No waker is left.
-                abandon(last);
+                // SAFETY: the last reference becomes that of a job, which has the right to run the task, and drops it.
+                drop(unsafe { Job::from_raw(last.into_raw().cast()) });
             } else {
                 let definition = last.head().definition();
                 // SAFETY: it is the last reference.

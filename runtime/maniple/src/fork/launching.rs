@@ -11,8 +11,8 @@ use super::asking::lets_fork;
 use super::body::{ForkCall, Free, FreeResult};
 use super::cell::Fork;
 use super::parent::Parent;
-use super::source::Source;
-use super::sources::Sources;
+use super::running::JOB;
+use super::sources::{ResultSource, Sources};
 use crate::context::ContextState;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Own;
@@ -30,7 +30,7 @@ where
     C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = FreeResult<B::Value>> + Send + 'static,
 {
-    Fork::new::<B, C, F>(definition, arguments, sources, call)
+    Fork::new::<B, C, F>((&JOB, definition), arguments, sources, call)
 }
 
 impl ContextState {
@@ -70,7 +70,7 @@ impl ContextState {
 
     #[inline]
     fn may_fork(&self, fork: &mut Fork) -> bool {
-        let is_mine = |source: &Source| source.is_of(self.core.realm());
+        let is_mine = |source: &dyn ResultSource| source.is_of(self.core.realm());
         self.core.is_forking()
             && !self.is_fenced()
             && !self.is_in_trace.load(Ordering::Relaxed)

@@ -33,5 +33,5 @@ pub(crate) use cell::Fork;
 pub(crate) use launching::describe;
 pub(crate) use migration::steal;
 pub(crate) use source::Source;
-pub(crate) use sources::Sources;
+pub(crate) use sources::{ResultSource, Sources};
 pub(crate) use spare::forget;

@@ -7,6 +7,7 @@ use maniple_realm::{After, Realm};
 use maniple_space::AnyPoint;
 
 use super::cell::Fork;
+use super::sources::ResultSource;
 use super::word::Outcome;
 use crate::error::{Error, Result};
 use crate::results::{Input, Results, typed};
@@ -21,14 +22,6 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The source as an input of a launch.
-    pub(crate) fn input(&self) -> Input {
-        match self {
-            Self::Launch(input) => input.clone(),
-            Self::Fork(fork) => Input::one(fork.results(), 0),
-        }
-    }
-
     pub(crate) fn results(&self) -> Arc<Results> {
         match self {
             Self::Launch(input) => Arc::clone(input.results()),
@@ -50,38 +43,10 @@ impl Source {
         }
     }
 
-    /// See [`Results::is_of`].
-    pub(crate) fn is_of(&self, realm: &Realm) -> bool {
-        self.realm().is_same(realm)
-    }
-
     pub(crate) fn has_ended(&self) -> bool {
         match self {
             Self::Launch(input) => input.has_ended(),
             Self::Fork(fork) => fork.head().outcome().is_some(),
-        }
-    }
-
-    /// Whether what a point takes is there; if not, the waker is told when it is.
-    pub(crate) fn poll_ended_at(&self, point: AnyPoint, waker: &Waker) -> Poll<()> {
-        match self {
-            Self::Fork(fork) if fork.head().outcome().is_some() => Poll::Ready(()),
-            Self::Fork(fork) => fork.head().poll(waker).map(drop),
-            Self::Launch(input) if input.has_ended_at(point) => Poll::Ready(()),
-            Self::Launch(input) => {
-                let waker = waker.clone();
-                self.realm().when(After::follows(&[input.end_at(point)]), move |_| waker.wake());
-                Poll::Pending
-            }
-        }
-    }
-
-    /// Why what a point takes is a failure, if it is.
-    pub(crate) fn error_at(&self, point: AnyPoint) -> Option<Error> {
-        match self {
-            Self::Launch(input) => input.error_at(point),
-            Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
-            Self::Fork(fork) => fork.results().error(),
         }
     }
 
@@ -100,6 +65,40 @@ impl Source {
             Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
             Self::Fork(fork) => fork.results().seen(0),
             Self::Launch(input) => input.results().seen(input.index()),
+        }
+    }
+}
+
+impl ResultSource for Source {
+    fn is_of(&self, realm: &Realm) -> bool {
+        self.realm().is_same(realm)
+    }
+
+    fn poll_ended_at(&self, point: AnyPoint, waker: &Waker) -> Poll<()> {
+        match self {
+            Self::Fork(fork) if fork.head().outcome().is_some() => Poll::Ready(()),
+            Self::Fork(fork) => fork.head().poll(waker).map(drop),
+            Self::Launch(input) if input.has_ended_at(point) => Poll::Ready(()),
+            Self::Launch(input) => {
+                let waker = waker.clone();
+                self.realm().when(After::follows(&[input.end_at(point)]), move |_| waker.wake());
+                Poll::Pending
+            }
+        }
+    }
+
+    fn error_at(&self, point: AnyPoint) -> Option<Error> {
+        match self {
+            Self::Launch(input) => input.error_at(point),
+            Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
+            Self::Fork(fork) => fork.results().error(),
+        }
+    }
+
+    fn input(&self) -> Input {
+        match self {
+            Self::Launch(input) => input.clone(),
+            Self::Fork(fork) => Input::one(fork.results(), 0),
         }
     }
 }

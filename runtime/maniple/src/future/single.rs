@@ -11,7 +11,7 @@ use maniple_realm::Event;
 use maniple_realm::event::future::EventFuture;
 
 use crate::error::{Error, Result};
-use crate::fork::{Fork, Source};
+use crate::fork::{Fork, ResultSource, Source};
 use crate::results::promise::compute;
 use crate::results::{Input, Origin, Results, Sources, one_point};
 

@@ -13,7 +13,7 @@ use super::requirements::Requirements;
 use super::strict::StrictLaunch;
 use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
-use crate::fork::Fork;
+use crate::fork::{Fork, ResultSource};
 use crate::future::Argument;
 use crate::operation::MapperNumber;
 use crate::results::{Input, Origin, Results, Sources};

@@ -36,6 +36,13 @@ impl JobHead {
     pub const fn new(table: &'static JobTable) -> Self {
         Self { table }
     }
+
+    /// The kind of the job.
+    #[inline]
+    #[must_use]
+    pub const fn table(&self) -> &'static JobTable {
+        self.table
+    }
 }
 
 /// A job to be run once: see [`Realm::queue_job`](crate::Realm::queue_job). One pointer wide, whatever it is.
