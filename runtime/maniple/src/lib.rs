@@ -44,7 +44,7 @@
 //! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context/` gives the
 //!    launch its place in program order;
 //! 2. `maniple_analysis::order`: which earlier operations must be mapped first, one walk of the region tree a launch;
-//!    `operation.rs`: waiting for them;
+//!    `operation/`: waiting for them;
 //! 3. `mapping/`: the mapper picks processor, variant, instances; `execution/` drives it, point by point;
 //! 4. `maniple_analysis::validity`: which instances hold current data, what must be copied, what must be waited for;
 //!    `instances/` makes them and carries that out;
@@ -52,79 +52,54 @@
 //!    operation retires.
 //!
 //! Launches that repeat take the short way of `trace/`, and single launches of tasks without regions the short way of
-//! `fork/`. With `migration/` and `remote/`, tasks run on another node.
+//! `fork/`. With `migration/` and `nodes/`, tasks run on another node.
 
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-mod attach;
-mod block_on;
 mod bulk;
 mod context;
 mod core;
-mod creation;
-mod deletions;
-mod dependent;
-mod destruction;
-mod drop_caught;
-mod error;
+mod data;
 mod execution;
-mod fill;
-mod filling;
+mod external;
 mod fork;
 mod future;
-mod inline;
 mod instances;
 mod launch;
-mod launching;
-mod lazy_box;
-mod local_field;
-mod mapped;
 mod mapping;
 mod migration;
+mod nodes;
 mod operation;
-mod output;
-mod placement;
-mod profiling;
-mod recorder;
-mod recording;
-mod regions;
-mod remote;
-mod replication;
+mod partitions;
+mod program;
 mod results;
-mod runtime;
-mod scratch;
-mod session;
-mod set_operations;
-mod statistics;
-mod submission;
-mod sync;
-mod top_level;
+mod support;
 mod trace;
-mod value;
-mod watched;
 
-pub mod access;
-#[doc(hidden)]
-pub mod generated;
-pub mod prelude;
 pub mod task;
 
-pub use attach::{Attached, AttachedFile, AttachedFilePieces, AttachedPieces, Detached, DetachedPieces, File};
+pub use bulk::local_field::LocalField;
+pub use bulk::scratch::Scratch;
 pub use context::Context;
-pub use dependent::{Color, Relation};
-pub use error::{AttachmentError, Error, FileError, Launched, Result};
+pub use context::mapped::{ReadMapping, WriteMapping};
+pub use data::access;
+pub use data::regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
+pub use external::attach::{
+    Attached, AttachedFile, AttachedFilePieces, AttachedPieces, Detached, DetachedPieces, File,
+};
+pub use external::output::{Output, Row};
 pub use future::{Argument, Awaited, Future, FutureMap};
-pub use generated::IntoArgument;
 pub use launch::{Launch, TaskLauncher};
-pub use local_field::LocalField;
-pub use mapped::{ReadMapping, WriteMapping};
-pub use output::{Output, Row};
-pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
-pub use runtime::{Runtime, RuntimeBuilder};
-pub use scratch::Scratch;
-pub use session::{Interrupt, Session};
-pub use statistics::{MemoryStatistics, PeerStatistics, Statistics};
+pub use partitions::dependent::{Color, Relation};
+#[doc(hidden)]
+pub use program::generated;
+pub use program::generated::IntoArgument;
+pub use program::prelude;
+pub use program::runtime::{Runtime, RuntimeBuilder};
+pub use program::session::{Interrupt, Session};
+pub use support::error::{AttachmentError, Error, FileError, Launched, Result};
+pub use support::statistics::{MemoryStatistics, PeerStatistics, Statistics};
 
 /// The crate of the trait that makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.
 ///

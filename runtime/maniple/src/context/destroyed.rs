@@ -6,8 +6,8 @@ use maniple_region::deletion::{Deletions, Tombstone};
 use maniple_region::{FieldId, RegionError, endings};
 
 use super::ContextState;
-use crate::deletions::{ALWAYS, Inherited, Log, Name};
-use crate::error::Result;
+use crate::operation::deletions::{ALWAYS, Inherited, Log, Name};
+use crate::support::error::Result;
 
 impl ContextState {
     /// The deletions that count for a task which this one has launched as its launch with this number.

@@ -3,9 +3,9 @@
 use maniple_realm::Fault;
 
 use super::ContextState;
-use crate::drop_caught::drop_caught;
-use crate::error::{Error, Result};
-use crate::watched::Watched;
+use crate::results::watched::Watched;
+use crate::support::drop_caught::drop_caught;
+use crate::support::error::{Error, Result};
 
 impl ContextState {
     pub(super) fn ended(&self) -> Error {

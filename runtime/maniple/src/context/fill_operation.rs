@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 use super::ContextState;
 use super::regions::Renewed;
 use super::stream::{Promised, Stream};
-use crate::error::Result;
-use crate::fill::FillValue;
 use crate::instances::bound::Bound;
 use crate::instances::validity::Preconditions;
 use crate::mapping::point::LockedStates;
-use crate::operation::{self, Mappable, Operation};
+use crate::operation::lifecycle::{self, Mappable, Operation};
 use crate::results::Producers;
+use crate::support::error::Result;
+use crate::support::fill::FillValue;
 
 /// A fill in flight. It moves nothing: instances get the value when an operation looks.
 pub(crate) struct FillOperation {
@@ -87,7 +87,7 @@ impl ContextState {
     pub(crate) fn zeroing(&self, zero: Renewed) -> Zeroing {
         let (bound, operation) = fill_with_zero(zero);
         let completion = self.core.realm().user_event();
-        let launch = |parent| operation::recorded(parent, &operation, std::slice::from_ref(&bound));
+        let launch = |parent| lifecycle::recorded(parent, &operation, std::slice::from_ref(&bound));
         let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
         Zeroing { bound, operation, promised: Promised { completion, recorded } }
     }

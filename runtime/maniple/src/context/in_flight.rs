@@ -1,7 +1,7 @@
 //! How much of what a task has launched has not ended, whether it may launch more, and whether it is waited for: one
 //! word.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::support::sync::{AtomicU64, Ordering};
 
 const FORK: u64 = 1 << 31;
 /// A task or thread waits for the numbers to fall.

@@ -6,9 +6,9 @@ use std::sync::{Arc, Weak};
 use maniple_region::{Requirement, Shape, Target};
 
 use super::ContextState;
-use crate::error::{Error, Result};
+use crate::context::mapped::Hold;
 use crate::instances::bound::Bound;
-use crate::mapped::Hold;
+use crate::support::error::{Error, Result};
 
 /// Mappings that a task holds.
 #[derive(Default)]

@@ -8,6 +8,7 @@ mod fill_operation;
 mod in_flight;
 mod inline_uses;
 mod local_fields;
+pub(crate) mod mapped;
 mod parts;
 mod region_key;
 mod regions;
@@ -30,12 +31,12 @@ use maniple_record::OperationNumber;
 use maniple_space::AnyPoint;
 
 use crate::core::RuntimeCore;
-use crate::deletions::Inherited;
-use crate::error::{Error, Result};
-use crate::lazy_box::LazyBox;
-use crate::operation::MapperNumber;
+use crate::operation::deletions::Inherited;
+use crate::operation::lifecycle::MapperNumber;
+use crate::results::watched::Watched;
 use crate::results::{Origin, Results};
-use crate::watched::Watched;
+use crate::support::error::{Error, Result};
+use crate::support::lazy_box::LazyBox;
 
 pub(crate) use self::fill_operation::{DESTRUCTION, FillNumbers, FillOperation, NEW_FIELDS, Zeroing};
 use self::in_flight::InFlight;
@@ -92,7 +93,7 @@ pub(crate) struct ContextState {
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it
     /// holds.
     pub(crate) has_mapped: AtomicBool,
-    /// It has launched what [may wait](crate::operation::Mappable::may_wait): from then on nothing that it launches is
+    /// It has launched what [may wait](crate::operation::lifecycle::Mappable::may_wait): from then on nothing that it launches is
     /// made to wait for what comes after it in the program. See `execution/README.md`.
     has_waiters: AtomicBool,
     /// The most operations in flight.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use maniple_region::{FieldMask, LogicalRegion, TreeId};
 
 use super::ContextState;
-use crate::error::Error;
+use crate::support::error::Error;
 
 /// A part of a task's state that a module above keeps: launches that repeat, traces, the program that several nodes
 /// run. A context knows of a part only what it has to tell the part.

@@ -13,11 +13,11 @@ use super::local_fields::LocalFields;
 use super::renewal::Renewals;
 use super::scratch::ScratchRegions;
 use super::{ContextState, Part};
-use crate::deletions::Log;
-use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::state::RegionState;
 use crate::instances::validity::Instances;
+use crate::operation::deletions::Log;
+use crate::support::error::{Error, Result};
 
 /// A privilege that a task holds, and the state of the data that it is about.
 #[derive(Clone)]

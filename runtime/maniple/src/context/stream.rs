@@ -11,12 +11,12 @@ use maniple_region::TreeId;
 
 use super::ContextState;
 use super::inline_uses::InlineUses;
-use crate::error::Result;
 use crate::instances::bound::Bound;
 use crate::instances::store::Store;
-use crate::operation::{self, Mappable, Operation, Scope};
-use crate::profiling;
+use crate::operation::lifecycle::{self, Mappable, Operation, Scope};
 use crate::results::Producers;
+use crate::support::error::Result;
+use crate::support::profiling;
 
 /// The program order of a context.
 #[derive(Default)]
@@ -202,7 +202,7 @@ impl ContextState {
         if body.may_wait() {
             self.note_waiter();
         }
-        let launch = |parent| operation::recorded(parent, &*body, requirements);
+        let launch = |parent| lifecycle::recorded(parent, &*body, requirements);
         let recorded = recorded.or_else(|| self.core.store.record_launch(self.recorded, completion.event(), launch));
         let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
         let map_after = |earlier: &Arc<Operation>, because: Because| {
@@ -310,7 +310,7 @@ impl ContextState {
         let ends = stream.ends_before_fence(reach);
         self.core.store.counters.logical_visits.add((ends.len() + stream.recent.len()) as u64);
         let body = body(ends);
-        let launch = |parent| operation::recorded(parent, &*body, &[]);
+        let launch = |parent| lifecycle::recorded(parent, &*body, &[]);
         let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
         let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
         let fence = stream.fence.replace(Arc::clone(&operation));

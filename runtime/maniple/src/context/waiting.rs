@@ -8,7 +8,7 @@ use maniple_realm::locks::MutexGuard;
 use maniple_realm::{Event, EventStatus, UserEvent};
 
 use super::ContextState;
-use crate::error::Result;
+use crate::support::error::Result;
 
 /// The waits of a task for operations and forks that it has launched to end, at most one of each kind.
 #[derive(Default)]

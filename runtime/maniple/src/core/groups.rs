@@ -7,7 +7,7 @@ use maniple_realm::{GroupId, Target};
 use rustc_hash::FxHashMap;
 
 use super::RuntimeCore;
-use crate::error::{Error, Result};
+use crate::support::error::{Error, Result};
 
 /// Groups by their members, in the order of their numbers. The machine keeps each for good.
 #[derive(Default)]

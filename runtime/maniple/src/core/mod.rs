@@ -1,6 +1,7 @@
 //! The core of a runtime, which all its contexts share.
 
 mod attachments;
+pub(crate) mod block_on;
 mod fork_counts;
 mod fork_decisions;
 mod groups;
@@ -26,14 +27,14 @@ use maniple_realm::threads::nap;
 use maniple_realm::{Class, Event, Realm, Spawn, WorkerContext};
 use maniple_region::Forest;
 
-use crate::deletions::Log;
-use crate::drop_caught::drop_caught;
-use crate::error::{Error, Result};
 use crate::instances::store::Store;
 use crate::mapping::{MapperSeat, Whom};
 use crate::migration::{Executor, Migration};
-use crate::operation::MapperNumber;
-use crate::profiling::MAPPING;
+use crate::operation::deletions::Log;
+use crate::operation::lifecycle::MapperNumber;
+use crate::support::drop_caught::drop_caught;
+use crate::support::error::{Error, Result};
+use crate::support::profiling::MAPPING;
 
 pub(crate) use self::attachments::{Claim, Claims};
 pub(crate) use self::fork_counts::ForkCounts;

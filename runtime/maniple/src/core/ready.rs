@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use super::{Chance, RuntimeCore};
 use crate::mapping::Whom;
-use crate::operation::{Mappable, Operation};
-use crate::profiling::MAPPING;
+use crate::operation::lifecycle::{Mappable, Operation};
+use crate::support::profiling::MAPPING;
 
 /// Operations of the tasks of one processor that one mapper may have mapped.
 #[derive(Default)]

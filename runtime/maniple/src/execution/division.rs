@@ -8,9 +8,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::state::TaskState;
 use crate::core::RuntimeCore;
-use crate::error::{Error, Result};
 use crate::mapping::Whom;
 use crate::migration::{Migration, Reason};
+use crate::support::error::{Error, Result};
 
 /// A slice is sent on so often at most: a mapper that sends it on more often would do so for ever.
 const MOST_HOPS: u32 = 64;

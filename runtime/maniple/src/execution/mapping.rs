@@ -14,11 +14,12 @@ use maniple_space::{AnyPoint, AnyRect};
 use smallvec::SmallVec;
 
 use crate::core::{Chance, is_used_once};
-use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::issuing::Issuing;
+use crate::instances::placement::{Chosen, PhysicalRegion};
 use crate::instances::places::KnownPlaces;
 use crate::instances::validity::{Preconditions, Preparation};
+use crate::launch::recording::{PointRecorder, Problem};
 use crate::launch::{LaunchSite, check_point};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::checked;
@@ -27,10 +28,9 @@ use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
 use crate::migration::Batch;
-use crate::operation::Operation;
-use crate::placement::{Chosen, PhysicalRegion};
-use crate::profiling::MAPPING;
-use crate::recording::{PointRecorder, Problem};
+use crate::operation::lifecycle::Operation;
+use crate::support::error::{Error, Result};
+use crate::support::profiling::MAPPING;
 use crate::task::{Body, VariantRequest};
 
 use super::mobile::issue_leaf;

@@ -8,11 +8,11 @@ use maniple_realm::{Class, Event, Fault, Realm, Spawn, Target, UserEvent, Work, 
 
 use super::point::{LeafTask, PointTask};
 use super::state::TaskState;
-use crate::error::{Error, Result};
+use crate::instances::placement::values;
 use crate::instances::validity::{self, Preconditions};
 use crate::mapping::decisions::MappedPoint;
 use crate::migration::{LeafPoint, Member, Migration, Points, Reason, Remote, Route, TaskPacket, TaskResult};
-use crate::placement::values;
+use crate::support::error::{Error, Result};
 use crate::task::Value;
 
 /// A leaf task that may go to another node. Its end is an event of its own, as it may come long after this node's

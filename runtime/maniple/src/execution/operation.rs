@@ -11,11 +11,11 @@ use super::division::{AwaySlices, Division};
 use super::mapping::Part;
 use super::state::TaskState;
 use crate::core::Chance;
-use crate::error::Result;
+use crate::launch::recording::Problem;
 use crate::mapping::answer::check_slices;
 use crate::mapping::point::LockedStates;
-use crate::operation::{Mappable, MapperNumber, Operation};
-use crate::recording::Problem;
+use crate::operation::lifecycle::{Mappable, MapperNumber, Operation};
+use crate::support::error::Result;
 
 impl Mappable for TaskState {
     fn name(&self) -> &str {

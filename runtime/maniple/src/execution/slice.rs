@@ -8,11 +8,11 @@ use maniple_record::{Kind, Task};
 use maniple_space::{AnyPoint, AnyRect};
 
 use super::state::TaskState;
-use crate::error::Error;
 use crate::instances::validity::{self, Preconditions};
 use crate::migration::{Points, Reason, Remote, TaskPacket, TaskResult};
-use crate::operation::Operation;
-use crate::profiling::MAPPING;
+use crate::operation::lifecycle::Operation;
+use crate::support::error::Error;
+use crate::support::profiling::MAPPING;
 
 /// A slice that leaves as soon as what its tasks are given is there.
 struct Leaving {

@@ -9,15 +9,15 @@ use maniple_region::Provenance;
 use maniple_space::AnyPoint;
 
 use crate::context::{ContextState, Submission};
-use crate::error::{Error, Result};
 use crate::instances::validity::Preconditions;
+use crate::launch::recording::Recording;
 use crate::launch::{LaunchSite, StrictLaunch, TaskLaunch};
 use crate::mapping::Whom;
 use crate::migration::Share;
-use crate::operation::Operation;
-use crate::profiling::LaunchLabels;
-use crate::recording::Recording;
+use crate::operation::lifecycle::Operation;
 use crate::results::{Input, Results, Sources};
+use crate::support::error::{Error, Result};
+use crate::support::profiling::LaunchLabels;
 use crate::task::Value;
 use crate::task::arguments::Arguments;
 

@@ -7,10 +7,10 @@ use maniple_realm::machine::ProcessorKind;
 use maniple_region::FieldMask;
 
 use super::state::TaskState;
-use crate::error::Error;
+use crate::instances::placement::Chosen;
 use crate::mapping::answer::takes_leaves;
 use crate::mapping::point::PointError;
-use crate::placement::Chosen;
+use crate::support::error::Error;
 use crate::task::{Body, VariantRequest, WantedData};
 
 /// Why a point is not mapped.

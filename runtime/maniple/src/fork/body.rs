@@ -9,7 +9,7 @@ use std::task::Poll;
 use maniple_space::AnyPoint;
 
 use crate::context::{Context, ContextState};
-use crate::error::Error;
+use crate::support::error::Error;
 use crate::task::Value;
 use crate::task::arguments::{Arguments, Own};
 

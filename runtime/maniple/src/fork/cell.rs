@@ -29,9 +29,9 @@ use super::watchers::Watchers;
 use super::word::{Outcome, Word};
 use crate::context::ContextState;
 use crate::core::RuntimeCore;
-use crate::drop_caught;
-use crate::error::{Error, Result};
 use crate::results::{self, Results, StandIn};
+use crate::support::drop_caught;
+use crate::support::error::{Error, Result};
 use crate::task::TaskDefinition;
 use crate::task::arguments::{Arguments, Own};
 

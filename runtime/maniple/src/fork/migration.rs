@@ -9,8 +9,8 @@ use maniple_space::{AnyRect, Rect};
 use super::cell::{Fork, Phase};
 use super::running::{By, JOB, abandon, end, queue};
 use crate::core::RuntimeCore;
-use crate::error::Error;
 use crate::migration::{Points, Reason, Remote, TaskPacket, TaskResult};
+use crate::support::error::Error;
 
 /// The oldest task that waits in the queues of a runtime, if so many wait, it can migrate, and the mapper permits that.
 pub(crate) fn steal(core: &RuntimeCore, thief: NodeId, at_least: usize) -> Option<(TaskPacket, Box<dyn Remote>)> {

@@ -12,8 +12,8 @@ use super::cell::{Fork, Head, Phase, Progress};
 use super::waking::{cannot_go_on, drop_waker, wake_and_drop};
 use super::word::{Last, Outcome};
 use crate::context::{ContextState, keep_spare};
-use crate::error::{Error, Result};
 use crate::results::{Origin, Results};
+use crate::support::error::{Error, Result};
 
 /// Forked tasks as jobs. A job is a reference, and the right to run the task.
 pub(super) static JOB: JobTable = JobTable {

@@ -10,7 +10,7 @@
 //! then runs the task reads what was written. So that run sees what the waking thread did before. With a look alone,
 //! the run could miss that, and the wake the run.
 
-use crate::sync::{AtomicU8, Ordering};
+use crate::support::sync::{AtomicU8, Ordering};
 
 const IDLE: u8 = 0;
 const QUEUED: u8 = 1;

@@ -9,8 +9,8 @@ use maniple_space::AnyPoint;
 use super::cell::Fork;
 use super::sources::ResultSource;
 use super::word::Outcome;
-use crate::error::{Error, Result};
 use crate::results::{Input, Results, typed};
+use crate::support::error::{Error, Result};
 
 /// The source of a result.
 #[derive(Clone)]

@@ -6,8 +6,8 @@ use std::task::{Poll, Waker, ready};
 use maniple_realm::Realm;
 use maniple_space::AnyPoint;
 
-use crate::error::Error;
 use crate::results::{self, Input};
+use crate::support::error::Error;
 
 /// A result that a task may have to wait for, whatever gives it.
 pub(crate) trait ResultSource: Send + Sync {

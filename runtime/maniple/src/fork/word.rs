@@ -1,7 +1,7 @@
 //! One word that tells which references to a forked task are left, whether it has ended, and whether that is waited
 //! for.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::support::sync::{AtomicU64, Ordering};
 
 /// A watcher has put itself on the list of watchers.
 const WATCHED: u64 = 1;

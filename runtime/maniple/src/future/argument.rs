@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::map::FutureMap;
 use super::single::Future;
-use crate::error::Result;
 use crate::fork::Source;
 use crate::results::Input;
+use crate::support::error::Result;
 use crate::task::digest::PROMISED;
 
 /// A by-value parameter of a task, as the launch knows it.

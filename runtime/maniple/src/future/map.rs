@@ -11,11 +11,11 @@ use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
 
 use super::Future;
-use crate::drop_caught::drop_caught;
-use crate::error::{Error, Result};
 use crate::results::completion::Folding;
 use crate::results::promise::{Promise, compute};
 use crate::results::{Input, Results, Sources};
+use crate::support::drop_caught::drop_caught;
+use crate::support::error::{Error, Result};
 
 /// The results of an index launch, one for each point.
 pub struct FutureMap<T> {

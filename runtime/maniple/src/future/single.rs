@@ -10,10 +10,10 @@ use std::task::{Context, Poll, ready};
 use maniple_realm::Event;
 use maniple_realm::event::future::EventFuture;
 
-use crate::error::{Error, Result};
 use crate::fork::{Fork, ResultSource, Source};
 use crate::results::promise::compute;
 use crate::results::{Input, Origin, Results, Sources, one_point};
+use crate::support::error::{Error, Result};
 
 /// A result that is still to come. Await it, or pass it to another launch without waiting.
 ///

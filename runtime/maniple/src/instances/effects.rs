@@ -18,8 +18,8 @@ use super::issuing::Issuing;
 use super::manner::Manner;
 use super::store::Store;
 use super::validity::{Application, Beginning, Effect, Fill, Movement, Preconditions};
-use crate::error::{Error, Result};
-use crate::fill::FillValue;
+use crate::support::error::{Error, Result};
+use crate::support::fill::FillValue;
 
 /// Ranks the instances that data could come from: indices of the first argument, best first, for the second. With each
 /// come those of the fields wanted of which it holds all values that are wanted.

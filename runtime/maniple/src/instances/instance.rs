@@ -19,9 +19,9 @@ use smallvec::SmallVec;
 
 use super::recordings::Recordings;
 use super::spares::{Listed, Spare, Spares, Why};
-use crate::error::{Error, Result};
-use crate::fill::FillValue;
-use crate::recorder::Recorder;
+use crate::support::error::{Error, Result};
+use crate::support::fill::FillValue;
+use crate::support::recorder::Recorder;
 
 /// Memory that can hold some fields of a region, or contributions to them.
 ///

@@ -17,6 +17,7 @@ pub(crate) mod instance;
 pub(crate) mod issuing;
 pub(crate) mod loads;
 mod manner;
+pub(crate) mod placement;
 pub(crate) mod places;
 mod record;
 mod recordings;

@@ -6,7 +6,7 @@ use maniple_record::{Because, Contribution, Kind, Launch, LaunchNumber, Operatio
 
 use super::store::Store;
 use super::validity::{Application, Fill, Movement, Preconditions};
-use crate::recorder;
+use crate::support::recorder;
 
 /// Recording, where it is wanted; else these do nothing but what they are for.
 impl Store {

@@ -18,7 +18,7 @@ use super::issuing::Issuing;
 use super::state::{RegionData, RegionState};
 use super::store::Store;
 use super::validity::{Access, Instances, Preconditions, Preparation};
-use crate::error::Error;
+use crate::support::error::Error;
 
 /// The instances chosen for a part of a requirement.
 #[derive(Clone, Default)]

@@ -23,9 +23,9 @@ use super::recordings::Recordings;
 use super::spares::{Spares, Why};
 use super::state::{RegionData, RegionState};
 use super::validity::{self, Preconditions};
-use crate::error::Error;
-use crate::recorder::Recorder;
-use crate::statistics::{Counters, MemoryStatistics};
+use crate::support::error::Error;
+use crate::support::recorder::Recorder;
+use crate::support::statistics::{Counters, MemoryStatistics};
 
 /// The machine with the instances in its memories, and what is counted and recorded of their use.
 pub(crate) struct Store {

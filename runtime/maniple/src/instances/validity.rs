@@ -4,7 +4,7 @@ use maniple_analysis::validity;
 use maniple_realm::{After, Event};
 
 use super::instance::PhysicalInstance;
-use crate::fill::FillValue;
+use crate::support::fill::FillValue;
 
 pub(crate) type Access<'a> = validity::Access<'a, PhysicalInstance>;
 pub(crate) type Application = validity::Application<PhysicalInstance>;

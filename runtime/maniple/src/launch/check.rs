@@ -12,8 +12,8 @@ use maniple_region::{IndexSpaceNode, LogicalRegion, Partitioning, Projection, Re
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use rustc_hash::FxHashMap;
 
-use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
+use crate::support::error::{Error, Result};
 
 /// Relations among the requirements of a launch, as far as its mapping must know them.
 #[derive(Clone, Debug)]

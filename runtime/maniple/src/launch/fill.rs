@@ -8,8 +8,8 @@ use rustc_hash::FxHasher;
 
 use super::site::{changes, has_fields};
 use crate::context::ContextState;
-use crate::fill::FillValue;
 use crate::instances::bound::Bound;
+use crate::support::fill::FillValue;
 
 /// A fill of one region that arrives.
 #[derive(Clone)]

@@ -6,6 +6,7 @@
 mod check;
 mod fill;
 mod launcher;
+pub(crate) mod recording;
 mod requirements;
 mod site;
 mod sites;

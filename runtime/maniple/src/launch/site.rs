@@ -18,7 +18,7 @@ use super::whole::{Part, WholeNumber};
 use crate::context::ContextState;
 use crate::instances::bound::Bound;
 use crate::mapping::Decisions;
-use crate::operation::MapperNumber;
+use crate::operation::lifecycle::MapperNumber;
 use crate::results::Sources;
 use crate::task::arguments::Arguments;
 use crate::task::{OnFailure, TaskDefinition};

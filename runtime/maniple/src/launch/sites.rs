@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 use super::check::{Everywhere, Here, View, check};
 use super::site::{LaunchSite, Launching};
 use crate::context::{ContextState, Part, Renewed};
-use crate::error::{Error, Result};
 use crate::instances::bound::Bound;
 use crate::instances::store::{Cache, Discard};
+use crate::support::error::{Error, Result};
 
 /// Launch sites by the tokens of their launches. With too many, all are forgotten: a program that launches ever new
 /// things gains nothing from the old ones.

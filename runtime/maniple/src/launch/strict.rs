@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maniple_realm::locks::Mutex;
 
-use crate::error::Error;
+use crate::support::error::Error;
 
 /// Problems of a trace that mapping has found.
 pub(crate) struct Findings {

@@ -5,7 +5,7 @@ use maniple_realm::layout::{Arrangement, LayoutConstraint, MAX_ALIGN, padded};
 use maniple_realm::machine::{Machine, ProcessorId, ProcessorKind};
 use maniple_space::{AnyRect, AnySpace};
 
-use crate::error::{Error, Result};
+use crate::support::error::{Error, Result};
 
 /// Checks that slices cover the points of a launch, each once.
 pub(crate) fn check_slices(slices: &[Slice], domain: &AnyRect, machine: &Machine) -> Result<()> {

@@ -11,9 +11,9 @@ use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
 
 use crate::instances::loads::Counted;
+use crate::instances::placement::{Chosen, PhysicalRegion};
 use crate::instances::places::KnownPlaces;
 use crate::migration::Batch;
-use crate::placement::{Chosen, PhysicalRegion};
 
 /// A point of a launch with everything that was decided about it.
 pub(crate) struct MappedPoint {

@@ -17,16 +17,16 @@ use smallvec::SmallVec;
 use super::decisions::MappedPoint;
 use super::regions::Regions;
 use super::seat::MapperSeat;
-use crate::error::Error;
 use crate::instances::bound::Bound;
 use crate::instances::effects::{Analysis, Machine};
 use crate::instances::instance::PhysicalInstance;
 use crate::instances::issuing::Issuing;
+use crate::instances::placement::{Chosen, PhysicalRegion, Placement};
 use crate::instances::selection::{Request, Selection, SelectionError, Taken};
 use crate::instances::state::{RegionData, RegionState};
 use crate::instances::store::Store;
 use crate::instances::validity::{Access, Preparation};
-use crate::placement::{Chosen, PhysicalRegion, Placement};
+use crate::support::error::Error;
 
 /// The region states of one operation, locked together.
 pub(crate) struct LockedStates<'l> {

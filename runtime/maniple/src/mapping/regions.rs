@@ -5,7 +5,7 @@ use std::ops::Index;
 use maniple_mapper::RequirementInfo;
 use maniple_region::LogicalRegion;
 
-use crate::placement::PhysicalRegion;
+use crate::instances::placement::PhysicalRegion;
 
 /// The region of each requirement of one point, wherever it is kept: there is one copy, as references to it are counted
 /// on all cores.

@@ -9,9 +9,9 @@ use maniple_realm::profile::{Kind, Tag};
 use maniple_region::FieldMask;
 
 use super::waiting::without_waiting;
-use crate::error::{Error, Result};
 use crate::instances::instance::PhysicalInstance;
 use crate::instances::store::Store;
+use crate::support::error::{Error, Result};
 
 /// A mapper object: called by one thread at a time.
 pub(crate) struct MapperSeat {

@@ -2,7 +2,7 @@
 
 use maniple_realm::machine::ProcessorId;
 
-use crate::operation::MapperNumber;
+use crate::operation::lifecycle::MapperNumber;
 
 /// The mapper to ask about operations that a task on a processor launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::packet::{Reason, TaskPacket};
 use super::remote::Remote;
 use super::result::TaskResult;
-use crate::error::Error;
+use crate::support::error::Error;
 
 /// A packet that is in flight.
 pub(super) struct Sent {

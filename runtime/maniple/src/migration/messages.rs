@@ -21,7 +21,7 @@ use super::packet::{Reason, TaskPacket};
 use super::remote::{Done, Executor, Letter, Message, Network, Remote};
 use super::result::TaskResult;
 use super::steal::{Search, Thieves};
-use crate::error::Error;
+use crate::support::error::Error;
 
 /// So many tasks must be queued here before one is given to a thief that did not just ask: the next one is wanted here
 /// too.

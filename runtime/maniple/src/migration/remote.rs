@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::packet::TaskPacket;
 use super::result::TaskResult;
-use crate::error::Error;
-use crate::statistics::Counters;
+use crate::support::error::Error;
+use crate::support::statistics::Counters;
 
 /// Tasks of this node that run on another one.
 pub(crate) trait Remote: Send {

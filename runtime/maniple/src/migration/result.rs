@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::error::{Error, Result};
+use crate::support::error::{Error, Result};
 
 /// How a migrated task has ended.
 pub(crate) enum TaskResult {

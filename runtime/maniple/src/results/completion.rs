@@ -10,8 +10,8 @@ use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
 use super::{Results, Values};
-use crate::error::Result;
-use crate::value::Value;
+use crate::data::value::Value;
+use crate::support::error::Result;
 
 /// The points of a launch that run here, with their results.
 pub(crate) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;

@@ -6,7 +6,7 @@ use maniple_realm::{Event, Realm};
 use maniple_space::AnyPoint;
 
 use super::Results;
-use crate::error::Error;
+use crate::support::error::Error;
 
 /// Results of a launch that a later one takes, or a function.
 #[derive(Clone)]

@@ -15,10 +15,10 @@ use maniple_space::{AnyPoint, AnyRect, PointSet};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::error::{Error, Result};
-use crate::operation::Operation;
-use crate::recorder::Recorder;
-use crate::value::{Codec, Value};
+use crate::data::value::{Codec, Value};
+use crate::operation::lifecycle::Operation;
+use crate::support::error::{Error, Result};
+use crate::support::recorder::Recorder;
 
 pub(crate) mod completion;
 mod ends;
@@ -27,6 +27,7 @@ mod once;
 pub(crate) mod promise;
 mod renewed;
 mod values;
+pub(crate) mod watched;
 
 use completion::Completion;
 use ends::{Ends, Wait};

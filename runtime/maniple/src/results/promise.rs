@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 
 use super::completion::Measure;
 use super::{Input, Results, Sources, completion, one_point};
-use crate::drop_caught::drop_caught;
-use crate::error::{Error, Result};
-use crate::value::Value;
+use crate::data::value::Value;
+use crate::support::drop_caught::drop_caught;
+use crate::support::error::{Error, Result};
 
 /// Runs a short function once its sources are there, on the thread that brings the last, and gives its result.
 pub(crate) fn compute<T: Clone + Send + Sync + 'static>(

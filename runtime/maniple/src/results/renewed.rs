@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maniple_space::AnyRect;
 
-use crate::error::Result;
+use crate::support::error::Result;
 
 use super::completion::{Completion, Local, ReplayedStage};
 use super::{Input, Origin, Results, Sources};

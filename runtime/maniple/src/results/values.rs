@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use maniple_realm::fault;
 
-use crate::drop_caught;
-use crate::error::{Error, Result};
-use crate::value::Value;
+use crate::data::value::Value;
+use crate::support::drop_caught;
+use crate::support::error::{Error, Result};
 
 use super::once::Once;
 

@@ -8,7 +8,7 @@ use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::drop_caught::drop_caught;
+use crate::support::drop_caught::drop_caught;
 
 /// The arguments of a launch, shared by its points.
 #[derive(Clone)]

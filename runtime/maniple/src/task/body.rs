@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::{ContextCall, LeafCall};
-use crate::error::Result;
-use crate::value::Value;
+use crate::data::value::Value;
+use crate::support::error::Result;
 
 /// The future of a body that may wait.
 pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;

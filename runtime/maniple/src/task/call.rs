@@ -13,11 +13,11 @@ use maniple_region::{
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, PointSet};
 use smallvec::SmallVec;
 
-use crate::access::{Column, PieceInfo, Read, Reduce, Rows, RowsMut, Strided, Write};
 use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::placement::PhysicalRegion;
-use crate::regions::Region;
+use crate::data::access::{Column, PieceInfo, Read, Reduce, Rows, RowsMut, Strided, Write};
+use crate::data::regions::Region;
+use crate::instances::placement::PhysicalRegion;
+use crate::support::error::{Error, Result};
 use crate::task::Workers;
 use crate::task::arguments::Arguments;
 use crate::task::taken::Taken;

@@ -12,8 +12,8 @@ use super::body::{Body, BoxFuture, Variant};
 use super::generator::{GeneratedVariant, Generator, VariantRequest};
 use super::migratable::Migratable;
 use super::{Codec, ContextCall, LeafCall, Value};
-use crate::error::Result;
 use crate::results::{self, Results};
+use crate::support::error::Result;
 
 /// A call that the runtime makes when a launch of a task of its own, which was given these arguments, has failed.
 pub(crate) type OnFailure = fn(&Arguments, &Results);

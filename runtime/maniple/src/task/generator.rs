@@ -12,8 +12,8 @@ use maniple_region::{FieldType, Privilege};
 
 use super::LeafCall;
 use super::body::{Body, Variant};
-use crate::error::Result;
-use crate::value::Value;
+use crate::data::value::Value;
+use crate::support::error::Result;
 
 /// The processor and the data of a variant for which a [generator](crate::task::TaskDefinition::generator) is asked.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::arguments::{Arguments, Own};
 use super::digest::Digest;
 use super::{Codec, Value};
-use crate::placement::PhysicalRegion;
+use crate::instances::placement::PhysicalRegion;
 
 /// How tasks of one kind migrate: how their arguments are encoded, and what their requirements are.
 #[derive(Clone)]

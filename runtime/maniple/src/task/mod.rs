@@ -18,7 +18,7 @@ pub mod registry;
 pub(crate) mod taken;
 pub mod workers;
 
-pub use crate::value::{Codec, Value};
+pub use crate::data::value::{Codec, Value};
 pub use body::{Body, BoxFuture, LeafBody};
 pub use call::{ContextCall, LeafCall};
 pub(crate) use definition::OnFailure;

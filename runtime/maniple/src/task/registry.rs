@@ -9,7 +9,7 @@ use maniple_realm::machine::ProcessorKind;
 
 use super::migratable::Migratable;
 use super::{Body, BoxFuture, Codec, ContextCall, LeafCall, TaskDefinition, TaskOptions, Value};
-use crate::error::Result;
+use crate::support::error::Result;
 
 /// All variants of all tasks that `#[task]` declares in the program.
 #[distributed_slice]

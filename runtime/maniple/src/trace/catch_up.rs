@@ -10,15 +10,15 @@ use rustc_hash::FxHashMap;
 use super::nodes::Stage;
 use super::template::Template;
 use crate::context::{ContextState, FillNumbers};
-use crate::error::Error;
 use crate::instances::issuing::{Ends, Issuing};
 use crate::instances::places::KnownPlaces;
 use crate::instances::validity::Preparation;
 use crate::launch::FillSite;
+use crate::launch::recording::recording::Step;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::{LockedStates, PointMapping};
 use crate::mapping::regions::Regions;
-use crate::recording::recording::Step;
+use crate::support::error::Error;
 
 /// How nodes ended that did not end well.
 pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;

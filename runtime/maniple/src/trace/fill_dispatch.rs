@@ -7,9 +7,9 @@ use super::session::Check;
 use super::stream::{Tracing, may_be_found};
 use super::trace::TraceId;
 use crate::context::ContextState;
-use crate::error::Result;
 use crate::instances::bound::Bound;
 use crate::launch::{FillSite, Filling};
+use crate::support::error::Result;
 
 impl ContextState {
     /// Takes a fill into a session, if it belongs there. If not, any session has been left: gives the data, of a fill

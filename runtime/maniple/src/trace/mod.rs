@@ -7,7 +7,7 @@
 //! - [`fill_dispatch`]: the same for fills, of which [`traced_fill`] is one that is analysed;
 //! - [`strict`]: whether the program launches the same in each run, where it asked for that;
 //! - [`session`]: a run of recordings and replays, as one operation of the context's stream;
-//! - [`template`]: a [recording](crate::recording) compiled to a static graph;
+//! - [`template`]: a [recording](crate::launch::recording) compiled to a static graph;
 //! - [`replay`]: the graph at work, [`profiled`], [`recorded`] and [`values`]: what profiles and records are told of
 //!   it; [`catch_up`]: what is known of the data afterwards;
 //! - [`whole`]: launches of the program that are several here are replayed together;
@@ -28,6 +28,7 @@ mod session_record;
 mod staged;
 mod stream;
 mod strict;
+pub(crate) mod submission;
 mod template;
 #[cfg(test)]
 mod tests;

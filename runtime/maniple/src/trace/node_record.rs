@@ -4,9 +4,9 @@ use maniple_record::{Kind, LaunchNumber, OperationNumber, Place, Task};
 
 use super::nodes::{Node, Stage, TaskNode};
 use super::values::{self, Giver, Values};
-use crate::placement::PhysicalRegion;
-use crate::recorder::Recorder;
-use crate::recording::recording::{NodeTape, Tape};
+use crate::instances::placement::PhysicalRegion;
+use crate::launch::recording::recording::{NodeTape, Tape};
+use crate::support::recorder::Recorder;
 
 /// The form in which a node is on record, for whichever launch it is replayed.
 pub(super) struct NodeRecord {

@@ -6,9 +6,9 @@ use maniple_realm::transfer::Transfer;
 use maniple_space::{AnyPoint, AnyRect};
 
 use super::whole::Mark;
+use crate::instances::placement::PhysicalRegion;
 use crate::launch::LaunchSite;
-use crate::placement::PhysicalRegion;
-use crate::recording::recording::PointTape;
+use crate::launch::recording::recording::PointTape;
 use crate::task::LeafBody;
 
 /// One launch.

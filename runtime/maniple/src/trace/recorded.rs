@@ -18,9 +18,9 @@ use super::node_record::NodeRecord;
 use super::template::{OnRecord, Template};
 use super::values::Values;
 use crate::context::{ContextState, FillNumbers};
-use crate::recorder::Recorder;
-use crate::recording::recording::FillTape;
+use crate::launch::recording::recording::FillTape;
 use crate::results::Input;
+use crate::support::recorder::Recorder;
 
 /// A replay on record.
 pub(super) struct Recorded {

@@ -10,8 +10,8 @@ use super::replay::Replay;
 use super::staged::{Staged, StagedFill};
 use super::whole::Whole;
 use crate::context::ContextState;
+use crate::launch::recording::recording::Step;
 use crate::launch::{Filling, Launching};
-use crate::recording::recording::Step;
 use crate::results::Results;
 
 pub(super) struct Replaying {

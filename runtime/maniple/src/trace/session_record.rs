@@ -6,8 +6,8 @@ use maniple_realm::Event;
 use maniple_record::{Because, LaunchNumber, OperationNumber};
 
 use crate::context::ContextState;
-use crate::operation::Operation;
-use crate::recorder::Recorder;
+use crate::operation::lifecycle::Operation;
+use crate::support::recorder::Recorder;
 
 /// A session that has begun, while a record is kept.
 pub(super) struct SessionRecord {

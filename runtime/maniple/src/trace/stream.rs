@@ -15,10 +15,10 @@ use super::strict::StrictTraces;
 use super::trace::{TraceBook, TraceId};
 use super::whole::Whole;
 use crate::context::{Context, ContextState, Part};
-use crate::error::Error;
 use crate::launch::Launching;
-use crate::operation::{Mappable, Operation};
+use crate::operation::lifecycle::{Mappable, Operation};
 use crate::results::Results;
+use crate::support::error::Error;
 
 /// The state of a context's traces.
 #[derive(Default)]

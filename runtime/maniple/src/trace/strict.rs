@@ -12,9 +12,9 @@ use maniple_space::AnyRect;
 use rustc_hash::FxHashMap;
 
 use crate::context::{Context, ContextState, NEW_FIELDS};
-use crate::error::{Error, Result};
 use crate::launch::{FillSite, Filling, Findings, LaunchSite, Launching};
-use crate::operation::MapperNumber;
+use crate::operation::lifecycle::MapperNumber;
+use crate::support::error::{Error, Result};
 use crate::task::TaskDefinition;
 
 /// The state of a context's strict traces.

@@ -16,13 +16,13 @@ use super::values::{self, Giver};
 use super::whole::Mark;
 use crate::core::RuntimeCore;
 use crate::instances::instance::PhysicalInstance;
+use crate::instances::placement::PhysicalRegion;
 use crate::instances::state::{RegionData, RegionState};
 use crate::launch::FillSite;
+use crate::launch::recording::Problem;
+use crate::launch::recording::content::{Content, Entry, Fit};
+use crate::launch::recording::recording::{FillTape, NodeTape, Slot, Step, Tape, TapeNode};
 use crate::mapping::decisions::MappedPoint;
-use crate::placement::PhysicalRegion;
-use crate::recording::Problem;
-use crate::recording::content::{Content, Entry, Fit};
-use crate::recording::recording::{FillTape, NodeTape, Slot, Step, Tape, TapeNode};
 use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.

@@ -12,7 +12,7 @@ use maniple_space::{AnySpace, IndexSpace, Rect};
 
 use super::template::Template;
 use super::trace::TraceId;
-use crate::recording::content::Fit;
+use crate::launch::recording::content::Fit;
 use crate::task::{TaskDefinition, TaskOptions, Value};
 use crate::{Context, IntoTarget, Partition, Region, Result, Runtime, TaskLauncher};
 

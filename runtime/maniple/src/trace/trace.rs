@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 
 use super::template::Template;
 use crate::instances::store::{Cache, Discard};
+use crate::launch::recording::Problem;
+use crate::launch::recording::content::Fit;
+use crate::launch::recording::recording::Step;
 use crate::launch::{FillSite, LaunchSite};
-use crate::recording::Problem;
-use crate::recording::content::Fit;
-use crate::recording::recording::Step;
 
 /// Names a trace within its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::context::FillOperation;
 use crate::launch::FillSite;
+use crate::launch::recording::Recording;
 use crate::mapping::point::LockedStates;
-use crate::operation::{Mappable, Operation};
-use crate::recording::Recording;
+use crate::operation::lifecycle::{Mappable, Operation};
 
 /// A fill in flight.
 pub(super) struct TracedFill {

@@ -7,9 +7,9 @@
 use maniple_record::{Kind, OperationNumber, Value};
 
 use crate::context::FillNumbers;
-use crate::recorder::Recorder;
-use crate::recording::content::{Content, Entry};
-use crate::recording::recording::Tape;
+use crate::launch::recording::content::{Content, Entry};
+use crate::launch::recording::recording::Tape;
+use crate::support::recorder::Recorder;
 
 /// The source of a value in the record of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

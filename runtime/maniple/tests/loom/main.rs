@@ -16,7 +16,7 @@ use loom::thread;
 
 use in_flight::InFlight;
 use schedule::Schedule;
-use sync::{AtomicUsize, Ordering};
+use support::sync::{AtomicUsize, Ordering};
 use word::{Last, Outcome, Word};
 
 #[path = "../../src/context/in_flight.rs"]
@@ -28,7 +28,7 @@ mod waking;
 #[path = "../../src/fork/word.rs"]
 mod word;
 
-mod sync;
+mod support;
 
 fn model(check: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();

@@ -14,8 +14,8 @@ use super::super::template::Template;
 use super::super::trace::TraceId;
 use super::super::why::Why;
 use super::{Ended, Phase, Session};
-use crate::recording::Recording;
-use crate::recording::recording::Step;
+use crate::launch::recording::Recording;
+use crate::launch::recording::recording::Step;
 
 impl Session {
     /// A run that was replayed so far is analysed from here on.

@@ -10,8 +10,8 @@ use super::super::traced_fill::TracedFill;
 use super::super::why::Why;
 use super::{Arrival, Check, Phase, Session};
 use crate::context::Promised;
+use crate::launch::recording::Problem;
 use crate::launch::{FillSite, Filling};
-use crate::recording::Problem;
 use crate::results::Producers;
 
 impl Session {

@@ -29,9 +29,9 @@ use super::why::Why;
 use crate::context::{ContextState, Promised, Stream, Zeroing};
 use crate::core::Abandon;
 use crate::execution::TaskState;
+use crate::launch::recording::{Problem, Recording};
 use crate::launch::{Launching, Part, TaskLaunch};
-use crate::operation::Operation;
-use crate::recording::{Problem, Recording};
+use crate::operation::lifecycle::Operation;
 use crate::results::{Origin, Results};
 
 /// A session in progress.

@@ -1,0 +1,9 @@
+//! What programs and the code of `#[task]` call.
+
+#[doc(hidden)]
+pub mod generated;
+mod launching;
+pub mod prelude;
+pub(crate) mod runtime;
+pub(crate) mod session;
+pub(crate) mod top_level;

@@ -1,0 +1,10 @@
+//! What all rooms need: errors, counters, records and labels, values of fills, and helpers of the language.
+
+pub(crate) mod drop_caught;
+pub(crate) mod error;
+pub(crate) mod fill;
+pub(crate) mod lazy_box;
+pub(crate) mod profiling;
+pub(crate) mod recorder;
+pub(crate) mod statistics;
+pub(crate) mod sync;

@@ -1,0 +1,3 @@
+//! The rooms from which the files import.
+
+pub(crate) mod sync;
