@@ -93,8 +93,8 @@ pub(crate) struct ContextState {
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it
     /// holds.
     pub(crate) has_mapped: AtomicBool,
-    /// It has launched what [may wait](crate::operation::lifecycle::Mappable::may_wait): from then on nothing that it launches is
-    /// made to wait for what comes after it in the program. See `execution/README.md`.
+    /// It has launched what [may wait](crate::operation::lifecycle::Mappable::may_wait): from then on nothing that it
+    /// launches is made to wait for what comes after it in the program. See `execution/README.md`.
     has_waiters: AtomicBool,
     /// The most operations in flight.
     pub(crate) window: usize,

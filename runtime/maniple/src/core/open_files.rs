@@ -3,8 +3,8 @@
 //!
 //! A file is known by its path and by what the system knows it by, so that other paths of it are the same file. What
 //! reads a file comes after what was to be written to it before, and what writes it after all that was to be read or
-//! written before: in the order of the program, as [`deletions`](crate::operation::deletions) know it. So each waits only for what
-//! comes before it in the program, and no two wait for each other.
+//! written before: in the order of the program, as [`deletions`](crate::operation::deletions) know it. So each waits
+//! only for what comes before it in the program, and no two wait for each other.
 
 use std::ffi::OsString;
 use std::fs;

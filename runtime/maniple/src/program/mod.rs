@@ -1,4 +1,4 @@
-//! What programs and the code of `#[task]` call.
+//! The functions and types that programs and the code of `#[task]` use.
 
 #[doc(hidden)]
 pub mod generated;

@@ -1,4 +1,4 @@
-//! What all rooms need: errors, counters, records and labels, values of fills, and helpers of the language.
+//! The needs of all rooms: errors, counters, records and labels, values of fills, and helpers of the language.
 
 pub(crate) mod drop_caught;
 pub(crate) mod error;

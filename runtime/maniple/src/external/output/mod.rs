@@ -1,8 +1,8 @@
 //! Rows that tasks have made, as many as they found: once a launch has ended, they are the rows of a region.
 //!
 //! The vectors of each point's rows stay where they are, and become the places of the values by
-//! [attachment](crate::external::attach). Where each point's rows begin is a sum over the points before it: of the numbers of
-//! rows, which nodes tell each other.
+//! [attachment](crate::external::attach). Where each point's rows begin is a sum over the points before it: of the
+//! numbers of rows, which nodes tell each other.
 
 mod rows;
 
