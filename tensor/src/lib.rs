@@ -73,6 +73,7 @@ pub mod prelude {
     pub use crate::compute::{Compute, ComputeError, TensorContext};
     pub use crate::distributed::{EntryFile, Tensor, TensorMapper};
     pub use crate::element::ElementType::{self, *};
+    pub use crate::files::TensorFile;
     pub use crate::format::Format;
     pub use crate::generate::Generator;
     pub use crate::notation::TensorVariable;

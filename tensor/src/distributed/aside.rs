@@ -23,10 +23,10 @@ pub(super) fn wrong(path: &Path, reason: String) -> DistributedError {
 }
 
 /// The outcome of the work that one node does for all: a number, or a description of the problem.
-pub(super) type Alone = Result<u64, String>;
+pub(crate) type Alone = Result<u64, String>;
 
 /// Has one node do something: all get what it comes to.
-pub(super) async fn alone(
+pub(crate) async fn alone(
     cx: &Context,
     what: &str,
     run: impl Fn() -> io::Result<u64> + Send + Sync + 'static,

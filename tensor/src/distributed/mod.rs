@@ -65,6 +65,7 @@ mod tcs;
 mod tensor;
 mod text;
 
+pub(crate) use aside::alone;
 pub use assemble::{assemble, assemble_in_steps};
 pub use computation::{Computation, compute};
 pub use entry_file::EntryFile;

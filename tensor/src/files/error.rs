@@ -61,6 +61,12 @@ impl InputError {
     }
 }
 
+impl From<FileError> for maniple::Error {
+    fn from(error: FileError) -> Self {
+        Self::from_task(error)
+    }
+}
+
 /// Why a tensor is not read from a file, or written to one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -31,6 +31,7 @@ mod processors;
 mod spooled;
 mod stored;
 mod tcs;
+mod tensors;
 mod written;
 
 pub use self::contents::Contents;

@@ -47,8 +47,8 @@ impl TensorFile {
     /// # Errors
     ///
     /// [`FileError::Unfit`] if it does not.
-    pub fn of(path: &Path) -> Result<Self, FileError> {
-        let text = path.display().to_string();
+    pub fn of(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let text = path.as_ref().display().to_string();
         text.parse().map_err(|error| FileError::Unfit(format!("{text}: {error}")))
     }
 

@@ -71,6 +71,7 @@ mod stolen_tasks;
 mod tcs_files;
 mod tcs_on_nodes;
 mod tensor_elements;
+mod tensor_files;
 mod tensor_threads;
 mod tensor_traffic;
 mod tensors;
