@@ -68,7 +68,7 @@ fn files_that_cannot_be_tensors_are_refused_on_all_nodes_with_the_reason() {
             (&matrix, None, "it lists the entries of a sparse tensor: say how to store it, such as csr"),
             (&matrix, Some("csf:3"), "3 levels does not store a tensor of 2 dimensions"),
             (&empty, Some("coo"), "it has no entries, which would tell the extents"),
-            (&wrong, Some("csr"), "wrong.mtx:3: 'one' is"),
+            (&wrong, Some("csr"), "wrong.mtx:3: the column 'one' is not a whole number"),
         ] {
             let done = on_nodes(Nodes::new(nodes), async |cx, _| -> Result<String> {
                 let format = format.map(|format: &str| format.parse().unwrap());
