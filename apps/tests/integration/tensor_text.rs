@@ -51,7 +51,7 @@ fn is_written(format: &str, extents: &[i64], entries: &Sorted) {
             let mut elements = vec![0.0; (size.0 * size.1) as usize];
             let number = |at: &[i64]| at.get(1).map_or(0, |column| column * extents[0]) + at[0];
             entries.iter().for_each(|(at, value)| elements[number(at) as usize] = *value);
-            matrix_market::write_array(&mut expected, size, elements.into_iter()).unwrap();
+            matrix_market::write_array(&mut expected, size, elements).unwrap();
         } else {
             matrix_market::write_head::<f64>(&mut expected, size, entries.len() as u64).unwrap();
             expected.extend(lines(entries, 2));
