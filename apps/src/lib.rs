@@ -16,7 +16,7 @@
 //!   did; [`info`]: the machine as the runtime sees it;
 //! - `output`: whether files can be written; [`prof`]: looking at profiles, which all of them record if asked to;
 //! - [`launch`]: starting any program as several nodes;
-//! - [`verify`]: what a wrong result is; [`input`]: why a file can't be used; [`error`]: what else can go wrong, and
+//! - [`verify`]: what a wrong result is; [`error`]: what can go wrong, and
 //!   the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!

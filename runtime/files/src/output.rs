@@ -54,7 +54,7 @@ fn around(path: &Path) -> (String, &'static str) {
     (format!(".{name}."), ".part")
 }
 
-/// Returns the files beside a file that [`write`] was to put in its place and that were left there by a program that
+/// Returns the files beside a file that [`write()`] was to put in its place and that were left there by a program that
 /// was killed, or are being written, in the order of names.
 pub fn beside(path: &Path) -> Vec<PathBuf> {
     let (prefix, suffix) = around(path);
