@@ -69,7 +69,8 @@ impl TensorFile {
     ///
     /// # Errors
     ///
-    /// [`DistributedError::File`] if the file can't be written, or holds no such tensors; [`DistributedError::Runtime`].
+    /// [`DistributedError::File`] if the file can't be written, or holds no such tensors;
+    /// [`DistributedError::Runtime`].
     pub fn save<'a>(&'a self, cx: &'a Context, tensor: &'a Tensor) -> Pending<'a, ()> {
         Box::pin(async move {
             if self.store(cx, tensor, Writers::Together).await?.is_some() {
@@ -118,7 +119,7 @@ impl TensorFile {
         Ok((variable, Source::Whole(tensor)))
     }
 
-    /// What all nodes have opened, if it is the same.
+    /// The outcome of opening a file, if it is the same on all nodes.
     async fn agreed(
         &self,
         cx: &Context,
