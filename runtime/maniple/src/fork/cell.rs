@@ -104,6 +104,7 @@ where
     C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = FreeResult<B::Value>> + Send + 'static,
 {
+    #[cold]
     fn twin(&self, kind: (&'static JobTable, &'static Arc<TaskDefinition>), own: Own, sources: Sources) -> Fork {
         let arguments = self.waiting().expect("only what has not been launched is duplicated");
         Fork::new::<B, C, F>(kind, (arguments.clone(), own), sources, *self.call())
@@ -314,8 +315,7 @@ impl Drop for Fork {
             let last = Self(self.0);
             if last.head().outcome().is_none() && last.head().is_launched() {
                 // No waker is left.
-                // SAFETY: the last reference becomes that of a job, which has the right to run the task, and drops it.
-                drop(unsafe { Job::from_raw(last.into_raw().cast()) });
+                give_up(last);
             } else {
                 let definition = last.head().definition();
                 // SAFETY: it is the last reference.
@@ -325,6 +325,14 @@ impl Drop for Fork {
             }
         }
     }
+}
+
+/// Drops the last reference to a task that was launched and has not ended: as a job, whose kind knows what comes then.
+#[cold]
+#[inline(never)]
+fn give_up(last: Fork) {
+    // SAFETY: the reference becomes that of the job, which has the right to run the task.
+    drop(unsafe { Job::from_raw(last.into_raw().cast()) });
 }
 
 impl fmt::Debug for Fork {
