@@ -112,7 +112,7 @@ pub fn run(options: &Options) -> Result<String> {
     }
     let format = options.format.as_ref();
     let fitting = |error: FileError| match error {
-        FileError::Unfit(reason) if format.is_some() => Error::Usage(reason.replacen("format ", "--format ", 1)),
+        FileError::Unfit(reason) if reason.starts_with("format ") => Error::Usage(format!("--{reason}")),
         FileError::Unsorted { file, line, reason, is_half } => {
             let advice = if is_half { "; say --sort, which sorts both halves" } else { ", or say --sort" };
             InputError::Line { file, line, reason: reason + advice }.into()

@@ -53,8 +53,14 @@ impl Problem {
             named(&mut program.tensors(), &format!("--place {name}={placement}:"), name)?;
         }
         let problem = Self { divided, program, schedules, files };
+        let mut written = Vec::new();
         for (name, file) in &options.output {
-            takes(file, problem.written(name.as_deref())?.order())?;
+            let result = problem.written(name.as_deref())?;
+            takes(file, result.order())?;
+            if written.contains(&result) {
+                return Err(Error::Usage(format!("--output says twice where {result} goes")));
+            }
+            written.push(result);
         }
         if options.verify {
             problem.definitions()?;

@@ -283,6 +283,7 @@ fn how_tensors_are_stored_changes_nothing() {
                  coo, dcsr, dcsc, csf, bcsr:RxC, ell, dia, bitmap, hash; or letters such as `ds:1,0`\n\nFor more information, try '--help'.";
     refuses(PRODUCT, "--format B={D,X}", 2, wrong);
     refuses(PRODUCT, "--format B={D,D} --format B={D,D}(1,0)", 2, "--format says twice how B is stored");
+    refuses(PRODUCT, "--output a.npy --output A=a.mtx", 2, "--output says twice where A goes");
 }
 
 #[test]
