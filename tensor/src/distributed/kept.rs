@@ -30,9 +30,17 @@ impl<T> Kept<T> {
         Self(Mutex::new(Inside { kept: FxHashMap::default(), room }))
     }
 
-    /// How many bytes there is room for.
-    pub(super) fn room(&self) -> usize {
-        self.0.lock().room
+    /// Takes room for so many bytes of a result that is not whole yet, if there is as much.
+    pub(super) fn reserve(&self, bytes: usize) -> bool {
+        let inside = &mut *self.0.lock();
+        let has_room = bytes <= inside.room;
+        inside.room -= if has_room { bytes } else { 0 };
+        has_room
+    }
+
+    /// Gives room back that was [reserved](Self::reserve).
+    pub(super) fn release(&self, bytes: usize) {
+        self.0.lock().room += bytes;
     }
 
     /// Keeps a result of so many bytes, in the place of one with its number, if there is room.
@@ -64,10 +72,22 @@ mod tests {
         kept.put(1, "first", 6);
         kept.put(2, "too large", 5);
         kept.put(3, "third", 4);
-        assert_eq!((kept.take(1), kept.take(1), kept.take(2), kept.room()), (Some("first"), None, None, 6));
+        let room = || kept.0.lock().room;
+        assert_eq!((kept.take(1), kept.take(1), kept.take(2), room()), (Some("first"), None, None, 6));
         kept.put(3, "in its place", 10);
-        assert_eq!((kept.take(3), kept.room()), (Some("in its place"), 10));
+        assert_eq!((kept.take(3), room()), (Some("in its place"), 10));
         kept.put(3, "larger than all", 11);
-        assert_eq!((kept.take(3), kept.room()), (None, 10));
+        assert_eq!((kept.take(3), room()), (None, 10));
+    }
+
+    #[test]
+    fn what_is_reserved_is_no_room_for_others() {
+        let kept = Kept::with_room(10);
+        assert!(kept.reserve(7) && !kept.reserve(4));
+        kept.put(1, "no room", 4);
+        assert_eq!(kept.take(1), None);
+        kept.release(7);
+        kept.put(1, "room", 4);
+        assert_eq!(kept.take(1), Some("room"));
     }
 }

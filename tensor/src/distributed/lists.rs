@@ -193,10 +193,16 @@ struct Listing {
 }
 
 impl Listing {
-    fn add(&mut self, coordinates: &[Vec<i64>], elements: &[u8]) {
+    /// Adds a batch, if there is room for it.
+    fn add(&mut self, coordinates: &[Vec<i64>], elements: &[u8], kept: &Kept<Self>) -> bool {
         let entries = coordinates.first().map_or(0, Vec::len);
-        self.bytes += coordinates.len() * entries * size_of::<i64>() + elements.len();
-        self.batches.push((coordinates.to_vec(), elements.to_vec()));
+        let bytes = coordinates.len() * entries * size_of::<i64>() + elements.len();
+        let has_room = kept.reserve(bytes);
+        if has_room {
+            self.bytes += bytes;
+            self.batches.push((coordinates.to_vec(), elements.to_vec()));
+        }
+        has_room
     }
 }
 
@@ -218,14 +224,16 @@ async fn counted(
         let evidence = list_batches(&*each, (order, element), call, &mut |coordinates, elements| {
             outermost.blocks_of(coordinates, &mut blocks);
             blocks.iter().for_each(|&block| counts[block] += 1);
-            if let Some(listing) = &mut listing {
-                listing.add(coordinates, elements);
+            if let Some(dropped) = listing.take_if(|listing| !listing.add(coordinates, elements, &kept)) {
+                kept.release(dropped.bytes);
             }
-            listing.take_if(|listing| listing.bytes > kept.room());
         })?;
-        if let (Some(listing), Ok(evidence)) = (listing, &evidence) {
+        if let Some(listing) = listing {
             let bytes = listing.bytes;
-            kept.put(call.point().coords()[0], Listing { evidence: evidence.clone(), ..listing }, bytes);
+            kept.release(bytes);
+            if let Ok(evidence) = &evidence {
+                kept.put(call.point().coords()[0], Listing { evidence: evidence.clone(), ..listing }, bytes);
+            }
         }
         Ok((counts, evidence))
     });
