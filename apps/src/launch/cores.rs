@@ -1,7 +1,13 @@
 //! Cores of their own for the nodes of this machine: nodes that wait for each other by looking must not take each
 //! other's time.
 
+use std::time::Duration;
+
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// How often, and how far apart, it is looked whether others use the cores.
+const LOOKS: usize = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// A share of this machine's cores for each of its nodes.
 pub struct Shares {
@@ -10,6 +16,23 @@ pub struct Shares {
 }
 
 impl Shares {
+    /// The shares of [`new`](Self::new), unless other programs use so many of the machine's cores now that a node with
+    /// one core of its own could find it taken: it would wait for that program each time, and all nodes for it.
+    #[must_use]
+    pub fn new_if_idle(nodes: usize) -> Option<Self> {
+        let shares = Self::new(nodes)?;
+        // The least of a few looks: what starts and ends in between is no load.
+        let looks = (0..LOOKS).map_while(|look| {
+            if look > 0 {
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+            running(&std::fs::read_to_string("/proc/loadavg").ok()?)
+        });
+        let others = looks.min().map_or(0, |running| running.saturating_sub(1));
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        (nodes + others <= cores).then_some(shares)
+    }
+
     /// Cores next to each other for each of so many nodes; none if there are fewer cores than nodes, or only one node,
     /// or the system does not say.
     #[must_use]
@@ -40,6 +63,11 @@ impl Shares {
     }
 }
 
+/// How many threads of the machine run or could run now, this one among them, by its `/proc/loadavg`.
+fn running(load: &str) -> Option<usize> {
+    load.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
+}
+
 fn parts(cores: usize, nodes: usize, node: usize) -> std::ops::Range<usize> {
     node * cores / nodes..(node + 1) * cores / nodes
 }
@@ -62,6 +90,27 @@ mod tests {
     fn one_node_or_more_nodes_than_cores_have_none() {
         assert!(Shares::new(1).is_none());
         assert!(Shares::new(CpuSet::MAX_CPU + 1).is_none());
+    }
+
+    #[test]
+    fn threads_that_run_are_read_from_the_load() {
+        assert_eq!(running("0.60 2.95 3.74 3/451 12345\n"), Some(3));
+        assert_eq!((running(""), running("0.60 2.95 3.74 many 1")), (None, None));
+    }
+
+    #[test]
+    fn nodes_have_no_cores_of_their_own_where_others_use_them() {
+        let Some(cores) = Shares::new(2).map(|shares| shares.all.count() as usize) else { return };
+        let is_over = &std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..cores {
+                scope.spawn(|| while !is_over.load(std::sync::atomic::Ordering::Relaxed) {});
+            }
+            // So many threads run, whatever else does.
+            let shares = Shares::new_if_idle(cores);
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(shares.is_none());
+        });
     }
 
     #[test]

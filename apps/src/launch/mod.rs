@@ -111,6 +111,10 @@ pub struct Options {
     #[arg(long)]
     pub no_prefix: bool,
 
+    /// Give each node of this machine its share of the cores, also where other programs use them
+    #[arg(long, conflicts_with = "no_bind")]
+    pub bind: bool,
+
     /// Let nodes of this machine use all of its cores, instead of giving each its share
     #[arg(long)]
     pub no_bind: bool,
@@ -182,7 +186,11 @@ fn random_name() -> String {
 #[cfg(target_os = "linux")]
 fn cores(options: &Options, places: &[hosts::Place]) -> Option<cores::Shares> {
     let here = places.iter().filter(|place| place.is_none()).count();
-    if options.no_bind { None } else { cores::Shares::new(here) }
+    match (options.bind, options.no_bind) {
+        (_, true) => None,
+        (true, false) => cores::Shares::new(here),
+        (false, false) => cores::Shares::new_if_idle(here),
+    }
 }
 
 fn rendezvous(options: &Options, places: &[hosts::Place], directory: &Path) -> Result<Rendezvous> {

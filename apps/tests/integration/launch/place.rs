@@ -68,7 +68,7 @@ fn each_node_is_told_whether_it_has_cores_of_its_own() {
     let has_enough = cores.count() >= 2;
     for around in ["0", "1"] {
         assert_eq!(bound(&["-n", "2", "--no-bind"], around), "0");
-        assert_eq!(bound(&["-n", "2"], around), u8::from(has_enough).to_string());
+        assert_eq!(bound(&["-n", "2", "--bind"], around), u8::from(has_enough).to_string());
     }
 }
 

@@ -74,6 +74,14 @@ pub(super) fn pieces(task: &Task) -> impl Iterator<Item = TokenStream> {
 /// The function that the runtime calls: it takes the parameters out of the call, one by one, and runs the body.
 pub(super) fn runner(task: &Task) -> TokenStream {
     let (runtime, body) = (task.runtime(), body_name(task));
+    if task.is_free() && task.has_context() && task.options.variant_of.is_none() {
+        let name = launch::free_name(task);
+        return quote! {
+            fn __run(__call: #runtime::generated::ContextCall) -> #runtime::generated::BoxFuture {
+                #runtime::generated::run_free::<#name>(__call)
+            }
+        };
+    }
     let parameters = parameters(task);
     let values = values(task);
     let wait = task.function.sig.asyncness.map(|_| quote!(.await));

@@ -1,4 +1,4 @@
-//! The part of a forked task that knows its types: arguments, then the body's future, then the value, all in one place.
+//! The part of a task without regions that knows its types: arguments, then the body's future, then the value, all in one place.
 
 use std::any::Any;
 use std::mem::ManuallyDrop;
@@ -17,17 +17,21 @@ use crate::task::arguments::{Arguments, Own};
 pub struct ForkCall {
     /// None for a body that launches nothing. The task keeps the context, for longer than its body.
     context: Option<ManuallyDrop<Context>>,
+    /// The point of an index launch, which lives as long as the context. None for a single launch.
+    point: Option<&'static AnyPoint>,
 }
 
 impl ForkCall {
-    /// A call of a body that is dropped before the context's owner lets go of it.
+    /// A call of a body that is dropped before the owner of the context and of the point lets go of them.
     ///
     /// # Safety
     /// As said.
-    pub(super) unsafe fn new(context: Option<&Arc<ContextState>>) -> Self {
+    pub(super) unsafe fn new(context: Option<&Arc<ContextState>>, point: Option<&AnyPoint>) -> Self {
         // SAFETY: this reference is never counted off, and not used after the owner's is.
         let borrow = |state| ManuallyDrop::new(Context::of(unsafe { Arc::from_raw(Arc::as_ptr(state)) }));
-        Self { context: context.map(borrow) }
+        // SAFETY: the body, which alone has this reference, is gone before the point is.
+        let point = point.map(|point| unsafe { &*std::ptr::from_ref(point) });
+        Self { context: context.map(borrow), point }
     }
 
     /// The context to launch in.
@@ -39,10 +43,10 @@ impl ForkCall {
         self.context.as_ref().expect("a body that launches has a context")
     }
 
-    /// The point: that of a single launch.
+    /// The point of the index launch; of a single launch, the only point of its domain.
     #[must_use]
     pub fn point(&self) -> AnyPoint {
-        maniple_space::Point::<1>::from(0).into()
+        self.point.copied().unwrap_or_else(|| maniple_space::Point::<1>::from(0).into())
     }
 }
 
@@ -84,6 +88,9 @@ pub(super) trait Body {
 
     /// The value, if it is there.
     fn value(&self) -> Option<&dyn Any>;
+
+    /// The value, taken, if it is there.
+    fn take_value(&mut self) -> Option<Value>;
 
     /// The arguments, before the beginning.
     fn arguments(&self) -> Option<&dyn Any>;
@@ -228,6 +235,15 @@ where
     fn value(&self) -> Option<&dyn Any> {
         // SAFETY: the stage says what is there.
         (self.stage == Stage::Ended).then(|| unsafe { &*self.place.value } as &dyn Any)
+    }
+
+    fn take_value(&mut self) -> Option<Value> {
+        if self.stage != Stage::Ended {
+            return None;
+        }
+        self.stage = Stage::Empty;
+        // SAFETY: the stage said that it is there, and says so no more.
+        Some(Value::new(unsafe { ManuallyDrop::take(&mut self.place.value) }))
     }
 
     fn arguments(&self) -> Option<&dyn Any> {

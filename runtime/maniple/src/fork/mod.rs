@@ -7,6 +7,7 @@
 //! - [`launching`]: when a launch may be a fork, and how it becomes one; [`asking`]: whether the mapper lets it;
 //! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the
 //!   types; [`spare`]: its memory;
+//! - [`launched`]: the same body in a launch that is no fork;
 //! - [`source`]: what gives a result, a fork or a launch; [`sources`]: what a task waits for before it begins;
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
 //! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`parent`]: the protocols: the right to run it; the
@@ -16,6 +17,7 @@
 mod asking;
 mod body;
 mod cell;
+mod launched;
 mod launching;
 mod migration;
 mod parent;
@@ -30,6 +32,7 @@ mod word;
 
 pub use body::{ForkCall, Free, FreeResult};
 pub(crate) use cell::Fork;
+pub(crate) use launched::run as run_launched;
 pub(crate) use launching::describe;
 pub(crate) use migration::steal;
 pub(crate) use source::Source;

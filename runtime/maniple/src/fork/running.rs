@@ -66,7 +66,7 @@ fn advance(
             progress.context = body.launches().then(make);
             progress.phase = Phase::Running;
             // SAFETY: the body is dropped with its end, and the context after it.
-            let call = unsafe { ForkCall::new(progress.context.as_ref()) };
+            let call = unsafe { ForkCall::new(progress.context.as_ref(), None) };
             fault::catch(|| {
                 body.begin(call);
                 body.poll(&mut context)

@@ -184,8 +184,13 @@ pub fn launch_free<B: Free>(
     let mut builder = Builder { general: None, own: Own::Nothing, sources: Sources::default() };
     let arguments = build(&mut builder);
     let Builder { own, sources, .. } = builder;
-    let call = |call, arguments| B::start(call, arguments);
-    Launch::free(fork::describe::<B, _, _>(handle.definition(), (arguments, own), sources, call))
+    Launch::free(fork::describe::<B, _, _>(handle.definition(), (arguments, own), sources, B::start))
+}
+
+/// The future of a body without regions in a launch that is no fork.
+#[must_use]
+pub fn run_free<B: Free>(call: ContextCall) -> BoxFuture {
+    fork::run_launched::<B, _, _>(call, B::start)
 }
 
 /// The result of a body without regions that can't fail.
