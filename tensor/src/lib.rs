@@ -79,4 +79,4 @@ pub mod prelude {
     pub use crate::notation::TensorVariable;
 }
 
-pub use maniple_kernel::{element, execution as kernel, loops, with_element};
+pub use maniple_kernel::{element, execution as kernel, loops, with_element, with_scalar};

@@ -22,6 +22,7 @@ pub const CRATES: &[&str] = &[
     "runtime/record",
     "runtime/analysis",
     "runtime/cluster",
+    "runtime/element",
     "runtime/files",
     "runtime/kernel",
     "runtime/maniple",

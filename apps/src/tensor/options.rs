@@ -256,8 +256,10 @@ pub enum TypeName {
     Bool,
     U8,
     I8,
+    U16,
     I16,
     U32,
+    U64,
 }
 
 impl From<TypeName> for ElementType {
@@ -268,9 +270,11 @@ impl From<TypeName> for ElementType {
             TypeName::Bool => Self::Bool,
             TypeName::U8 => Self::U8,
             TypeName::I8 => Self::I8,
+            TypeName::U16 => Self::U16,
             TypeName::I16 => Self::I16,
             TypeName::U32 => Self::U32,
             TypeName::I32 => Self::I32,
+            TypeName::U64 => Self::U64,
             TypeName::I64 => Self::I64,
             TypeName::C32 => Self::C32,
             TypeName::C64 => Self::C64,

@@ -7,7 +7,7 @@ use maniple_tensor::program::Program;
 use super::options::Options;
 
 /// The type of all tensors of which `--type` does not say another one. Of files it is the one that NumPy
-/// [promotes](ElementType::promoted) their types to; a file that `--type` says the type of has that one. Numbers in the
+/// [promotes](ElementType::common) their types to; a file that `--type` says the type of has that one. Numbers in the
 /// program are weak, as in NumPy 2.
 pub(super) fn of_program<'f>(
     options: &Options,
@@ -19,7 +19,7 @@ pub(super) fn of_program<'f>(
         return *element;
     }
     let own = |(name, element): (&'f str, ElementType)| said(Some(name)).map_or(element, |(_, element)| *element);
-    match files.into_iter().map(own).reduce(ElementType::promoted) {
+    match files.into_iter().map(own).reduce(ElementType::common) {
         Some(element) => with_numbers((text, variables), element),
         None => ElementType::F64,
     }

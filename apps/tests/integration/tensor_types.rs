@@ -126,11 +126,14 @@ fn text_keeps_all_digits() {
     told(1, &folder, &["info", "u.mtx"]);
     told(1, &folder, &[&copy[..], &ONCE].concat());
     let written = String::from_utf8(read(&folder, "a.mtx")).unwrap();
-    assert_eq!(written, format!("%%MatrixMarket matrix coordinate integer general\n2 1 2\n{lines}"));
-    unsigned("9223372036854775808");
+    assert_eq!(written, format!("%%MatrixMarket matrix coordinate unsigned-integer general\n2 1 2\n{lines}"));
+    let lines = unsigned("18446744073709551615");
     for nodes in [1, 2] {
-        let (code, _, error) = run(nodes, &folder, &copy);
-        let says = "u.mtx:4: the value '9223372036854775808' does not fit int64";
+        told(nodes, &folder, &[&copy[..], &ONCE].concat());
+        let written = String::from_utf8(read(&folder, "a.mtx")).unwrap();
+        assert_eq!(written, format!("%%MatrixMarket matrix coordinate unsigned-integer general\n2 1 2\n{lines}"));
+        let (code, _, error) = run(nodes, &folder, &[&copy[..], &["--type", "i64"]].concat());
+        let says = "u.mtx:4: the value '18446744073709551615' does not fit int64";
         assert!(code == Some(1) && error.contains(says), "{code:?} {error}");
     }
 }

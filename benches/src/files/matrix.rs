@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use maniple_files::NumberType;
+use maniple_files::ElementType;
 use maniple_files::tcs::store::{Writer, write_numbers};
 use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
 
@@ -40,7 +40,7 @@ fn column(entry: u64, rows: u64) -> u64 {
 pub fn write(path: &Path, bytes: u64) -> Result<()> {
     let rows = rows(bytes);
     let levels = vec![Level::new(Kind::Dense, 0, rows), Level::new(Kind::Sparse, 1, rows)];
-    let header = Header::new(NumberType::F64, Width::Eight, levels, &[rows, rows * ENTRIES]);
+    let header = Header::new(ElementType::F64, Width::Eight, levels, &[rows, rows * ENTRIES]);
     let mut header = header.map_err(|problem| Error::tensor(std::io::Error::other(problem.to_string())))?;
     let mut written = || -> std::io::Result<()> {
         let file = File::create(path)?;

@@ -4,6 +4,7 @@ use std::io::{self, BufReader, Read};
 use std::ops::Range;
 
 use crc32fast::Hasher;
+use maniple_element::ElementType;
 
 use crate::dense::Order;
 use crate::error::{Problem, ReadError};
@@ -12,7 +13,7 @@ use crate::npz::{
     Archive, Form, Layout, Lengths, Member, apart, apart_from_each_other, ascending, check_ends, coordinates_of,
     integers, malformed, named, within,
 };
-use crate::number::{Number, NumberType};
+use crate::number::Number;
 use crate::section::{Section, share};
 use crate::tcs::Source;
 
@@ -191,7 +192,7 @@ impl<S: Source> EntryArrays<S> {
     }
 
     /// The type of the elements.
-    pub fn number(&self) -> NumberType {
+    pub fn number(&self) -> ElementType {
         self.values.header.number
     }
 
@@ -545,12 +546,19 @@ impl<'a, S: Source> Reader<'a, S> {
             numbers.into_iter().map(Into::into).collect()
         }
         match self.header.number {
-            NumberType::U8 => self.numbers::<u8>(count).map(wide),
-            NumberType::I8 => self.numbers::<i8>(count).map(wide),
-            NumberType::I16 => self.numbers::<i16>(count).map(wide),
-            NumberType::U32 => self.numbers::<u32>(count).map(wide),
-            NumberType::I32 => self.numbers::<i32>(count).map(wide),
-            NumberType::I64 => self.numbers::<i64>(count),
+            ElementType::U8 => self.numbers::<u8>(count).map(wide),
+            ElementType::I8 => self.numbers::<i8>(count).map(wide),
+            ElementType::U16 => self.numbers::<u16>(count).map(wide),
+            ElementType::I16 => self.numbers::<i16>(count).map(wide),
+            ElementType::U32 => self.numbers::<u32>(count).map(wide),
+            ElementType::I32 => self.numbers::<i32>(count).map(wide),
+            ElementType::U64 => {
+                let name = self.name.unwrap_or_default();
+                let numbers: Option<_> =
+                    self.numbers::<u64>(count)?.into_iter().map(|one| one.try_into().ok()).collect();
+                numbers.ok_or_else(|| malformed(format!("array '{name}' has integers of 2^63 or more")))
+            }
+            ElementType::I64 => self.numbers::<i64>(count),
             _ => Err(malformed(format!("array '{}' must have integers", self.name.unwrap_or_default()))),
         }
     }

@@ -9,7 +9,7 @@
 //! | [`tcs`] | `.tcs`: sparse tensors in binary, level by level |
 //! | [`tns`] | FROSTT's `.tns`: sparse tensors as text |
 //! | `dense` | [`Dense`] arrays: shape, [`Order`] and elements |
-//! | `number` | the six types of elements, [`Number`] and [`NumberType`] |
+//! | `number` | elements in bytes and in text: [`Number`] |
 //! | `parallel` | [`Parallel`]: the threads that the caller has |
 //! | `entry_text`, `array_text`, `entry_arrays` | [`EntryText`], [`ArrayText`] and [`EntryArrays`]: files that are read in parts |
 //! | `lines` | [`Entries`], a line each, read by several threads |
@@ -63,5 +63,6 @@ pub use self::entry_lines::{EntryLines, write_parts};
 pub use self::entry_text::EntryText;
 pub use self::error::{Problem, ReadError};
 pub use self::lines::Entries;
-pub use self::number::{Number, NumberType};
+pub use self::number::Number;
 pub use self::parallel::{InTurn, Parallel};
+pub use maniple_element::ElementType;

@@ -1,132 +1,18 @@
 //! The types of elements, in bytes and in text.
 
-use std::fmt;
 use std::io::{self, Write};
 use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 
-use bytemuck::{NoUninit, Pod, Zeroable};
+use maniple_element::{Element, ElementType};
 use num_complex::Complex;
 
 use crate::error::Problem;
 use crate::text::shown;
 
-/// The type of the elements of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NumberType {
-    /// Truth values, which text has as 0 and 1.
-    Bool,
-    /// Integers of 8 bits without sign.
-    U8,
-    /// Integers of 8 bits.
-    I8,
-    /// Integers of 16 bits.
-    I16,
-    /// Integers of 32 bits without sign.
-    U32,
-    /// Integers of 32 bits.
-    I32,
-    /// Integers of 64 bits.
-    I64,
-    /// Floats of 32 bits.
-    F32,
-    /// Floats of 64 bits.
-    F64,
-    /// Complex numbers with parts of 32 bits.
-    C32,
-    /// Complex numbers with parts of 64 bits.
-    C64,
-}
-
-impl NumberType {
-    /// All types.
-    pub const ALL: [Self; 11] = [
-        Self::Bool,
-        Self::U8,
-        Self::I8,
-        Self::I16,
-        Self::U32,
-        Self::I32,
-        Self::I64,
-        Self::F32,
-        Self::F64,
-        Self::C32,
-        Self::C64,
-    ];
-
-    /// The bytes of one number.
-    #[must_use]
-    pub fn size(self) -> usize {
-        self.part_size() * if self.is_complex() { 2 } else { 1 }
-    }
-
-    /// The bytes of a number, or of each of the two parts of a complex one.
-    pub(crate) fn part_size(self) -> usize {
-        match self {
-            Self::Bool | Self::U8 | Self::I8 => 1,
-            Self::I16 => 2,
-            Self::U32 | Self::I32 | Self::F32 | Self::C32 => 4,
-            Self::I64 | Self::F64 | Self::C64 => 8,
-        }
-    }
-
-    /// Whether numbers are integers, as truth values are.
-    #[must_use]
-    pub fn is_integer(self) -> bool {
-        !matches!(self, Self::F32 | Self::F64) && !self.is_complex()
-    }
-
-    /// Whether numbers are integers of which none is below zero.
-    #[must_use]
-    pub fn is_unsigned(self) -> bool {
-        matches!(self, Self::Bool | Self::U8 | Self::U32)
-    }
-
-    /// Whether numbers are complex.
-    #[must_use]
-    pub fn is_complex(self) -> bool {
-        matches!(self, Self::C32 | Self::C64)
-    }
-}
-
-impl fmt::Display for NumberType {
-    /// Writes the name that NumPy has for the type.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bool => "bool",
-            Self::U8 => "uint8",
-            Self::I8 => "int8",
-            Self::I16 => "int16",
-            Self::U32 => "uint32",
-            Self::I32 => "int32",
-            Self::I64 => "int64",
-            Self::F32 => "float32",
-            Self::F64 => "float64",
-            Self::C32 => "complex64",
-            Self::C64 => "complex128",
-        })
-    }
-}
-
 /// A type of elements: `bool`, `u8`, `i8`, `i16`, `u32`, `i32`, `i64`, `f32`, `f64`, and complex numbers of the last
 /// two.
-pub trait Number: NoUninit + Zeroable + PartialEq + Send + Sync {
-    /// The type as a value.
-    const TYPE: NumberType;
-    /// The number 1.
-    const ONE: Self;
-    /// A number as bytes have it: any bytes are some.
-    #[doc(hidden)]
-    type Bits: Pod;
-
-    /// The numbers that bits stand for.
-    #[doc(hidden)]
-    fn of_bits(bits: Vec<Self::Bits>) -> Vec<Self>;
-
-    /// The number that bits stand for.
-    #[doc(hidden)]
-    fn of_one(bits: Self::Bits) -> Self;
-
+pub trait Number: Element {
     /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks
     /// between. Floats may have Fortran's exponents, such as `1.5D+03`, and be `inf`, `infinity` or `nan`. Integers may
     /// be written as floats are, such as `2.0` or `1e3`, if they are none other.
@@ -166,20 +52,8 @@ pub trait Number: NoUninit + Zeroable + PartialEq + Send + Sync {
 }
 
 macro_rules! integers {
-    ($($ty:ty => $variant:ident),*) => {$(
+    ($($ty:ty),*) => {$(
         impl Number for $ty {
-            const TYPE: NumberType = NumberType::$variant;
-            const ONE: Self = 1;
-            type Bits = Self;
-
-            fn of_bits(bits: Vec<Self>) -> Vec<Self> {
-                bits
-            }
-
-            fn of_one(bits: Self) -> Self {
-                bits
-            }
-
             fn parse(text: &str) -> Result<Self, Problem> {
                 text.parse().or_else(|error| match is_overflow(&error) {
                     true => Err(too_large(text, Self::BITS)),
@@ -206,20 +80,8 @@ macro_rules! integers {
 }
 
 macro_rules! floats {
-    ($($ty:ty => $real:ident, $complex:ident, $power:expr),*) => {$(
+    ($($ty:ty => $power:expr),*) => {$(
         impl Number for $ty {
-            const TYPE: NumberType = NumberType::$real;
-            const ONE: Self = 1.0;
-            type Bits = Self;
-
-            fn of_bits(bits: Vec<Self>) -> Vec<Self> {
-                bits
-            }
-
-            fn of_one(bits: Self) -> Self {
-                bits
-            }
-
             fn parse(text: &str) -> Result<Self, Problem> {
                 let value = Self::from_str(text).or_else(|_| Self::from_str(&text.replace(['d', 'D'], "e")));
                 match value {
@@ -250,18 +112,6 @@ macro_rules! floats {
         }
 
         impl Number for Complex<$ty> {
-            const TYPE: NumberType = NumberType::$complex;
-            const ONE: Self = Self::new(1.0, 0.0);
-            type Bits = Self;
-
-            fn of_bits(bits: Vec<Self>) -> Vec<Self> {
-                bits
-            }
-
-            fn of_one(bits: Self) -> Self {
-                bits
-            }
-
             fn parse(text: &str) -> Result<Self, Problem> {
                 let mut words = text.split_whitespace();
                 match (words.next(), words.next(), words.next()) {
@@ -291,21 +141,9 @@ macro_rules! floats {
     )*};
 }
 
-integers!(u8 => U8, i8 => I8, i16 => I16, u32 => U32, i32 => I32, i64 => I64);
+integers!(u8, i8, u16, i16, u32, i32, u64, i64);
 
 impl Number for bool {
-    const TYPE: NumberType = NumberType::Bool;
-    const ONE: Self = true;
-    type Bits = u8;
-
-    fn of_bits(bits: Vec<u8>) -> Vec<Self> {
-        bits.into_iter().map(Self::of_one).collect()
-    }
-
-    fn of_one(bits: u8) -> Self {
-        bits != 0
-    }
-
     fn parse(text: &str) -> Result<Self, Problem> {
         match u8::parse(text) {
             Ok(number @ 0..=1) => Ok(number == 1),
@@ -330,7 +168,7 @@ impl Number for bool {
 }
 
 // With the largest power of ten that the type holds exactly.
-floats!(f32 => F32, C32, 10, f64 => F64, C64, 22);
+floats!(f32 => 10, f64 => 22);
 
 /// The float that a text begins with, of a type of so many bits whose powers of ten are exact up to `power`: one of few
 /// digits, which is the quotient or product of two exact numbers and so the nearest (Clinger, *How to read floating
@@ -380,8 +218,8 @@ const POWERS: [f64; 23] = [
     1e21, 1e22,
 ];
 
-fn below_zero(text: &str, number: NumberType) -> Problem {
-    Problem::TooLarge(format!("the value '{}' is below zero, and {number} has no sign", shown(text)))
+fn below_zero(text: &str, number: ElementType) -> Problem {
+    Problem::TooLarge(format!("the value '{}' is below zero, and {} has no sign", shown(text), number.numpy_name()))
 }
 
 fn too_large(text: &str, bits: u32) -> Problem {
@@ -463,6 +301,8 @@ pub(crate) fn coordinate_from(base: u64, name: &str, word: &str, extent: Option<
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use super::*;
 
     fn refused<T: Number + fmt::Debug>(text: &str, message: &str) {

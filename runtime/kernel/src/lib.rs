@@ -34,7 +34,8 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod arithmetic;
-pub mod element;
 pub mod execution;
 pub mod loops;
 pub mod operators;
+
+pub use maniple_element::{self as element, with_element, with_scalar};

@@ -49,12 +49,6 @@ impl Default for Rates {
 /// How long an operation takes, if one on f64 takes 1: half as long for half the size, and a complex product with its
 /// sum is four of each.
 pub(super) fn weight(element: ElementType) -> f64 {
-    match element {
-        ElementType::Bool | ElementType::U8 | ElementType::I8 => 0.125,
-        ElementType::I16 => 0.25,
-        ElementType::F32 | ElementType::I32 | ElementType::U32 => 0.5,
-        ElementType::F64 | ElementType::I64 => 1.0,
-        ElementType::C32 => 2.0,
-        ElementType::C64 => 4.0,
-    }
+    let size = element.part_size() as f64 / 8.0;
+    if element.is_complex() { 4.0 * size } else { size }
 }

@@ -1,6 +1,7 @@
 //! Entries of any type of elements, handed on some at a time: what is done with them is compiled once.
 
 use crate::element::{Element, ElementType, Scalar};
+use crate::with_scalar;
 
 /// Entries of a batch.
 const AT_ONCE: usize = 1 << 10;
@@ -40,19 +41,7 @@ impl<'a> Batches<'a> {
 
     /// Adds an entry whose element has the type of a scalar.
     pub(super) fn push_scalar(&mut self, at: &[i64], element: Scalar) {
-        match element {
-            Scalar::Bool(element) => self.push(at, element),
-            Scalar::U8(element) => self.push(at, element),
-            Scalar::I8(element) => self.push(at, element),
-            Scalar::I16(element) => self.push(at, element),
-            Scalar::U32(element) => self.push(at, element),
-            Scalar::I32(element) => self.push(at, element),
-            Scalar::I64(element) => self.push(at, element),
-            Scalar::F32(element) => self.push(at, element),
-            Scalar::F64(element) => self.push(at, element),
-            Scalar::C32(element) => self.push(at, element),
-            Scalar::C64(element) => self.push(at, element),
-        }
+        with_scalar!(element, element => self.push(at, element));
     }
 
     /// Hands on what is left, after the last entry.

@@ -11,14 +11,13 @@ use std::sync::Arc;
 use maniple_files::matrix_market::{self, Field, Header, Layout, Reader};
 use maniple_files::npz::{Archive, unpack};
 use maniple_files::tcs::Source;
-use maniple_files::{ArrayText, Entries, EntryArrays, EntryText, Number, NumberType, Order, Parallel, ReadError, tns};
+use maniple_files::{ArrayText, Entries, EntryArrays, EntryText, Number, Order, Parallel, ReadError, tns};
 use parking_lot::Mutex;
 
 use super::error::DistributedError;
 use super::lists::{Evidence, Wrong};
-use super::numbers::element_of;
 use super::tcs::Counted;
-use crate::element::{Element, ElementType};
+use crate::element::ElementType;
 use crate::notation::cast;
 use crate::storage::{DynamicEntries, EntryList};
 use crate::with_element;
@@ -171,7 +170,7 @@ impl EntryFile {
     }
 
     /// The type of the elements; none of text, whose numbers may be read as any.
-    pub fn number(&self) -> Option<NumberType> {
+    pub fn number(&self) -> Option<ElementType> {
         match &self.entries {
             Kind::Text(_) | Kind::Matrix(_) => None,
             Kind::Arrays(arrays) => Some(arrays.number()),
@@ -185,13 +184,12 @@ impl EntryFile {
 
     /// The type that holds all elements.
     pub fn element(&self) -> ElementType {
-        element_of(self.number().unwrap_or_else(|| self.field().number()))
+        self.number().unwrap_or_else(|| self.field().number())
     }
 
     /// Whether the elements can be read as those of a type without any other between: all others are converted.
     pub fn has(&self, element: ElementType) -> bool {
-        let wanted = with_element!(element, T => <T as Number>::TYPE);
-        self.number().map_or_else(|| self.field().is_kept_by(wanted), |number| number == wanted)
+        self.number().map_or_else(|| self.field().is_kept_by(element), |number| number == element)
     }
 
     /// The field of text.
@@ -252,11 +250,7 @@ impl EntryFile {
         Ok(cast.expect("numbers of all types are cast to all types"))
     }
 
-    fn listed_in<T: Element + Number>(
-        &self,
-        text: &[u8],
-        parallel: &dyn Parallel,
-    ) -> Result<DynamicEntries, ReadError> {
+    fn listed_in<T: Number>(&self, text: &[u8], parallel: &dyn Parallel) -> Result<DynamicEntries, ReadError> {
         let Entries { coordinates, values } = match self.header() {
             Some(_) => matrix_market::read_entries::<T>(text, parallel)?.1,
             None => tns::read_entries::<T>(text, 1, None, parallel)?.1,
@@ -317,10 +311,7 @@ impl EntryFile {
 }
 
 /// All entries of a file of arrays.
-fn listed<T: Element + Number>(
-    arrays: &EntryArrays<Counted>,
-    parallel: &dyn Parallel,
-) -> Result<DynamicEntries, ReadError> {
+fn listed<T: Number>(arrays: &EntryArrays<Counted>, parallel: &dyn Parallel) -> Result<DynamicEntries, ReadError> {
     let parts = parallel.parts().max(1);
     let read: Vec<Mutex<Option<_>>> = (0..parts).map(|_| Mutex::new(None)).collect();
     parallel.run(parts, &|part| {

@@ -181,9 +181,11 @@ mod tests {
         check(&[true, false, true].map(Scalar::Bool));
         check(&[0, 1, u8::MAX].map(Scalar::U8));
         check(&[0, -1, i8::MIN].map(Scalar::I8));
+        check(&[0, 1, u16::MAX].map(Scalar::U16));
         check(&[0, -1, i16::MIN].map(Scalar::I16));
         check(&[0, 1, u32::MAX].map(Scalar::U32));
         check(&[0, -1, i32::MIN].map(Scalar::I32));
+        check(&[0, 1, u64::MAX].map(Scalar::U64));
         check(&[0, -1, i64::MIN].map(Scalar::I64));
         check(&[0.0, -0.0, f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE].map(Scalar::F32));
         check(&[0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE].map(Scalar::F64));

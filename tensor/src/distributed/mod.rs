@@ -74,7 +74,7 @@ pub use launched::Launched;
 pub use level_pieces::LevelPieces;
 pub use lists::{is_made_by_tasks, is_packed_by_tasks};
 pub use mapper::TensorMapper;
-pub use numbers::{as_element, element_of, element_that_is};
+pub use numbers::{as_element, element_that_is};
 pub use pending::Pending;
 pub use placed_levels::check_placement;
 pub use rehearsal::Rehearsal;

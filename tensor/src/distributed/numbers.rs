@@ -1,27 +1,8 @@
 //! Numbers of files as elements of tensors.
 
-use maniple_files::NumberType;
-
 use super::lists::Wrong;
 use crate::element::{Element, ElementType, Scalar};
 use crate::notation::cast;
-
-/// The type of elements that files call by this name.
-pub fn element_of(number: NumberType) -> ElementType {
-    match number {
-        NumberType::Bool => ElementType::Bool,
-        NumberType::U8 => ElementType::U8,
-        NumberType::I8 => ElementType::I8,
-        NumberType::I16 => ElementType::I16,
-        NumberType::U32 => ElementType::U32,
-        NumberType::I32 => ElementType::I32,
-        NumberType::I64 => ElementType::I64,
-        NumberType::F32 => ElementType::F32,
-        NumberType::F64 => ElementType::F64,
-        NumberType::C32 => ElementType::C32,
-        NumberType::C64 => ElementType::C64,
-    }
-}
 
 /// The element of another type that a number is, if it is one: floats may be rounded to floats, but not to an infinity;
 /// an integer is no other number, of whatever type. A complex number is none of a type that is not.
@@ -66,31 +47,24 @@ pub(super) fn no_element(what: impl FnOnce() -> String, number: Scalar, element:
 
 /// Whether a float is the integer that was cast to it.
 fn is_exact(integer: Scalar, float: Scalar) -> bool {
-    // No type has integers that these have not.
-    match (cast(integer, ElementType::I64), cast(float, ElementType::C64)) {
-        (Scalar::I64(integer), Scalar::C64(float)) => float.re as i128 == i128::from(integer),
+    match cast(float, ElementType::C64) {
+        Scalar::C64(float) => integer.as_integer() == Scalar::F64(float.re).as_integer(),
         _ => false,
     }
 }
 
 /// Whether an integer is the number that was cast to it.
 fn is_kept(number: Scalar, integer: Scalar) -> bool {
-    // The largest integers become one more when they are cast to floats.
-    let is_below = match number {
-        Scalar::F32(number) => f64::from(number) < LARGEST,
-        Scalar::F64(number) => number < LARGEST,
-        _ => true,
-    };
-    is_below && cast(integer, number.element_type()) == number
+    number.as_integer().is_some_and(|number| integer.as_integer() == Some(number))
 }
-
-/// 2^63.
-const LARGEST: f64 = 9_223_372_036_854_775_808.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::element::Complex;
+
+    /// 2^63.
+    const LARGEST: f64 = 9_223_372_036_854_775_808.0;
 
     #[test]
     fn numbers_are_elements_of_types_that_have_them() {
@@ -114,5 +88,10 @@ mod tests {
         assert_eq!(element_that_is::<f32>(Scalar::U32(1 << 31)), Some(2_147_483_648.0));
         assert_eq!(element_that_is::<Complex<f32>>(Scalar::Bool(true)), Some(1.0.into()));
         assert_eq!(element_that_is::<f64>(Scalar::C64(2.0.into())), None);
+        assert_eq!(element_that_is::<u64>(Scalar::I64(-1)), None);
+        assert_eq!(element_that_is::<i64>(Scalar::U64(1 << 63)), None);
+        assert_eq!(element_that_is::<u64>(Scalar::F64(LARGEST)), Some(1 << 63));
+        assert_eq!(element_that_is::<f64>(Scalar::U64(u64::MAX)), None);
+        assert_eq!(element_that_is::<u16>(Scalar::I32(65_536)), None);
     }
 }

@@ -96,7 +96,7 @@ impl Tensor {
 }
 
 /// Reads elements of a file that has all, as elements of a type; `at` gives the coordinates of one by its number.
-fn read_elements<T: Element + Number>(
+fn read_elements<T: Number>(
     file: &EntryFile,
     elements: Range<u64>,
     at: &dyn Fn(i64) -> Vec<i64>,
@@ -113,7 +113,7 @@ fn read_elements<T: Element + Number>(
     scalars.into_iter().enumerate().map(element).collect()
 }
 
-fn scalars<S: Element + Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, Wrong> {
+fn scalars<S: Number>(file: &EntryFile, elements: Range<u64>) -> Result<Vec<Scalar>, Wrong> {
     Ok(file.read_elements::<S>(elements)?.into_iter().map(Element::to_scalar).collect())
 }
 
@@ -270,12 +270,12 @@ impl Within<'_, '_> {
 
 impl Parts {
     /// Lists entries whose elements are read as those of a type.
-    fn read<T: Element + Number>(&self, part: (u64, u64), within: &mut Within<'_, '_>) -> Result<Evidence, Wrong> {
+    fn read<T: Number>(&self, part: (u64, u64), within: &mut Within<'_, '_>) -> Result<Evidence, Wrong> {
         self.file.read_part(part, &mut |at, value: T| within.hand_on(at, |into, at| into.push(at, value)))
     }
 
     /// Lists entries whose elements are read as those of a type, and converted.
-    fn convert<T: Element + Number>(&self, part: (u64, u64), within: &mut Within<'_, '_>) -> Result<Evidence, Wrong> {
+    fn convert<T: Number>(&self, part: (u64, u64), within: &mut Within<'_, '_>) -> Result<Evidence, Wrong> {
         let mut wrong = None;
         let read =
             self.file.read_part(part, &mut |at, value: T| match as_element(value.to_scalar(), self.element) {

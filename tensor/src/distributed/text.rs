@@ -23,7 +23,7 @@ use super::packing::task;
 use super::pending::Pending;
 use super::tcs::{Writers, Written};
 use super::tensor::Tensor;
-use crate::element::{Element, Scalar};
+use crate::element::Scalar;
 use crate::format::Format;
 use crate::notation::cast;
 use crate::storage::SparseTensor;
@@ -173,7 +173,7 @@ fn each_text(
     with_element!(source.element(), T => Ok(each_text_of::<T>(&source.part(call)?, form, put)))
 }
 
-fn each_text_of<T: Element + Number>(tensor: &SparseTensor<T>, form: TextForm, put: &mut Put<'_>) -> io::Result<u64> {
+fn each_text_of<T: Number>(tensor: &SparseTensor<T>, form: TextForm, put: &mut Put<'_>) -> io::Result<u64> {
     // A vector is a matrix of one column.
     let columns = if form == TextForm::MatrixMarket { 2 } else { tensor.dimensions().len() };
     let (mut at, mut lines, mut count, mut done) = (vec![0; columns], EntryLines::default(), 0_u64, Ok(()));

@@ -5,7 +5,6 @@ use std::io;
 use maniple_files::npz::{Sparse, Structure, Values};
 
 use super::contents::{Contents, Stored};
-use crate::distributed::element_of;
 use crate::element::{Element, Scalar};
 use crate::format::{Format, LevelExpression};
 use crate::storage::{DynamicTensor, EntryList};
@@ -15,7 +14,7 @@ use crate::with_element;
 pub(super) fn contents(sparse: &Sparse) -> Contents {
     let dimensions = sparse.shape().iter().map(|&extent| extent as i64).collect();
     let fill = scalar(sparse.fill(), 0);
-    let element = sparse.values().number().map_or(fill.element_type(), element_of);
+    let element = sparse.values().number().unwrap_or(fill.element_type());
     let entries = with_element!(element, T => listed::<T>(sparse).into());
     Contents { dimensions, fill, entries }
 }
@@ -36,9 +35,11 @@ fn scalar(values: &Values, place: usize) -> Scalar {
         Values::Bool(values) => Scalar::Bool(values[place]),
         Values::U8(values) => Scalar::U8(values[place]),
         Values::I8(values) => Scalar::I8(values[place]),
+        Values::U16(values) => Scalar::U16(values[place]),
         Values::I16(values) => Scalar::I16(values[place]),
         Values::U32(values) => Scalar::U32(values[place]),
         Values::I32(values) => Scalar::I32(values[place]),
+        Values::U64(values) => Scalar::U64(values[place]),
         Values::I64(values) => Scalar::I64(values[place]),
         Values::F32(values) => Scalar::F32(values[place]),
         Values::F64(values) => Scalar::F64(values[place]),

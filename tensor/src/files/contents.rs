@@ -3,7 +3,7 @@
 use maniple_files::npz::Values;
 use maniple_files::{Complex, Number};
 
-use crate::element::{Element, ElementType, Scalar};
+use crate::element::{ElementType, Scalar};
 use crate::notation::cast;
 use crate::storage::DynamicEntries;
 
@@ -28,7 +28,7 @@ impl Contents {
 }
 
 /// An element type whose values can be in files.
-pub(super) trait Stored: Element + Number {
+pub(super) trait Stored: Number {
     /// Elements as those of a `.npz` file.
     fn values(elements: Vec<Self>) -> Values;
 }
@@ -47,9 +47,11 @@ stored!(
     bool => Bool,
     u8 => U8,
     i8 => I8,
+    u16 => U16,
     i16 => I16,
     u32 => U32,
     i32 => I32,
+    u64 => U64,
     i64 => I64,
     f32 => F32,
     f64 => F64,

@@ -16,7 +16,7 @@ use super::in_parts::FileInParts;
 use super::processors::processors;
 use super::tcs;
 
-use crate::element::{Element, ElementType, Scalar};
+use crate::element::{ElementType, Scalar};
 use crate::format::Format;
 use crate::notation::is_zero;
 use crate::storage::{DynamicEntries, DynamicTensor, EntryList, StorageError};
@@ -203,9 +203,7 @@ impl Opened {
         match &self.inside {
             Inside::InParts(file) => file.has(element),
             Inside::Archive(contents) => contents.entries.element() == element,
-            Inside::Listed(..) | Inside::Nothing => {
-                with_element!(element, T => Field::Real.is_kept_by(<T as Number>::TYPE))
-            }
+            Inside::Listed(..) | Inside::Nothing => Field::Real.is_kept_by(element),
         }
     }
 
@@ -268,12 +266,12 @@ fn complex(name: &Path) -> FileError {
 }
 
 /// All entries of a `.tns` file.
-fn lines<T: Element + Number>(mut source: File) -> Result<Contents, ReadError> {
+fn lines<T: Number>(mut source: File) -> Result<Contents, ReadError> {
     let mut text = Vec::new();
     source.rewind()?;
     source.read_to_end(&mut text)?;
     let (extents, entries) = tns::read_entries::<T>(&text, 1, None, &processors())?;
     let dimensions = extents.into_iter().map(|extent| extent as i64).collect();
     let entries = EntryList::of(entries.coordinates, entries.values).into();
-    Ok(Contents { dimensions, fill: zero(<T as Element>::TYPE), entries })
+    Ok(Contents { dimensions, fill: zero(T::TYPE), entries })
 }

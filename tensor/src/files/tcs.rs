@@ -13,7 +13,7 @@ use maniple_files::{ReadError, tns};
 
 use super::contents::{Contents, Stored, zero};
 use super::error::{FileError, InputError};
-use crate::distributed::{TcsFile, element_of};
+use crate::distributed::TcsFile;
 use crate::element::{Element, ElementType};
 use crate::format::{self, Format};
 use crate::level::{self, Array, Component, LevelData};
@@ -201,7 +201,7 @@ impl Text<'_> {
     /// The type that holds all elements.
     pub(super) fn element(&self) -> Result<ElementType, ReadError> {
         match self.is_matrix {
-            true => Ok(element_of(Reader::new(self.open()?)?.header().field.number())),
+            true => Ok(Reader::new(self.open()?)?.header().field.number()),
             false => Ok(ElementType::F64),
         }
     }

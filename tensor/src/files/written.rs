@@ -86,6 +86,7 @@ impl TensorFile {
         let written = to.replace(|file| {
             let written = match element {
                 ElementType::I64 => text.convert::<i64>(levels, to.width(), scratch, file),
+                ElementType::U64 => text.convert::<u64>(levels, to.width(), scratch, file),
                 ElementType::C64 => text.convert::<Complex<f64>>(levels, to.width(), scratch, file),
                 _ => text.convert::<f64>(levels, to.width(), scratch, file),
             };

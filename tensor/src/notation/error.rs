@@ -188,7 +188,7 @@ pub enum NotationErrorKind {
         second_access: String,
     },
     /// Two types meet.
-    #[error("expected {expected}, found {found}; cast it, as in {}(...)", cast_name(*expected))]
+    #[error("expected {expected}, found {found}; cast it, as in {}(...)", expected.name())]
     TypeMismatch {
         /// The type of the surroundings.
         expected: ElementType,
@@ -278,23 +278,6 @@ fn distance(one: &str, other: &str) -> usize {
         }
     }
     row[other.chars().count()]
-}
-
-/// The name of a cast to `element` in texts.
-pub(super) fn cast_name(element: ElementType) -> &'static str {
-    match element {
-        ElementType::Bool => "bool",
-        ElementType::U8 => "u8",
-        ElementType::I8 => "i8",
-        ElementType::I16 => "i16",
-        ElementType::U32 => "u32",
-        ElementType::I32 => "i32",
-        ElementType::I64 => "i64",
-        ElementType::F32 => "f32",
-        ElementType::F64 => "f64",
-        ElementType::C32 => "c32",
-        ElementType::C64 => "c64",
-    }
 }
 
 impl NotationErrorKind {

@@ -603,5 +603,5 @@ fn is_used_as_index(words: &[Token<'_>], name: &str) -> bool {
 }
 
 fn element_named(name: &str) -> Option<ElementType> {
-    ElementType::ALL.into_iter().find(|element| super::error::cast_name(*element) == name)
+    ElementType::ALL.into_iter().find(|element| element.name() == name)
 }

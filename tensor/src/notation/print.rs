@@ -5,7 +5,6 @@ use std::fmt::{Display, Formatter, Result};
 use num_complex::Complex;
 
 use super::assignment::Assignment;
-use super::error::cast_name;
 use super::expression::{Access, Expression, Literal};
 use super::variable::IndexVariable;
 use crate::element::Scalar;
@@ -48,18 +47,13 @@ impl Display for Literal {
             Self::Real(value) => write!(formatter, "{value:?}"),
             Self::Typed(scalar) => match *scalar {
                 Scalar::Bool(value) => write!(formatter, "{}", u8::from(value)),
-                Scalar::U8(value) => write!(formatter, "{value}"),
-                Scalar::I8(value) => write!(formatter, "{value}"),
-                Scalar::I16(value) => write!(formatter, "{value}"),
-                Scalar::U32(value) => write!(formatter, "{value}"),
-                Scalar::I32(value) => write!(formatter, "{value}"),
-                Scalar::I64(value) => write!(formatter, "{value}"),
                 Scalar::F32(value) => write!(formatter, "{value:?}"),
                 Scalar::F64(value) => write!(formatter, "{value:?}"),
                 Scalar::C32(Complex { re, im: 0.0 }) => write!(formatter, "{re:?}"),
                 Scalar::C64(Complex { re, im: 0.0 }) => write!(formatter, "{re:?}"),
                 Scalar::C32(value) => write!(formatter, "({value})"),
                 Scalar::C64(value) => write!(formatter, "({value})"),
+                integer => write!(formatter, "{integer}"),
             },
         }
     }
@@ -120,7 +114,7 @@ impl Display for Expression {
                 list(formatter, &operands[..], ", ")?;
                 formatter.write_str(")")
             }
-            Self::Cast(element, operand, _) => write!(formatter, "{}({operand})", cast_name(*element)),
+            Self::Cast(element, operand, _) => write!(formatter, "{}({operand})", element.name()),
             Self::Reduce(reduction, variable, operand) => {
                 write!(formatter, "reduce({reduction}, {variable}, {operand})")
             }

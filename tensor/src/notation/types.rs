@@ -93,7 +93,7 @@ impl Literal {
             Self::Typed(scalar) => return (scalar.element_type() == element).then_some(scalar),
             Self::Integer(value) if element.is_integer() => {
                 let scalar = cast(Scalar::I64(value), element);
-                return (cast(scalar, ElementType::I64) == Scalar::I64(value)).then_some(scalar);
+                return (scalar.as_integer() == Some(value.into())).then_some(scalar);
             }
             Self::Integer(value) => value as f64,
             Self::Real(value) => value,

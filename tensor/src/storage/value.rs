@@ -23,17 +23,13 @@ pub(super) fn sum<T: Element>(one: T, other: T) -> T {
 /// How far apart two elements are; NaN if that is not defined.
 pub(super) fn distance<T: Element>(one: T, other: T) -> f64 {
     match (one.to_scalar(), other.to_scalar()) {
-        (Scalar::Bool(one), Scalar::Bool(other)) => u8::from(one != other).into(),
-        (Scalar::U8(one), Scalar::U8(other)) => one.abs_diff(other).into(),
-        (Scalar::I8(one), Scalar::I8(other)) => one.abs_diff(other).into(),
-        (Scalar::I16(one), Scalar::I16(other)) => one.abs_diff(other).into(),
-        (Scalar::U32(one), Scalar::U32(other)) => one.abs_diff(other).into(),
-        (Scalar::I32(one), Scalar::I32(other)) => one.abs_diff(other).into(),
-        (Scalar::I64(one), Scalar::I64(other)) => one.abs_diff(other) as f64,
         (Scalar::F32(one), Scalar::F32(other)) => (f64::from(one) - f64::from(other)).abs(),
         (Scalar::F64(one), Scalar::F64(other)) => (one - other).abs(),
         (Scalar::C32(one), Scalar::C32(other)) => (one - other).norm().into(),
         (Scalar::C64(one), Scalar::C64(other)) => (one - other).norm(),
-        _ => f64::NAN,
+        (one, other) => match (one.as_integer(), other.as_integer()) {
+            (Some(one), Some(other)) => one.abs_diff(other) as f64,
+            _ => f64::NAN,
+        },
     }
 }

@@ -29,7 +29,6 @@ impl<T> Matrix<T> {
 /// An element of matrices that are multiplied.
 pub(super) trait Number: Element {
     const ZERO: Self;
-    const ONE: Self;
 
     /// `self + left * right`; integers wrap.
     fn add_product(self, left: Self, right: Self) -> Self;

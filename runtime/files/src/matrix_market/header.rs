@@ -3,8 +3,10 @@
 use std::fmt;
 use std::io::BufRead;
 
+use maniple_element::ElementType;
+
 use crate::error::{Problem, ReadError};
-use crate::number::{Number, NumberType, is_overflow};
+use crate::number::{Number, is_overflow};
 use crate::text::{Lines, foreign, shown};
 
 /// Which entries are listed.
@@ -34,28 +36,31 @@ pub enum Field {
 impl Field {
     /// The field in which numbers of a type are written.
     #[must_use]
-    pub fn of(number: NumberType) -> Self {
+    pub fn of(number: ElementType) -> Self {
         match number {
-            NumberType::F32 | NumberType::F64 => Self::Real,
-            NumberType::C32 | NumberType::C64 => Self::Complex,
+            ElementType::F32 | ElementType::F64 => Self::Real,
+            ElementType::C32 | ElementType::C64 => Self::Complex,
+            // Others fit those that have a sign, which more programs read.
+            ElementType::U64 => Self::UnsignedInteger,
             _ => Self::Integer,
         }
     }
 
-    /// The smallest type that has all entries, but for integers of 2^63 or more.
+    /// The smallest type that has all entries.
     #[must_use]
-    pub fn number(self) -> NumberType {
+    pub fn number(self) -> ElementType {
         match self {
-            Self::Integer | Self::UnsignedInteger => NumberType::I64,
-            Self::Complex => NumberType::C64,
-            Self::Real | Self::Pattern => NumberType::F64,
+            Self::Integer => ElementType::I64,
+            Self::UnsignedInteger => ElementType::U64,
+            Self::Complex => ElementType::C64,
+            Self::Real | Self::Pattern => ElementType::F64,
         }
     }
 
     /// Whether entries can be read as numbers of a type: complex ones as those, real ones and integers as all others,
     /// and a pattern as any. Floats are rounded, and real entries that are read as integers must be some.
     #[must_use]
-    pub fn fits(self, number: NumberType) -> bool {
+    pub fn fits(self, number: ElementType) -> bool {
         match self {
             Self::Pattern => true,
             Self::Integer | Self::UnsignedInteger | Self::Real => !number.is_complex(),
@@ -66,13 +71,13 @@ impl Field {
     /// Whether entries can be read as numbers of a type with no more rounding than the [type of the
     /// field](Self::number) has: integers as integers, real ones as all that are not complex.
     #[must_use]
-    pub fn is_kept_by(self, number: NumberType) -> bool {
-        self.fits(number) && (self.number() != NumberType::I64 || number.is_integer())
+    pub fn is_kept_by(self, number: ElementType) -> bool {
+        self.fits(number) && (!self.number().is_integer() || number.is_integer())
     }
 
     /// Whether entries are written as integers.
     pub(crate) fn is_integer(self) -> bool {
-        self.number() == NumberType::I64
+        self.number().is_integer()
     }
 }
 

@@ -50,7 +50,7 @@ pub fn write_coordinates<T: Number>(
 ) -> io::Result<()> {
     let wrong = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     if field != Field::Pattern && field != Field::of(T::TYPE) {
-        return wrong(format!("entries of type {} are not {field}", T::TYPE));
+        return wrong(format!("entries of type {} are not {field}", T::TYPE.numpy_name()));
     }
     if symmetry == Symmetry::Hermitian && field != Field::Complex || symmetry != Symmetry::General && rows != columns {
         return wrong(format!("a matrix of {rows} x {columns} {field} entries is not {symmetry}"));

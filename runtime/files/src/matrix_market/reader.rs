@@ -239,9 +239,10 @@ fn not_mirrored<T: Number>(symmetry: Symmetry, (row, column): (u64, u64), value:
         (Symmetry::Skew, true) => {
             Problem::Malformed(format!("{entry} is on the diagonal, which is zero in a skew-symmetric file"))
         }
-        (Symmetry::Skew, false) => {
-            Problem::TooLarge(format!("{entry} of a skew-symmetric file has an opposite that does not fit {}", T::TYPE))
-        }
+        (Symmetry::Skew, false) => Problem::TooLarge(format!(
+            "{entry} of a skew-symmetric file has an opposite that does not fit {}",
+            T::TYPE.numpy_name()
+        )),
         _ => Problem::Malformed(format!("{entry} is on the diagonal, which is real in a hermitian file")),
     })
 }
@@ -261,7 +262,10 @@ pub(super) fn can_be_mirrored<T: Number>(symmetry: Symmetry, is_on_diagonal: boo
 
 fn value<T: Number>(text: &str, field: Field) -> Result<T, Problem> {
     if !field.fits(T::TYPE) {
-        return Err(Problem::Unsupported(format!("the entries are {field}, which do not fit {}", T::TYPE)));
+        return Err(Problem::Unsupported(format!(
+            "the entries are {field}, which do not fit {}",
+            T::TYPE.numpy_name()
+        )));
     }
     match field {
         Field::Pattern => Ok(T::ONE),
@@ -271,7 +275,9 @@ fn value<T: Number>(text: &str, field: Field) -> Result<T, Problem> {
         }
         // What has 64 bits need not fit 63.
         Field::UnsignedInteger => T::parse(text).map_err(|problem| match problem {
-            Problem::TooLarge(_) => Problem::TooLarge(format!("the value '{}' does not fit {}", shown(text), T::TYPE)),
+            Problem::TooLarge(_) => {
+                Problem::TooLarge(format!("the value '{}' does not fit {}", shown(text), T::TYPE.numpy_name()))
+            }
             other => other,
         }),
         Field::Integer | Field::Real | Field::Complex => T::parse(text),

@@ -3,9 +3,11 @@
 use std::io::{self, Read};
 
 use super::literal::{Literal, Value};
+use maniple_element::ElementType;
+
 use crate::dense::Order;
 use crate::error::{Problem, ReadError};
-use crate::number::{Number, NumberType};
+use crate::number::Number;
 use crate::text::{packed, shown};
 
 /// The first bytes of each `.npy` file.
@@ -21,8 +23,8 @@ const MOST_BRACKETS: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The type of the elements as they are read.
-    pub number: NumberType,
-    /// The type in the file, if it is no [`NumberType`].
+    pub number: ElementType,
+    /// The type in the file, if it is no [`ElementType`].
     pub other: Option<Other>,
     /// Whether the first byte of a number, or of each part of a complex one, is the most significant.
     pub big_endian: bool,
@@ -34,57 +36,32 @@ pub struct Header {
     pub start: u64,
 }
 
-/// A type of elements that are read as those of a [`NumberType`].
+/// A type of elements that are read as those of a [`ElementType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// Integers of 16 bits without sign, which are read as [`NumberType::I32`].
-    U16,
-    /// Integers of 64 bits without sign, which are read as [`NumberType::I64`] if they are below 2^63.
-    U64,
-    /// Floats of 16 bits, which are read as [`NumberType::F32`].
+    /// Floats of 16 bits, which are read as [`ElementType::F32`].
     F16,
 }
 
 impl Other {
     fn named(name: &str) -> Option<Self> {
-        match name {
-            "u2" => Some(Self::U16),
-            "u8" => Some(Self::U64),
-            "f2" => Some(Self::F16),
-            _ => None,
-        }
+        (name == "f2").then_some(Self::F16)
     }
 
-    fn number(self) -> NumberType {
-        match self {
-            Self::U16 => NumberType::I32,
-            Self::U64 => NumberType::I64,
-            Self::F16 => NumberType::F32,
-        }
+    fn number(self) -> ElementType {
+        ElementType::F32
     }
 
     /// The bytes of an element.
     pub(crate) fn size(self) -> usize {
-        if self == Self::U64 { 8 } else { 2 }
+        2
     }
 
-    /// Makes elements of what the file has of them, two bytes each, in this machine's order; of those of 8 bytes, only
-    /// what is wrong is told.
-    pub(super) fn widen(self, narrow: &[u8], wide: &mut [u8]) -> Result<(), Problem> {
+    /// Makes elements of what the file has of them, two bytes each, in this machine's order.
+    pub(super) fn widen(self, narrow: &[u8], wide: &mut [u8]) {
         let of_file = narrow.chunks_exact(2).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
         let elements = wide.chunks_exact_mut(4).zip(of_file);
-        match self {
-            Self::U16 => elements.for_each(|(wide, bits)| wide.copy_from_slice(&i32::from(bits).to_ne_bytes())),
-            Self::F16 => elements.for_each(|(wide, bits)| wide.copy_from_slice(&half(bits).to_ne_bytes())),
-            Self::U64 => {
-                let is_large = |bytes: &[u8]| bytes.first_chunk().is_some_and(|bytes| i64::from_ne_bytes(*bytes) < 0);
-                if wide.chunks_exact(8).any(is_large) {
-                    let reason = "it has integers of 2^63 or more, which do not fit int64".to_owned();
-                    return Err(Problem::TooLarge(reason));
-                }
-            }
-        }
-        Ok(())
+        elements.for_each(|(wide, bits)| wide.copy_from_slice(&half(bits).to_ne_bytes()));
     }
 }
 
@@ -123,7 +100,7 @@ impl Header {
     /// Reads the header, and no byte of what follows.
     ///
     /// # Errors
-    /// [`ReadError`] if the file has another format, or elements of a type that is no [`NumberType`].
+    /// [`ReadError`] if the file has another format, or elements of a type that is no [`ElementType`].
     pub fn read(source: &mut impl Read) -> Result<Self, ReadError> {
         Self::of(Description::read(source)?)
     }
@@ -136,7 +113,7 @@ impl Header {
 
     fn of_numbers(described: Description) -> Result<Self, Problem> {
         let other = Other::named(&described.type_name);
-        let named = || NumberType::ALL.into_iter().find(|&number| name(number) == described.type_name);
+        let named = || ElementType::ALL.into_iter().find(|number| number.npy_name() == described.type_name);
         let number = other.map(Other::number).or_else(named);
         let Some(number) = number.filter(|number| described.byte_order != '|' || number.size() == 1) else {
             let known = "bool, integers of 8, 16, 32 or 64 bits, float16, float32, float64, complex64 or complex128";
@@ -309,23 +286,6 @@ fn without_long_suffixes(text: &mut [u8]) {
     }
 }
 
-/// NumPy's name of a type, without the order of its bytes.
-pub(crate) fn name(number: NumberType) -> &'static str {
-    match number {
-        NumberType::Bool => "b1",
-        NumberType::U8 => "u1",
-        NumberType::I8 => "i1",
-        NumberType::I16 => "i2",
-        NumberType::U32 => "u4",
-        NumberType::I32 => "i4",
-        NumberType::I64 => "i8",
-        NumberType::F32 => "f4",
-        NumberType::F64 => "f8",
-        NumberType::C32 => "c8",
-        NumberType::C64 => "c16",
-    }
-}
-
 /// The extents, if they are numbers.
 fn extents(shape: &Literal<'_>) -> Option<Vec<u64>> {
     let Value::Sequence(extents) = &shape.value else { return None };
@@ -339,15 +299,15 @@ fn extents(shape: &Literal<'_>) -> Option<Vec<u64>> {
 /// The header of an array by rows in this machine's order of bytes.
 pub(super) fn text<T: Number>(shape: &[u64]) -> io::Result<Vec<u8>> {
     let order = if cfg!(target_endian = "big") { '>' } else { '<' };
-    header_of(&format!("{order}{}", name(T::TYPE)), Order::Rows, shape)
+    header_of(&format!("{order}{}", T::TYPE.npy_name()), Order::Rows, shape)
 }
 
 /// The header of an array with elements of a type, the least significant byte of each first: as [`header_of`].
 ///
 /// # Errors
 /// As of [`header_of`].
-pub fn little_endian_header(number: NumberType, order: Order, shape: &[u64]) -> io::Result<Vec<u8>> {
-    header_of(&format!("<{}", name(number)), order, shape)
+pub fn little_endian_header(number: ElementType, order: Order, shape: &[u64]) -> io::Result<Vec<u8>> {
+    header_of(&format!("<{}", number.npy_name()), order, shape)
 }
 
 /// The header of an array with elements of a type that NumPy describes like this, as in `<f8`: of version 1.0, with

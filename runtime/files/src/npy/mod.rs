@@ -10,13 +10,13 @@ mod literal;
 
 use std::io::{self, Read, Write};
 
-pub(crate) use self::header::name;
 pub use self::header::{Description, Header, MAGIC, Other, header_of, little_endian_header};
 use bytemuck::Zeroable;
+use maniple_element::ElementType;
 
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
-use crate::number::{Number, NumberType};
+use crate::number::Number;
 
 /// Bytes of elements that are read at once.
 const CHUNK: usize = 64 << 10;
@@ -34,7 +34,7 @@ pub fn read_elements<T: Number>(
 ) -> Result<Dense<T>, ReadError> {
     check(header, T::TYPE, length)?;
     let count = header.count() as usize;
-    let mut elements: Vec<T::Bits> = Vec::new();
+    let mut elements: Vec<T::Carrier> = Vec::new();
     if length.is_some() {
         elements.reserve_exact(count);
     }
@@ -45,13 +45,13 @@ pub fn read_elements<T: Number>(
         let chunk = bytemuck::cast_slice_mut(&mut elements[start..]);
         read_chunk(header, source, (start, chunk), (size_of::<T>(), &mut narrow))?;
     }
-    Ok(Dense { shape: header.shape.clone(), order: header.order, elements: T::of_bits(elements) })
+    Ok(Dense { shape: header.shape.clone(), order: header.order, elements: T::from_carriers(elements) })
 }
 
 /// Refuses a file that has elements of another type, or is too short if its length is known.
-fn check(header: &Header, wanted: NumberType, length: Option<u64>) -> Result<(), ReadError> {
+fn check(header: &Header, wanted: ElementType, length: Option<u64>) -> Result<(), ReadError> {
     if header.number != wanted {
-        let reason = format!("its elements are {}, not {wanted}", header.number);
+        let reason = format!("its elements are {}, not {}", header.number.numpy_name(), wanted.numpy_name());
         return Err(ReadError::Byte { byte: 0, problem: Problem::Unsupported(reason) });
     }
     match length.filter(|length| header.bytes() > *length) {
@@ -86,8 +86,7 @@ fn read_chunk(
         into.chunks_exact_mut(stored.min(header.number.part_size())).for_each(<[u8]>::reverse);
     }
     if let Some(other) = header.other {
-        let widened = other.widen(narrow, chunk);
-        widened.map_err(|problem| ReadError::Byte { byte: header.start, problem })?;
+        other.widen(narrow, chunk);
     }
     Ok(())
 }

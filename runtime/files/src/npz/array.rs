@@ -2,12 +2,13 @@
 
 use std::io::{self, Read, Write};
 
+use maniple_element::ElementType;
 use num_complex::Complex;
 
 use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
 use crate::npy::{Description, Header, read_elements, write_described};
-use crate::number::{Number, NumberType};
+use crate::number::Number;
 
 /// Elements of one type.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,13 +19,17 @@ pub enum Values {
     U8(Vec<u8>),
     /// Integers of 8 bits.
     I8(Vec<i8>),
+    /// Integers of 16 bits without sign.
+    U16(Vec<u16>),
     /// Integers of 16 bits.
     I16(Vec<i16>),
     /// Integers of 32 bits without sign.
     U32(Vec<u32>),
-    /// Integers of 32 bits; those of 16 bits without sign are read as such too.
+    /// Integers of 32 bits.
     I32(Vec<i32>),
-    /// Integers of 64 bits; integers without sign are read as such too if they fit.
+    /// Integers of 64 bits without sign.
+    U64(Vec<u64>),
+    /// Integers of 64 bits.
     I64(Vec<i64>),
     /// Floats of 32 bits; those of 16 bits are read as such too.
     F32(Vec<f32>),
@@ -56,9 +61,11 @@ macro_rules! each {
             Values::Bool($elements) => $result,
             Values::U8($elements) => $result,
             Values::I8($elements) => $result,
+            Values::U16($elements) => $result,
             Values::I16($elements) => $result,
             Values::U32($elements) => $result,
             Values::I32($elements) => $result,
+            Values::U64($elements) => $result,
             Values::I64($elements) => $result,
             Values::F32($elements) => $result,
             Values::F64($elements) => $result,
@@ -85,8 +92,8 @@ impl Values {
 
     /// The type of the elements; none of a text.
     #[must_use]
-    pub fn number(&self) -> Option<NumberType> {
-        fn of<T: Number>(_: &[T]) -> NumberType {
+    pub fn number(&self) -> Option<ElementType> {
+        fn of<T: Number>(_: &[T]) -> ElementType {
             T::TYPE
         }
         each!(self, elements => Some(of(elements)), None)
@@ -101,20 +108,22 @@ impl Values {
     }
 
     /// One zero of the type.
-    pub(super) fn zero(number: Option<NumberType>) -> Self {
+    pub(super) fn zero(number: Option<ElementType>) -> Self {
         match number {
             None => Self::Text(String::new()),
-            Some(NumberType::Bool) => Self::Bool(vec![false]),
-            Some(NumberType::U8) => Self::U8(vec![0]),
-            Some(NumberType::I8) => Self::I8(vec![0]),
-            Some(NumberType::I16) => Self::I16(vec![0]),
-            Some(NumberType::U32) => Self::U32(vec![0]),
-            Some(NumberType::I32) => Self::I32(vec![0]),
-            Some(NumberType::I64) => Self::I64(vec![0]),
-            Some(NumberType::F32) => Self::F32(vec![0.0]),
-            Some(NumberType::F64) => Self::F64(vec![0.0]),
-            Some(NumberType::C32) => Self::C32(vec![Complex::new(0.0, 0.0)]),
-            Some(NumberType::C64) => Self::C64(vec![Complex::new(0.0, 0.0)]),
+            Some(ElementType::Bool) => Self::Bool(vec![false]),
+            Some(ElementType::U8) => Self::U8(vec![0]),
+            Some(ElementType::I8) => Self::I8(vec![0]),
+            Some(ElementType::U16) => Self::U16(vec![0]),
+            Some(ElementType::I16) => Self::I16(vec![0]),
+            Some(ElementType::U32) => Self::U32(vec![0]),
+            Some(ElementType::I32) => Self::I32(vec![0]),
+            Some(ElementType::U64) => Self::U64(vec![0]),
+            Some(ElementType::I64) => Self::I64(vec![0]),
+            Some(ElementType::F32) => Self::F32(vec![0.0]),
+            Some(ElementType::F64) => Self::F64(vec![0.0]),
+            Some(ElementType::C32) => Self::C32(vec![Complex::new(0.0, 0.0)]),
+            Some(ElementType::C64) => Self::C64(vec![Complex::new(0.0, 0.0)]),
         }
     }
 }
@@ -145,7 +154,7 @@ impl Array {
                 }
             };
         }
-        let values = turned!(Bool, U8, I8, I16, U32, I32, I64, F32, F64, C32, C64);
+        let values = turned!(Bool, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64, C32, C64);
         Self { shape, order: Order::Rows, values }
     }
 
@@ -160,7 +169,7 @@ impl Array {
         macro_rules! read {
             ($($variant:ident $ty:ty),*) => {
                 match header.number {
-                    $(NumberType::$variant => {
+                    $(ElementType::$variant => {
                         let read = read_elements::<$ty>(&header, source, length)?;
                         Self { shape: read.shape, order: read.order, values: Values::$variant(read.elements) }
                     })*
@@ -168,7 +177,7 @@ impl Array {
             };
         }
         Ok(read!(
-            Bool bool, U8 u8, I8 i8, I16 i16, U32 u32, I32 i32, I64 i64, F32 f32, F64 f64, C32 Complex<f32>, C64 Complex<f64>
+            Bool bool, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C32 Complex<f32>, C64 Complex<f64>
         ))
     }
 
@@ -179,7 +188,7 @@ impl Array {
             write_described(into, &format!("{native}{name}"), self.order, &self.shape)
         };
         let name = match self.values.number() {
-            Some(number) => crate::npy::name(number),
+            Some(number) => number.npy_name(),
             None => {
                 let Values::Text(text) = &self.values else { return Ok(()) };
                 // As NumPy writes texts, and PyData's `sparse` wants them; SciPy takes them too.
@@ -187,7 +196,7 @@ impl Array {
                 return text.chars().try_for_each(|letter| into.write_all(&u32::from(letter).to_ne_bytes()));
             }
         };
-        described(name, into)?;
+        described(&name, into)?;
         each!(&self.values, elements => into.write_all(bytemuck::cast_slice(elements)), Ok(()))
     }
 }

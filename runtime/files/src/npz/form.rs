@@ -5,8 +5,9 @@ use std::io::{self, Read, Seek, Write};
 use super::archive::{Archive, Compression, write_arrays, wrong};
 use super::array::{Array, Values};
 use super::sparse::{Form, Sparse, Structure};
+use maniple_element::ElementType;
+
 use crate::error::{Problem, ReadError};
-use crate::number::NumberType;
 use crate::text::shown;
 
 pub(crate) fn malformed(reason: String) -> ReadError {
@@ -141,7 +142,7 @@ impl Sparse {
     ///
     /// # Errors
     /// [`ReadError`] if the file holds other arrays.
-    pub fn number<R: Read + Seek>(archive: &mut Archive<R>) -> Result<NumberType, ReadError> {
+    pub fn number<R: Read + Seek>(archive: &mut Archive<R>) -> Result<ElementType, ReadError> {
         Layout::read(archive)?;
         archive.header("data").map(|header| header.number)
     }

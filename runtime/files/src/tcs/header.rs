@@ -2,8 +2,9 @@
 
 use super::layout::{Kind, Lengths, Level, MOST_LEVELS, Part, Split, Width, check_levels, parts, size_of_part};
 use super::source::Source;
+use maniple_element::ElementType;
+
 use crate::error::{Problem, ReadError};
-use crate::number::NumberType;
 use crate::text::shown;
 
 /// How files begin: the name with the version, and a number that tells the order of bytes.
@@ -19,18 +20,20 @@ const RECORD: usize = 120;
 const CHECKSUM: std::ops::Range<usize> = 76..80;
 
 /// The types of elements, in the order of their codes.
-const NUMBERS: [NumberType; 11] = [
-    NumberType::F64,
-    NumberType::F32,
-    NumberType::C64,
-    NumberType::C32,
-    NumberType::I64,
-    NumberType::I32,
-    NumberType::I16,
-    NumberType::I8,
-    NumberType::U32,
-    NumberType::U8,
-    NumberType::Bool,
+const NUMBERS: [ElementType; 13] = [
+    ElementType::F64,
+    ElementType::F32,
+    ElementType::C64,
+    ElementType::C32,
+    ElementType::I64,
+    ElementType::I32,
+    ElementType::I16,
+    ElementType::I8,
+    ElementType::U32,
+    ElementType::U8,
+    ElementType::Bool,
+    ElementType::U64,
+    ElementType::U16,
 ];
 
 /// The flag of a block.
@@ -56,7 +59,7 @@ pub struct Section {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The type of elements.
-    pub number: NumberType,
+    pub number: ElementType,
     /// The bytes of each number of `pos` and `idx`.
     pub width: Width,
     /// The levels, outermost first.
@@ -73,7 +76,7 @@ impl Header {
     ///
     /// # Errors
     /// [`Problem`] if the levels are those of no tensor, or it is too large.
-    pub fn new(number: NumberType, width: Width, levels: Vec<Level>, counts: &[u64]) -> Result<Self, Problem> {
+    pub fn new(number: ElementType, width: Width, levels: Vec<Level>, counts: &[u64]) -> Result<Self, Problem> {
         check_levels(&levels).map_err(|(_, problem)| problem)?;
         let lengths = Lengths::of(&levels, counts)?;
         Self::of(number, width, levels, &lengths, None)
@@ -85,7 +88,7 @@ impl Header {
     /// # Errors
     /// As of [`new`](Self::new).
     pub fn piece(
-        number: NumberType,
+        number: ElementType,
         width: Width,
         levels: Vec<Level>,
         lengths: &Lengths,
@@ -96,7 +99,7 @@ impl Header {
     }
 
     fn of(
-        number: NumberType,
+        number: ElementType,
         width: Width,
         levels: Vec<Level>,
         lengths: &Lengths,

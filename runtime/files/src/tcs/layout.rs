@@ -3,8 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
+use maniple_element::ElementType;
+
 use crate::error::Problem;
-use crate::number::NumberType;
 
 /// The most levels that a tensor has.
 pub const MOST_LEVELS: usize = 8;
@@ -190,7 +191,7 @@ pub fn parts(levels: &[Level]) -> impl Iterator<Item = Part> {
 }
 
 /// The bytes of each element of an array.
-pub(super) fn size_of_part(part: Part, width: Width, number: NumberType) -> u64 {
+pub(super) fn size_of_part(part: Part, width: Width, number: ElementType) -> u64 {
     match part {
         Part::Pos(_) | Part::Idx(_) => width.bytes(),
         Part::Values => number.size() as u64,

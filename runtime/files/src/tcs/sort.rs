@@ -188,11 +188,11 @@ impl<W: Read + Seek, T: Number> EntryStream<T> for Merge<'_, W, T> {
         let run = &mut self.runs[winner];
         let rest = &run.bytes[run.at + 8 * self.order.len()..run.at + self.record];
         self.line = number(rest);
-        let mut bits: T::Bits = Zeroable::zeroed();
+        let mut bits: T::Carrier = Zeroable::zeroed();
         bytemuck::bytes_of_mut(&mut bits).copy_from_slice(&rest[8..]);
         run.at += self.record;
         self.advance(winner)?;
-        Ok(Some(T::of_one(bits)))
+        Ok(Some(T::from_carrier(bits)))
     }
 
     fn line(&self) -> u64 {

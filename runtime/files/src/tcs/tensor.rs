@@ -43,7 +43,14 @@ impl<T: Number> Tensor<T> {
     pub fn read(source: &(impl Source + ?Sized)) -> Result<Self, ReadError> {
         let header = Header::read(source)?;
         if header.number != T::TYPE {
-            return Err(at(32, Problem::Unsupported(format!("its elements are {}, not {}", header.number, T::TYPE))));
+            return Err(at(
+                32,
+                Problem::Unsupported(format!(
+                    "its elements are {}, not {}",
+                    header.number.numpy_name(),
+                    T::TYPE.numpy_name()
+                )),
+            ));
         }
         if header.is_piece {
             return Err(at(
@@ -242,7 +249,7 @@ fn numbers(source: &(impl Source + ?Sized), header: &Header, part: Part) -> Resu
 /// The elements, of the right checksum.
 fn values<T: Number>(source: &(impl Source + ?Sized), header: &Header) -> Result<Vec<T>, ReadError> {
     let section = header.section(Part::Values);
-    let mut bits: Vec<T::Bits> = room(section.length)?;
+    let mut bits: Vec<T::Carrier> = room(section.length)?;
     bits.resize(section.length as usize, Zeroable::zeroed());
     let mut hasher = crc32fast::Hasher::new();
     let mut place = section.offset;
@@ -254,5 +261,5 @@ fn values<T: Number>(source: &(impl Source + ?Sized), header: &Header) -> Result
         little_endian(bytes, T::TYPE.part_size());
     }
     check_sum(header, Part::Values, hasher.finalize())?;
-    Ok(T::of_bits(bits))
+    Ok(T::from_carriers(bits))
 }

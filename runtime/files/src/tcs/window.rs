@@ -87,11 +87,11 @@ impl<'a, S: Source + ?Sized> Window<'a, S> {
 
     /// The element of `val`.
     pub(super) fn value<T: crate::Number>(&mut self, place: u64) -> Result<T, ReadError> {
-        let mut bits: T::Bits = bytemuck::Zeroable::zeroed();
+        let mut bits: T::Carrier = bytemuck::Zeroable::zeroed();
         let bytes = bytemuck::bytes_of_mut(&mut bits);
         bytes.copy_from_slice(self.bytes(place)?);
         little_endian(bytes, T::TYPE.part_size());
-        Ok(T::of_one(bits))
+        Ok(T::from_carrier(bits))
     }
 }
 

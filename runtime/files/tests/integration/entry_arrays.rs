@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use maniple_files::npy::{Header, header_of, read_elements, write_array};
 use maniple_files::npz::{Archive, Array, Compression, Sparse, Structure, Values, write_arrays};
-use maniple_files::{Complex, EntryArrays, Number, NumberType, Order, ReadError};
+use maniple_files::{Complex, ElementType, EntryArrays, Number, Order, ReadError};
 use proptest::prelude::*;
 
 use crate::npz::{sparse, written};
@@ -42,9 +42,11 @@ macro_rules! with_values {
             Values::Bool(all) => of!(all, bool),
             Values::U8(all) => of!(all, u8),
             Values::I8(all) => of!(all, i8),
+            Values::U16(all) => of!(all, u16),
             Values::I16(all) => of!(all, i16),
             Values::U32(all) => of!(all, u32),
             Values::I32(all) => of!(all, i32),
+            Values::U64(all) => of!(all, u64),
             Values::I64(all) => of!(all, i64),
             Values::F32(all) => of!(all, f32),
             Values::F64(all) => of!(all, f64),
@@ -106,8 +108,8 @@ fn are_in_parts<T: Number + Arbitrary + Debug + PartialEq>() {
         if by_columns {
             let described = Header::read(&mut &file[..]).unwrap();
             let name = match described.number {
-                NumberType::F64 => "<f8",
-                NumberType::U8 => "|u1",
+                ElementType::F64 => "<f8",
+                ElementType::U8 => "|u1",
                 _ => "<i2",
             };
             let data = file.split_off(described.start as usize);
@@ -158,7 +160,7 @@ fn damaged_files_are_refused_in_parts_as_they_are_whole() {
             macro_rules! compare {
                 ($($number:ident $values:ident $ty:ty),*) => {
                     match arrays.number() {
-                        $(NumberType::$number => if let Ok(found) = in_parts::<$ty>(&arrays, parts) {
+                        $(ElementType::$number => if let Ok(found) = in_parts::<$ty>(&arrays, parts) {
                             let sparse = Sparse::read(&mut Archive::new(Cursor::new(&file)).unwrap()).unwrap();
                             let Values::$values(values) = sparse.values() else { panic!("{:?}", sparse.values()) };
                             prop_assert_eq!(found, whole(&sparse, values));

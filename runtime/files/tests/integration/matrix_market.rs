@@ -208,6 +208,7 @@ fn unsigned_integers_are_read_where_they_fit() {
     let largest = file("9223372036854775807");
     assert_eq!(read::<i64>(&largest).unwrap()[0].value, i64::MAX);
     assert_eq!(read_entries::<i64>(largest.as_bytes(), &InTurn).unwrap().1.values, [i64::MAX]);
+    assert_eq!(read::<u64>(file("18446744073709551615")).unwrap()[0].value, u64::MAX);
     assert_eq!(read::<u8>(file("255")).unwrap()[0].value, 255);
     let told = |value: &str| {
         let error = read::<i64>(file(value)).unwrap_err().to_string();

@@ -5,8 +5,9 @@
 use num_complex::Complex;
 
 use super::{Functions, Ordered, divide};
-use crate::element::{ElementType, Scalar};
+use crate::element::{Element, ElementType, Scalar};
 use crate::operators::{BinaryOperator, Formula, Intrinsic, Reduction, Special, UnaryOperator};
+use crate::with_scalar;
 
 /// An integer was divided by zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +25,7 @@ pub enum Value {
 
 /// The operations on a type of element. Operators and functions that a type lacks give the first operand: checked
 /// kernels and formulas have none of them.
-trait Number: Copy + PartialEq {
+trait Number: Element {
     /// An operator that makes a number.
     fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero>;
     fn less(self, right: Self) -> bool;
@@ -58,7 +59,7 @@ macro_rules! integers {
                     }
                     BinaryOperator::Bit => self.wrapping_shr(right as u32) & 1,
                     BinaryOperator::NextBit => {
-                        let first = u32::try_from(i64::from(right)).unwrap_or(Self::BITS);
+                        let first = u32::try_from(right as i64).unwrap_or(Self::BITS);
                         let found = self.checked_shr(first).filter(|rest| *rest != 0);
                         found.map_or(Self::BITS, |rest| first + rest.trailing_zeros()) as Self
                     }
@@ -223,7 +224,9 @@ macro_rules! complexes {
 
 integers! {
     u8, |_| false, |number| number;
+    u16, |_| false, |number| number;
     u32, |_| false, |number| number;
+    u64, |_| false, |number| number;
     i8, Self::is_negative, Self::wrapping_abs;
     i16, Self::is_negative, Self::wrapping_abs;
     i32, Self::is_negative, Self::wrapping_abs;
@@ -233,13 +236,13 @@ integers! {
 reals!(f32, f64);
 complexes!(Complex<f32>, Complex<f64>);
 
-fn on_numbers<T: Number>(operator: BinaryOperator, a: T, b: T, wrap: fn(T) -> Scalar) -> Result<Value, DivisionByZero> {
+fn on_numbers<T: Number>(operator: BinaryOperator, a: T, b: T) -> Result<Value, DivisionByZero> {
     Ok(match operator {
         BinaryOperator::Equal => Value::Truth(a == b),
         BinaryOperator::NotEqual => Value::Truth(a != b),
         BinaryOperator::Less => Value::Truth(a.less(b)),
         BinaryOperator::LessEqual => Value::Truth(a.less_equal(b)),
-        _ => Value::Number(wrap(a.binary(operator, b)?)),
+        _ => Value::Number(a.binary(operator, b)?.to_scalar()),
     })
 }
 
@@ -260,38 +263,16 @@ pub fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> Result<V
         BinaryOperator::Or => return Ok(Value::Truth(!is_zero(left) || !is_zero(right))),
         _ => {}
     }
-    match (left, right) {
-        (Scalar::Bool(a), Scalar::Bool(b)) => on_numbers(operator, a, b, Scalar::Bool),
-        (Scalar::U8(a), Scalar::U8(b)) => on_numbers(operator, a, b, Scalar::U8),
-        (Scalar::I8(a), Scalar::I8(b)) => on_numbers(operator, a, b, Scalar::I8),
-        (Scalar::I16(a), Scalar::I16(b)) => on_numbers(operator, a, b, Scalar::I16),
-        (Scalar::U32(a), Scalar::U32(b)) => on_numbers(operator, a, b, Scalar::U32),
-        (Scalar::I32(a), Scalar::I32(b)) => on_numbers(operator, a, b, Scalar::I32),
-        (Scalar::I64(a), Scalar::I64(b)) => on_numbers(operator, a, b, Scalar::I64),
-        (Scalar::F32(a), Scalar::F32(b)) => on_numbers(operator, a, b, Scalar::F32),
-        (Scalar::F64(a), Scalar::F64(b)) => on_numbers(operator, a, b, Scalar::F64),
-        (Scalar::C32(a), Scalar::C32(b)) => on_numbers(operator, a, b, Scalar::C32),
-        (Scalar::C64(a), Scalar::C64(b)) => on_numbers(operator, a, b, Scalar::C64),
+    with_scalar!(left, a => match Element::from_scalar(right) {
+        Some(b) => on_numbers(operator, a, b),
         // What is checked has operands of one type.
-        (left, _) => Ok(Value::Number(left)),
-    }
+        None => Ok(Value::Number(left)),
+    })
 }
 
 /// `-value`.
 pub fn negate(value: Scalar) -> Scalar {
-    match value {
-        Scalar::Bool(value) => Scalar::Bool(value.negate()),
-        Scalar::U8(value) => Scalar::U8(value.negate()),
-        Scalar::I8(value) => Scalar::I8(value.negate()),
-        Scalar::I16(value) => Scalar::I16(value.negate()),
-        Scalar::U32(value) => Scalar::U32(value.negate()),
-        Scalar::I32(value) => Scalar::I32(value.negate()),
-        Scalar::I64(value) => Scalar::I64(value.negate()),
-        Scalar::F32(value) => Scalar::F32(value.negate()),
-        Scalar::F64(value) => Scalar::F64(value.negate()),
-        Scalar::C32(value) => Scalar::C32(value.negate()),
-        Scalar::C64(value) => Scalar::C64(value.negate()),
-    }
+    with_scalar!(value, number => number.negate().to_scalar())
 }
 
 /// `function(arguments)` for as many arguments as it takes, of one type for which it is defined.
@@ -311,20 +292,10 @@ pub fn call(function: Intrinsic, arguments: &[Scalar]) -> Result<Scalar, Divisio
             Value::Truth(_) => first,
         });
     }
-    Ok(match (first, second) {
-        (Scalar::Bool(a), Scalar::Bool(b)) => Scalar::Bool(a.call(function, b)),
-        (Scalar::U8(a), Scalar::U8(b)) => Scalar::U8(a.call(function, b)),
-        (Scalar::I8(a), Scalar::I8(b)) => Scalar::I8(a.call(function, b)),
-        (Scalar::I16(a), Scalar::I16(b)) => Scalar::I16(a.call(function, b)),
-        (Scalar::U32(a), Scalar::U32(b)) => Scalar::U32(a.call(function, b)),
-        (Scalar::I32(a), Scalar::I32(b)) => Scalar::I32(a.call(function, b)),
-        (Scalar::I64(a), Scalar::I64(b)) => Scalar::I64(a.call(function, b)),
-        (Scalar::F32(a), Scalar::F32(b)) => Scalar::F32(a.call(function, b)),
-        (Scalar::F64(a), Scalar::F64(b)) => Scalar::F64(a.call(function, b)),
-        (Scalar::C32(a), Scalar::C32(b)) => Scalar::C32(a.call(function, b)),
-        (Scalar::C64(a), Scalar::C64(b)) => Scalar::C64(a.call(function, b)),
-        (first, _) => first,
-    })
+    Ok(with_scalar!(first, a => match Element::from_scalar(second) {
+        Some(b) => a.call(function, b).to_scalar(),
+        None => first,
+    }))
 }
 
 /// `left` and `right`, of one type for which the operator is defined, combined.
@@ -352,9 +323,11 @@ pub fn cast(value: Scalar, element: ElementType) -> Scalar {
                 ElementType::Bool => Scalar::Bool(!is_zero(value)),
                 ElementType::U8 => Scalar::U8($real as u8),
                 ElementType::I8 => Scalar::I8($real as i8),
+                ElementType::U16 => Scalar::U16($real as u16),
                 ElementType::I16 => Scalar::I16($real as i16),
                 ElementType::U32 => Scalar::U32($real as u32),
                 ElementType::I32 => Scalar::I32($real as i32),
+                ElementType::U64 => Scalar::U64($real as u64),
                 ElementType::I64 => Scalar::I64($real as i64),
                 ElementType::F32 => Scalar::F32($real as f32),
                 ElementType::F64 => Scalar::F64($real as f64),
@@ -367,9 +340,11 @@ pub fn cast(value: Scalar, element: ElementType) -> Scalar {
         Scalar::Bool(truth) => to!(u8::from(truth), 0.0),
         Scalar::U8(number) => to!(number, 0.0),
         Scalar::I8(number) => to!(number, 0.0),
+        Scalar::U16(number) => to!(number, 0.0),
         Scalar::I16(number) => to!(number, 0.0),
         Scalar::U32(number) => to!(number, 0.0),
         Scalar::I32(number) => to!(number, 0.0),
+        Scalar::U64(number) => to!(number, 0.0),
         Scalar::I64(number) => to!(number, 0.0),
         Scalar::F32(number) => to!(number, 0.0),
         Scalar::F64(number) => to!(number, 0.0),

@@ -43,5 +43,5 @@ macro_rules! floats {
     )*};
 }
 
-integers!(bool, u8, i8, i16, u32, i32, i64);
+integers!(bool, u8, i8, u16, i16, u32, i32, u64, i64);
 floats!(f32, f64);

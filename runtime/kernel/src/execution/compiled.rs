@@ -7,12 +7,14 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use bytemuck::bytes_of;
 use libloading::Library;
 
 use super::team::run_once_each;
 use super::{Argument, KernelError, Team};
 use crate::element::Scalar;
 use crate::loops::ENTRY;
+use crate::with_scalar;
 
 type Entry = unsafe extern "C" fn(*const u64) -> i32;
 type Chunk = unsafe extern "C" fn(*mut c_void, i64) -> i32;
@@ -85,10 +87,10 @@ impl Compiled {
     }
 }
 
-/// A word that begins with these bytes, as a number of fewer bytes lies in it.
-fn word<const N: usize>(bytes: [u8; N]) -> u64 {
+/// A word that begins with these bytes, at most eight, as a number of fewer bytes lies in it.
+fn word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
-    word[..N].copy_from_slice(&bytes);
+    word[..bytes.len()].copy_from_slice(bytes);
     u64::from_ne_bytes(word)
 }
 
@@ -96,20 +98,8 @@ fn word<const N: usize>(bytes: [u8; N]) -> u64 {
 fn push(words: &mut Vec<u64>, argument: &Argument<'_>) {
     match argument {
         Argument::Scalar(scalar) => match *scalar {
-            Scalar::Bool(value) => words.push(word([value.into()])),
-            Scalar::U8(value) => words.push(word([value])),
-            Scalar::I8(value) => words.push(word(value.to_ne_bytes())),
-            Scalar::I16(value) => words.push(word(value.to_ne_bytes())),
-            Scalar::U32(value) => words.push(word(value.to_ne_bytes())),
-            Scalar::I32(value) => words.push(word(value.to_ne_bytes())),
-            Scalar::I64(value) => words.push(value as u64),
-            Scalar::F32(value) => words.push(word(value.to_ne_bytes())),
-            Scalar::F64(value) => words.push(value.to_bits()),
-            Scalar::C32(value) => {
-                let ([a, b, c, d], [e, f, g, h]) = (value.re.to_ne_bytes(), value.im.to_ne_bytes());
-                words.push(word([a, b, c, d, e, f, g, h]));
-            }
             Scalar::C64(value) => words.extend([value.re.to_bits(), value.im.to_bits()]),
+            scalar => words.push(with_scalar!(scalar, value => word(bytes_of(&value)))),
         },
         Argument::View(view) => {
             words.push(view.address().expose_provenance() as u64);

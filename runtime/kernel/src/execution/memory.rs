@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use super::view::{Dimension, View, row_major};
-use crate::element::{ElementType, Scalar};
-use num_complex::Complex;
+use crate::element::{Element, ElementType, Scalar};
+use crate::{with_element, with_scalar};
 
 /// The elements of a buffer, borrowed from a view or made by the kernel.
 pub(super) struct Memory<'a> {
@@ -130,17 +130,9 @@ impl<'a> Memory<'a> {
         // changes.
         Some(unsafe {
             match self.element {
+                // Other bytes than 0 and 1 are true.
                 ElementType::Bool => Scalar::Bool(at.read() != 0),
-                ElementType::U8 => Scalar::U8(at.read()),
-                ElementType::I8 => Scalar::I8(at.cast::<i8>().read()),
-                ElementType::I16 => Scalar::I16(at.cast::<i16>().read()),
-                ElementType::U32 => Scalar::U32(at.cast::<u32>().read()),
-                ElementType::I32 => Scalar::I32(at.cast::<i32>().read()),
-                ElementType::I64 => Scalar::I64(at.cast::<i64>().read()),
-                ElementType::F32 => Scalar::F32(at.cast::<f32>().read()),
-                ElementType::F64 => Scalar::F64(at.cast::<f64>().read()),
-                ElementType::C32 => Scalar::C32(at.cast::<Complex<f32>>().read()),
-                ElementType::C64 => Scalar::C64(at.cast::<Complex<f64>>().read()),
+                element => with_element!(element, T => at.cast::<T>().read().to_scalar()),
             }
         })
     }
@@ -152,22 +144,16 @@ impl<'a> Memory<'a> {
         if let Some(stored) = &mut self.stored {
             stored[offset as usize] = true;
         }
+        /// # Safety
+        ///
+        /// As of [`pointer::write`](std::ptr::write).
+        unsafe fn write<T: Element>(at: *mut u8, value: T) {
+            // SAFETY: the caller's.
+            unsafe { at.cast::<T>().write(value) }
+        }
+
         let at = self.at(offset);
         // SAFETY: as in `load`; and the view is writable, so nothing else reads its elements.
-        unsafe {
-            match value {
-                Scalar::Bool(value) => at.cast::<bool>().write(value),
-                Scalar::U8(value) => at.write(value),
-                Scalar::I8(value) => at.cast::<i8>().write(value),
-                Scalar::I16(value) => at.cast::<i16>().write(value),
-                Scalar::U32(value) => at.cast::<u32>().write(value),
-                Scalar::I32(value) => at.cast::<i32>().write(value),
-                Scalar::I64(value) => at.cast::<i64>().write(value),
-                Scalar::F32(value) => at.cast::<f32>().write(value),
-                Scalar::F64(value) => at.cast::<f64>().write(value),
-                Scalar::C32(value) => at.cast::<Complex<f32>>().write(value),
-                Scalar::C64(value) => at.cast::<Complex<f64>>().write(value),
-            }
-        }
+        unsafe { with_scalar!(value, value => write(at, value)) }
     }
 }

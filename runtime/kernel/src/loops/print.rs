@@ -3,41 +3,20 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::*;
-use crate::element::{ElementType, Scalar};
-
-/// The type's name in this text.
-fn element_name(element: ElementType) -> &'static str {
-    match element {
-        ElementType::Bool => "bool",
-        ElementType::U8 => "u8",
-        ElementType::I8 => "i8",
-        ElementType::I16 => "i16",
-        ElementType::U32 => "u32",
-        ElementType::I32 => "i32",
-        ElementType::I64 => "i64",
-        ElementType::F32 => "f32",
-        ElementType::F64 => "f64",
-        ElementType::C32 => "c32",
-        ElementType::C64 => "c64",
-    }
-}
+use crate::element::Scalar;
 
 fn scalar(value: Scalar, formatter: &mut Formatter<'_>) -> fmt::Result {
     match value {
         // An index needs no suffix: almost all constants are some.
         Scalar::I64(value) => write!(formatter, "{value}"),
         Scalar::Bool(value) => write!(formatter, "{}bool", u8::from(value)),
-        Scalar::U8(value) => write!(formatter, "{value}u8"),
-        Scalar::I8(value) => write!(formatter, "{value}i8"),
-        Scalar::I16(value) => write!(formatter, "{value}i16"),
-        Scalar::U32(value) => write!(formatter, "{value}u32"),
-        Scalar::I32(value) => write!(formatter, "{value}i32"),
         Scalar::F32(value) if value.is_nan() => write!(formatter, "nan:{:x}f32", value.to_bits()),
         Scalar::F64(value) if value.is_nan() => write!(formatter, "nan:{:x}f64", value.to_bits()),
         Scalar::F32(value) => write!(formatter, "{value:?}f32"),
         Scalar::F64(value) => write!(formatter, "{value:?}f64"),
         Scalar::C32(value) => write!(formatter, "({:?}, {:?})c32", value.re, value.im),
         Scalar::C64(value) => write!(formatter, "({:?}, {:?})c64", value.re, value.im),
+        integer => write!(formatter, "{integer}{}", integer.element_type().name()),
     }
 }
 
@@ -96,7 +75,7 @@ fn expression(value: &Expression, least: u8, formatter: &mut Formatter<'_>) -> f
             }
             None => write!(formatter, "{}({left}, {right})", operator.name()),
         },
-        Expression::Cast(element, operand) => write!(formatter, "{}({operand})", element_name(*element)),
+        Expression::Cast(element, operand) => write!(formatter, "{}({operand})", element.name()),
         Expression::Select { condition, then, otherwise } => {
             write!(formatter, "select({condition}, {then}, {otherwise})")
         }
@@ -144,7 +123,7 @@ fn statement(value: &Statement, depth: usize, formatter: &mut Formatter<'_>) -> 
         Statement::Sequence(_) => Ok(()),
         Statement::Let { variable, value, mutable } => {
             let mutable = if *mutable { "mut " } else { "" };
-            writeln!(formatter, "let {mutable}{}: {} = {value}", variable.name, element_name(variable.element))
+            writeln!(formatter, "let {mutable}{}: {} = {value}", variable.name, variable.element.name())
         }
         Statement::Set { variable, value, reduction } => {
             writeln!(formatter, "{} {} {value}", variable.name, assignment(*reduction))
@@ -192,7 +171,7 @@ fn statement(value: &Statement, depth: usize, formatter: &mut Formatter<'_>) -> 
         Statement::Allocate { buffer, bounds, scope, zeroed } => {
             let zeroed = if *zeroed { " zeroed" } else { "" };
             let scope = if *scope == Scope::Block { "shared " } else { "" };
-            write!(formatter, "allocate {scope}{}: {}[", buffer.name, element_name(buffer.element))?;
+            write!(formatter, "allocate {scope}{}: {}[", buffer.name, buffer.element.name())?;
             list(bounds, formatter, |(low, high), formatter| write!(formatter, "{low}..{high}"))?;
             writeln!(formatter, "]{zeroed}")
         }
@@ -216,14 +195,14 @@ impl Display for Kernel {
         write!(formatter, "kernel {}(", self.name)?;
         list(&self.parameters, formatter, |parameter, formatter| match parameter {
             Parameter::Scalar(variable) => {
-                write!(formatter, "{}: {}", variable.name, element_name(variable.element))
+                write!(formatter, "{}: {}", variable.name, variable.element.name())
             }
             Parameter::Buffer(buffer) => {
                 let access = match buffer.access {
                     Access::Read => "read",
                     Access::Update => "update",
                 };
-                write!(formatter, "{}: {access} {}[{}]", buffer.name, element_name(buffer.element), buffer.rank)?;
+                write!(formatter, "{}: {access} {}[{}]", buffer.name, buffer.element.name(), buffer.rank)?;
                 // The last dimension is the usual one.
                 match buffer.contiguous {
                     contiguous if contiguous == buffer.rank.checked_sub(1) => Ok(()),

@@ -1,8 +1,7 @@
 //! Properties of operators and functions.
 
-use num_complex::Complex;
-
-use crate::element::{ElementType, Scalar};
+use crate::element::{Element, ElementType, Scalar};
+use crate::with_element;
 
 /// The operands that an operator is defined for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,40 +53,15 @@ pub enum Special {
 impl Special {
     /// The value as an element; none for the least and greatest of complex numbers.
     pub fn of(self, element: ElementType) -> Option<Scalar> {
-        let small = |value: u8| match element {
-            ElementType::Bool => Scalar::Bool(value != 0),
-            ElementType::U8 => Scalar::U8(value),
-            ElementType::I8 => Scalar::I8(value as i8),
-            ElementType::I16 => Scalar::I16(value.into()),
-            ElementType::U32 => Scalar::U32(value.into()),
-            ElementType::I32 => Scalar::I32(value.into()),
-            ElementType::I64 => Scalar::I64(value.into()),
-            ElementType::F32 => Scalar::F32(value.into()),
-            ElementType::F64 => Scalar::F64(value.into()),
-            ElementType::C32 => Scalar::C32(Complex::new(value.into(), 0.0)),
-            ElementType::C64 => Scalar::C64(Complex::new(value.into(), 0.0)),
-        };
-        Some(match (self, element) {
-            (Self::Zero, _) => small(0),
-            (Self::One, _) => small(1),
-            (_, ElementType::C32 | ElementType::C64) => return None,
-            (Self::Least, ElementType::Bool | ElementType::U8 | ElementType::U32) => small(0),
-            (Self::Least, ElementType::I8) => Scalar::I8(i8::MIN),
-            (Self::Least, ElementType::I16) => Scalar::I16(i16::MIN),
-            (Self::Least, ElementType::I32) => Scalar::I32(i32::MIN),
-            (Self::Least, ElementType::I64) => Scalar::I64(i64::MIN),
-            (Self::Least, ElementType::F32) => Scalar::F32(f32::NEG_INFINITY),
-            (Self::Least, ElementType::F64) => Scalar::F64(f64::NEG_INFINITY),
-            (Self::Greatest, ElementType::Bool) => small(1),
-            (Self::Greatest, ElementType::U8) => small(u8::MAX),
-            (Self::Greatest, ElementType::I8) => Scalar::I8(i8::MAX),
-            (Self::Greatest, ElementType::I16) => Scalar::I16(i16::MAX),
-            (Self::Greatest, ElementType::U32) => Scalar::U32(u32::MAX),
-            (Self::Greatest, ElementType::I32) => Scalar::I32(i32::MAX),
-            (Self::Greatest, ElementType::I64) => Scalar::I64(i64::MAX),
-            (Self::Greatest, ElementType::F32) => Scalar::F32(f32::INFINITY),
-            (Self::Greatest, ElementType::F64) => Scalar::F64(f64::INFINITY),
-        })
+        fn of<T: Element>(special: Special) -> Option<T> {
+            match special {
+                Special::Zero => Some(T::zeroed()),
+                Special::One => Some(T::ONE),
+                Special::Least => T::EXTREMES.map(|[least, _]| least),
+                Special::Greatest => T::EXTREMES.map(|[_, greatest]| greatest),
+            }
+        }
+        with_element!(element, T => of::<T>(self).map(Element::to_scalar))
     }
 }
 

@@ -7,10 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use maniple_files::ReadError;
 use maniple_files::tcs::{Header, Kind, Source};
-use maniple_files::{NumberType, ReadError};
 
-use crate::distributed::numbers::element_of;
 use crate::element::ElementType;
 use crate::format::{Format, FormatError, Level};
 
@@ -103,7 +102,7 @@ impl TcsFile {
 
     /// The type of its elements.
     pub fn element(&self) -> ElementType {
-        element_of(self.header.number)
+        self.header.number
     }
 
     /// Whether tasks can load it as it is: a whole tensor, with coordinates from 0 on.
@@ -129,22 +128,5 @@ impl TcsFile {
 impl fmt::Debug for TcsFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TcsFile").field("name", &self.name).field("header", &self.header).finish_non_exhaustive()
-    }
-}
-
-/// The type of elements in files.
-pub(super) fn number_of(element: ElementType) -> NumberType {
-    match element {
-        ElementType::Bool => NumberType::Bool,
-        ElementType::U8 => NumberType::U8,
-        ElementType::I8 => NumberType::I8,
-        ElementType::I16 => NumberType::I16,
-        ElementType::U32 => NumberType::U32,
-        ElementType::I32 => NumberType::I32,
-        ElementType::I64 => NumberType::I64,
-        ElementType::F32 => NumberType::F32,
-        ElementType::F64 => NumberType::F64,
-        ElementType::C32 => NumberType::C32,
-        ElementType::C64 => NumberType::C64,
     }
 }

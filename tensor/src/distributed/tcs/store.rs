@@ -14,7 +14,7 @@ use maniple_files::tcs::{Header, Kind, Level, Part, Summed, Width};
 use maniple_files::{Number, Order, npy};
 
 use super::arrays::{Array, Arrays, Outcome, Writers};
-use super::file::number_of;
+
 use crate::distributed::aside::{Aside, UNSHARED, alone, create, finish, wrong};
 use crate::distributed::error::DistributedError;
 use crate::distributed::modes::is_in_region;
@@ -160,7 +160,7 @@ impl Tensor {
         let levels = modes.map(|(&mode, level)| Level::new(kind(level), mode, variable.dimensions()[mode] as u64));
         let levels: Vec<Level> = levels.collect();
         let counts: Vec<u64> = (0..levels.len()).map(|level| self.positions(level) as u64).collect();
-        Header::new(number_of(variable.element()), width, levels, &counts).map_err(|problem| problem.to_string())
+        Header::new(variable.element(), width, levels, &counts).map_err(|problem| problem.to_string())
     }
 }
 

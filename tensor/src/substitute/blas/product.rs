@@ -6,6 +6,7 @@ use num_complex::Complex;
 
 use super::super::matrix::{Matrix, Number};
 use super::{Blas, shared};
+use crate::element::Element;
 
 /// A number that BLAS multiplies matrices of.
 pub(in super::super) trait Numbers: Number {

@@ -179,7 +179,7 @@ impl<'s, S: Source + ?Sized> Values<'s, S> {
             let bytes = self.chunks.bytes[self.given..].chunks_exact(size_of::<T>());
             let count = bytes.len().min(into.len());
             for (element, bytes) in into.iter_mut().zip(bytes) {
-                *element = T::of_one(bytemuck::pod_read_unaligned(bytes));
+                *element = T::from_carrier(bytemuck::pod_read_unaligned(bytes));
             }
             self.given += count * size_of::<T>();
             into = &mut into[count..];

@@ -292,6 +292,6 @@ fn a_reader_that_fails_is_told() {
     let error = survey(reader, &plan(&[0], &[9])).unwrap_err();
     assert_eq!(error.to_string(), "cannot be read: the cable is out");
     let full =
-        Header::new(maniple_files::NumberType::F64, Width::Eight, vec![Level::new(Kind::Dense, 0, 1)], &[0]).unwrap();
+        Header::new(maniple_files::ElementType::F64, Width::Eight, vec![Level::new(Kind::Dense, 0, 1)], &[0]).unwrap();
     assert_eq!(full.bytes(), 208);
 }

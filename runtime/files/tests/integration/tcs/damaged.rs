@@ -118,7 +118,7 @@ fn what_a_header_says_follows_from_levels_and_lengths() {
     Tensor::<f64>::read(&same).unwrap();
     refused(&changed(8, 9), "byte 8: a tensor has 1 to 8 levels, and this file says 9");
     refused(&changed(24, 4), "byte 24: the flags 0x4 have bits other than those of blocks (1) and pieces (2)");
-    refused(&changed(32, 11), "byte 32: elements are of type 11, and types are numbered from 0 to 10");
+    refused(&changed(32, 13), "byte 32: elements are of type 13, and types are numbered from 0 to 12");
     refused(&changed(40, 2), "byte 40: numbers of pos and idx have 2 bytes, and can have 4 or 8");
     refused(&changed(48, 320), "byte 48: expected 376, as follows from levels and lengths, found 320");
     refused(&changed(16, 300), "byte 16: expected 400, as follows from levels and lengths, found 300");

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use maniple_files::NumberType;
+use maniple_files::ElementType;
 use maniple_files::ReadError;
 use maniple_files::tcs::load::{Finder, Pieces, Values, check_gaps, check_piece, read_numbers};
 use maniple_files::tcs::store::{Target, Writer, write_numbers};
@@ -127,7 +127,7 @@ fn parts_that_are_written_at_their_places_make_the_file_of_the_whole() {
     proptest!(ProptestConfig::with_cases(64), |(case in cases(1..5), width in widths(), count in 1..6_u64)| {
         let tensor = case.direct();
         let counts: Vec<u64> = tensor.arrays.iter().map(|arrays| arrays.idx.len() as u64).collect();
-        let mut header = Header::new(NumberType::F64, width, tensor.levels.clone(), &counts).unwrap();
+        let mut header = Header::new(ElementType::F64, width, tensor.levels.clone(), &counts).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(header.bytes()).unwrap();
         for part in header.parts().collect::<Vec<_>>() {

@@ -53,7 +53,7 @@ fn stored(case: &Case, blocks: &[Vec<u8>], cuts: &[Vec<u64>]) -> (Vec<u8>, Vec<u
     let pieces = cuts.len() + 1;
     let counted: Vec<_> = (0..pieces).map(|number| load::count(piece(number), &case.levels).unwrap()).collect();
     let whole =
-        Header::new(maniple_files::NumberType::F64, Width::Eight, case.levels.clone(), &vec![0; case.levels.len()])
+        Header::new(maniple_files::ElementType::F64, Width::Eight, case.levels.clone(), &vec![0; case.levels.len()])
             .unwrap();
     let plans = load::merge_all(&whole, &counted).unwrap();
     let written: Vec<Vec<u8>> =

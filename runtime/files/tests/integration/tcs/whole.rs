@@ -44,7 +44,7 @@ fn tensors_have_up_to_eight_levels() {
     });
     let level = |mode| Level::new(Kind::Sparse, mode, 1);
     let levels: Vec<Level> = (0..9).map(level).collect();
-    let error = Header::new(maniple_files::NumberType::F64, Width::Eight, levels, &[0; 9]).unwrap_err();
+    let error = Header::new(maniple_files::ElementType::F64, Width::Eight, levels, &[0; 9]).unwrap_err();
     assert_eq!(error.to_string(), "a tensor has 1 to 8 levels, and this one has 9");
 }
 

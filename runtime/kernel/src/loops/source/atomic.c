@@ -9,7 +9,7 @@
   ATOMIC(T, U, add, old.value + value) ATOMIC(T, U, multiply, old.value * value) \
   ATOMIC(T, U, min, min_##T(old.value, value)) ATOMIC(T, U, max, max_##T(old.value, value)) \
   ATOMIC(T, U, or, old.value || value) ATOMIC(T, U, and, old.value && value)
-ATOMICS(b8, u8) ATOMICS(u8, u8) ATOMICS(i8, u8) ATOMICS(i16, __UINT16_TYPE__) ATOMICS(u32, u32)
-ATOMICS(i32, __UINT32_TYPE__) ATOMICS(i64, u64) ATOMICS(f32, __UINT32_TYPE__) ATOMICS(f64, u64)
+ATOMICS(b8, u8) ATOMICS(u8, u8) ATOMICS(i8, u8) ATOMICS(u16, __UINT16_TYPE__) ATOMICS(i16, __UINT16_TYPE__) ATOMICS(u32, u32)
+ATOMICS(i32, __UINT32_TYPE__) ATOMICS(u64, u64) ATOMICS(i64, u64) ATOMICS(f32, __UINT32_TYPE__) ATOMICS(f64, u64)
 FN void atomic_add_c32(c32 *at, c32 value) { atomic_add_f32(&at->re, value.re); atomic_add_f32(&at->im, value.im); }
 FN void atomic_add_c64(c64 *at, c64 value) { atomic_add_f64(&at->re, value.re); atomic_add_f64(&at->im, value.im); }

@@ -7,19 +7,7 @@ use crate::loops::{BinaryOperator, Buffer, Expression, Intrinsic, Reduction, Typ
 
 /// The type's name in the generated source.
 pub(super) fn type_name(element: ElementType) -> &'static str {
-    match element {
-        ElementType::Bool => "b8",
-        ElementType::U8 => "u8",
-        ElementType::I8 => "i8",
-        ElementType::I16 => "i16",
-        ElementType::U32 => "u32",
-        ElementType::I32 => "i32",
-        ElementType::I64 => "i64",
-        ElementType::F32 => "f32",
-        ElementType::F64 => "f64",
-        ElementType::C32 => "c32",
-        ElementType::C64 => "c64",
-    }
+    if element == ElementType::Bool { "b8" } else { element.name() }
 }
 
 /// The type of an expression that keeps the rules.
@@ -100,15 +88,16 @@ fn constant(dialect: Dialect, value: Scalar) -> String {
         Scalar::I64(i64::MIN) => "(-(i64)9223372036854775807 - 1)".to_owned(),
         Scalar::Bool(value) => format!("((b8){})", u8::from(value)),
         Scalar::U8(value) => format!("((u8){value})"),
-        Scalar::I8(value) => format!("((i8)({value}))"),
-        Scalar::I16(value) => format!("((i16)({value}))"),
+        Scalar::U16(value) => format!("((u16){value})"),
         Scalar::U32(value) => format!("((u32){value}u)"),
+        Scalar::U64(value) => format!("((u64){value}ull)"),
         Scalar::I32(value) => format!("({value})"),
         Scalar::I64(value) => format!("((i64){value})"),
         Scalar::F32(value) => narrow(value),
         Scalar::F64(value) => wide(value),
         Scalar::C32(value) => format!("make_c32({}, {})", narrow(value.re), narrow(value.im)),
         Scalar::C64(value) => format!("make_c64({}, {})", wide(value.re), wide(value.im)),
+        small => format!("(({})({small}))", type_name(small.element_type())),
     }
 }
 

@@ -1,6 +1,7 @@
 typedef _Bool b8;
 typedef unsigned char u8;
 typedef signed char i8;
+typedef unsigned short u16;
 typedef short i16;
 typedef unsigned int u32;
 typedef signed int i32;
@@ -85,9 +86,9 @@ FN i64 extent(i64 low, i64 high) { return high > low ? high - low : 0; }
   FN I order_max_##T(T a) { return a != a ? greatest : turned_##T(bits_##T(a)); } \
   FN T of_order_##T(I order) { return of_bits_##T(turned_##T(order)); }
 INTEGER(i8) INTEGER(i16) INTEGER(i32) INTEGER(i64)
-UNSIGNED(b8) UNSIGNED(u8) UNSIGNED(u32)
+UNSIGNED(b8) UNSIGNED(u8) UNSIGNED(u16) UNSIGNED(u32) UNSIGNED(u64)
 POWERS(f32) POWERS(f64)
-ORDERED(b8) ORDERED(u8) ORDERED(i8) ORDERED(i16) ORDERED(u32) ORDERED(i32) ORDERED(i64)
+ORDERED(b8) ORDERED(u8) ORDERED(i8) ORDERED(u16) ORDERED(i16) ORDERED(u32) ORDERED(i32) ORDERED(u64) ORDERED(i64)
 ORDERED_FLOAT(f32, i32, -2147483647 - 1, 2147483647)
 ORDERED_FLOAT(f64, i64, -9223372036854775807LL - 1, 9223372036854775807LL)
 /* Ends the function with an error if b is zero. */
@@ -97,9 +98,11 @@ ORDERED_FLOAT(f64, i64, -9223372036854775807LL - 1, 9223372036854775807LL)
   FN T f32_to_##T(f32 a) { return f64_to_##T(a); }
 FLOAT_TO(u8, 0.0, 256.0, 255)
 FLOAT_TO(i8, -128.0, 128.0, 127)
+FLOAT_TO(u16, 0.0, 65536.0, 65535)
 FLOAT_TO(i16, -32768.0, 32768.0, 32767)
 FLOAT_TO(u32, 0.0, 4294967296.0, 4294967295u)
 FLOAT_TO(i32, -2147483648.0, 2147483648.0, 2147483647)
+FLOAT_TO(u64, 0.0, 18446744073709551616.0, 18446744073709551615ull)
 FLOAT_TO(i64, -9223372036854775808.0, 9223372036854775808.0, 9223372036854775807LL)
 #define COMPLEX(C, T, s) \
   FN C make_##C(T re, T im) { C z; z.re = re; z.im = im; return z; } \

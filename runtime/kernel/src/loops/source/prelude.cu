@@ -1,6 +1,7 @@
 typedef bool b8;
 typedef unsigned char u8;
 typedef signed char i8;
+typedef unsigned short u16;
 typedef short i16;
 typedef int i32;
 typedef long long i64;
@@ -31,11 +32,11 @@ typedef struct { f64 re, im; } c64;
   /* Ends the thread and leaves a note if b is zero. */ \
   FN T checked_##T(T b, i32 *error) { if (b == 0) { *error = 1; asm volatile("exit;"); } return b; }
 INTEGER(i8, u32) INTEGER(i16, u32) INTEGER(i32, u32) INTEGER(i64, u64)
-#define UNSIGNED(T) \
-  FN T add_##T(T a, T b) { return (T)((u32)a + (u32)b); } \
-  FN T subtract_##T(T a, T b) { return (T)((u32)a - (u32)b); } \
-  FN T multiply_##T(T a, T b) { return (T)((u32)a * (u32)b); } \
-  FN T negate_##T(T a) { return (T)(0u - (u32)a); } \
+#define UNSIGNED(T, U) \
+  FN T add_##T(T a, T b) { return (T)((U)a + (U)b); } \
+  FN T subtract_##T(T a, T b) { return (T)((U)a - (U)b); } \
+  FN T multiply_##T(T a, T b) { return (T)((U)a * (U)b); } \
+  FN T negate_##T(T a) { return (T)(0 - (U)a); } \
   FN T divide_##T(T a, T b) { return (T)(a / b); } \
   FN T remainder_##T(T a, T b) { return (T)(a % b); } \
   FN T floor_divide_##T(T a, T b) { return (T)(a / b); } \
@@ -46,7 +47,7 @@ INTEGER(i8, u32) INTEGER(i16, u32) INTEGER(i32, u32) INTEGER(i64, u64)
   FN T cube_##T(T a) { return multiply_##T(multiply_##T(a, a), a); } \
   FN T abs_##T(T a) { return a; } \
   FN T checked_##T(T b, i32 *error) { if (b == 0) { *error = 1; asm volatile("exit;"); } return b; }
-UNSIGNED(b8) UNSIGNED(u8) UNSIGNED(u32)
+UNSIGNED(b8, u32) UNSIGNED(u8, u32) UNSIGNED(u16, u32) UNSIGNED(u32, u32) UNSIGNED(u64, u64)
 #define FLOAT(T) \
   FN T add_##T(T a, T b) { return a + b; } \
   FN T multiply_##T(T a, T b) { return a * b; } \
@@ -63,16 +64,18 @@ FLOAT(f32) FLOAT(f64)
   FN T of_bits_##T(I bits) { union Bits_##T both; both.bits = bits; return both.value; } \
   FN T min_##T(T a, T b) { return of_bits_##T(bits_##T(a < b ? a : b) | bits_##T(b < a ? b : a)); } \
   FN T max_##T(T a, T b) { return -min_##T(-a, -b); }
-ORDERED(b8) ORDERED(u8) ORDERED(i8) ORDERED(i16) ORDERED(u32) ORDERED(i32) ORDERED(i64)
+ORDERED(b8) ORDERED(u8) ORDERED(i8) ORDERED(u16) ORDERED(i16) ORDERED(u32) ORDERED(i32) ORDERED(u64) ORDERED(i64)
 ORDERED_FLOAT(f32, i32) ORDERED_FLOAT(f64, i64)
 #define FLOAT_TO(T, least, past, greatest) \
   FN T f64_to_##T(f64 a) { return a != a ? 0 : a < least ? (T)least : a >= past ? greatest : (T)a; } \
   FN T f32_to_##T(f32 a) { return f64_to_##T(a); }
 FLOAT_TO(u8, 0.0, 256.0, 255)
 FLOAT_TO(i8, -128.0, 128.0, 127)
+FLOAT_TO(u16, 0.0, 65536.0, 65535)
 FLOAT_TO(i16, -32768.0, 32768.0, 32767)
 FLOAT_TO(u32, 0.0, 4294967296.0, 4294967295u)
 FLOAT_TO(i32, -2147483648.0, 2147483648.0, 2147483647)
+FLOAT_TO(u64, 0.0, 18446744073709551616.0, 18446744073709551615ull)
 FLOAT_TO(i64, -9223372036854775808.0, 9223372036854775808.0, 9223372036854775807LL)
 #define COMPLEX(C, T, s) \
   FN C make_##C(T re, T im) { C z; z.re = re; z.im = im; return z; } \
@@ -152,9 +155,9 @@ FN c32 divide_c32(c32 a, c32 b) {
     } while (old != seen); \
   }
 #define ATOMICS_NARROW(T) ATOMIC_NARROW(T, add) ATOMIC_NARROW(T, multiply) ATOMIC_NARROW(T, min) ATOMIC_NARROW(T, max)
-ATOMICS_NARROW(b8) ATOMICS_NARROW(u8) ATOMICS_NARROW(i8) ATOMICS_NARROW(i16)
+ATOMICS_NARROW(b8) ATOMICS_NARROW(u8) ATOMICS_NARROW(i8) ATOMICS_NARROW(u16) ATOMICS_NARROW(i16)
 #define ATOMICS(T, U) ATOMIC(T, U, add) ATOMIC(T, U, multiply) ATOMIC(T, U, min) ATOMIC(T, U, max)
-ATOMICS(u32, u32) ATOMICS(i32, u32) ATOMICS(i64, u64) ATOMICS(f32, u32) ATOMICS(f64, u64)
+ATOMICS(u32, u32) ATOMICS(i32, u32) ATOMICS(u64, u64) ATOMICS(i64, u64) ATOMICS(f32, u32) ATOMICS(f64, u64)
 FN void atomic_add_c32(c32 *at, c32 value) { atomic_add_f32(&at->re, value.re); atomic_add_f32(&at->im, value.im); }
 FN void atomic_add_c64(c64 *at, c64 value) { atomic_add_f64(&at->re, value.re); atomic_add_f64(&at->im, value.im); }
 /* All threads of a block, or of a warp, get what theirs combine to. A block has at most 1024 threads, in one dimension. */
@@ -185,5 +188,5 @@ FN void atomic_add_c64(c64 *at, c64 value) { atomic_add_f64(&at->re, value.re); 
     return value; \
   }
 #define REDUCES(T) REDUCE(T, add) REDUCE(T, multiply) REDUCE(T, min) REDUCE(T, max)
-REDUCES(b8) REDUCES(u8) REDUCES(i8) REDUCES(i16) REDUCES(u32) REDUCES(i32) REDUCES(i64) REDUCES(f32) REDUCES(f64)
+REDUCES(b8) REDUCES(u8) REDUCES(i8) REDUCES(u16) REDUCES(i16) REDUCES(u32) REDUCES(i32) REDUCES(u64) REDUCES(i64) REDUCES(f32) REDUCES(f64)
 REDUCE(c32, add) REDUCE(c64, add) REDUCE(c32, multiply) REDUCE(c64, multiply)
