@@ -157,7 +157,8 @@ impl Mapper for ByTag {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        _: (ProcessorId, usize),
+        _: ProcessorId,
+        _: usize,
         _: &dyn MappingContext,
     ) -> RequirementMapping {
         InstanceChoice::in_memory(MemoryId(task.tag as u32)).into()
@@ -558,7 +559,8 @@ impl Mapper for Either {
         &mut self,
         task: &TaskInfo<'_>,
         _: usize,
-        _: (ProcessorId, usize),
+        _: ProcessorId,
+        _: usize,
         _: &dyn MappingContext,
     ) -> RequirementMapping {
         match self.is_virtual && task.name == "attach_and_leave" {

@@ -37,7 +37,8 @@ impl Mapper for Where {
         &mut self,
         _: &TaskInfo<'_>,
         requirement: usize,
-        (processor, _): (ProcessorId, usize),
+        processor: ProcessorId,
+        _: usize,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let memory = context.machine().memories_visible_from(processor)[0].memory;
